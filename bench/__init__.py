@@ -1,0 +1,1 @@
+"""Claims, comparisons with peers and speed, each a command that prints what it measured."""

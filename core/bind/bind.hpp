@@ -1,0 +1,46 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace hocket::bind {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+/// A contiguous one-dimensional numpy array handed in by Python.
+template <typename T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
+std::span<const T> view(const In<T>& array) {
+  return {array.data(), array.size()};
+}
+
+template <typename T>
+std::vector<T> copy(const In<T>& array) {
+  return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+/// Hands a vector to numpy without copying it; Python owns it from here on.
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T> data) {
+  auto* owned = new std::vector<T>(std::move(data));
+  nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
+}
+
+// One file of this folder a subject; each fills its own submodule of `hocket._core`.
+void bind_topology(nb::module_& m);
+void bind_chakra(nb::module_& m);
+void bind_schedule(nb::module_& m);
+void bind_synthesizer(nb::module_& m);
+void bind_simulator(nb::module_& m);
+
+}  // namespace hocket::bind

@@ -1,0 +1,25 @@
+#include "bind.hpp"
+#include "hocket/error.hpp"
+
+namespace nb = nanobind;
+
+NB_MODULE(_core, m) {
+  const auto error = nb::exception<hocket::Error>(m, "HocketError", PyExc_Exception);
+  nb::exception<hocket::FormatError>(m, "FormatError", error.ptr());
+  nb::exception<hocket::TopologyError>(m, "TopologyError", error.ptr());
+  nb::exception<hocket::TraceError>(m, "TraceError", error.ptr());
+  nb::exception<hocket::ScheduleError>(m, "ScheduleError", error.ptr());
+  nb::exception<hocket::Infeasible>(m, "Infeasible", error.ptr());
+  nb::exception<hocket::DeadlockError>(m, "DeadlockError", error.ptr());
+  nb::exception<hocket::SimulationError>(m, "SimulationError", error.ptr());
+
+  const auto subject = [&](const char* name, void (*fill)(nb::module_&)) {
+    nb::module_ submodule = m.def_submodule(name);
+    fill(submodule);
+  };
+  subject("topology", hocket::bind::bind_topology);
+  subject("chakra", hocket::bind::bind_chakra);
+  subject("schedule", hocket::bind::bind_schedule);
+  subject("synthesizer", hocket::bind::bind_synthesizer);
+  subject("simulator", hocket::bind::bind_simulator);
+}

@@ -1,0 +1,7 @@
+#include "bind.hpp"
+
+namespace hocket::bind {
+
+void bind_schedule(nb::module_&) {}
+
+}  // namespace hocket::bind

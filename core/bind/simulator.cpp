@@ -1,0 +1,7 @@
+#include "bind.hpp"
+
+namespace hocket::bind {
+
+void bind_simulator(nb::module_&) {}
+
+}  // namespace hocket::bind

@@ -1,0 +1,41 @@
+"""Files that are whole or absent: written beside their name, then renamed."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from hocket.core.errors import FormatError
+
+__all__ = ["atomic_path", "atomic_write", "read_text"]
+
+
+@contextmanager
+def atomic_path(path: Path | str) -> Iterator[Path]:
+    """A temporary path in the same folder (made if absent) that takes the name `path` when the block ends well."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
+    """Opens a file for writing (`w` text as UTF-8, or `wb`) that appears under its name only when complete."""
+    with atomic_path(path) as temporary, open(temporary, mode, encoding=None if "b" in mode else "utf-8") as file:
+        yield file
+
+
+def read_text(path: Path | str) -> str:
+    """The file's text. Raises FormatError, naming the file, when it is absent, a folder or not UTF-8."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from error
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror}") from error

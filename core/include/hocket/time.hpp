@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace hocket {
+
+/// Integer picoseconds: the only time inside the core. 2^63 ps is 106 days.
+using Picoseconds = int64_t;
+/// Bytes per second (1 GB/s = 10^9, 1 GiB/s = 2^30).
+using Bandwidth = int64_t;
+
+inline constexpr int64_t kPicosecondsPerSecond = 1'000'000'000'000;
+
+/// Time that `bytes` occupy a wire of `bandwidth` bytes/s, rounded up: exact, the same on every machine.
+inline Picoseconds serialization_ps(int64_t bytes, Bandwidth bandwidth) {
+  const auto scaled = static_cast<__int128>(bytes) * kPicosecondsPerSecond;
+  return static_cast<Picoseconds>((scaled + bandwidth - 1) / bandwidth);
+}
+
+}  // namespace hocket

@@ -1,0 +1,88 @@
+"""Quantities with units, read and printed: GB/s is 10^9 bytes/s, GiB/s is 2^30, everywhere.
+
+Inside Hocket a size is an integer of bytes, a bandwidth an integer of bytes/s, a time an integer of picoseconds.
+"""
+
+import re
+from fractions import Fraction
+
+from hocket.core.errors import FormatError
+
+__all__ = [
+    "format_bandwidth",
+    "format_bytes",
+    "format_time",
+    "parse_bandwidth",
+    "parse_bytes",
+    "parse_time",
+]
+
+_DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY = {f"{prefix}i": 2 ** (10 * power) for power, prefix in enumerate("KMGTP", start=1)}
+_SCALE = _DECIMAL | _BINARY
+_PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
+_NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*"
+
+
+def _parse(text: str, pattern: str, expected: str) -> tuple[Fraction, tuple[str, ...]]:
+    match = re.fullmatch(_NUMBER + pattern + r"\s*", text)
+    if match is None:
+        raise FormatError(f"'{text}' is not {expected}")
+    number, *units = match.groups()
+    return Fraction(number), tuple(units)
+
+
+def parse_bytes(text: str) -> int:
+    """A size such as `64MiB`, `1.5GB`, `4K` (nccl-tests' K, M, G: powers of 1024) or `1024`, in bytes.
+
+    Raises FormatError when the text has another form or is not a whole number of bytes.
+    """
+    number, (prefix, suffix) = _parse(text, r"((?:[KMGTP]i|[kKMGTP])?)(B?)", "a size such as 64MiB, 1GB or 1048576")
+    # nccl-tests' `-b 8 -e 1G` counts in powers of 1024; with a B the SI meaning holds.
+    scale = _SCALE[f"{prefix.upper()}i"] if len(prefix) == 1 and not suffix else _SCALE[prefix]
+    size = number * scale
+    if size.denominator != 1:
+        raise FormatError(f"'{text}' is not a whole number of bytes")
+    return int(size)
+
+
+def parse_bandwidth(text: str) -> int:
+    """A bandwidth such as `50GB/s`, `12.5GiB/s` or `400Gbit/s` (also Gb/s), in bytes per second (rounded down).
+
+    Raises FormatError when the unit is missing (a bare number is ambiguous) or the value is below 1 B/s.
+    """
+    expected = "a bandwidth with a unit, such as 50GB/s (1e9), 50GiB/s (2^30) or 400Gbit/s"
+    number, (prefix, unit) = _parse(text, r"((?:[KMGTP]i|[kKMGTP])?)(B|bit|b)(?:/s|ps)", expected)
+    bandwidth = number * _SCALE[prefix] / (1 if unit == "B" else 8)
+    if bandwidth < 1:
+        raise FormatError(f"'{text}': bandwidth must be positive")
+    return int(bandwidth)
+
+
+def parse_time(text: str) -> int:
+    """A time such as `500ns`, `1.5us` or `2ms`, in picoseconds. Raises FormatError when the unit is missing."""
+    number, (unit,) = _parse(text, r"(ps|ns|us|µs|ms|s)", "a time with a unit, such as 500ns, 1.5us or 2ms")
+    time = number * _PICOSECONDS[unit]
+    if time.denominator != 1:
+        raise FormatError(f"'{text}' is not a whole number of picoseconds")
+    return int(time)
+
+
+def _scaled(value: float, steps: list[tuple[float, str]]) -> str:
+    scale, unit = next((step for step in reversed(steps) if abs(value) >= step[0]), steps[0])
+    return f"{value / scale:.4g} {unit}"
+
+
+def format_bytes(size: int) -> str:
+    """A size for people: `64 MiB`, exact multiples in binary units, four digits otherwise."""
+    return _scaled(size, [(1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB")])
+
+
+def format_bandwidth(bandwidth: float) -> str:
+    """Bytes per second for people, in decimal units: `50 GB/s`."""
+    return _scaled(bandwidth, [(1, "B/s"), (10**3, "kB/s"), (10**6, "MB/s"), (10**9, "GB/s"), (10**12, "TB/s")])
+
+
+def format_time(time_ps: float) -> str:
+    """Picoseconds for people: `12.18 ms`."""
+    return _scaled(time_ps, [(1, "ps"), (10**3, "ns"), (10**6, "us"), (10**9, "ms"), (10**12, "s")])

@@ -1,0 +1,1 @@
+"""What runs inside a job: the PyTorch collector, the NCCL plugins, the executors of programs."""

@@ -1,0 +1,11 @@
+"""Called by every `import torch` (entry point `torch.backends`): arms the collector when HOCKET_COLLECT is set."""
+
+import os
+
+
+def arm() -> None:
+    """Does nothing, at the cost of one dictionary look-up, unless HOCKET_COLLECT names a folder."""
+    if os.environ.get("HOCKET_COLLECT"):
+        from hocket.plugin.torch import collector
+
+        collector.arm()

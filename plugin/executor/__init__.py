@@ -1,0 +1,1 @@
+"""Runs a program on real processes: torch.distributed (gloo) or MPI."""

@@ -1,0 +1,7 @@
+"""What a collective is, and an algorithm for it: conditions, timed transfers, lowered programs, verification."""
+
+from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.program import Gpu, Program, Step, StepType, ThreadBlock
+from hocket.schedule.schedule import Bound, Schedule
+
+__all__ = ["Bound", "Collective", "Gpu", "Kind", "Program", "Schedule", "Step", "StepType", "ThreadBlock"]

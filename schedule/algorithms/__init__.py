@@ -1,0 +1,1 @@
+"""The native algorithms: each a generator of an untimed schedule."""

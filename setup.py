@@ -1,0 +1,99 @@
+"""Builds the native parts; everything declarative is in pyproject.toml."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nanobind
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).parent
+
+
+def paths(pattern: str) -> list[str]:
+    """Files under the root, relative to it: setuptools takes no absolute ones."""
+    return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(pattern))
+
+
+class SharedLibrary(Extension):
+    """A shared library installed inside the package that Python never imports: NCCL opens it by path."""
+
+
+HEADERS = paths("core/include/**/*.hpp") + paths("core/bind/*.hpp") + paths("plugin/nccl/*.hpp")
+COMMON = {
+    "language": "c++",
+    "depends": HEADERS,
+    "extra_compile_args": [
+        "-std=c++20",
+        "-O3",
+        "-g0",
+        "-fvisibility=hidden",
+        "-fno-strict-aliasing",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-Wall",
+        "-Wextra",
+    ],
+    "extra_link_args": ["-Wl,--gc-sections", "-Wl,-s", "-pthread"],
+}
+
+# nanobind's split mode: the module itself is limited-API code for Python >= 3.10 (one wheel for all of them),
+# nanobind's run-time part comes from the wheel `nanobind-backend`.
+core = Extension(
+    "hocket._core",
+    sources=paths("core/src/**/*.cpp") + paths("core/bind/*.cpp"),
+    include_dirs=["core/include", "core/bind", nanobind.include_dir()],
+    define_macros=[
+        ("NB_COMPACT_ASSERTIONS", None),
+        ("NB_BACKEND_MODULE", "nanobind_backend"),
+        ("Py_LIMITED_API", "0x030A0000"),
+    ],
+    py_limited_api=True,
+    **COMMON,
+)
+nccl_profiler = SharedLibrary("hocket.plugin.nccl-profiler-hocket", sources=paths("plugin/nccl/*.cpp"), **COMMON)
+
+
+class Build(build_ext):
+    """Compiles the files of an extension side by side, and only those that changed."""
+
+    def build_extensions(self) -> None:
+        compile_files = self.compiler.compile
+        newest_header = max(os.path.getmtime(ROOT / path) for path in [*HEADERS, "setup.py"])
+        jobs = int(os.environ.get("HOCKET_JOBS", os.cpu_count() or 1))
+
+        def compile_one(source, output_dir, **options):
+            (built,) = self.compiler.object_filenames([source], output_dir=output_dir)
+            if os.path.exists(built) and os.path.getmtime(built) > max(os.path.getmtime(source), newest_header):
+                return [built]
+            return compile_files([source], output_dir=output_dir, **options)
+
+        def compile_all(sources, output_dir=None, **options):
+            with ThreadPoolExecutor(jobs) as pool:
+                batches = pool.map(lambda source: compile_one(source, output_dir, **options), sources)
+                return [built for batch in batches for built in batch]
+
+        self.compiler.compile = compile_all
+        super().build_extensions()
+
+    def get_ext_filename(self, fullname: str) -> str:
+        if not isinstance(self.ext_map.get(fullname), SharedLibrary):
+            return super().get_ext_filename(fullname)
+        *package, stem = fullname.split(".")
+        return os.path.join(*package, f"lib{stem}.so")
+
+    def get_export_symbols(self, ext: Extension) -> list[str]:
+        return [] if isinstance(ext, SharedLibrary) else super().get_export_symbols(ext)
+
+
+class Wheel(bdist_wheel):
+    """Tags the wheel abi3, which setuptools does not derive from `py_limited_api` of the extension."""
+
+    def finalize_options(self) -> None:
+        self.py_limited_api = "cp310"
+        super().finalize_options()
+
+
+setup(ext_modules=[core, nccl_profiler], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})

@@ -1,0 +1,3 @@
+from hocket.cli import main
+
+main()

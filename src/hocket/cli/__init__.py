@@ -1,0 +1,68 @@
+"""The `hocket` command: one small file a subcommand, imported only when it runs."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import typer
+
+from hocket import __version__
+
+__all__ = ["COMMANDS", "main"]
+
+# name: (module that defines `app`, what `hocket --help` says). A new command is one file and one line here.
+COMMANDS = {
+    "collect": ("hocket.cli.collect", "Capture a PyTorch job's collectives into Chakra traces."),
+    "trace": ("hocket.cli.trace", "Look at, check and convert Chakra traces."),
+    "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
+    "simulate": ("hocket.cli.simulate", "Predict times of traces, schedules and collectives."),
+    "synthesize": ("hocket.cli.synthesize", "Make a collective schedule for a topology."),
+    "verify": ("hocket.cli.verify", "Prove a schedule or an MSCCL XML right."),
+    "translate": ("hocket.cli.translate", "Turn a schedule into verified MSCCL XML."),
+    "run": ("hocket.cli.run", "Run an MSCCL XML on real processes, check every value."),
+    "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),
+}
+
+root = typer.Typer(
+    name="hocket",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog="Example: hocket synthesize all_reduce --topology mesh:4x4,bandwidth=50GB/s,latency=500ns --size 64MiB",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@root.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Collect, predict, synthesize, translate and run collective communication."""
+
+
+for _name, (_, _help) in COMMANDS.items():
+    root.command(_name, help=_help)(lambda: None)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs `hocket ARGV` and exits with a documented code (`hocket.core.errors.ExitCode`)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] not in COMMANDS:
+        root(args=arguments, prog_name="hocket")
+    name, *rest = arguments
+
+    from hocket.core.errors import HocketError, exit_code
+
+    try:
+        app = import_module(COMMANDS[name][0]).app
+        typer.main.get_command(app).main(args=rest, prog_name=f"hocket {name}")
+    except HocketError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        sys.exit(130)

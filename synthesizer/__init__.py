@@ -1,0 +1,1 @@
+"""Makes schedules for a topology."""

@@ -1,0 +1,94 @@
+"""The topology data model: a directed multigraph of ranks and switches, as columns."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.topology import Graph
+
+__all__ = ["Dimension", "Topology"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of a product topology; dimension 0 varies fastest over the ranks.
+
+    `kind` is `ring`, `fully_connected`, `switch` or `mesh`; latency and bandwidth are those of its links.
+    """
+
+    kind: str
+    size: int
+    latency_ps: int
+    bandwidth: int
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """A directed multigraph: ranks are nodes 0..num_ranks-1, switches num_ranks..num_nodes-1.
+
+    Link columns (length L, a link's id is its position): `src`, `dst` int32 node ids; `latency_ps` int64 picoseconds;
+    `bandwidth` int64 bytes per second. `machine` (length num_ranks, int32) is the machine (host) each rank sits in.
+    `dimensions` is set when the topology is a product of dimensions. `notes` are sentences that every command that
+    uses the topology prints (for example how a unit was read).
+    """
+
+    name: str
+    num_ranks: int
+    num_nodes: int
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    latency_ps: NDArray[np.int64]
+    bandwidth: NDArray[np.int64]
+    machine: NDArray[np.int32]
+    dimensions: tuple[Dimension, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def from_links(
+        cls,
+        name: str,
+        num_ranks: int,
+        links: Iterable[tuple[int, int, int, int]],
+        *,
+        num_switches: int = 0,
+        machine: Iterable[int] | None = None,
+        dimensions: tuple[Dimension, ...] = (),
+        notes: tuple[str, ...] = (),
+    ) -> "Topology":
+        """A topology from (src, dst, latency_ps, bandwidth) tuples. Raises TopologyError on a bad link."""
+        columns = np.array(list(links), dtype=np.int64).reshape(-1, 4)
+        topology = cls(
+            name=name,
+            num_ranks=num_ranks,
+            num_nodes=num_ranks + num_switches,
+            src=columns[:, 0].astype(np.int32),
+            dst=columns[:, 1].astype(np.int32),
+            latency_ps=columns[:, 2].copy(),
+            bandwidth=columns[:, 3].copy(),
+            machine=np.zeros(num_ranks, np.int32) if machine is None else np.array(list(machine), np.int32),
+            dimensions=dimensions,
+            notes=notes,
+        )
+        _ = topology.graph  # the engine checks every link
+        return topology
+
+    @property
+    def num_links(self) -> int:
+        return len(self.src)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The engine's view of the topology. Raises TopologyError when a link breaks a rule."""
+        return Graph(self.num_ranks, self.num_nodes, self.src, self.dst, self.latency_ps, self.bandwidth)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over ranks, nodes and link columns: equal exactly when two topologies behave alike."""
+        digest = hashlib.sha256(f"{self.num_ranks} {self.num_nodes} {self.num_links}".encode())
+        for column in (self.src, self.dst, self.latency_ps, self.bandwidth):
+            digest.update(np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Schedules and programs to and from MSCCL XML; lowering to thread blocks."""
