@@ -1,0 +1,68 @@
+# make demo   sets everything up and does the whole chain once       make demo TORCH=no   without installing PyTorch
+# make test   sets everything up and runs every suite                make lint            style and types only
+PYTHON ?= python3
+VENV ?= .venv
+TORCH ?= yes
+DEMO_DIR ?= demo
+
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint build system pytest cpptest sanitize clean
+
+demo: build $(if $(filter no,$(TORCH)),$(VENV)/report.stamp,$(VENV)/torch.stamp)
+	$(BIN)/hocket demo --out $(DEMO_DIR)
+
+test: system lint pytest cpptest sanitize
+	@echo "every suite passed"
+
+lint: build $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
+
+# One torchrun of four ranks fills the machine: the suites that start such jobs run one after another.
+pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp
+	$(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
+	$(BIN)/python -m pytest -q -m "torch or mpi"
+
+cpptest: system
+	cmake -S . -B build/cmake && cmake --build build/cmake -j 2 && ctest --test-dir build/cmake --output-on-failure
+
+sanitize: system
+	cmake -S . -B build/sanitize -DHOCKET_SANITIZE=ON && cmake --build build/sanitize -j 2
+	ctest --test-dir build/sanitize --output-on-failure
+
+# Compiles only what changed: the native engine and the NCCL library, in place.
+build: $(VENV)/base.stamp
+	$(BIN)/python setup.py -q build_ext --inplace
+
+$(VENV)/base.stamp: pyproject.toml setup.py
+	@command -v g++ >/dev/null || { echo "error: g++ (C++20) is needed: apt-get install g++" >&2; exit 3; }
+	$(PYTHON) -m venv $(VENV) || { echo "error: apt-get install python3-venv python3-dev" >&2; exit 3; }
+	$(BIN)/pip install -q --upgrade pip
+	$(BIN)/pip install -q "setuptools>=80" "nanobind>=3.1,<4"
+	$(BIN)/pip install -q --no-build-isolation -e .
+	touch $@
+
+$(VENV)/report.stamp: $(VENV)/base.stamp
+	$(BIN)/pip install -q --no-build-isolation -e ".[report]"
+	touch $@
+
+$(VENV)/torch.stamp: $(VENV)/report.stamp
+	@$(BIN)/python -c "import torch" 2>/dev/null || echo "Installing PyTorch: about 3 GB to download, 5 GB on disk" \
+	    "(make demo TORCH=no uses recorded traces instead; TORCH_INDEX=URL names another package index)."
+	$(BIN)/pip install -q $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.4"
+	touch $@
+
+$(VENV)/test.stamp: $(VENV)/report.stamp
+	$(BIN)/pip install -q --no-build-isolation -e ".[report,test,lint,mpi]"
+	touch $@
+
+system:
+	@sh .ci/system-packages
+
+clean:
+	rm -rf build demo src/*.egg-info
+	find src plugin -name '*.so' -delete
