@@ -1,0 +1,114 @@
+"""A report page: sections of text, tables, cards and plotly figures, rendered to one HTML file."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from hocket import __version__
+
+__all__ = ["Block", "Cards", "Code", "Figure", "Section", "Table", "Text", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+    def html(self) -> str:
+        return f"<p>{escape(self.text)}</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Preformatted text: a command or a program's output."""
+
+    text: str
+
+    def html(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The numbers to see first: (label, value, what it is measured against)."""
+
+    cards: Sequence[tuple[str, str, str]]
+
+    def html(self) -> str:
+        body = "".join(
+            f'<div class="card"><div class="label">{escape(label)}</div><div class="value">{escape(value)}</div>'
+            f'<div class="hint">{escape(hint)}</div></div>'
+            for label, value, hint in self.cards
+        )
+        return f'<div class="cards">{body}</div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells; numbers align to the right."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def html(self) -> str:
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in self.rows)
+        return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plotly figure (`plotly.graph_objects.Figure`) with a caption that says how to read it."""
+
+    figure: Any
+    caption: str
+
+    def html(self) -> str:
+        drawing = self.figure.to_html(
+            full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}
+        )
+        return f"<figure>{drawing}<figcaption>{escape(self.caption)}</figcaption></figure>"
+
+
+Block = Text | Code | Cards | Table | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page with a heading of its own."""
+
+    title: str
+    blocks: Sequence[Block]
+
+    def html(self, number: int) -> str:
+        blocks = "\n".join(block.html() for block in self.blocks)
+        return f'<section id="s{number}"><h2>{escape(self.title)}</h2>\n{blocks}\n</section>'
+
+
+def _cell(text: str) -> str:
+    numeric = text[:1].isdigit() or (text[:1] in ("-", "+", ".") and text[1:2].isdigit())
+    return f'<td class="number">{escape(text)}</td>' if numeric else f"<td>{escape(text)}</td>"
+
+
+def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
+    """The page as HTML text; scripts and styles are inside it (plotly.js makes it about 5 MB)."""
+    from plotly.offline import get_plotlyjs
+
+    sections = list(sections)
+    style = files("hocket.report").joinpath("page.css").read_text(encoding="utf-8")
+    links = "".join(f'<a href="#s{number}">{escape(s.title)}</a>' for number, s in enumerate(sections))
+    body = "\n".join(section.html(number) for number, section in enumerate(sections))
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{style}</style>
+<script>{get_plotlyjs()}</script>
+</head><body>
+<header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p><nav>{links}</nav></header>
+<main>{body}</main>
+<footer>Hocket {__version__}</footer>
+</body></html>
+"""
