@@ -1,6 +1,6 @@
 """The program model of the MSCCL interpreter: thread blocks that walk through steps, joined by FIFO connections.
 
-This is what MSCCL XML parses to and what schedules lower to; semantics: docs/formats.md#msccl-xml.
+This is what MSCCL XML parses to and what schedules lower to; semantics: docs/translator.md#msccl-xml.
 """
 
 from dataclasses import dataclass
@@ -31,6 +31,16 @@ class StepType(StrEnum):
     @property
     def receives(self) -> bool:
         return self in ("r", "rcs", "rrc", "rrs", "rrcs")
+
+    @property
+    def reads(self) -> bool:
+        """Whether the step reads its source buffer (a receive that does not reduce names it for information only)."""
+        return self in ("s", "cpy", "re", "rrc", "rrs", "rrcs")
+
+    @property
+    def writes(self) -> bool:
+        """Whether the step writes its destination buffer."""
+        return self in ("r", "cpy", "re", "rcs", "rrc", "rrcs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,125 @@
+"""The three runtimes that load MSCCL XML, as data: names, attributes, step types and limits of each."""
+
+from dataclasses import dataclass
+
+from hocket.core.enums import StrEnum
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Kind, StepType
+
+__all__ = ["PROFILES", "Profile", "ProfileName", "find_profile"]
+
+
+class ProfileName(StrEnum):
+    """The runtimes: microsoft/msccl, Azure/msccl-executor-nccl and ROCm/rccl with MSCCL compiled in."""
+
+    MSCCL = "msccl"
+    EXECUTOR = "executor"
+    RCCL = "rccl"
+
+
+_EXECUTOR_NAMES = {
+    Kind.ALL_REDUCE: "allreduce",
+    Kind.ALL_GATHER: "allgather",
+    Kind.REDUCE_SCATTER: "reducescatter",
+    Kind.ALL_TO_ALL: "alltoall",
+    Kind.BROADCAST: "broadcast",
+    Kind.REDUCE: "reduce",
+    Kind.GATHER: "gather",
+    Kind.SCATTER: "scatter",
+}
+_MSCCL_NAMES = {
+    Kind.ALL_REDUCE: "allreduce",
+    Kind.ALL_GATHER: "allgather",
+    Kind.REDUCE_SCATTER: "reduce_scatter",
+    Kind.ALL_TO_ALL: "alltoall",
+    Kind.BROADCAST: "broadcast",
+    Kind.REDUCE: "reduce",
+    Kind.CUSTOM: "custom",
+}
+_COMMON_ATTRIBUTES = frozenset({"proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace"})
+_UNFUSED = frozenset({StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.REDUCE, StepType.NOP})
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one runtime accepts and runs. Limits are inclusive maxima; sources: docs/translator.md#profiles.
+
+    `attributes` are those an `<algo>` must have. `open_max_bytes` is what `maxBytes` says when nothing bounds the
+    size; `max_bytes_exclusive`: a call of exactly maxBytes is not selected. `checks_chunk_counts`: the parser compares
+    i_chunks and o_chunks with nchunksperloop.
+    """
+
+    name: ProfileName
+    attributes: frozenset[str]
+    collective_names: dict[Kind, str]
+    step_types: frozenset[StepType]
+    max_steps: int
+    max_thread_blocks: int
+    max_channels: int
+    open_max_bytes: int
+    max_bytes_exclusive: bool
+    checks_chunk_counts: bool
+    max_dependency_block: int = 127
+    max_blocks_per_channel: int = 32
+    max_count: int = 71
+    max_nodes: int = 4096
+    max_children: int = 1024
+    max_offset: int = 32767
+    max_name: int = 63
+
+    def max_bytes(self, largest: int) -> int:
+        """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected."""
+        return largest + self.max_bytes_exclusive if largest else self.open_max_bytes
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            name=ProfileName.MSCCL,
+            attributes=_COMMON_ATTRIBUTES | {"name"},
+            collective_names=_MSCCL_NAMES,
+            step_types=frozenset(StepType),
+            max_steps=256,
+            max_thread_blocks=216,
+            max_channels=32,
+            # scratch for maxBytes is reserved at start, so "open" is the runtime's own default of 128 MiB
+            open_max_bytes=1 << 27,
+            max_bytes_exclusive=True,
+            checks_chunk_counts=True,
+        ),
+        Profile(
+            name=ProfileName.EXECUTOR,
+            attributes=_COMMON_ATTRIBUTES | {"outofplace", "minBytes", "maxBytes"},
+            collective_names=_EXECUTOR_NAMES,
+            step_types=frozenset(StepType),
+            max_steps=64,
+            max_thread_blocks=1024,
+            max_channels=32,
+            open_max_bytes=0,
+            max_bytes_exclusive=False,
+            checks_chunk_counts=False,
+        ),
+        Profile(
+            name=ProfileName.RCCL,
+            attributes=_COMMON_ATTRIBUTES | {"outofplace", "minBytes", "maxBytes"},
+            collective_names=_EXECUTOR_NAMES,
+            step_types=_UNFUSED,
+            max_steps=64,
+            max_thread_blocks=64,
+            max_channels=128,
+            open_max_bytes=0,
+            max_bytes_exclusive=False,
+            checks_chunk_counts=False,
+        ),
+    )
+}
+
+
+def find_profile(profile: str | ProfileName | Profile) -> Profile:
+    """The profile of that name. Raises ScheduleError naming the known ones."""
+    if isinstance(profile, Profile):
+        return profile
+    if profile not in PROFILES:
+        raise ScheduleError(f"no profile '{profile}'; profiles: {', '.join(PROFILES)}")
+    return PROFILES[ProfileName(profile)]
