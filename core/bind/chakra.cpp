@@ -1,7 +1,93 @@
+#include <string_view>
+
 #include "bind.hpp"
+#include "hocket/chakra/reader.hpp"
+#include "hocket/chakra/writer.hpp"
+#include "hocket/error.hpp"
 
 namespace hocket::bind {
+namespace {
 
-void bind_chakra(nb::module_&) {}
+using chakra::Columns;
+using chakra::TraceView;
+
+nb::list decode(const std::vector<std::string_view>& strings, const In<uint8_t>& file, const std::string& source) {
+  nb::list decoded;
+  for (const std::string_view text : strings) {
+    PyObject* object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr);
+    if (object == nullptr) {
+      PyErr_Clear();
+      const auto offset = reinterpret_cast<const uint8_t*>(text.data()) - file.data();
+      throw FormatError(source + ": byte " + std::to_string(offset) + ": a name is not UTF-8");
+    }
+    decoded.append(nb::steal(object));
+  }
+  return decoded;
+}
+
+/// The columns by name, the list of strings, and the bytes of the GlobalMetadata message.
+nb::tuple read(In<uint8_t> file, const std::string& source) {
+  chakra::TraceFile trace;
+  {
+    nb::gil_scoped_release unlocked;
+    trace = chakra::read(view(file), source);
+  }
+  nb::dict columns;
+  const auto hand_over = [&](const char* name, auto& column) { columns[name] = give(std::move(column)); };
+  trace.columns.each_attribute(hand_over);
+  trace.columns.each_dependency(hand_over);
+  return nb::make_tuple(columns, decode(trace.strings, file, source),
+                        nb::bytes(trace.metadata.data(), trace.metadata.size()));
+}
+
+/// Views a `hocket.chakra.Trace` without copying it: valid as long as the object lives.
+TraceView view_trace(nb::handle trace) {
+  TraceView view;
+  const auto look = [&]<typename T>(const char* name, std::span<const T>& column) {
+    In<T> array;
+    if (!nb::try_cast(trace.attr(name), array, false)) {
+      throw TraceError(std::string("column ") + name + " is not a contiguous array of the type its contract says");
+    }
+    column = bind::view(array);
+  };
+  view.columns.each_attribute(look);
+  view.columns.each_dependency(look);
+  for (const nb::handle text : trace.attr("strings")) {
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (data == nullptr) throw nb::python_error();
+    view.strings.emplace_back(data, size);
+  }
+  view.check();
+  return view;
+}
+
+/// Serializes a trace's nodes slice by slice, so that a large trace is never held twice.
+class Encoder {
+ public:
+  explicit Encoder(nb::object trace) : trace_(std::move(trace)), view_(view_trace(trace_)) {}
+
+  nb::bytes encode(size_t begin, size_t end) const {
+    std::string out;
+    {
+      nb::gil_scoped_release unlocked;
+      chakra::append_nodes(view_, begin, std::min(end, view_.columns.size()), out);
+    }
+    return nb::bytes(out.data(), out.size());
+  }
+
+ private:
+  nb::object trace_;
+  TraceView view_;
+};
+
+}  // namespace
+
+void bind_chakra(nb::module_& m) {
+  m.def("read", &read, "file"_a, "source"_a);
+  nb::class_<Encoder>(m, "Encoder")
+      .def(nb::init<nb::object>(), "trace"_a)
+      .def("encode", &Encoder::encode, "begin"_a, "end"_a);
+}
 
 }  // namespace hocket::bind

@@ -1,0 +1,12 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.chakra.trace import Trace
+
+def read(file: NDArray[np.uint8], source: str) -> tuple[dict[str, Any], list[str], bytes]: ...
+
+class Encoder:
+    def __init__(self, trace: Trace) -> None: ...
+    def encode(self, begin: int, end: int) -> bytes: ...

@@ -1,0 +1,128 @@
+"""Builds a trace node by node."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hocket.chakra.trace import CollectiveType, NodeType, Trace
+
+__all__ = ["TraceBuilder"]
+
+_ABSENT: dict[str, int] = {
+    "is_cpu_op": -1,
+    "comm_type": -1,
+    "comm_bytes": -1,
+    "comm_src": -1,
+    "comm_dst": -1,
+    "comm_tag": -1,
+    "comm_priority": -1,
+    "process_group": -1,
+    "root": -1,
+    "num_ops": -1,
+    "tensor_bytes": -1,
+}
+_DTYPES: dict[str, DTypeLike] = {
+    "id": np.uint64,
+    "type": np.uint8,
+    "name": np.int32,
+    "start_us": np.uint64,
+    "duration_us": np.uint64,
+    "is_cpu_op": np.int8,
+    "process_group": np.int32,
+}
+
+
+class TraceBuilder:
+    """Collects the nodes of one rank; ids are 0, 1, ... in the order of the `add_...` calls, which return them.
+
+    Every `add_...` takes the node's `start_us`, `duration_ns` (the schema's duration_micros is that, rounded) and the
+    ids it depends on: `deps` (data) and `ctrl_deps`. Sizes are bytes, ranks are world ranks.
+    """
+
+    def __init__(self, metadata: Mapping[str, object] | None = None) -> None:
+        self._metadata = dict(metadata or {})
+        self._strings: dict[str, int] = {}
+        self._nodes: list[dict[str, int]] = []
+        self._data_deps: list[tuple[int, ...]] = []
+        self._ctrl_deps: list[tuple[int, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def add_comp(
+        self, name: str, *, num_ops: int = -1, tensor_bytes: int = -1, is_cpu_op: bool = False, **common: Any
+    ) -> int:
+        """Computation: `duration_ns` of it, or `num_ops` operations on `tensor_bytes`."""
+        return self.add(NodeType.COMP, name, num_ops=num_ops, tensor_bytes=tensor_bytes, is_cpu_op=is_cpu_op, **common)
+
+    def add_collective(
+        self, name: str, kind: CollectiveType, num_bytes: int, *, group: str = "", root: int = -1, **common: Any
+    ) -> int:
+        """A collective of a process group; `num_bytes` is the size of this rank's input."""
+        return self.add(
+            NodeType.COMM_COLL, name, comm_type=kind, comm_bytes=num_bytes, group=group, root=root, **common
+        )
+
+    def add_send(self, name: str, num_bytes: int, *, src: int, dst: int, tag: int = 0, **common: Any) -> int:
+        """A message from this rank, `src`, to `dst`."""
+        return self.add(
+            NodeType.COMM_SEND, name, comm_bytes=num_bytes, comm_src=src, comm_dst=dst, comm_tag=tag, **common
+        )
+
+    def add_recv(self, name: str, num_bytes: int, *, src: int, dst: int, tag: int = 0, **common: Any) -> int:
+        """A message from `src` to this rank, `dst`."""
+        return self.add(
+            NodeType.COMM_RECV, name, comm_bytes=num_bytes, comm_src=src, comm_dst=dst, comm_tag=tag, **common
+        )
+
+    def add(
+        self,
+        kind: NodeType,
+        name: str,
+        *,
+        start_us: int = 0,
+        duration_ns: int = 0,
+        deps: Iterable[int] = (),
+        ctrl_deps: Iterable[int] = (),
+        group: str = "",
+        is_cpu_op: bool = False,
+        **attributes: int,
+    ) -> int:
+        """A node of any type; `attributes` are columns of `Trace`. A node in group "" has no attribute pg_name."""
+        node = _ABSENT | attributes
+        node |= {
+            "id": len(self._nodes),
+            "type": kind,
+            "name": self._string(name),
+            "start_us": start_us,
+            "duration_us": (duration_ns + 500) // 1000,
+            "duration_ns": duration_ns,
+            "is_cpu_op": is_cpu_op,
+            "process_group": self._string(group) if group else -1,
+        }
+        self._nodes.append(node)
+        self._data_deps.append(tuple(deps))
+        self._ctrl_deps.append(tuple(ctrl_deps))
+        return node["id"]
+
+    def build(self) -> Trace:
+        """The trace of the nodes added so far."""
+        columns: dict[str, Any] = {
+            name: np.array([node[name] for node in self._nodes], _DTYPES.get(name, np.int64))
+            for name in (*_DTYPES, *_ABSENT, "duration_ns")
+        }
+        columns["data_offset"], columns["data_deps"] = _csr(self._data_deps)
+        columns["ctrl_offset"], columns["ctrl_deps"] = _csr(self._ctrl_deps)
+        return Trace(version="1.0.0", metadata=dict(self._metadata), strings=tuple(self._strings), **columns)
+
+    def _string(self, text: str) -> int:
+        return self._strings.setdefault(text, len(self._strings))
+
+
+def _csr(rows: list[tuple[int, ...]]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    offset = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=offset[1:])
+    return offset, np.fromiter(chain.from_iterable(rows), np.uint64)

@@ -1,0 +1,44 @@
+"""Writes execution traces as `.et` files that MLCommons' tools and ASTRA-sim read."""
+
+from pathlib import Path
+
+from hocket._core import chakra as engine
+from hocket.chakra.groups import FILE_NAMES, write_groups
+from hocket.chakra.messages import encode_metadata
+from hocket.chakra.trace import Trace, TraceSet
+from hocket.core.files import atomic_write
+
+__all__ = ["SCHEMA_VERSION", "write_trace", "write_traces"]
+
+SCHEMA_VERSION = "1.0.0"
+_NODES_AT_ONCE = 1 << 16
+
+
+def write_trace(path: Path | str, trace: Trace) -> None:
+    """Writes one rank's trace: every attribute that is not -1, with the types MLCommons' tools use.
+
+    A trace without a version gets schema version 1.0.0. Raises TraceError when columns disagree or a value does not
+    fit the type of its attribute.
+    """
+    encoder = engine.Encoder(trace)
+    metadata = encode_metadata(trace.version or SCHEMA_VERSION, trace.metadata)
+    with atomic_write(path, "wb") as file:
+        file.write(_varint(len(metadata)) + metadata)
+        for begin in range(0, len(trace), _NODES_AT_ONCE):
+            file.write(encoder.encode(begin, begin + _NODES_AT_ONCE))
+
+
+def _varint(value: int) -> bytes:
+    low, rest = value & 0x7F, value >> 7
+    return bytes([low]) if rest == 0 else bytes([low | 0x80]) + _varint(rest)
+
+
+def write_traces(folder: Path | str, traces: TraceSet, prefix: str = "trace") -> None:
+    """Writes `PREFIX.<rank>.et` for every rank and comm_groups.json into a folder, made if absent.
+
+    Raises TraceError as `write_trace` does.
+    """
+    folder = Path(folder)
+    for rank, trace in enumerate(traces.traces):
+        write_trace(folder / f"{prefix}.{rank}.et", trace)
+    write_groups(folder / FILE_NAMES[0], traces.groups)

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace hocket::chakra {
+
+/// Gives equal strings the same index, in order of first appearance, without copying them.
+class Interner {
+ public:
+  int32_t index(std::string_view text) {
+    const uint64_t hash = hash_of(text);
+    const auto tag = static_cast<uint32_t>(hash >> 32);
+    for (size_t slot = hash & mask_;; slot = (slot + 1) & mask_) {
+      Slot& entry = slots_[slot];
+      if (entry.index < 0) {
+        return insert(entry, tag, text);
+      }
+      if (entry.tag == tag && strings_[entry.index] == text) {
+        return entry.index;
+      }
+    }
+  }
+
+  std::vector<std::string_view> take() { return std::move(strings_); }
+
+ private:
+  struct Slot {
+    uint32_t tag = 0;
+    int32_t index = -1;
+  };
+
+  static uint64_t load(const char* from, size_t size) {
+    uint64_t word = 0;
+    std::memcpy(&word, from, size);
+    return word;
+  }
+
+  static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ std::rotl(hash, 29);
+  }
+
+  static uint64_t hash_of(std::string_view text) {
+    uint64_t hash = text.size();
+    const char* at = text.data();
+    size_t left = text.size();
+    for (; left > 8; left -= 8, at += 8) {
+      hash = mix(hash, load(at, 8));
+    }
+    hash = text.size() >= 8 ? mix(hash, load(at + left - 8, 8)) : mix(hash, load(at, left));
+    return hash ^ hash >> 32;
+  }
+
+  int32_t insert(Slot& entry, uint32_t tag, std::string_view text);
+  void grow();
+
+  std::vector<std::string_view> strings_;
+  std::vector<Slot> slots_ = std::vector<Slot>(1024);
+  size_t mask_ = slots_.size() - 1;
+};
+
+}  // namespace hocket::chakra

@@ -1,0 +1,42 @@
+#include "hocket/chakra/columns.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "hocket/error.hpp"
+
+namespace hocket::chakra {
+namespace {
+
+void check_dependencies(const char* name, std::span<const int64_t> offset, size_t num_nodes, size_t num_deps) {
+  const bool sound = offset.size() == num_nodes + 1 && offset.front() == 0 &&
+                     offset.back() == static_cast<int64_t>(num_deps) && std::ranges::is_sorted(offset);
+  if (!sound) throw TraceError(std::string(name) + " is not a row of ascending offsets into the dependencies");
+}
+
+}  // namespace
+
+void TraceView::check() const {
+  ColumnsView view = columns;
+  view.each_attribute([&](const char* name, const auto& column) {
+    if (column.size() != columns.size()) {
+      throw TraceError(std::string("column ") + name + " has " + std::to_string(column.size()) + " rows, id has " +
+                       std::to_string(columns.size()));
+    }
+  });
+  check_dependencies("data_offset", columns.data_offset, columns.size(), columns.data_deps.size());
+  check_dependencies("ctrl_offset", columns.ctrl_offset, columns.size(), columns.ctrl_deps.size());
+  const auto num_strings = static_cast<int64_t>(strings.size());
+  for (size_t row = 0; row < columns.size(); row++) {
+    if (columns.name[row] < 0 || columns.name[row] >= num_strings || columns.process_group[row] < -1 ||
+        columns.process_group[row] >= num_strings) {
+      throw TraceError("row " + std::to_string(row) + ": name or process_group is no index into the strings");
+    }
+    if (columns.type[row] >= kNumNodeTypes) {
+      throw TraceError("row " + std::to_string(row) + ": no node type has the number " +
+                       std::to_string(columns.type[row]));
+    }
+  }
+}
+
+}  // namespace hocket::chakra

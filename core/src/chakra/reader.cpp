@@ -1,0 +1,268 @@
+#include "hocket/chakra/reader.hpp"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "hocket/chakra/interner.hpp"
+#include "hocket/chakra/schema.hpp"
+#include "hocket/chakra/wire.hpp"
+#include "hocket/error.hpp"
+
+namespace hocket::chakra {
+namespace {
+
+using namespace schema;
+using wire::Cursor;
+using wire::Malformed;
+using wire::tag;
+
+/// One AttributeProto, as far as columns need it.
+struct Attribute {
+  enum class Kind { kNone, kInteger, kHuge, kText, kOther };
+
+  void set(int64_t value) {
+    kind = Kind::kInteger;
+    integer = value;
+  }
+  void set_unsigned(uint64_t value) {
+    set(static_cast<int64_t>(value));
+    if (integer < 0) kind = Kind::kHuge;
+  }
+
+  std::string_view name;
+  Kind kind = Kind::kNone;
+  int64_t integer = 0;
+  std::string_view text;
+};
+
+Attribute parse_attribute(Cursor cursor) {
+  Attribute attribute;
+  while (!cursor.at_end()) {
+    const uint32_t key = cursor.key();
+    switch (key) {
+      case tag(kAttrName, wire::kBytes):
+        attribute.name = cursor.text();
+        break;
+      case tag(kAttrDocString, wire::kBytes):
+        cursor.bytes();
+        break;
+      case tag(kAttrInt32, wire::kVarint):
+        attribute.set(static_cast<int32_t>(cursor.varint()));
+        break;
+      case tag(kAttrInt64, wire::kVarint):
+        attribute.set(static_cast<int64_t>(cursor.varint()));
+        break;
+      case tag(kAttrUint32, wire::kVarint):
+        attribute.set(static_cast<uint32_t>(cursor.varint()));
+        break;
+      case tag(kAttrUint64, wire::kVarint):
+        attribute.set_unsigned(cursor.varint());
+        break;
+      case tag(kAttrSint32, wire::kVarint):
+        attribute.set(wire::unzigzag(static_cast<uint32_t>(cursor.varint())));
+        break;
+      case tag(kAttrSint64, wire::kVarint):
+        attribute.set(wire::unzigzag(cursor.varint()));
+        break;
+      case tag(kAttrFixed32, wire::kFixed32):
+        attribute.set(cursor.fixed<uint32_t>());
+        break;
+      case tag(kAttrFixed64, wire::kFixed64):
+        attribute.set_unsigned(cursor.fixed<uint64_t>());
+        break;
+      case tag(kAttrSfixed32, wire::kFixed32):
+        attribute.set(cursor.fixed<int32_t>());
+        break;
+      case tag(kAttrSfixed64, wire::kFixed64):
+        attribute.set(cursor.fixed<int64_t>());
+        break;
+      case tag(kAttrBool, wire::kVarint):
+        attribute.set(cursor.varint() != 0);
+        break;
+      case tag(kAttrString, wire::kBytes):
+        attribute.kind = Attribute::Kind::kText;
+        attribute.text = cursor.text();
+        break;
+      default:
+        attribute.kind = Attribute::Kind::kOther;
+        cursor.skip(key);
+    }
+  }
+  return attribute;
+}
+
+/// The column of an integer attribute, or null when the attribute has none.
+std::vector<int64_t> Columns::* integer_column(std::string_view name) {
+  switch (name.size()) {
+    case 7:
+      return name == "num_ops" ? &Columns::num_ops : nullptr;
+    case 8:
+      if (name == "comm_src") return &Columns::comm_src;
+      if (name == "comm_dst") return &Columns::comm_dst;
+      return name == "comm_tag" ? &Columns::comm_tag : nullptr;
+    case 9:
+      if (name == "comm_type") return &Columns::comm_type;
+      if (name == "comm_size") return &Columns::comm_bytes;
+      return name == "comm_root" ? &Columns::root : nullptr;
+    case 11:
+      if (name == "tensor_size") return &Columns::tensor_bytes;
+      return name == "duration_ns" ? &Columns::duration_ns : nullptr;
+    case 13:
+      return name == "comm_priority" ? &Columns::comm_priority : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+class Reader {
+ public:
+  explicit Reader(size_t num_nodes) {
+    columns_.id.resize(num_nodes);
+    columns_.type.resize(num_nodes);
+    columns_.name.resize(num_nodes);
+    columns_.start_us.resize(num_nodes);
+    columns_.duration_us.resize(num_nodes);
+    columns_.is_cpu_op.assign(num_nodes, -1);
+    columns_.process_group.assign(num_nodes, -1);
+    for (auto column :
+         {&Columns::duration_ns, &Columns::comm_type, &Columns::comm_bytes, &Columns::comm_src, &Columns::comm_dst,
+          &Columns::comm_tag, &Columns::comm_priority, &Columns::root, &Columns::num_ops, &Columns::tensor_bytes}) {
+      (columns_.*column).assign(num_nodes, -1);
+    }
+    columns_.data_offset.assign(num_nodes + 1, 0);
+    columns_.ctrl_offset.assign(num_nodes + 1, 0);
+    columns_.data_deps.reserve(num_nodes);
+  }
+
+  void read_node(std::span<const uint8_t> record, size_t row) {
+    if (record.empty()) throw Malformed(record.data(), "an empty record is not a Node");
+    Cursor cursor(record);
+    std::string_view name;
+    while (!cursor.at_end()) {
+      const uint8_t* start = cursor.position();
+      const uint32_t key = cursor.key();
+      switch (key) {
+        case tag(kNodeId, wire::kVarint):
+          columns_.id[row] = cursor.varint();
+          break;
+        case tag(kNodeName, wire::kBytes):
+          name = cursor.text();
+          break;
+        case tag(kNodeType, wire::kVarint):
+          columns_.type[row] = node_type(start, cursor.varint());
+          break;
+        case tag(kNodeCtrlDeps, wire::kVarint):
+          columns_.ctrl_deps.push_back(cursor.varint());
+          break;
+        case tag(kNodeCtrlDeps, wire::kBytes):
+          append_packed(cursor.bytes(), columns_.ctrl_deps);
+          break;
+        case tag(kNodeDataDeps, wire::kVarint):
+          columns_.data_deps.push_back(cursor.varint());
+          break;
+        case tag(kNodeDataDeps, wire::kBytes):
+          append_packed(cursor.bytes(), columns_.data_deps);
+          break;
+        case tag(kNodeStartMicros, wire::kVarint):
+          columns_.start_us[row] = cursor.varint();
+          break;
+        case tag(kNodeDurationMicros, wire::kVarint):
+          columns_.duration_us[row] = cursor.varint();
+          break;
+        case tag(kNodeInputs, wire::kBytes):
+        case tag(kNodeOutputs, wire::kBytes):
+          cursor.bytes();
+          break;
+        case tag(kNodeAttr, wire::kBytes):
+          store(parse_attribute(Cursor(cursor.bytes())), start, row);
+          break;
+        default:
+          if (key >> 3 <= kNodeAttr) {
+            throw Malformed(start, "field " + std::to_string(key >> 3) + " of Node has wire type " +
+                                       std::to_string(key & 7) + "; this is no Chakra trace of schema 0.0.4 or later");
+          }
+          cursor.skip(key);
+      }
+    }
+    columns_.name[row] = interner_.index(name);
+    columns_.data_offset[row + 1] = static_cast<int64_t>(columns_.data_deps.size());
+    columns_.ctrl_offset[row + 1] = static_cast<int64_t>(columns_.ctrl_deps.size());
+    if (columns_.duration_ns[row] == -1) columns_.duration_ns[row] = nanoseconds(record.data(), row);
+  }
+
+  TraceFile finish(std::string_view metadata) { return {std::move(columns_), interner_.take(), metadata}; }
+
+ private:
+  static uint8_t node_type(const uint8_t* start, uint64_t value) {
+    if (value >= kNumNodeTypes) throw Malformed(start, "no node type has the number " + std::to_string(value));
+    return static_cast<uint8_t>(value);
+  }
+
+  static void append_packed(std::span<const uint8_t> packed, std::vector<uint64_t>& out) {
+    for (Cursor cursor(packed); !cursor.at_end();) out.push_back(cursor.varint());
+  }
+
+  int64_t nanoseconds(const uint8_t* start, size_t row) const {
+    constexpr uint64_t kLongest = std::numeric_limits<int64_t>::max() / 1000;
+    const uint64_t micros = columns_.duration_us[row];
+    if (micros > kLongest) throw Malformed(start, "duration_micros " + std::to_string(micros) + " is too long");
+    return static_cast<int64_t>(micros * 1000);
+  }
+
+  void store(const Attribute& attribute, const uint8_t* start, size_t row) {
+    if (const auto column = integer_column(attribute.name)) {
+      (columns_.*column)[row] = integer(attribute, start);
+    } else if (attribute.name == "is_cpu_op") {
+      columns_.is_cpu_op[row] = integer(attribute, start) != 0;
+    } else if (attribute.name == "pg_name") {
+      if (attribute.kind != Attribute::Kind::kText) throw Malformed(start, "attribute pg_name must be a string");
+      columns_.process_group[row] = interner_.index(attribute.text);
+    }
+  }
+
+  static int64_t integer(const Attribute& attribute, const uint8_t* start) {
+    if (attribute.kind != Attribute::Kind::kInteger) [[unlikely]] {
+      throw Malformed(start,
+                      "attribute " + std::string(attribute.name) +
+                          (attribute.kind == Attribute::Kind::kHuge ? " exceeds 2^63 - 1" : " must be an integer"));
+    }
+    return attribute.integer;
+  }
+
+  Columns columns_;
+  Interner interner_;
+};
+
+size_t count_records(Cursor cursor) {
+  size_t count = 0;
+  for (; !cursor.at_end(); count++) cursor.bytes();
+  return count;
+}
+
+}  // namespace
+
+TraceFile read(std::span<const uint8_t> file, std::string_view source) {
+  std::string place = "GlobalMetadata";
+  size_t row = 0;
+  try {
+    Cursor cursor(file);
+    if (cursor.at_end()) throw Malformed(file.data(), "the file is empty");
+    const std::string_view metadata = cursor.text();
+    place = "record framing";
+    const size_t num_nodes = count_records(cursor);
+    if (num_nodes > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+      throw Malformed(cursor.position(), "more than 2^31 - 1 nodes");
+    }
+    place.clear();
+    Reader reader(num_nodes);
+    for (; row < num_nodes; row++) reader.read_node(cursor.bytes(), row);
+    return reader.finish(metadata);
+  } catch (const Malformed& error) {
+    if (place.empty()) place = "node record " + std::to_string(row);
+    throw FormatError(std::string(source) + ": byte " + std::to_string(error.at - file.data()) + " (" + place +
+                      "): " + error.what());
+  }
+}
+
+}  // namespace hocket::chakra
