@@ -4,11 +4,15 @@ Inside Hocket a size is an integer of bytes, a bandwidth an integer of bytes/s, 
 """
 
 import re
+from collections.abc import Mapping
+from decimal import Context
 from fractions import Fraction
 
 from hocket.core.errors import FormatError
 
 __all__ = [
+    "exact_bandwidth",
+    "exact_time",
     "format_bandwidth",
     "format_bytes",
     "format_time",
@@ -21,7 +25,9 @@ _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, 
 _BINARY = {f"{prefix}i": 2 ** (10 * power) for power, prefix in enumerate("KMGTP", start=1)}
 _SCALE = _DECIMAL | _BINARY
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
-_NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*"
+_NUMBER = r"\s*([0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,2})?|\.[0-9]{1,40})\s*"
+_LARGEST = 2**63 - 1  # what the engine's integers hold
+_EXACT = Context(prec=100)
 
 
 def _parse(text: str, pattern: str, expected: str) -> tuple[Fraction, tuple[str, ...]]:
@@ -30,6 +36,12 @@ def _parse(text: str, pattern: str, expected: str) -> tuple[Fraction, tuple[str,
         raise FormatError(f"'{text}' is not {expected}")
     number, *units = match.groups()
     return Fraction(number), tuple(units)
+
+
+def _integer(value: Fraction, text: str) -> int:
+    if value > _LARGEST:
+        raise FormatError(f"'{text}' is too large: the engine counts to 2^63 - 1 bytes, bytes/s or picoseconds")
+    return int(value)
 
 
 def parse_bytes(text: str) -> int:
@@ -43,7 +55,7 @@ def parse_bytes(text: str) -> int:
     size = number * scale
     if size.denominator != 1:
         raise FormatError(f"'{text}' is not a whole number of bytes")
-    return int(size)
+    return _integer(size, text)
 
 
 def parse_bandwidth(text: str) -> int:
@@ -56,7 +68,7 @@ def parse_bandwidth(text: str) -> int:
     bandwidth = number * _SCALE[prefix] / (1 if unit == "B" else 8)
     if bandwidth < 1:
         raise FormatError(f"'{text}': bandwidth must be positive")
-    return int(bandwidth)
+    return _integer(bandwidth, text)
 
 
 def parse_time(text: str) -> int:
@@ -65,7 +77,7 @@ def parse_time(text: str) -> int:
     time = number * _PICOSECONDS[unit]
     if time.denominator != 1:
         raise FormatError(f"'{text}' is not a whole number of picoseconds")
-    return int(time)
+    return _integer(time, text)
 
 
 def _scaled(value: float, steps: list[tuple[float, str]]) -> str:
@@ -86,3 +98,18 @@ def format_bandwidth(bandwidth: float) -> str:
 def format_time(time_ps: float) -> str:
     """Picoseconds for people: `12.18 ms`."""
     return _scaled(time_ps, [(1, "ps"), (10**3, "ns"), (10**6, "us"), (10**9, "ms"), (10**12, "s")])
+
+
+def _shortest(value: int, scales: Mapping[str, int]) -> str:
+    texts = (f"{_EXACT.divide(value, scale).normalize(_EXACT):f}{unit}" for unit, scale in scales.items())
+    return min(texts, key=len)
+
+
+def exact_bandwidth(bandwidth: int) -> str:
+    """The shortest text that `parse_bandwidth` reads back as exactly this many bytes/s: `50GB/s`, `12.5GiB/s`."""
+    return _shortest(bandwidth, {f"{prefix}B/s": scale for prefix, scale in _SCALE.items() if prefix != "K"})
+
+
+def exact_time(time_ps: int) -> str:
+    """The shortest text that `parse_time` reads back as exactly this many picoseconds: `500ns`, `1.5us`."""
+    return _shortest(time_ps, {unit: scale for unit, scale in _PICOSECONDS.items() if unit != "µs"})

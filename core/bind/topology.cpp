@@ -1,6 +1,7 @@
 #include "bind.hpp"
 #include "hocket/error.hpp"
 #include "hocket/topology/graph.hpp"
+#include "hocket/topology/measures.hpp"
 
 namespace hocket::bind {
 namespace {
@@ -28,6 +29,7 @@ void bind_topology(nb::module_& m) {
       .def_prop_ro("num_ranks", &Graph::num_ranks)
       .def_prop_ro("num_nodes", &Graph::num_nodes)
       .def("reversed", &Graph::reversed);
+  m.def("require_connected", &topology::require_connected, "graph"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace hocket::bind

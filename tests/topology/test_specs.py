@@ -1,0 +1,104 @@
+"""Spec strings and presets: what they build, and what they refuse."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket.core.errors import HocketError
+from hocket.topology import Topology, load
+
+COST = "bandwidth=50GB/s,latency=500ns"
+
+
+def pairs(topology: Topology) -> set[tuple[int, int]]:
+    return set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+
+
+def test_ring_links_both_neighbours() -> None:
+    topology = load(f"ring:4,{COST}")
+    assert pairs(topology) == {(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2), (3, 0), (0, 3)}
+    assert set(topology.bandwidth.tolist()) == {50 * 10**9}
+    assert set(topology.latency_ps.tolist()) == {500 * 10**3}
+
+
+def test_dimension_zero_varies_fastest() -> None:
+    # 3x2: rank = c0 + 3*c1, so 0-1-2 is a line of dimension 0 and 0-3 one of dimension 1
+    topology = load("mesh:3x2,bandwidth=50GB/s+25GiB/s,latency=500ns")
+    bandwidth = {
+        (s, d): b
+        for s, d, b in zip(topology.src.tolist(), topology.dst.tolist(), topology.bandwidth.tolist(), strict=True)
+    }
+    assert bandwidth[0, 1] == bandwidth[2, 1] == 50 * 10**9
+    assert bandwidth[0, 3] == bandwidth[5, 2] == 25 * 2**30
+    assert (0, 2) not in bandwidth and (2, 3) not in bandwidth
+    assert topology.num_links == 2 * (2 * 2 + 3 * 1)  # both directions of 2 lines of 2 hops and 3 lines of 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "ranks", "switches", "links"),
+    [
+        ("ring:2", 2, 0, 2),  # one neighbour, not two
+        ("torus:4x4", 16, 0, 16 * 4),
+        ("torus:2x4", 8, 0, 8 * 3),
+        ("hypercube:3", 8, 0, 8 * 3),
+        ("fully_connected:5", 5, 0, 5 * 4),
+        ("switch:4x2", 8, 2 + 4, 8 * 2 * 2),  # a switch for each line of both dimensions
+        ("ring:2xfully_connected:4xswitch:2", 16, 8, 16 * (1 + 3 + 2)),
+    ],
+)
+def test_counts(shape: str, ranks: int, switches: int, links: int) -> None:
+    topology = load(f"{shape},{COST}")
+    assert (topology.num_ranks, topology.num_nodes, topology.num_links) == (ranks, ranks + switches, links)
+
+
+def test_one_machine_has_no_fabric() -> None:
+    topology = load("dgx-h100")
+    assert (topology.num_ranks, topology.num_nodes, topology.num_links) == (8, 9, 16)
+    assert set(topology.bandwidth.tolist()) == {450 * 10**9}
+
+
+def test_machines_on_rails() -> None:
+    topology = load("dgx-a100:nodes=3,gpus=4")
+    # 12 GPUs, 3 NVSwitches, 12 NICs, 4 leaves, 1 spine; NVLink + PCIe + NIC cable a GPU and an uplink a rail
+    assert topology.num_nodes == 12 + 3 + 12 + 4 + 1
+    assert topology.num_links == 2 * (12 * 3 + 4)
+    assert topology.machine.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert np.bincount(topology.bandwidth // 10**8)[[3000, 288, 250, 750]].tolist() == [24, 24, 24, 8]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("mesh:4x4,latency=500ns", "bandwidth is missing: add bandwidth=50GB/s"),
+        ("mesh:4x4,bandwidth=50GB/s", "latency is missing: add latency=500ns"),
+        ("mesh:4x4,bandwidth=50,latency=500ns", "a bandwidth with a unit"),
+        ("mesh:4x4,bandwidth=0GB/s,latency=500ns", "must be positive"),
+        ("mesh:4x4,bandwith=50GB/s,latency=500ns", "unknown key 'bandwith'; did you mean 'bandwidth'?"),
+        (f"mesh:4x4,{COST},latency=1ns", "key 'latency' is given twice"),
+        ("mesh:4x4,bandwidth=50GB/s+2GB/s+1GB/s,latency=500ns", "3 values for 2 dimensions"),
+        (f"mesh:1,{COST}", "at least 2 ranks"),
+        (f"mesh,{COST}", "not a shape such as"),
+        (f"mash:4x4,{COST}", "did you mean 'mesh'?"),
+        (f"ring:4xmash:4,{COST}", "unknown shape 'mash'"),
+        (f"hypercube:2x2,{COST}", "takes one number"),
+        (f"mesh:99999x99999,{COST}", "more than"),
+        ("dgx-h100:nodes=two", "whole number"),
+        ("dgx-h100:node=2", "did you mean 'nodes'?"),
+        ("dgx-h100:gpus=9", "gpus from 1 to 8"),
+        ("cluster.yaml", "no file and no topology 'cluster.yaml'"),
+    ],
+)
+def test_refusals_say_what_to_write(spec: str, message: str) -> None:
+    with pytest.raises(HocketError) as caught:
+        load(spec)
+    assert message in str(caught.value)
+    assert spec in str(caught.value)
+
+
+@given(st.text(alphabet="dgx-h10:nodesmring=switchtofu_ly,42+GB/s.ex", max_size=40))
+def test_any_text_is_a_topology_or_an_error(text: str) -> None:
+    try:
+        assert load(text).num_ranks >= 2
+    except HocketError as error:
+        assert text.strip() in str(error)

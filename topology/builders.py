@@ -1,0 +1,124 @@
+"""Builders: topologies made of dimensions, and the words that specs use for them.
+
+A dimension joins the ranks that differ in one coordinate only: a line. Its kind says how the ranks of a line are
+linked. Kinds and shapes are registered at the end of this file: a new one is one function and one line there.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import FormatError, TopologyError
+from hocket.topology.model import Dimension, Topology
+
+__all__ = ["KINDS", "SHAPES", "product"]
+
+_MAX_LINKS = 2**26  # 1.6 GB of columns
+
+Links = NDArray[np.int64]
+
+
+def _steps(size: int) -> Links:
+    at = np.repeat(np.arange(size), 2)
+    return np.column_stack([at, at + np.tile([1, -1], size)])
+
+
+def ring(size: int) -> Links:
+    """Both neighbours around a circle; clockwise (+1) first, so that routes break ties clockwise."""
+    links = _steps(size) % size
+    return links if size > 2 else links[::2]  # of two ranks each has one neighbour, not two
+
+
+def mesh(size: int) -> Links:
+    """Both neighbours along a line with two ends."""
+    links = _steps(size)
+    return links[(links[:, 1] >= 0) & (links[:, 1] < size)]
+
+
+def fully_connected(size: int) -> Links:
+    """A link for every ordered pair."""
+    links: Links = np.indices((size, size)).reshape(2, -1).T
+    different: NDArray[np.bool_] = links[:, 0] != links[:, 1]
+    return links[different]
+
+
+def switch(size: int) -> Links:
+    """A switch (local node `size`) with a link up and a link down for every rank."""
+    up = np.column_stack([np.arange(size), np.full(size, size)])
+    return np.stack([up, up[:, ::-1]], axis=1).reshape(-1, 2)
+
+
+def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = ()) -> Topology:
+    """The product of dimensions: rank = c0 + c1*n0 + c2*n0*n1 + ..., dimension 0 varies fastest.
+
+    Links are numbered dimension by dimension, line by line, in the order of the kind; every line of a `switch`
+    dimension has its own switch. Raises TopologyError when a kind is unknown, a size is below 2, or there would be
+    more than 2^26 links.
+    """
+    for dimension in dimensions:
+        if dimension.kind not in KINDS:
+            raise TopologyError(f"unknown kind of dimension '{dimension.kind}'; known: {', '.join(KINDS)}")
+        if dimension.size < 2:
+            raise TopologyError(f"a dimension needs at least 2 ranks, got {dimension.kind} of {dimension.size}")
+    num_ranks = int(np.prod([dimension.size for dimension in dimensions], dtype=object))
+    per_rank = sum(dimension.size if dimension.kind == "fully_connected" else 2 for dimension in dimensions)
+    if num_ranks * per_rank > _MAX_LINKS:
+        raise TopologyError(f"{num_ranks} ranks need more than {_MAX_LINKS} links")
+
+    ranks = np.arange(num_ranks)
+    stride, num_nodes = 1, num_ranks
+    src, dst, latency_ps, bandwidth = [], [], [], []
+    for dimension in dimensions:
+        coordinate = ranks // stride % dimension.size
+        lines = ranks[coordinate == 0]
+        local = KINDS[dimension.kind](dimension.size)
+        # nodes[line, position]: the ranks of a line, then its switch if the kind has one
+        nodes = lines[:, None] + stride * np.arange(dimension.size)
+        if local.max() == dimension.size:
+            nodes = np.column_stack([nodes, num_nodes + np.arange(len(lines))])
+            num_nodes += len(lines)
+        src.append(nodes[:, local[:, 0]].ravel())
+        dst.append(nodes[:, local[:, 1]].ravel())
+        latency_ps.append(np.full(src[-1].size, dimension.latency_ps))
+        bandwidth.append(np.full(src[-1].size, dimension.bandwidth))
+        stride *= dimension.size
+    return Topology(
+        name=name,
+        num_ranks=num_ranks,
+        num_nodes=num_nodes,
+        src=np.concatenate(src).astype(np.int32),
+        dst=np.concatenate(dst).astype(np.int32),
+        latency_ps=np.concatenate(latency_ps).astype(np.int64),
+        bandwidth=np.concatenate(bandwidth).astype(np.int64),
+        machine=np.zeros(num_ranks, np.int32),
+        dimensions=tuple(dimensions),
+        notes=tuple(notes),
+    )
+
+
+def _every(kind: str) -> Callable[[Sequence[int]], list[tuple[str, int]]]:
+    return lambda sizes: [(kind, size) for size in sizes]
+
+
+def hypercube(sizes: Sequence[int]) -> list[tuple[str, int]]:
+    """The binary n-cube: `hypercube:3` has three dimensions of two ranks."""
+    if len(sizes) != 1 or not 1 <= sizes[0] <= 30:
+        raise FormatError("a hypercube takes one number from 1 to 30, its order: hypercube:3 has 2^3 = 8 ranks")
+    return [("fully_connected", 2)] * sizes[0]
+
+
+# kind of dimension: the links of one line of `size` ranks, as (k, 2) pairs of local nodes
+KINDS: dict[str, Callable[[int], Links]] = {
+    "ring": ring,
+    "mesh": mesh,
+    "fully_connected": fully_connected,
+    "switch": switch,
+}
+
+# word in a spec: the (kind, size) of the dimensions that `word:4x4` stands for
+SHAPES: dict[str, Callable[[Sequence[int]], list[tuple[str, int]]]] = {
+    **{kind: _every(kind) for kind in KINDS},
+    "torus": _every("ring"),
+    "hypercube": hypercube,
+}
