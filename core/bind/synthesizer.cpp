@@ -1,7 +1,52 @@
 #include "bind.hpp"
+#include "hocket/synthesizer/matching.hpp"
+#include "hocket/synthesizer/rounds.hpp"
 
 namespace hocket::bind {
+namespace {
 
-void bind_synthesizer(nb::module_&) {}
+using synthesizer::Network;
+using synthesizer::Transfers;
+using topology::Graph;
+
+void init_network(Network* self, const Graph& graph, In<int64_t> route_offset, In<int32_t> route_links,
+                  int64_t chunk_bytes, bool blocking) {
+  new (self) Network(graph, view(route_offset), view(route_links), chunk_bytes, blocking);
+}
+
+nb::tuple columns(Transfers transfers) {
+  return nb::make_tuple(give(std::move(transfers.chunk)), give(std::move(transfers.link)),
+                        give(std::move(transfers.start)), give(std::move(transfers.finish)));
+}
+
+nb::tuple matching(const Network& network, In<int32_t> origin, uint64_t seed, int attempts, int64_t target_ps) {
+  Transfers found;
+  {
+    nb::gil_scoped_release release;
+    found = synthesizer::match_best(network, view(origin), seed, attempts, target_ps);
+  }
+  return columns(std::move(found));
+}
+
+nb::tuple rounds(const Network& network, In<int32_t> origin, uint64_t seed, int attempts, int64_t target_ps,
+                 int threads) {
+  Transfers found;
+  {
+    nb::gil_scoped_release release;
+    found = synthesizer::match_rounds_best(network, view(origin), seed, attempts, target_ps, threads);
+  }
+  return columns(std::move(found));
+}
+
+}  // namespace
+
+void bind_synthesizer(nb::module_& m) {
+  nb::class_<Network>(m, "Network")
+      .def("__init__", &init_network, "graph"_a, "route_offset"_a, "route_links"_a, "chunk_bytes"_a, "blocking"_a)
+      .def_prop_ro("uniform", &Network::uniform)
+      .def_prop_ro("rounds_per_hop", &synthesizer::rounds_per_hop);
+  m.def("matching", &matching, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a);
+  m.def("rounds", &rounds, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a, "threads"_a = 1);
+}
 
 }  // namespace hocket::bind

@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "hocket/synthesizer/matching.hpp"
+#include "hocket/synthesizer/random.hpp"
+
+namespace hocket::synthesizer {
+namespace {
+
+/// Each is the best on some family of networks; the first are the best most often.
+constexpr Policy kPolicies[] = {
+    {},
+    {.on_path = true},
+    {.clusters = false, .rarest_first = false},
+    {.rarest_first = false, .sample = 1},
+    {.clusters = false, .rarest_first = false, .sample = 1},
+    {.sample = 64},
+    {.patience_percent = 50},
+};
+
+/// Shortest travel time from one rank to every rank (Dijkstra).
+std::vector<Picoseconds> distances(const Network& network, int32_t from) {
+  constexpr Picoseconds kFar = std::numeric_limits<Picoseconds>::max() / 2;
+  std::vector<Picoseconds> distance(network.num_ranks, kFar);
+  using Entry = std::pair<Picoseconds, int32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  queue.push({distance[from] = 0, from});
+  while (!queue.empty()) {
+    const auto [reached, rank] = queue.top();
+    queue.pop();
+    if (reached > distance[rank]) continue;
+    for (int32_t link : network.out[rank]) {
+      Picoseconds& next = distance[network.dst[link]];
+      if (reached + network.travel[link] < next) queue.push({next = reached + network.travel[link], network.dst[link]});
+    }
+  }
+  return distance;
+}
+
+}  // namespace
+
+std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const int32_t> origin) {
+  const size_t words = (origin.size() + 63) / 64;
+  std::vector<uint64_t> shortest(network.num_links() * words, 0);
+  std::vector<std::vector<int32_t>> chunks_of(network.num_ranks);
+  for (size_t chunk = 0; chunk < origin.size(); chunk++)
+    chunks_of[origin[chunk]].push_back(static_cast<int32_t>(chunk));
+  for (int32_t from = 0; from < network.num_ranks; from++) {
+    if (chunks_of[from].empty()) continue;
+    const std::vector<Picoseconds> distance = distances(network, from);
+    for (int32_t link = 0; link < network.num_links(); link++) {
+      if (distance[network.src[link]] + network.travel[link] > distance[network.dst[link]]) continue;
+      for (int32_t chunk : chunks_of[from]) shortest[link * words + (chunk >> 6)] |= uint64_t{1} << (chunk & 63);
+    }
+  }
+  return shortest;
+}
+
+Transfers match_best(const Network& network, std::span<const int32_t> origin, uint64_t seed, int attempts,
+                     Picoseconds target_ps) {
+  const Clusters clusters(network);
+  std::vector<uint64_t> shortest;
+  Transfers best;
+  best.time = std::numeric_limits<Picoseconds>::max();
+  for (int attempt = 0; attempt < attempts && best.time > target_ps; attempt++) {
+    const Policy& policy = kPolicies[attempt % std::size(kPolicies)];
+    if (policy.on_path && shortest.empty()) shortest = on_shortest_path(network, origin);
+    Transfers found = match(network, clusters, origin, shortest, policy, hash(seed) + attempt);
+    if (found.time < best.time) best = std::move(found);
+  }
+  return best;
+}
+
+}  // namespace hocket::synthesizer
