@@ -90,6 +90,14 @@ class Collective:
     def num_chunks(self) -> int:
         return self.slots * self.num_ranks if self.kind is Kind.ALL_TO_ALL else self.slots
 
+    @property
+    def bus_factor(self) -> float:
+        """busbw / algbw (nccl-tests' PERFORMANCE.md): the share of the buffer that each rank must move."""
+        if self.kind in (Kind.BROADCAST, Kind.REDUCE):
+            return 1.0
+        share = (self.num_ranks - 1) / self.num_ranks
+        return 2 * share if self.kind is Kind.ALL_REDUCE else share
+
     @cached_property
     def chunk_bytes(self) -> NDArray[np.int64]:
         """Bytes of each chunk (length num_chunks): exact, remainders spread evenly, their sum per slot set is exact."""
