@@ -1,7 +1,26 @@
 """What a collective is, and an algorithm for it: conditions, timed transfers, lowered programs, verification."""
 
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.compose import concatenate, reverse
 from hocket.schedule.program import Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.schedule import Bound, Schedule
+from hocket.schedule.timing import dependencies, retime
+from hocket.schedule.verification import VerifyReport, verify
 
-__all__ = ["Bound", "Collective", "Gpu", "Kind", "Program", "Schedule", "Step", "StepType", "ThreadBlock"]
+__all__ = [
+    "Bound",
+    "Collective",
+    "Gpu",
+    "Kind",
+    "Program",
+    "Schedule",
+    "Step",
+    "StepType",
+    "ThreadBlock",
+    "VerifyReport",
+    "concatenate",
+    "dependencies",
+    "retime",
+    "reverse",
+    "verify",
+]

@@ -1,10 +1,12 @@
 """An algorithm for a collective on a topology: timed transfers as columns."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core.schedule import Transfers
 from hocket.schedule.collective import Collective
 from hocket.topology import Topology
 
@@ -25,17 +27,21 @@ class Schedule:
 
     `chunk` int32; `route` int32, an index into the routes; `reduce` bool: the receiver adds the chunk to what it holds
     instead of overwriting it. `start_ps`, `finish_ps` int64: the transfer occupies its route from start and the
-    receiver may use the chunk from finish on. In an untimed schedule (`timed` false: a native algorithm before a
-    model has timed it) they count logical steps instead.
+    receiver may use the chunk from finish on; finish is after start (an empty chunk takes a picosecond), so causality
+    has no cycles. In an untimed schedule (`timed` false: a native algorithm before a model has timed it) they count
+    logical steps instead, and links may be shared within a step.
 
-    A route is a path of links from a rank to a rank (through switches, and in untimed schedules also through other
-    ranks): route k is `route_links[route_offset[k]:route_offset[k+1]]` (int32 link ids), from rank `route_src[k]` to
+    A route is a path of links from a rank to a rank, through switches or other ranks that only pass it on: route k is
+    `route_links[route_offset[k]:route_offset[k+1]]` (int32 link ids), from topology rank `route_src[k]` to
     `route_dst[k]`.
 
     A transfer sends what its source holds at `start_ps`: it depends on every transfer of the same chunk into its
     source that finished by then. Nothing else is stored about dependencies; `hocket.schedule.dependencies` derives
     them. `blocking` says how long a transfer holds its links: latency + serialization (TACOS' model) or, if false,
     serialization only.
+
+    `group` places the collective on the topology: collective rank i is topology rank `group[i]` (int32; None: rank i).
+    Links and routes speak of topology ranks; `src`, `dst` and the collective of collective ranks.
     """
 
     collective: Collective
@@ -52,30 +58,58 @@ class Schedule:
     bound: Bound | None
     generator: str
     seed: int | None
+    group: NDArray[np.int32] | None = None
 
     @property
     def num_transfers(self) -> int:
         return len(self.chunk)
 
+    @cached_property
+    def transfers(self) -> Transfers:
+        """The engine's view of the columns. Raises ScheduleError when one of them points outside what it indexes."""
+        return Transfers(
+            self.topology.graph,
+            self.route_offset,
+            self.route_links,
+            self.chunk,
+            self.route,
+            self.reduce,
+            self.start_ps,
+            self.finish_ps,
+            self.collective.num_chunks,
+        )
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        """Topology rank of each collective rank (int32, length collective.num_ranks)."""
+        return np.arange(self.collective.num_ranks, dtype=np.int32) if self.group is None else self.group
+
+    @property
+    def collective_rank(self) -> NDArray[np.int32]:
+        """Collective rank of each node of the topology (int32, length num_nodes); -1 outside the group."""
+        rank = np.full(self.topology.num_nodes, -1, np.int32)
+        rank[self.ranks] = np.arange(self.collective.num_ranks, dtype=np.int32)
+        return rank
+
     @property
     def route_src(self) -> NDArray[np.int32]:
-        """Rank each route leaves (int32, length routes)."""
+        """Topology rank each route leaves (int32, length routes)."""
         return self.topology.src[self.route_links[self.route_offset[:-1]]]
 
     @property
     def route_dst(self) -> NDArray[np.int32]:
-        """Rank each route reaches (int32, length routes)."""
+        """Topology rank each route reaches (int32, length routes)."""
         return self.topology.dst[self.route_links[self.route_offset[1:] - 1]]
 
     @property
     def src(self) -> NDArray[np.int32]:
-        """Sending rank of each transfer (int32, length M)."""
-        return self.route_src[self.route]
+        """Sending collective rank of each transfer (int32, length M)."""
+        return self.collective_rank[self.route_src][self.route]
 
     @property
     def dst(self) -> NDArray[np.int32]:
-        """Receiving rank of each transfer (int32, length M)."""
-        return self.route_dst[self.route]
+        """Receiving collective rank of each transfer (int32, length M)."""
+        return self.collective_rank[self.route_dst][self.route]
 
     @property
     def time_ps(self) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -84,6 +84,10 @@ class Topology:
     def graph(self) -> Graph:
         """The engine's view of the topology. Raises TopologyError when a link breaks a rule."""
         return Graph(self.num_ranks, self.num_nodes, self.src, self.dst, self.latency_ps, self.bandwidth)
+
+    def reversed(self) -> "Topology":
+        """The same topology with every link turned around; link ids keep their meaning."""
+        return replace(self, src=self.dst, dst=self.src)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,7 +1,65 @@
 #include "bind.hpp"
+#include "hocket/schedule/bounds.hpp"
+#include "hocket/schedule/dependencies.hpp"
+#include "hocket/schedule/retime.hpp"
+#include "hocket/schedule/verify.hpp"
+#include "transfers.hpp"
 
 namespace hocket::bind {
+namespace {
 
-void bind_schedule(nb::module_&) {}
+using schedule::Transfers;
+
+/// Runs `work` without the GIL.
+template <typename Work>
+auto released(Work&& work) {
+  nb::gil_scoped_release release;
+  return work();
+}
+
+nb::tuple find_dependencies(const OwnedTransfers& transfers) {
+  auto found = released([&] { return schedule::find_dependencies(transfers); });
+  return nb::make_tuple(give(std::move(found.offset)), give(std::move(found.ids)));
+}
+
+nb::tuple retime(const OwnedTransfers& transfers, In<int64_t> chunk_bytes, bool blocking, bool reducing) {
+  auto times = released([&] { return schedule::retime(transfers, view(chunk_bytes), blocking, reducing); });
+  return nb::make_tuple(give(std::move(times.start)), give(std::move(times.finish)));
+}
+
+auto verify(const OwnedTransfers& transfers, In<int32_t> ranks, In<int32_t> origin, In<int32_t> destination,
+            In<int64_t> chunk_bytes, bool reducing, bool timed, bool blocking) {
+  const schedule::Conditions conditions{view(ranks), view(origin), view(destination), view(chunk_bytes), reducing};
+  return give(released([&] { return schedule::verify(transfers, conditions, timed, blocking); }));
+}
+
+void bind_transfers(nb::module_& m) {
+  nb::class_<OwnedTransfers>(m, "Transfers")
+      .def(nb::init<nb::object, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<bool>, In<int64_t>, In<int64_t>,
+                    int64_t>(),
+           "graph"_a, "route_offset"_a, "route_links"_a, "chunk"_a, "route"_a, "reduce"_a, "start_ps"_a, "finish_ps"_a,
+           "num_chunks"_a);
+  m.def("dependencies", &find_dependencies, "transfers"_a);
+  m.def("retime", &retime, "transfers"_a, "chunk_bytes"_a, "blocking"_a, "reducing"_a);
+  m.def("verify", &verify, "transfers"_a, "ranks"_a, "origin"_a, "destination"_a, "chunk_bytes"_a, "reducing"_a,
+        "timed"_a, "blocking"_a);
+}
+
+void bind_bounds(nb::module_& m) {
+  m.def(
+      "least_time",
+      [](const topology::Graph& graph, In<int32_t> links, int64_t chunks, int64_t smallest_bytes, int64_t total_bytes,
+         bool blocking) {
+        return schedule::least_time(graph, view(links), {chunks, smallest_bytes, total_bytes}, blocking);
+      },
+      "graph"_a, "links"_a, "chunks"_a, "smallest_bytes"_a, "total_bytes"_a, "blocking"_a);
+}
+
+}  // namespace
+
+void bind_schedule(nb::module_& m) {
+  bind_transfers(m);
+  bind_bounds(m);
+}
 
 }  // namespace hocket::bind

@@ -1,0 +1,41 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.topology import Graph
+
+class Transfers:
+    def __init__(
+        self,
+        graph: Graph,
+        route_offset: NDArray[np.int64],
+        route_links: NDArray[np.int32],
+        chunk: NDArray[np.int32],
+        route: NDArray[np.int32],
+        reduce: NDArray[np.bool_],
+        start_ps: NDArray[np.int64],
+        finish_ps: NDArray[np.int64],
+        num_chunks: int,
+    ) -> None: ...
+
+def dependencies(transfers: Transfers) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def retime(
+    transfers: Transfers, chunk_bytes: NDArray[np.int64], blocking: bool, reducing: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def verify(
+    transfers: Transfers,
+    ranks: NDArray[np.int32],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    chunk_bytes: NDArray[np.int64],
+    reducing: bool,
+    timed: bool,
+    blocking: bool,
+) -> NDArray[np.int64]: ...
+def least_time(
+    graph: Graph,
+    links: NDArray[np.int32],
+    chunks: int,
+    smallest_bytes: int,
+    total_bytes: int,
+    blocking: bool,
+) -> int: ...

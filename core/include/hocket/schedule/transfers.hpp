@@ -1,0 +1,75 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hocket/time.hpp"
+#include "hocket/topology/graph.hpp"
+
+namespace hocket::schedule {
+
+/// A view of a schedule's columns (meaning: schedule/schedule.py). Transfer ids are positions in the columns.
+struct Transfers {
+  const topology::Graph* graph;
+  std::span<const int64_t> route_offset;
+  std::span<const int32_t> route_links;
+  std::span<const int32_t> chunk;
+  std::span<const int32_t> route;
+  std::span<const bool> reduce;
+  std::span<const Picoseconds> start;
+  std::span<const Picoseconds> finish;
+  int64_t num_chunks;
+
+  int64_t size() const { return static_cast<int64_t>(chunk.size()); }
+  int64_t num_routes() const { return static_cast<int64_t>(route_offset.size()) - 1; }
+  std::span<const int32_t> links(int32_t route_id) const {
+    return route_links.subspan(route_offset[route_id], route_offset[route_id + 1] - route_offset[route_id]);
+  }
+  /// Topology rank that a transfer leaves / reaches.
+  int32_t src(int64_t id) const { return graph->links()[route_links[route_offset[route[id]]]].src; }
+  int32_t dst(int64_t id) const { return graph->links()[route_links[route_offset[route[id] + 1] - 1]].dst; }
+  /// `transfer 7 (chunk 3, rank 0 -> 1, 500..1500)` for messages, with topology ranks.
+  std::string describe(int64_t id) const;
+};
+
+/// Throws ScheduleError unless the columns agree in length, ids are in range, every route is a connected path of links
+/// from a rank to another rank, transfers are sorted by start, and each starts at 0 or later and finishes after that.
+/// Every other function on Transfers relies on it.
+void check(const Transfers& transfers);
+
+/// Transfer ids grouped by chunk: those of chunk c are `of(c)`, ascending.
+class ChunkIndex {
+ public:
+  explicit ChunkIndex(const Transfers& transfers);
+  std::span<const int32_t> of(int64_t chunk) const {
+    return std::span(ids_).subspan(offset_[chunk], offset_[chunk + 1] - offset_[chunk]);
+  }
+
+ private:
+  std::vector<int64_t> offset_;
+  std::vector<int32_t> ids_;
+};
+
+/// What routes cost: the summed latency and the slowest bandwidth of each route's links.
+class RouteCost {
+ public:
+  explicit RouteCost(const Transfers& transfers);
+  Picoseconds serialization(int32_t route, int64_t bytes) const { return serialization_ps(bytes, bandwidth_[route]); }
+  /// How long a transfer keeps every link of its route from others, from its start on.
+  Picoseconds hold(int32_t route, int64_t bytes, bool blocking) const {
+    return serialization(route, bytes) + (blocking ? latency_[route] : 0);
+  }
+  /// From start to finish: latency + serialization, at least one picosecond.
+  Picoseconds duration(int32_t route, int64_t bytes) const {
+    return std::max<Picoseconds>(1, latency_[route] + serialization(route, bytes));
+  }
+
+ private:
+  std::vector<Picoseconds> latency_;
+  std::vector<Bandwidth> bandwidth_;
+};
+
+}  // namespace hocket::schedule

@@ -1,0 +1,74 @@
+#include "hocket/schedule/retime.hpp"
+
+#include <algorithm>
+
+#include "hocket/error.hpp"
+#include "hocket/schedule/dependencies.hpp"
+#include "hocket/schedule/replay.hpp"
+
+namespace hocket::schedule {
+namespace {
+
+uint64_t mix(uint64_t value) {  // splitmix64's finalizer
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+/// Per transfer a hash of the deliveries that made what it sends: equal when it sends the same contributions.
+std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picoseconds> start,
+                               std::span<const Picoseconds> finish) {
+  std::vector<uint64_t> sent(transfers.size()), held(transfers.graph->num_ranks());
+  const ChunkIndex index(transfers);
+  ChunkReplay replay;
+  for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) {
+    const auto ids = index.of(chunk);
+    for (const int32_t id : ids) held[transfers.src(id)] = held[transfers.dst(id)] = 0;
+    replay.run(
+        ids, start, finish, [&](int32_t id) { sent[id] = held[transfers.src(id)]; },
+        [&](int32_t id) {
+          uint64_t& at = held[transfers.dst(id)];
+          at = (transfers.reduce[id] ? at : 0) + mix(id);
+        });
+  }
+  return sent;
+}
+
+}  // namespace
+
+Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, bool blocking, bool reducing) {
+  const RouteCost cost(transfers);
+  const Gates gates = find_gates(transfers);
+  std::vector<Picoseconds> opens(gates.previous.size()), free(transfers.graph->links().size());
+  Times times{std::vector<Picoseconds>(transfers.size()), std::vector<Picoseconds>(transfers.size())};
+  for (int64_t id = 0; id < transfers.size(); id++) {
+    const int32_t route = transfers.route[id];
+    const int64_t bytes = chunk_bytes[transfers.chunk[id]];
+    Picoseconds start = 0;
+    if (const int32_t gate = gates.waits[id]; gate >= 0) {
+      // The transfer that waits for the previous gate came earlier, so that one's time is final.
+      if (gates.previous[gate] >= 0) opens[gate] = std::max(opens[gate], opens[gates.previous[gate]]);
+      start = opens[gate];
+    }
+    for (const int32_t link : transfers.links(route)) start = std::max(start, free[link]);
+    const Picoseconds held_until = start + cost.hold(route, bytes, blocking);
+    for (const int32_t link : transfers.links(route)) free[link] = held_until;
+    times.start[id] = start;
+    times.finish[id] = start + cost.duration(route, bytes);
+    if (gates.feeds[id] >= 0) opens[gates.feeds[id]] = std::max(opens[gates.feeds[id]], times.finish[id]);
+  }
+  if (reducing) {
+    const auto before = contents(transfers, transfers.start, transfers.finish);
+    const auto after = contents(transfers, times.start, times.finish);
+    const auto changed = std::ranges::mismatch(before, after).in1;
+    if (changed != before.end()) {
+      throw ScheduleError(transfers.describe(changed - before.begin()) +
+                          " would send other contributions at the new times: its source gets more of the chunk while "
+                          "it waits for a link; let the receiver wait, or use two chunks");
+    }
+  }
+  return times;
+}
+
+}  // namespace hocket::schedule

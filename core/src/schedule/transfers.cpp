@@ -1,0 +1,90 @@
+#include "hocket/schedule/transfers.hpp"
+
+#include <limits>
+
+#include "hocket/error.hpp"
+
+namespace hocket::schedule {
+namespace {
+
+using topology::Link;
+
+void check_route(const Transfers& transfers, int64_t id) {
+  const std::string name = "route " + std::to_string(id);
+  const int64_t begin = transfers.route_offset[id], end = transfers.route_offset[id + 1];
+  if (begin < 0 || end > static_cast<int64_t>(transfers.route_links.size()) || begin >= end) {
+    throw ScheduleError(name + ": needs at least one link, offsets that ascend and end with the links, got " +
+                        std::to_string(begin) + ".." + std::to_string(end));
+  }
+  const std::vector<Link>& links = transfers.graph->links();
+  for (int64_t at = begin; at < end; at++) {
+    const int32_t link = transfers.route_links[at];
+    if (link < 0 || link >= static_cast<int64_t>(links.size())) {
+      throw ScheduleError(name + ": link " + std::to_string(link) + " is not one of the topology's " +
+                          std::to_string(links.size()) + " links");
+    }
+    if (at > begin && links[transfers.route_links[at - 1]].dst != links[link].src) {
+      throw ScheduleError(name + ": link " + std::to_string(link) + " leaves node " + std::to_string(links[link].src) +
+                          ", but the link before it reaches node " +
+                          std::to_string(links[transfers.route_links[at - 1]].dst));
+    }
+  }
+  const int32_t from = links[transfers.route_links[begin]].src, to = links[transfers.route_links[end - 1]].dst;
+  if (transfers.graph->is_switch(from) || transfers.graph->is_switch(to) || from == to) {
+    throw ScheduleError(name + ": must lead from a rank to another rank, got node " + std::to_string(from) +
+                        " to node " + std::to_string(to));
+  }
+}
+
+}  // namespace
+
+std::string Transfers::describe(int64_t id) const {
+  return "transfer " + std::to_string(id) + " (chunk " + std::to_string(chunk[id]) + ", rank " +
+         std::to_string(src(id)) + " -> " + std::to_string(dst(id)) + ", " + std::to_string(start[id]) + ".." +
+         std::to_string(finish[id]) + ")";
+}
+
+void check(const Transfers& transfers) {
+  const size_t count = transfers.chunk.size();
+  if (transfers.route.size() != count || transfers.reduce.size() != count || transfers.start.size() != count ||
+      transfers.finish.size() != count) {
+    throw ScheduleError("the columns of the transfers differ in length");
+  }
+  if (count > std::numeric_limits<int32_t>::max()) throw ScheduleError("more than 2^31 - 1 transfers");
+  if (transfers.route_offset.empty()) throw ScheduleError("route_offset needs one more entry than there are routes");
+  for (int64_t id = 0; id < transfers.num_routes(); id++) check_route(transfers, id);
+  for (size_t id = 0; id < count; id++) {
+    const std::string_view wrong = transfers.route[id] < 0 || transfers.route[id] >= transfers.num_routes() ? "route"
+                                   : transfers.chunk[id] < 0 || transfers.chunk[id] >= transfers.num_chunks ? "chunk"
+                                                                                                            : "";
+    if (!wrong.empty()) {
+      throw ScheduleError("transfer " + std::to_string(id) + ": its " + std::string(wrong) + " does not exist");
+    }
+    if (transfers.start[id] < 0 || transfers.finish[id] <= transfers.start[id]) {
+      throw ScheduleError(transfers.describe(id) + " must start at 0 or later and finish after its start");
+    }
+    if (id > 0 && transfers.start[id] < transfers.start[id - 1]) {
+      throw ScheduleError(transfers.describe(id) + " starts before the transfer listed before it; sort by start");
+    }
+  }
+}
+
+ChunkIndex::ChunkIndex(const Transfers& transfers) : offset_(transfers.num_chunks + 1), ids_(transfers.size()) {
+  for (const int32_t chunk : transfers.chunk) offset_[chunk + 1]++;
+  for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) offset_[chunk + 1] += offset_[chunk];
+  std::vector<int64_t> next(offset_.begin(), offset_.end() - 1);
+  for (int64_t id = 0; id < transfers.size(); id++) ids_[next[transfers.chunk[id]]++] = static_cast<int32_t>(id);
+}
+
+RouteCost::RouteCost(const Transfers& transfers)
+    : latency_(transfers.num_routes()), bandwidth_(transfers.num_routes(), std::numeric_limits<Bandwidth>::max()) {
+  for (int64_t route = 0; route < transfers.num_routes(); route++) {
+    for (const int32_t id : transfers.links(static_cast<int32_t>(route))) {
+      const Link& link = transfers.graph->links()[id];
+      latency_[route] += link.latency_ps;
+      bandwidth_[route] = std::min(bandwidth_[route], link.bandwidth);
+    }
+  }
+}
+
+}  // namespace hocket::schedule

@@ -1,0 +1,159 @@
+#include "hocket/schedule/verify.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "hocket/error.hpp"
+#include "hocket/schedule/replay.hpp"
+
+namespace hocket::schedule {
+namespace {
+
+LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, bool timed, bool blocking) {
+  const RouteCost cost(transfers);
+  const size_t num_links = transfers.graph->links().size();
+  LinkBusy busy(num_links);
+  std::vector<Picoseconds> free(num_links);
+  std::vector<int64_t> holder(num_links, -1);
+  for (int64_t id = 0; id < transfers.size(); id++) {
+    const int32_t route = transfers.route[id];
+    const int64_t bytes = conditions.chunk_bytes[transfers.chunk[id]];
+    const Picoseconds hold = cost.hold(route, bytes, blocking), duration = cost.duration(route, bytes);
+    if (timed && transfers.finish[id] - transfers.start[id] < duration) {
+      throw ScheduleError(transfers.describe(id) + " is too short: latency and serialization take " +
+                          std::to_string(duration) + " ps");
+    }
+    for (const int32_t link : transfers.links(route)) {
+      if (timed && transfers.start[id] < free[link]) {
+        throw ScheduleError(transfers.describe(id) + " starts on link " + std::to_string(link) + ", which " +
+                            transfers.describe(holder[link]) + " holds until " + std::to_string(free[link]));
+      }
+      free[link] = transfers.start[id] + hold;
+      holder[link] = id;
+      busy[link] += hold;
+    }
+  }
+  return busy;
+}
+
+/// Replays one chunk after the other; what a rank holds of the chunk is a set of contributions.
+class DataFlow {
+ public:
+  DataFlow(const Transfers& transfers, const Conditions& conditions)
+      : transfers_(transfers),
+        conditions_(conditions),
+        num_ranks_(conditions.ranks.size()),
+        words_(conditions.reducing ? (num_ranks_ + 63) / 64 : 1),
+        full_(words_),
+        held_(num_ranks_ * words_),
+        copied_(num_ranks_),
+        delivered_(num_ranks_),
+        rank_of_(transfers.graph->num_nodes(), -1) {
+    for (size_t bit = 0; bit < (conditions.reducing ? num_ranks_ : 1); bit++) full_[bit / 64] |= 1ull << (bit % 64);
+    for (size_t rank = 0; rank < num_ranks_; rank++) rank_of_[conditions.ranks[rank]] = static_cast<int32_t>(rank);
+    for (int64_t id = 0; id < transfers.size(); id++) {
+      for (const int32_t end : {transfers.src(id), transfers.dst(id)}) {
+        if (rank_of_[end] < 0) {
+          throw ScheduleError(transfers.describe(id) + ": rank " + std::to_string(end) + " is not in the group");
+        }
+      }
+    }
+  }
+
+  void check() {
+    const ChunkIndex index(transfers_);
+    std::vector<int32_t> slot(transfers_.size());  // position of a transfer among those of its chunk
+    for (int64_t chunk = 0; chunk < transfers_.num_chunks; chunk++) {
+      const auto ids = index.of(chunk);
+      for (size_t at = 0; at < ids.size(); at++) slot[ids[at]] = static_cast<int32_t>(at);
+      if (sent_.size() < ids.size() * words_) sent_.resize(ids.size() * words_);
+      begin(chunk);
+      replay_.run(
+          ids, transfers_.start, transfers_.finish, [&](int32_t id) { send(id, sent_.data() + slot[id] * words_); },
+          [&](int32_t id) { deliver(id, sent_.data() + slot[id] * words_); });
+      end(chunk);
+    }
+  }
+
+ private:
+  uint64_t* held(int64_t rank) { return held_.data() + rank * words_; }
+  int32_t rank(int32_t node) const { return rank_of_[node]; }
+
+  void begin(int64_t chunk) {
+    std::ranges::fill(held_, 0);
+    std::ranges::fill(delivered_, 0);
+    if (conditions_.reducing) {
+      for (size_t rank = 0; rank < num_ranks_; rank++) held(rank)[rank / 64] |= 1ull << (rank % 64);
+    } else {
+      held(conditions_.origin[chunk])[0] = 1;
+    }
+  }
+
+  void send(int32_t id, uint64_t* snapshot) {
+    const uint64_t* source = held(rank(transfers_.src(id)));
+    if (!conditions_.reducing && source[0] == 0) {
+      throw ScheduleError(transfers_.describe(id) + ": rank " + std::to_string(transfers_.src(id)) +
+                          " does not hold the chunk when it sends it");
+    }
+    std::copy(source, source + words_, snapshot);
+  }
+
+  void deliver(int32_t id, const uint64_t* snapshot) {
+    const int32_t at = rank(transfers_.dst(id));
+    uint64_t* target = held(at);
+    const bool copy = !transfers_.reduce[id];
+    if (delivered_[at] == transfers_.finish[id] && (copy || copied_[at])) {
+      throw ScheduleError(transfers_.describe(id) +
+                          ": another transfer of the chunk arrives at the same instant and one of them overwrites it");
+    }
+    delivered_[at] = transfers_.finish[id];
+    copied_[at] = copy;
+    if (copy) {
+      std::copy(snapshot, snapshot + words_, target);
+      return;
+    }
+    if (!conditions_.reducing) throw ScheduleError(transfers_.describe(id) + " reduces, but its collective does not");
+    for (size_t word = 0; word < words_; word++) {
+      if (const uint64_t twice = target[word] & snapshot[word]; twice != 0) {
+        throw ScheduleError(transfers_.describe(id) + " adds the contribution of rank " +
+                            std::to_string(conditions_.ranks[word * 64 + std::countr_zero(twice)]) + " a second time");
+      }
+      target[word] |= snapshot[word];
+    }
+  }
+
+  void end(int64_t chunk) {
+    const int32_t only = conditions_.destination[chunk];
+    const size_t first = only < 0 ? 0 : only, last = only < 0 ? num_ranks_ : only + 1;
+    for (size_t rank = first; rank < last; rank++) {
+      for (size_t word = 0; word < words_; word++) {
+        const uint64_t missing = full_[word] & ~held(rank)[word];
+        if (missing == 0) continue;
+        const std::string who = "rank " + std::to_string(conditions_.ranks[rank]);
+        const std::string what = "chunk " + std::to_string(chunk);
+        if (!conditions_.reducing) throw ScheduleError(who + " must hold " + what + " at the end, but never gets it");
+        throw ScheduleError(who + " must hold the sum of " + what +
+                            " at the end, but misses the contribution of rank " +
+                            std::to_string(conditions_.ranks[word * 64 + std::countr_zero(missing)]));
+      }
+    }
+  }
+
+  const Transfers& transfers_;
+  const Conditions& conditions_;
+  const size_t num_ranks_, words_;
+  std::vector<uint64_t> full_, held_, sent_;
+  std::vector<bool> copied_;
+  std::vector<Picoseconds> delivered_;
+  std::vector<int32_t> rank_of_;
+  ChunkReplay replay_;
+};
+
+}  // namespace
+
+LinkBusy verify(const Transfers& transfers, const Conditions& conditions, bool timed, bool blocking) {
+  DataFlow(transfers, conditions).check();
+  return check_links(transfers, conditions, timed, blocking);
+}
+
+}  // namespace hocket::schedule

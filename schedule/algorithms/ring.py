@@ -1,0 +1,34 @@
+"""Rings in rank order: every rank talks to the next one only.
+
+all_reduce: 2(n-1) steps, 2(n-1)/n of the buffer through each rank; reduce_scatter and all_gather: one half of that
+each (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009). broadcast and
+reduce: the chunks follow each other along the chain from or to the root, n-2 + f steps for f chunks.
+"""
+
+import numpy as np
+
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "ring"]
+
+KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.BROADCAST, Kind.REDUCE)
+
+
+def ring(collective: Collective) -> Moves:
+    n, f = collective.num_ranks, collective.chunks_per_rank
+    if collective.rooted:
+        return _chain(n, f, collective.root, reduce=collective.reducing)
+    step = np.arange(n - 1)[:, None, None]
+    rank = np.arange(n)[:, None]
+    scatter = Moves.of(step, rank, (rank + 1) % n, (rank - 1 - step) % n * f + np.arange(f), reduce=True)
+    gather = Moves.of(step, rank, (rank + 1) % n, (rank - step) % n * f + np.arange(f), reduce=False)
+    if collective.kind is Kind.ALL_REDUCE:
+        return scatter.then(gather)
+    return scatter if collective.reducing else gather
+
+
+def _chain(n: int, f: int, root: int, *, reduce: bool) -> Moves:
+    hop, chunk = np.arange(n - 1)[:, None], np.arange(f)
+    first = root + hop + reduce  # a reduction starts at the rank after the root and ends at the root
+    return Moves.of(hop + chunk, first % n, (first + 1) % n, chunk, reduce=reduce)

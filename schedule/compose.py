@@ -1,0 +1,79 @@
+"""Schedules made of schedules: turned around in time, and one after the other."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.schedule import Schedule
+from hocket.schedule.timing import retime
+
+__all__ = ["concatenate", "reverse"]
+
+_MIRROR = {
+    Kind.ALL_GATHER: Kind.REDUCE_SCATTER,
+    Kind.BROADCAST: Kind.REDUCE,
+    Kind.GATHER: Kind.SCATTER,
+    Kind.SCATTER: Kind.GATHER,
+}
+
+
+def reverse(schedule: Schedule) -> Schedule:
+    """The schedule run backwards on the reversed topology, where links keep their ids.
+
+    all_gather becomes reduce_scatter and broadcast becomes reduce (what was copied out along a tree is summed up along
+    it, so every rank must get each chunk exactly once); gather and scatter become each other. A schedule for the
+    reversed topology thus becomes one for the topology itself. Timed schedules are retimed, since a mirrored transfer
+    holds its links at the other end of its latency. Raises ScheduleError for other kinds.
+    """
+    collective = schedule.collective
+    if collective.kind not in _MIRROR:
+        raise ScheduleError(f"{collective.kind} has no mirror image in time; only {', '.join(_MIRROR)} have")
+    mirrored = replace(collective, kind=_MIRROR[collective.kind])
+    start = schedule.time_ps - schedule.finish_ps
+    order = np.lexsort((schedule.route, start))
+    turned = replace(
+        schedule,
+        collective=mirrored,
+        topology=schedule.topology.reversed(),
+        route_offset=schedule.route_offset[-1] - schedule.route_offset[::-1],
+        route_links=schedule.route_links[::-1].copy(),
+        chunk=schedule.chunk[order],
+        route=(len(schedule.route_offset) - 2 - schedule.route)[order],
+        reduce=np.full(schedule.num_transfers, mirrored.reducing),
+        start_ps=start[order],
+        finish_ps=(schedule.time_ps - schedule.start_ps)[order],
+        bound=None,
+    )
+    return retime(turned, schedule.blocking) if schedule.timed else turned
+
+
+def concatenate(first: Schedule, second: Schedule, collective: Collective) -> Schedule:
+    """`first`, then `second`, as one schedule of `collective`: reduce_scatter, then all_gather, is all_reduce.
+
+    Each link finishes its part of `first` before it starts on `second`; other than that, timed schedules overlap.
+    Raises ScheduleError when the two differ in topology, group, chunks or the model of time.
+    """
+    for name, ours, theirs in [
+        ("topology", first.topology.fingerprint, second.topology.fingerprint),
+        ("group", first.ranks.tolist(), second.ranks.tolist()),
+        ("timed", first.timed, second.timed),
+        ("blocking", first.blocking, second.blocking),
+        ("chunks", first.collective.chunk_bytes.tolist(), second.collective.chunk_bytes.tolist()),
+    ]:
+        if ours != theirs:
+            raise ScheduleError(f"cannot join {first.collective.kind} and {second.collective.kind}: {name} differs")
+    whole = replace(
+        first,
+        collective=collective,
+        route_offset=np.concatenate([first.route_offset, first.route_offset[-1] + second.route_offset[1:]]),
+        route_links=np.concatenate([first.route_links, second.route_links]),
+        chunk=np.concatenate([first.chunk, second.chunk]),
+        route=np.concatenate([first.route, second.route + np.int32(len(first.route_offset) - 1)]),
+        reduce=np.concatenate([first.reduce, second.reduce]),
+        start_ps=np.concatenate([first.start_ps, first.time_ps + second.start_ps]),
+        finish_ps=np.concatenate([first.finish_ps, first.time_ps + second.finish_ps]),
+        bound=None,
+    )
+    return retime(whole, first.blocking) if first.timed else whole

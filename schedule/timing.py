@@ -1,0 +1,47 @@
+"""What transfers wait for, and the earliest times that respect it."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import schedule as engine
+from hocket.schedule.schedule import Schedule
+
+__all__ = ["dependencies", "retime"]
+
+
+def dependencies(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The transfers each transfer must wait for, as CSR: transfer t waits for `ids[offset[t]:offset[t+1]]`, ascending.
+
+    They are the deliveries of its chunk into its source that finished by its start, from the last copy on (a copy
+    overwrites what came before). `offset` int64 of length M + 1, `ids` int32. Where many transfers wait for the same
+    many deliveries (a direct all_reduce: ranks^3 entries) the engine's `find_gates` says the same in linear space.
+    """
+    return engine.dependencies(schedule.transfers)
+
+
+def retime(schedule: Schedule, blocking: bool = False) -> Schedule:
+    """The same transfers, in the same order on every link and with the same dependencies, at the earliest times.
+
+    A transfer starts as soon as its dependencies have finished and the transfers before it (in schedule order) have
+    left all links of its route. It holds these for its serialization on the slowest of them (if `blocking`, for the
+    latency as well) and finishes after latency + serialization, at least one picosecond. Times are never later than
+    those of a schedule that was feasible under the same model; untimed schedules become timed.
+
+    Raises ScheduleError when a reducing transfer would send other contributions than before, which can happen where
+    a rank sends and receives partial sums of one chunk at the same time.
+    """
+    collective = schedule.collective
+    start, finish = engine.retime(schedule.transfers, collective.chunk_bytes, blocking, collective.reducing)
+    order = np.lexsort((schedule.route, start))
+    return replace(
+        schedule,
+        chunk=schedule.chunk[order],
+        route=schedule.route[order],
+        reduce=schedule.reduce[order],
+        start_ps=start[order],
+        finish_ps=finish[order],
+        timed=True,
+        blocking=blocking,
+    )

@@ -1,0 +1,72 @@
+"""The checker: does a schedule do what its collective asks for, on its topology?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import schedule as engine
+from hocket.core.errors import ScheduleError
+from hocket.core.units import format_bytes, format_time
+from hocket.schedule.schedule import Schedule
+
+__all__ = ["VerifyReport", "verify"]
+
+
+@dataclass(frozen=True, eq=False)
+class VerifyReport:
+    """What was verified. `wire_bytes`: bytes over all links together. `link_busy_ps` (int64, length links): how long
+    the schedule holds each link. `time_ps`: picoseconds, or steps of an untimed schedule."""
+
+    num_transfers: int
+    time_ps: int
+    timed: bool
+    wire_bytes: int
+    link_busy_ps: NDArray[np.int64]
+
+    def describe(self) -> str:
+        """One sentence for people."""
+        time = format_time(self.time_ps) if self.timed else f"{self.time_ps} steps"
+        return f"{self.num_transfers} transfers, {format_bytes(self.wire_bytes)} on the wire, {time}"
+
+
+def verify(schedule: Schedule) -> VerifyReport:
+    """Replays the schedule and checks it. Raises ScheduleError naming the first violation of:
+
+    - every route is a path of existing links from a rank to a rank of the group;
+    - a timed transfer lasts at least latency + serialization, and no link is held by two transfers at once
+      (`schedule.blocking` says how long a transfer holds its links; untimed steps may share links);
+    - a rank holds a chunk when it sends it (a transfer sends what its source holds at its start, a delivery counts
+      from its finish on, deliveries at an instant before sends at that instant);
+    - no contribution is added twice, and at the end every chunk is, with each contribution exactly once, where the
+      collective wants it;
+    - the time is not below the schedule's own bound.
+    """
+    collective, ranks = schedule.collective, schedule.ranks
+    if len(ranks) != collective.num_ranks or len(np.unique(ranks)) != len(ranks):
+        raise ScheduleError(f"the group must list {collective.num_ranks} different ranks, got {ranks.tolist()}")
+    if ranks.min() < 0 or ranks.max() >= schedule.topology.num_ranks:
+        raise ScheduleError(f"the group {ranks.tolist()} leaves the topology's {schedule.topology.num_ranks} ranks")
+    link_busy_ps = engine.verify(
+        schedule.transfers,
+        ranks,
+        collective.origin,
+        collective.destination,
+        collective.chunk_bytes,
+        collective.reducing,
+        schedule.timed,
+        schedule.blocking,
+    )
+    if schedule.timed and schedule.bound is not None and schedule.time_ps < schedule.bound.time_ps:
+        raise ScheduleError(
+            f"takes {schedule.time_ps} ps, less than its lower bound {schedule.bound.time_ps} ps "
+            f"({schedule.bound.reason}): the bound is not one of this schedule"
+        )
+    hops = np.diff(schedule.route_offset)[schedule.route]
+    return VerifyReport(
+        num_transfers=schedule.num_transfers,
+        time_ps=schedule.time_ps,
+        timed=schedule.timed,
+        wire_bytes=int((collective.chunk_bytes[schedule.chunk] * hops).sum()),
+        link_busy_ps=link_busy_ps,
+    )
