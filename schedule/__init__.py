@@ -2,17 +2,20 @@
 
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.compose import concatenate, reverse
+from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.program import Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.schedule import Bound, Schedule
 from hocket.schedule.timing import dependencies, retime
 from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
+    "FIFO_DEPTH",
     "Bound",
     "Collective",
     "Gpu",
     "Kind",
     "Program",
+    "Proof",
     "Schedule",
     "Step",
     "StepType",
@@ -23,4 +26,5 @@ __all__ = [
     "retime",
     "reverse",
     "verify",
+    "execute",
 ]

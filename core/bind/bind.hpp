@@ -40,6 +40,7 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T> data) {
 void bind_topology(nb::module_& m);
 void bind_chakra(nb::module_& m);
 void bind_schedule(nb::module_& m);
+void bind_interpreter(nb::module_& m);  // a part of `schedule`
 void bind_synthesizer(nb::module_& m);
 void bind_simulator(nb::module_& m);
 

@@ -60,6 +60,7 @@ void bind_bounds(nb::module_& m) {
 void bind_schedule(nb::module_& m) {
   bind_transfers(m);
   bind_bounds(m);
+  bind_interpreter(m);
 }
 
 }  // namespace hocket::bind

@@ -39,3 +39,23 @@ def least_time(
     total_bytes: int,
     blocking: bool,
 ) -> int: ...
+def execute(
+    num_ranks: int,
+    num_connections: int,
+    block_rank: NDArray[np.int32],
+    send_connection: NDArray[np.int32],
+    receive_connection: NDArray[np.int32],
+    first_step: NDArray[np.int64],
+    type: NDArray[np.uint8],
+    count: NDArray[np.int32],
+    source: NDArray[np.int64],
+    destination: NDArray[np.int64],
+    depends_on: NDArray[np.int64],
+    location_rank: NDArray[np.int32],
+    initial: NDArray[np.int32],
+    wanted_location: NDArray[np.int64],
+    wanted_chunk: NDArray[np.int32],
+    wanted_source: NDArray[np.int32],
+    fifo_depth: int,
+    max_count: int,
+) -> tuple[int, NDArray[np.int64], int]: ...

@@ -1,0 +1,130 @@
+"""The memory a program works on: where its buffers lie, what they hold before and must hold after."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule.collective import Kind
+from hocket.schedule.program import Program
+
+__all__ = ["BUFFERS", "Memory", "lay_out"]
+
+#: The buffers by their XML names, in the order of a Memory's columns.
+BUFFERS = ("i", "o", "s")
+
+_IN_BLOCKS = {Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER}
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """All ranks' memory as one range of locations; aliased buffers share theirs.
+
+    `base[r, b]` int64: location of chunk 0 of rank r's buffer b (`BUFFERS`). Per location: `rank`, and `initial` int32,
+    the chunk its rank contributes there (-1: undefined). `wanted` int64 rows (location, chunk, source): what must be
+    there in the end, from that rank or, with source -1, from every rank exactly once. Chunks count as in `Collective`.
+    """
+
+    base: NDArray[np.int64]
+    rank: NDArray[np.int32]
+    initial: NDArray[np.int32]
+    wanted: NDArray[np.int64]
+
+
+def lay_out(program: Program, in_place: bool) -> Memory:
+    """The memory of an in-place or out-of-place call (aliasing as NCCL detects it, docs/translator.md#msccl-xml).
+
+    Raises ScheduleError when the program declares buffers that the collective's call does not have.
+    """
+    n, slots = program.num_ranks, program.chunks_per_loop
+    if program.kind in _IN_BLOCKS and slots % n:
+        raise ScheduleError(f"{program.kind}: {slots} chunks per loop cannot be shared by {n} ranks; use a multiple")
+    base = np.zeros((n, 3), np.int64)
+    ends = np.zeros(n, np.int64)
+    end = 0
+    contributions: list[NDArray[np.int64]] = []
+    wanted: list[NDArray[np.int64]] = []
+    for rank in range(n):
+        gpu = program.gpus[rank]
+        inputs, outputs = _call_sizes(program, rank)
+        for name, declared, size in (("i", gpu.input_chunks, inputs), ("o", gpu.output_chunks, outputs)):
+            if declared > size:
+                call = f"{program.kind} of {slots} chunks"
+                raise ScheduleError(f"rank {rank} declares {name}_chunks={declared}, but a call of {call} has {size}")
+        input_at, output_at = _aliasing(program, rank) if in_place else (0, inputs)
+        scratch_at = max(input_at + inputs, output_at + outputs)
+        base[rank] = end + np.array([input_at, output_at, scratch_at])
+        end += scratch_at + gpu.scratch_chunks
+        ends[rank] = end
+        before = _before(program, rank)
+        contributions.append(np.stack([base[rank, 0] + np.arange(len(before)), before], axis=1))
+        chunk, source = _after(program, rank)
+        wanted.append(np.stack([base[rank, 1] + np.arange(len(chunk)), chunk, source], axis=1))
+        if not in_place:
+            # the caller's input is not the program's to change
+            wanted.append(np.stack([*contributions[-1].T, np.full(len(before), rank)], axis=1))
+    initial = np.full(end, -1, np.int32)
+    known = np.concatenate(contributions)
+    initial[known[:, 0]] = known[:, 1]
+    owner = np.repeat(np.arange(n, dtype=np.int32), np.diff(ends, prepend=0))
+    return Memory(base, owner, initial, np.concatenate(wanted))
+
+
+def _call_sizes(program: Program, rank: int) -> tuple[int, int]:
+    """Chunks in the input and the output buffer that a call hands to `rank`."""
+    slots, block = program.chunks_per_loop, program.chunks_per_loop // program.num_ranks
+    if program.kind is Kind.CUSTOM:
+        return program.gpus[rank].input_chunks, program.gpus[rank].output_chunks
+    if program.kind is Kind.ALL_GATHER:
+        return block, slots
+    if program.kind is Kind.REDUCE_SCATTER:
+        return slots, block
+    if program.kind is Kind.GATHER:
+        return block, slots if rank == program.root else 0
+    if program.kind is Kind.SCATTER:
+        return slots if rank == program.root else 0, block
+    return slots, slots
+
+
+def _aliasing(program: Program, rank: int) -> tuple[int, int]:
+    """Where input and output begin in the one buffer of an in-place call."""
+    block = program.chunks_per_loop // program.num_ranks
+    at_root = program.kind not in (Kind.GATHER, Kind.SCATTER) or rank == program.root
+    if program.kind in (Kind.ALL_GATHER, Kind.GATHER):
+        return (rank * block, 0) if at_root else (0, block)
+    if program.kind in (Kind.REDUCE_SCATTER, Kind.SCATTER):
+        return (0, rank * block) if at_root else (0, 0)
+    return 0, 0
+
+
+def _before(program: Program, rank: int) -> NDArray[np.int64]:
+    """The chunk that each position of the rank's input contributes."""
+    kind, slots, block = program.kind, program.chunks_per_loop, program.chunks_per_loop // program.num_ranks
+    if kind is Kind.CUSTOM:
+        return np.arange(program.gpus[rank].input_chunks)
+    if kind in (Kind.BROADCAST, Kind.SCATTER) and rank != program.root:
+        return np.arange(0)
+    if kind in (Kind.ALL_GATHER, Kind.GATHER):
+        return rank * block + np.arange(block)
+    return np.arange(slots) + (rank * slots if kind is Kind.ALL_TO_ALL else 0)
+
+
+def _after(program: Program, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The chunk, and its source (-1: every rank), that each position of the rank's output must hold."""
+    kind, slots, block = program.kind, program.chunks_per_loop, program.chunks_per_loop // program.num_ranks
+    everything, own_block = np.arange(slots), rank * block + np.arange(block)
+    if kind is Kind.CUSTOM or (kind in (Kind.REDUCE, Kind.GATHER) and rank != program.root):
+        return np.arange(0), np.arange(0)
+    if kind in (Kind.ALL_REDUCE, Kind.REDUCE):
+        return everything, np.full(slots, -1)
+    if kind is Kind.REDUCE_SCATTER:
+        return own_block, np.full(block, -1)
+    if kind in (Kind.ALL_GATHER, Kind.GATHER):
+        return everything, everything // block
+    if kind is Kind.SCATTER:
+        return own_block, np.full(block, program.root)
+    if kind is Kind.BROADCAST:
+        return everything, np.full(slots, program.root)
+    source = everything // block
+    return source * slots + rank * block + everything % block, source
