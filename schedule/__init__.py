@@ -23,8 +23,8 @@ __all__ = [
     "VerifyReport",
     "concatenate",
     "dependencies",
+    "execute",
     "retime",
     "reverse",
     "verify",
-    "execute",
 ]
