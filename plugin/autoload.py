@@ -2,6 +2,8 @@
 
 import os
 
+__all__ = ["arm"]
+
 
 def arm() -> None:
     """Does nothing, at the cost of one dictionary look-up, unless HOCKET_COLLECT names a folder."""

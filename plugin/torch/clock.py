@@ -1,0 +1,72 @@
+"""Offsets between the ranks' clocks, measured by ping-pongs with rank 0 over the job's store.
+
+A rank takes a ticket, then plays PINGS rounds: it posts a ping, rank 0 answers with its time. The round with the
+shortest round trip gives the offset, wrong by at most half of that trip (Cristian's algorithm).
+"""
+
+import itertools
+import threading
+import time
+from typing import NamedTuple
+
+import torch.distributed as dist
+
+__all__ = ["ClockServer", "Offset", "measure_offset"]
+
+PINGS = 20
+_STOP = "stop"
+
+
+class Offset(NamedTuple):
+    """At time `t` of this rank's clock, rank 0's showed `t + offset`, give or take `round_trip / 2` (nanoseconds)."""
+
+    t: int
+    offset: int
+    round_trip: int
+
+
+def measure_offset(store: dist.Store) -> Offset:
+    """Plays the ping-pongs with rank 0's ClockServer. Raises DistStoreError when it does not answer in time."""
+    ticket = store.add("hocket/ticket", 1)
+    rounds = []
+    for ping in range(PINGS):
+        begin = time.perf_counter_ns()
+        store.set(f"hocket/ping/{ticket}/{ping}", "")
+        there = int(store.get(f"hocket/pong/{ticket}/{ping}"))
+        end = time.perf_counter_ns()
+        rounds.append(Offset(end, there - (begin + end) // 2, end - begin))
+    return min(rounds, key=lambda offset: offset.round_trip)
+
+
+class ClockServer:
+    """Rank 0's side: a thread that answers one ticket after the other until `stop`."""
+
+    def __init__(self, store: dist.Store) -> None:
+        self._store = store
+        self._thread = threading.Thread(target=self._serve, name="hocket-clock", daemon=True)
+        self._thread.start()
+
+    def stop(self, store: dist.Store) -> None:
+        """Ends the thread; `store` is another connection than the one it listens on."""
+        ticket = store.add("hocket/ticket", 1)
+        store.set(f"hocket/ping/{ticket}/0", _STOP)
+        self._thread.join(timeout=1)
+
+    def _serve(self) -> None:
+        for ticket in itertools.count(1):
+            for ping in range(PINGS):
+                if not self._await(f"hocket/ping/{ticket}/{ping}", patient=ping == 0):
+                    break  # that rank died in the middle
+                if ping == 0 and self._store.get(f"hocket/ping/{ticket}/0") == _STOP.encode():
+                    return
+                self._store.set(f"hocket/pong/{ticket}/{ping}", str(time.perf_counter_ns()))
+
+    def _await(self, key: str, patient: bool) -> bool:
+        while True:
+            try:
+                self._store.wait([key])
+            except dist.DistStoreError:
+                if not patient:
+                    return False
+            else:
+                return True

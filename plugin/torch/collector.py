@@ -1,0 +1,129 @@
+"""The collector of one process: armed when torch is imported, at work from the first collective to the exit."""
+
+import atexit
+import os
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from hocket.core.errors import FormatError
+from hocket.plugin.torch.clock import ClockServer, measure_offset
+from hocket.plugin.torch.hook import Hook
+from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
+from hocket.plugin.torch.steps import Steps
+from hocket.plugin.torch.stream import Stream, stream_path
+
+__all__ = ["Collector", "arm", "mark_step"]
+
+_CLOCK_TIMEOUT = timedelta(seconds=5)
+
+_collector: "Collector | None" = None
+
+
+def arm() -> None:
+    """Starts the collector HOCKET_COLLECT asks for; a second call, or one without that variable, does nothing.
+
+    Raises FormatError for a variable that cannot be read or a folder that cannot be made.
+    """
+    global _collector
+    settings = Settings.from_environment()
+    if settings is not None and _collector is None and dist.is_available():
+        _collector = Collector(settings)
+
+
+def mark_step() -> None:
+    """Ends a training step of the collector that is at work, if one is."""
+    if _collector is not None:
+        _collector.steps.mark()
+
+
+class Collector:
+    """Hooks this process's collectives; opens its stream at the first; at the exit closes it, and on rank 0 merges."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.steps = Steps(settings)
+        self.folder = Path(settings.out).absolute()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FormatError(f"{settings.out}: cannot collect into this folder: {error.strerror}") from error
+        self.hook = Hook(self.steps, self._open)
+
+    def _open(self) -> Stream:
+        self._rank, self._world = dist.get_rank(), dist.get_world_size()
+        self._process = os.getpid()
+        self._stream = self.steps.stream = Stream(stream_path(self.folder, self._rank))
+        self._stream.write_record(
+            "meta",
+            version=1,
+            rank=self._rank,
+            world=self._world,
+            job=":".join(os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_PORT"))
+            + f":{os.environ.get('TORCHELASTIC_RESTART_COUNT', '')}",
+            boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip() if sys.platform == "linux" else "",
+            pid=self._process,
+            torch=torch.__version__,
+            script=Path(sys.argv[0]).name,
+            first_step=self.steps.number,
+            epoch_ns=time.time_ns(),
+            perf_ns=time.perf_counter_ns(),
+        )
+        if self._world > 1:
+            self._store = self._connect()
+            if self._rank == 0:
+                self._clock_server = ClockServer(self._connect())
+            else:
+                threading.Thread(target=self._measure_clock, name="hocket-clock", daemon=True).start()
+        atexit.register(self._close)
+        return self._stream
+
+    def _connect(self) -> dist.Store:
+        """A connection of our own to the job's store: waiting on the job's would block the job."""
+        store = dist.distributed_c10d._get_default_store().clone()
+        store.set_timeout(_CLOCK_TIMEOUT)
+        return store
+
+    def _measure_clock(self) -> None:
+        try:
+            self._stream.write_record("clock", **measure_offset(self._store)._asdict())
+        except (dist.DistStoreError, dist.DistNetworkError):
+            pass  # the merge says that this rank's clock is not aligned
+
+    def _close(self) -> None:
+        if os.getpid() != self._process:  # a child that the script forked
+            return
+        failed = hasattr(sys, "last_value")
+        if self._world > 1 and self._rank > 0 and not failed:
+            self._measure_clock()
+        self._stream.write_record("end", t=time.perf_counter_ns(), ok=not failed)
+        if self._world > 1 and self._rank > 0:
+            self._store.set(f"hocket/ended/{self._rank}", "")
+        if self._rank == 0:
+            if self._world > 1:
+                self._await_others(failed)
+            self._merge(failed)
+
+    def _await_others(self, failed: bool) -> None:
+        ended = [f"hocket/ended/{rank}" for rank in range(1, self._world)]
+        if not failed:
+            try:
+                self._store.wait(ended, timedelta(seconds=self.settings.timeout or 0))
+            except (dist.DistStoreError, dist.DistNetworkError):
+                print("hocket: not every rank ended in time; merging what there is", file=sys.stderr)
+        self._clock_server.stop(self._store)
+
+    def _merge(self, failed: bool) -> None:
+        """In a process of its own: the job's memory and state of mind are no place for it."""
+        command = [sys.executable, "-m", "hocket", "collect", "merge", str(self.folder)]
+        if failed:
+            print(f"hocket: recorded until the error; to merge: hocket collect merge {self.folder}", file=sys.stderr)
+            return
+        sys.stdout.flush()
+        subprocess.run(command, env={k: v for k, v in os.environ.items() if not k.startswith(OUT_VARIABLE)})

@@ -1,0 +1,55 @@
+"""The process groups a rank has used."""
+
+import itertools
+from weakref import WeakKeyDictionary
+
+import torch.distributed as dist
+
+from hocket.plugin.torch.stream import Stream
+
+__all__ = ["Group", "Groups"]
+
+
+class Group:
+    """A process group as the recorder needs it: its number in the stream, its world ranks, its next sequence number."""
+
+    __slots__ = ("id", "ranks", "sequence")
+
+    def __init__(self, identifier: int, ranks: list[int]) -> None:
+        self.id = identifier
+        self.ranks = ranks
+        self.sequence = itertools.count()
+
+
+class Groups:
+    """Writes each group to the stream at its first use; holds none alive."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._groups: WeakKeyDictionary[dist.ProcessGroup, Group] = WeakKeyDictionary()
+        self._ids = itertools.count()
+
+    def find(self, process_group: dist.ProcessGroup) -> Group:
+        """The entry of a process group. Raises ValueError for one that torch.distributed does not know."""
+        group = self._groups.get(process_group)
+        if group is None:
+            group = self._groups[process_group] = self._register(process_group)
+        return group
+
+    def _register(self, process_group: dist.ProcessGroup) -> Group:
+        ranks = dist.get_process_group_ranks(process_group)
+        # Ranks may first use two groups of the same members in different order: creation order tells them apart.
+        known = dist.distributed_c10d._world.pg_map
+        alike = [other for other in known if sorted(dist.get_process_group_ranks(other)) == sorted(ranks)]
+        group = Group(next(self._ids), ranks)
+        self._stream.write_record(
+            "group",
+            id=group.id,
+            name=process_group.group_name,
+            description=process_group.group_desc,
+            ranks=ranks,
+            rank=process_group.rank(),
+            backend=dist.get_backend(process_group),
+            order=alike.index(process_group),
+        )
+        return group

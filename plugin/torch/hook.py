@@ -1,0 +1,187 @@
+"""Python kernels on every `c10d::*` operation, at the dispatch key BackendSelect.
+
+Whatever issues a collective (Python, DDP's C++ reducer, compiled graphs) goes through the dispatcher, with all of its
+arguments; the kernel writes them down and hands the call on to the backend below.
+"""
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.distributed as dist
+from torch._C import DispatchKey
+
+from hocket.plugin.torch.describe import describer, position, value_or_default
+from hocket.plugin.torch.groups import Group, Groups
+from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER, Operation
+from hocket.plugin.torch.steps import Steps
+from hocket.plugin.torch.stream import Stream
+
+__all__ = ["Hook"]
+
+Kernel = Callable[..., Any]
+
+_BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect)
+_clock = time.perf_counter_ns
+_thread = threading.get_ident
+
+
+class Hook:
+    """Records every collective of this process from construction on, while `steps.recording`.
+
+    `open_stream` is called once, at the first collective: a process that issues none leaves no file.
+    """
+
+    def __init__(self, steps: Steps, open_stream: Callable[[], Stream]) -> None:
+        self._steps = steps
+        self._open_stream = open_stream
+        self._write: Callable[[str], None]
+        self._groups: Groups | None = None
+        self._ids = itertools.count()
+        # Which operation a Work belongs to, and its group where only the Work knows the sender. Python gives one C++
+        # Work one object as long as that lives: the last one of each thread is held until its issuer has it.
+        self._works: WeakKeyDictionary[dist.Work, tuple[int, Group | None]] = WeakKeyDictionary()
+        self._held = threading.local()
+        self._backward: dict[int, list[int]] = {}
+        self._libraries = [torch.library.Library("c10d", "IMPL"), torch.library.Library("_c10d_functional", "IMPL")]
+        collectives, functional = self._libraries
+        for name, operation in OPERATIONS.items():
+            if hasattr(torch.ops.c10d, name):
+                overload = getattr(torch.ops.c10d, name).default
+                collectives.impl(name, self._kernel(name, operation, overload), "BackendSelect", with_keyset=True)
+        functional.impl("wait_tensor", self._wait_tensor_kernel(), "BackendSelect", with_keyset=True)
+        self._wrap_wait()
+
+    def _kernel(self, name: str, operation: Operation, overload: torch._ops.OpOverload) -> Kernel:
+        schema = overload._schema
+        redispatch = overload.redispatch
+        describe = describer(operation, schema)
+        group_index = position(schema, "process_group")
+        is_async = value_or_default(schema, "async_op", bool(schema.returns))
+        numbered = operation.kind not in PEER_TO_PEER
+        any_source = name == "recv_any_source_"
+        steps, ids = self._steps, self._ids
+        unbox_group, unbox_work = dist.ProcessGroup.unbox, dist.Work.unbox
+
+        def issue(arguments: tuple[Any, ...]) -> tuple[int, Group] | None:
+            """Writes the call down. None when it is not one of those to record."""
+            groups = self._groups or self._start()
+            group = groups.find(unbox_group(arguments[group_index]))
+            sequence = f',"seq":{next(group.sequence)}' if numbered else ""
+            if not steps.recording:
+                return None
+            identifier = next(ids)
+            self._write(
+                f'{{"k":"collective","id":{identifier},"op":"{name}","group":{group.id}{sequence},"step":{steps.number}'
+                f',"t":{_clock()},"thread":{_thread()},"async":{is_async(arguments):d}'
+                f"{describe(arguments, group)}}}\n"
+            )
+            return identifier, group
+
+        def follow(identifier: int, group: Group, arguments: tuple[Any, ...], result: Any) -> None:
+            """Sees to it that completion and waits are written down."""
+            work = unbox_work(result[-1] if type(result) is tuple else result)
+            self._held.work = work
+            self._works[work] = identifier, group if any_source else None
+            if numbered and is_async(arguments):  # the end of a synchronous one is the end of its wait
+                write = self._write
+                work.get_future().add_done_callback(
+                    lambda _: write(f'{{"k":"done","id":{identifier},"t":{_clock()}}}\n')
+                )
+                self._watch_backward(identifier)
+
+        def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
+            issued = self._guarded(name, issue, arguments)
+            begin = _clock()
+            result = redispatch(keyset & _BELOW, *arguments)
+            if issued is not None:
+                if schema.returns:
+                    self._guarded(name, follow, *issued, arguments, result)
+                else:
+                    self._write_wait(issued[0], begin)
+            return result
+
+        return kernel
+
+    def _guarded(self, name: str, record: Callable[..., Any], *values: Any) -> Any:
+        """A failure to record becomes a line in the stream: it must not stop the job."""
+        try:
+            return record(*values)
+        except Exception as error:
+            if self._groups is None:
+                raise
+            self._write(json.dumps({"k": "error", "op": name, "message": repr(error)}) + "\n")
+
+    def _start(self) -> Groups:
+        stream = self._open_stream()
+        self._write = stream.write
+        self._groups = Groups(stream)
+        return self._groups
+
+    def _write_wait(self, identifier: int, begin: int, more: str = "") -> None:
+        self._write(
+            f'{{"k":"wait","id":{identifier},"t0":{begin},"t1":{_clock()},"thread":{_thread()}{more}}}\n'
+        )
+
+    def _wrap_wait(self) -> None:
+        """`Work.wait`: where Python code, torch.distributed's own included, waits."""
+        wait = dist.Work.wait
+        works, held = self._works, self._held
+
+        def wait_and_record(work: dist.Work, *arguments: Any, **options: Any) -> Any:
+            begin = _clock()
+            result = wait(work, *arguments, **options)
+            issued = works.pop(work, None)
+            if issued is not None:
+                identifier, group = issued
+                source = "" if group is None else f',"peer":{group.ranks[work._source_rank()]}'
+                self._write_wait(identifier, begin, source)
+                held.work = None
+            return result
+
+        dist.Work.wait = wait_and_record
+
+    def _wait_tensor_kernel(self) -> Kernel:
+        """`wait_tensor`: where functional collectives are waited for, in C++, known by the tensor they wrote."""
+        redispatch = torch.ops._c10d_functional.wait_tensor.default.redispatch
+
+        def kernel(keyset: torch._C.DispatchKeySet, tensor: torch.Tensor) -> torch.Tensor:
+            begin = _clock()
+            result = redispatch(keyset & _BELOW, tensor)
+            if self._groups is not None and self._steps.recording:
+                self._write(
+                    f'{{"k":"wait","ptr":{tensor.data_ptr()},"t0":{begin},"t1":{_clock()},"thread":{_thread()}}}\n'
+                )
+            return result
+
+        return kernel
+
+    def _watch_backward(self, identifier: int) -> None:
+        """Notes what an autograd pass issues and when it ends: DDP's reducer waits there, in C++, for all of it.
+
+        The engine runs its final callbacks in order of arrival. One queued now precedes DDP's, which comes with the
+        last bucket; one queued from there follows it.
+        """
+        task = torch._C._current_graph_task_id()
+        if task == -1:
+            return
+        if task in self._backward:
+            self._backward[task].append(identifier)
+            return
+        self._backward[task] = [identifier]
+        queue = torch.autograd.Variable._execution_engine.queue_callback
+
+        def before() -> None:
+            begin = _clock()
+            queue(lambda: after(begin))
+
+        def after(begin: int) -> None:
+            ids = self._backward.pop(task)
+            self._write(f'{{"k":"backward","ids":{ids},"t0":{begin},"t1":{_clock()},"thread":{_thread()}}}\n')
+
+        queue(before)
