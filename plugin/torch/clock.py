@@ -7,6 +7,7 @@ shortest round trip gives the offset, wrong by at most half of that trip (Cristi
 import itertools
 import threading
 import time
+from datetime import timedelta
 from typing import NamedTuple
 
 import torch.distributed as dist
@@ -15,6 +16,7 @@ __all__ = ["ClockServer", "Offset", "measure_offset"]
 
 PINGS = 20
 _STOP = "stop"
+_FOREVER = timedelta(days=365)
 
 
 class Offset(NamedTuple):
@@ -62,11 +64,8 @@ class ClockServer:
                 self._store.set(f"hocket/pong/{ticket}/{ping}", str(time.perf_counter_ns()))
 
     def _await(self, key: str, patient: bool) -> bool:
-        while True:
-            try:
-                self._store.wait([key])
-            except dist.DistStoreError:
-                if not patient:
-                    return False
-            else:
-                return True
+        try:
+            self._store.wait([key], _FOREVER if patient else self._store.timeout)
+        except dist.DistError:
+            return False
+        return True

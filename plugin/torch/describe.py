@@ -12,7 +12,7 @@ import torch.distributed as dist
 from hocket.plugin.torch.groups import Group
 from hocket.plugin.torch.operations import PEER_TO_PEER, Operation
 
-__all__ = ["describer", "position", "value_or_default"]
+__all__ = ["describer", "required_position", "value_or_default"]
 
 # Given the call's arguments and its group, a piece such as `,"in":4096`.
 Describe = Callable[[tuple[Any, ...], Group], str]
@@ -23,6 +23,14 @@ _DTYPES: dict[torch.dtype, str] = {}
 def position(schema: torch._C.FunctionSchema, name: str) -> int | None:
     """Where an argument stands in a schema; None when it has no such argument."""
     return next((index for index, argument in enumerate(schema.arguments) if argument.name == name), None)
+
+
+def required_position(schema: torch._C.FunctionSchema, name: str) -> int:
+    """Where an argument stands that the schema must have."""
+    index = position(schema, name)
+    if index is None:
+        raise ValueError(f"{schema.name} has no argument {name}")
+    return index
 
 
 def value_or_default(schema: torch._C.FunctionSchema, name: str, absent: Any) -> Callable[[tuple[Any, ...]], Any]:
@@ -61,8 +69,7 @@ def describer(operation: Operation, schema: torch._C.FunctionSchema) -> Describe
 
 def _tensors(schema: torch._C.FunctionSchema, name: str) -> Callable[[tuple[Any, ...]], list[torch.Tensor]]:
     """A reader of an argument that is a tensor, a list of them or a list of lists: always one flat list."""
-    index = position(schema, name)
-    assert index is not None
+    index = required_position(schema, name)
     depth = str(schema.arguments[index].type).count("List")
     if depth == 0:
         return lambda arguments: [arguments[index]]

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch._C import DispatchKey
 
-from hocket.plugin.torch.describe import describer, position, value_or_default
+from hocket.plugin.torch.describe import describer, required_position, value_or_default
 from hocket.plugin.torch.groups import Group, Groups
 from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER, Operation
 from hocket.plugin.torch.steps import Steps
@@ -61,7 +61,7 @@ class Hook:
         schema = overload._schema
         redispatch = overload.redispatch
         describe = describer(operation, schema)
-        group_index = position(schema, "process_group")
+        group_index = required_position(schema, "process_group")
         is_async = value_or_default(schema, "async_op", bool(schema.returns))
         numbered = operation.kind not in PEER_TO_PEER
         any_source = name == "recv_any_source_"
@@ -124,9 +124,7 @@ class Hook:
         return self._groups
 
     def _write_wait(self, identifier: int, begin: int, more: str = "") -> None:
-        self._write(
-            f'{{"k":"wait","id":{identifier},"t0":{begin},"t1":{_clock()},"thread":{_thread()}{more}}}\n'
-        )
+        self._write(f'{{"k":"wait","id":{identifier},"t0":{begin},"t1":{_clock()},"thread":{_thread()}{more}}}\n')
 
     def _wrap_wait(self) -> None:
         """`Work.wait`: where Python code, torch.distributed's own included, waits."""

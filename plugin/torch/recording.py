@@ -56,7 +56,7 @@ class Call:
 
     @property
     def num_bytes(self) -> int:
-        """What MLCommons' converter counts: this rank's input; a message's size; a scatter's whole input on each rank."""
+        """What MLCommons' converter counts: this rank's input; a message's size. A scatter's is its root's."""
         if self.kind == "scatter":
             return self.output_bytes * len(self.group.ranks)
         return self.output_bytes if self.kind == "recv" else self.input_bytes
@@ -183,10 +183,9 @@ def _implied_waits(session: list[Record], waits: dict[int, Record]) -> Iterator[
 
 
 def _call(record: Record, group: Group, end: int | None, wait: Record | None) -> Call:
-    if end is None and wait is not None:
-        end = wait["t1"]
     interval = None
     if wait is not None:
+        end = wait["t1"] if end is None else min(end, wait["t1"])  # the callback may come late: it needs the GIL
         # A synchronous call waits from its issue on: what it does before it blocks is no work of the script.
         interval = (wait["t0"] if record["async"] else record["t"], wait["t1"])
     return Call(

@@ -1,49 +1,66 @@
-"""What a collection is told: one place for the command-line flags and the environment variables that mean the same."""
+"""What a collection is told: the one place that declares its options, as flags and as environment variables."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from hocket.core.errors import FormatError
 
-__all__ = ["OUT_VARIABLE", "Settings"]
+__all__ = ["OPTIONS", "OUT_VARIABLE", "Option", "Settings"]
 
-# Set, it arms the collector in every process that imports torch.
+# Set, it arms the collector in every process that imports torch, and names the folder.
 OUT_VARIABLE = "HOCKET_COLLECT"
 
 
-def _whole(help_text: str, default: int | None, minimum: int) -> int | None:
-    return field(default=default, metadata={"help": help_text, "minimum": minimum})  # type: ignore[no-any-return] # field() lies on purpose
+class Option(NamedTuple):
+    """A whole number that tunes a collection: `--skip-steps 2` or `HOCKET_COLLECT_SKIP_STEPS=2`."""
+
+    help: str
+    minimum: int
+    default: int | None
+
+    def parse(self, text: str) -> int:
+        """The number. Raises ValueError saying what was expected."""
+        if not text.isdecimal() or int(text) < self.minimum:
+            raise ValueError(f"'{text}' is not a whole number of at least {self.minimum}")
+        return int(text)
+
+
+OPTIONS = {
+    "skip_steps": Option("Training steps to leave out first; 2 or more let DDP settle its buckets.", 0, 0),
+    "steps": Option("Training steps to record; all when absent.", 1, None),
+    "timeout": Option("Seconds that rank 0 waits at its end for the other ranks before it merges.", 0, 60),
+}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of a collection; flag `--skip-steps` and variable `HOCKET_COLLECT_SKIP_STEPS` set the same field."""
+    """The folder and the value of each of OPTIONS."""
 
     out: str
-    skip_steps: int | None = _whole("Training steps to leave out first (DDP settles its buckets after two).", 0, 0)
-    steps: int | None = _whole("Training steps to record; all when absent.", None, 1)
-    timeout: int | None = _whole("Seconds rank 0 waits at its end for the other ranks before it merges.", 60, 0)
+    skip_steps: int = 0
+    steps: int | None = None
+    timeout: int = 60
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings | None":
-        """The settings in the environment, None when HOCKET_COLLECT is not set. Raises FormatError naming a variable."""
+        """The settings in the environment, None without HOCKET_COLLECT. Raises FormatError naming a variable."""
         if not environment.get(OUT_VARIABLE):
             return None
         values = {}
-        for option in fields(cls)[1:]:
-            text = environment.get(variable(option.name))
-            if text:
-                if not text.isdecimal() or int(text) < option.metadata["minimum"]:
-                    expected = f"a whole number of at least {option.metadata['minimum']}"
-                    raise FormatError(f"environment variable {variable(option.name)}='{text}' is not {expected}")
-                values[option.name] = int(text)
+        for name, option in OPTIONS.items():
+            if text := environment.get(variable(name)):
+                try:
+                    values[name] = option.parse(text)
+                except ValueError as error:
+                    raise FormatError(f"environment variable {variable(name)}: {error}") from error
         return cls(environment[OUT_VARIABLE], **values)
 
     def to_environment(self) -> dict[str, str]:
         """The variables from which `from_environment` makes equal settings."""
-        values = {option.name: getattr(self, option.name) for option in fields(self)[1:]}
-        return {OUT_VARIABLE: self.out} | {variable(k): str(v) for k, v in values.items() if v is not None}
+        values = {variable(name): getattr(self, name) for name in OPTIONS}
+        return {OUT_VARIABLE: self.out} | {name: str(value) for name, value in values.items() if value is not None}
 
 
 def variable(option: str) -> str:

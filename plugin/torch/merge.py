@@ -1,0 +1,66 @@
+"""Turns the ranks' streams into execution traces, one a rank, and a summary."""
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+from hocket.chakra import write_trace
+from hocket.chakra.groups import FILE_NAMES, write_groups
+from hocket.core.errors import FormatError
+from hocket.core.files import atomic_write
+from hocket.plugin.torch.alignment import align
+from hocket.plugin.torch.matching import Mismatch, clock_residual, match, number_groups
+from hocket.plugin.torch.recording import Recording, read_recording
+from hocket.plugin.torch.stream import stream_path
+from hocket.plugin.torch.summary import Summary, summarize
+from hocket.plugin.torch.tables import render
+from hocket.plugin.torch.timeline import build_trace, window
+
+__all__ = ["merge"]
+
+
+def merge(folder: Path | str) -> Summary:
+    """Writes `trace.<rank>.et` of every rank that recorded something, comm_groups.json, summary.txt and summary.json.
+
+    Works on what there is: the summary tells which ranks are missing or did not end. Raises FormatError when there is
+    no stream, a line of one is broken, or no rank recorded a collective.
+    """
+    folder = Path(folder)
+    recordings, clock = align(_read(folder))
+    groups = number_groups(recordings)
+    collectives, mismatches = match(recordings, groups)
+    residual, where = clock_residual(collectives)
+    if where is not None:
+        place = f"{where.kind} #{where.sequence} of group {where.group}"
+        mismatches.append(Mismatch("clock", f"{place} ended {residual} ns before its last rank began"))
+    summary = summarize(recordings, groups, collectives, mismatches, clock, residual)
+
+    present = [recording for recording in recordings if recording.calls]
+    origin = min(window(recording)[0] for recording in present)
+    for stale in folder.glob("trace.*.et"):  # of an earlier job with more ranks
+        stale.unlink()
+    for recording in present:
+        metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
+        metadata |= {"torch": recording.meta["torch"], "script": recording.meta["script"]}
+        write_trace(folder / f"trace.{recording.rank}.et", build_trace(recording, groups, origin, metadata))
+    write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in groups.values() if number})
+    with atomic_write(folder / "summary.json") as file:
+        json.dump(asdict(summary), file, indent=1)
+    with atomic_write(folder / "summary.txt") as file:
+        file.write(render(summary))
+    return summary
+
+
+def _read(folder: Path) -> list[Recording]:
+    """The recordings of the newest job in the folder, by rank."""
+    paths = [path for path in folder.glob("stream/rank*.jsonl") if re.fullmatch(r"rank\d+", path.stem)]
+    recordings = sorted(map(read_recording, paths), key=lambda recording: recording.rank)
+    if not recordings:
+        raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.jsonl: is this the folder of a collection?")
+    newest = max(recordings, key=lambda recording: int(recording.meta["epoch_ns"]))
+    recordings = [recording for recording in recordings if recording.job == newest.job]
+    if not any(recording.calls for recording in recordings):
+        steps = f"the script made {max(len(recording.steps) for recording in recordings)} steps"
+        raise FormatError(f"{folder}: no rank recorded a collective; {steps}: are --skip-steps and --steps right?")
+    return recordings

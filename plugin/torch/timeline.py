@@ -1,0 +1,107 @@
+"""A rank's calls as an execution trace: what each thread did in order, compute between its calls."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from hocket.chakra import CollectiveType, Trace, TraceBuilder
+from hocket.plugin.torch.matching import GroupKey, group_key
+from hocket.plugin.torch.operations import PEER_TO_PEER
+from hocket.plugin.torch.recording import Call, Group, Recording
+
+__all__ = ["build_trace", "window"]
+
+
+def window(recording: Recording) -> tuple[int, int]:
+    """When the recorded part of a rank begins and ends: steps' marks where there are, else its calls. Times in ns."""
+    calls = recording.calls
+    first = min(call.start for call in calls)
+    last = max(max(call.start, call.end or 0, call.wait[1] if call.wait else 0) for call in calls)
+    begins = [t for number, t in recording.steps if number == calls[0].step - 1]
+    ends = [t for number, t in recording.steps if number == calls[-1].step]
+    return min([first, *begins]), max([last, *ends])
+
+
+def build_trace(
+    recording: Recording, groups: Mapping[GroupKey, tuple[int, Group]], origin: int, metadata: Mapping[str, object]
+) -> Trace:
+    """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0.
+
+    Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
+    for a call, the compute that follows depends on it; between issue and wait both run side by side.
+    """
+    builder = _Builder(recording, groups, origin, metadata)
+    begin, end = window(recording)
+    events = []
+    for index, call in enumerate(recording.calls):
+        events.append((call.start, index, False, call.thread))
+        if call.wait is not None:
+            events.append((max(call.wait[0], call.start), index, True, call.wait_thread))
+    cursors: dict[int, int] = defaultdict(lambda: begin)
+    for time, index, is_wait, thread in sorted(events):
+        call = recording.calls[index]
+        builder.compute(thread, cursors[thread], time)
+        cursors[thread] = max(cursors[thread], time)
+        if is_wait and call.wait is not None:
+            builder.wait(thread, index)
+            cursors[thread] = max(cursors[thread], call.wait[1])
+        else:
+            builder.issue(thread, index, call)
+    main = recording.calls[0].thread
+    builder.compute(main, cursors[main], end)
+    return builder.build()
+
+
+class _Builder:
+    """Adds nodes, and keeps for each thread the nodes that its next one depends on."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        groups: Mapping[GroupKey, tuple[int, Group]],
+        origin: int,
+        metadata: Mapping[str, object],
+    ) -> None:
+        self._rank = recording.rank
+        self._groups = groups
+        self._origin = origin
+        self._builder = TraceBuilder(metadata)
+        self._tails: dict[int, frozenset[int]] = defaultdict(frozenset)
+        self._calls: dict[int, tuple[int, frozenset[int]]] = {}  # by index: node, what it depends on
+
+    def compute(self, thread: int, begin: int, end: int) -> None:
+        if end > begin:
+            node = self._builder.add_comp(
+                "compute",
+                start_us=(begin - self._origin) // 1000,
+                duration_ns=end - begin,
+                deps=sorted(self._tails[thread]),
+            )
+            self._tails[thread] = frozenset({node})
+
+    def issue(self, thread: int, index: int, call: Call) -> None:
+        deps = self._tails[thread]
+        common: dict[str, Any] = {
+            "start_us": (call.start - self._origin) // 1000,
+            "duration_ns": 0 if call.end is None else call.end - call.start,
+            "deps": sorted(deps),
+        }
+        group = str(self._groups[group_key(call.group)][0])
+        if call.kind in PEER_TO_PEER:
+            if call.peer is None:  # a receive from anyone that never ended: from whom is not known
+                return
+            source, destination = (self._rank, call.peer) if call.kind == "send" else (call.peer, self._rank)
+            add = self._builder.add_send if call.kind == "send" else self._builder.add_recv
+            node = add(call.kind, call.num_bytes, src=source, dst=destination, tag=call.tag, group=group, **common)
+        else:
+            kind = CollectiveType[call.kind.upper()]
+            root = -1 if call.root is None else call.root
+            node = self._builder.add_collective(call.kind, kind, call.num_bytes, group=group, root=root, **common)
+        self._calls[index] = node, deps
+
+    def wait(self, thread: int, index: int) -> None:
+        node, deps = self._calls[index]
+        self._tails[thread] = (self._tails[thread] - deps) | {node}
+
+    def build(self) -> Trace:
+        return self._builder.build()

@@ -1,0 +1,71 @@
+"""`hocket collect`: launch a training script with the collector in it, and merge what was recorded."""
+
+from typing import Annotated, Any
+
+import typer
+
+from hocket.plugin.torch.settings import OPTIONS, variable
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+_EXAMPLE = "Example: hocket collect --out traces/ -n 4 --skip-steps 2 --steps 3 train.py --epochs 1"
+
+
+def _option(name: str) -> Any:
+    option = OPTIONS[name]
+    return typer.Option(min=option.minimum, envvar=variable(name), help=option.help)
+
+
+class _LaunchByDefault(typer.core.TyperGroup):
+    """`hocket collect ... script.py` means `hocket collect launch ... script.py`."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        if arguments and arguments[0] not in (*self.commands, "--help"):
+            arguments = ["launch", *arguments]
+        return super().parse_args(context, arguments)
+
+
+@app.callback(cls=_LaunchByDefault, epilog=_EXAMPLE)
+def _collect() -> None:
+    """Capture a PyTorch job's collectives into Chakra traces, one a rank.
+
+    Under your own launcher use `torchrun ... -m hocket.collect --out DIR script.py`, or leave the launch line as it is
+    and set HOCKET_COLLECT=DIR.
+    """
+
+
+@app.command(epilog=_EXAMPLE, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def launch(
+    script: Annotated[str, typer.Argument(help="Training script.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="The script's arguments.")] = None,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for traces, summary and streams.")] = "traces",
+    ranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="Processes on this machine.")] = 1,
+    skip_steps: Annotated[int, _option("skip_steps")] = 0,
+    steps: Annotated[int | None, _option("steps")] = None,
+    timeout: Annotated[int, _option("timeout")] = 60,
+) -> None:
+    """Run a script under torchrun on this machine and collect (the default command)."""
+    import os
+    import subprocess
+    import sys
+
+    from hocket.collect import check_script
+    from hocket.plugin.torch.settings import Settings
+
+    check_script(script)
+    settings = Settings(out, skip_steps, steps, timeout)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
+    finished = subprocess.run(command, env=os.environ | settings.to_environment())
+    raise typer.Exit(finished.returncode)
+
+
+@app.command(epilog="Example: hocket collect merge traces/")
+def merge(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the collection.")],
+) -> None:
+    """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
+    from hocket.plugin.torch.merge import merge as merge_streams
+    from hocket.plugin.torch.tables import render
+
+    typer.echo(render(merge_streams(folder)), nl=False)

@@ -1,0 +1,87 @@
+"""The collector as a program under torchrun, and `step`, for training scripts to call.
+
+    torchrun --nproc-per-node 4 -m hocket.collect --out traces/ train.py --epochs 1
+
+runs `train.py --epochs 1` with every collective recorded.
+"""
+
+import argparse
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from hocket.core.errors import FormatError, HocketError, exit_code
+from hocket.plugin.torch.settings import OPTIONS, OUT_VARIABLE, variable
+
+__all__ = ["check_script", "main", "step"]
+
+
+def step() -> None:
+    """Ends a training step, for loops whose steps are not their optimizer's; nothing when nobody collects.
+
+    From the first call on, optimizers' steps are no longer counted.
+    """
+    from hocket.plugin.torch import collector
+
+    collector.mark_step()
+
+
+def check_script(script: str) -> None:
+    """Raises HocketError when PyTorch is not installed, FormatError when there is no such script."""
+    if find_spec("torch") is None:
+        raise HocketError("collecting needs PyTorch, which is not installed: pip install 'hocket[torch]'")
+    if not Path(script).is_file():
+        raise FormatError(f"{script}: no such script")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parses the flags, arms the collector and runs the script as `python script.py` would."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        _arm(chosen)
+    except HocketError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(exit_code(error))
+    sys.argv = [chosen.script, *chosen.arguments]
+    sys.path[0] = str(Path(chosen.script).resolve().parent)
+    runpy.run_path(chosen.script, run_name="__main__")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m hocket.collect",
+        usage="torchrun [torchrun's options] -m hocket.collect --out DIR [options] SCRIPT [ARGUMENTS ...]",
+        description="Runs a PyTorch training script and records its collectives into Chakra traces.",
+        epilog="Example: torchrun --nproc-per-node 4 -m hocket.collect --out traces/ --skip-steps 2 train.py",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        default=os.environ.get(OUT_VARIABLE),
+        required=OUT_VARIABLE not in os.environ,
+        help=f"folder for traces, summary and streams (or {OUT_VARIABLE})",
+    )
+    for name, option in OPTIONS.items():
+        text = f"{option.help} (or {variable(name)})"
+        parser.add_argument(f"--{name.replace('_', '-')}", type=option.parse, metavar="N", help=text)
+    parser.add_argument("script", metavar="SCRIPT", help="training script")
+    parser.add_argument("arguments", metavar="ARGUMENTS", nargs=argparse.REMAINDER, help="its arguments")
+    return parser
+
+
+def _arm(chosen: argparse.Namespace) -> None:
+    check_script(chosen.script)
+    flags = {variable(name): getattr(chosen, name) for name in OPTIONS}
+    os.environ |= {name: str(value) for name, value in flags.items() if value is not None}
+    os.environ[OUT_VARIABLE] = chosen.out
+
+    from hocket.plugin import autoload
+
+    autoload.arm()
+
+
+if __name__ == "__main__":
+    main()
