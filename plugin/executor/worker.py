@@ -1,0 +1,64 @@
+"""One rank's process: `python -m hocket.plugin.executor.worker FOLDER [RANK]`, started by the launcher."""
+
+import json
+import os
+import pickle
+import sys
+import threading
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+
+from hocket.core.errors import HocketError
+from hocket.plugin.executor.backend import Backend
+from hocket.plugin.executor.job import Job
+from hocket.plugin.executor.measure import measure
+
+__all__ = ["main"]
+
+
+def _connect(job: Job, folder: Path, rank: int | None) -> Backend:
+    if rank is None:
+        from hocket.plugin.executor.mpi import MpiBackend
+
+        return MpiBackend()
+    from hocket.plugin.executor.gloo import GlooBackend
+
+    return GlooBackend(folder, rank, job.program.num_ranks)
+
+
+def _end_with_launcher() -> None:
+    """The launcher holds the other end of rank 0's standard input: when it is gone, so are we, and then the others."""
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+def _report_error(folder: Path, rank: int, text: str) -> None:
+    (folder / f"rank{rank}.error").write_text(text, encoding="utf-8")
+
+
+def main(folder: Path, rank: int | None) -> None:
+    """Rank 0 prints one JSON line a row. An error is left in FOLDER/rank<RANK>.error, and the exit status is 1."""
+    # Thread blocks hand over to each other at every step; Python's 5 ms would be the time of a whole small collective.
+    sys.setswitchinterval(1e-4)
+    backend = None
+    try:
+        with open(folder / "job.pickle", "rb") as file:
+            job: Job = pickle.load(file)
+        backend = _connect(job, folder, rank)
+        (folder / f"rank{backend.rank}.pid").write_text(str(os.getpid()))
+        if backend.rank == 0:
+            threading.Thread(target=_end_with_launcher, daemon=True).start()
+        for row in measure(job, backend):
+            if backend.rank == 0:
+                print(json.dumps(asdict(row)), flush=True)
+        backend.barrier()
+    except BaseException as error:
+        text = str(error) if isinstance(error, HocketError) else traceback.format_exc()
+        _report_error(folder, backend.rank if backend else rank or 0, text)
+        # Thread blocks may wait for ever for what failed.
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -1,0 +1,109 @@
+"""`hocket run`: an MSCCL XML on real local processes, every value checked."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+EPILOG = "Example: hocket run ar.xml --backend mpi -n 8 -b 1K -e 1M -f 4 --compare"
+
+
+@app.command(epilog=EPILOG)
+def run(
+    file: Annotated[Path, typer.Argument(help="MSCCL XML, as `hocket translate` writes it.")],
+    backend: Annotated[str, typer.Option(help="gloo (torch.distributed) or mpi.")] = "gloo",
+    ranks: Annotated[int | None, typer.Option("-n", "--ranks", help="Processes; the file's ngpus by default.")] = None,
+    size: Annotated[str | None, typer.Option(help="Bytes of a rank's whole buffer, such as 1MiB.")] = None,
+    smallest: Annotated[str, typer.Option("-b", "--min", help="First size of a sweep.")] = "1MiB",
+    largest: Annotated[str | None, typer.Option("-e", "--max", help="Last size of a sweep.")] = None,
+    factor: Annotated[int, typer.Option("-f", "--factor", min=2, help="From size to size in a sweep.")] = 2,
+    dtype: Annotated[
+        str, typer.Option(help="float32, float64, float16, bfloat16, int8, uint8, int32, ...")
+    ] = "float32",
+    op: Annotated[str, typer.Option(help="sum, prod, max or min.")] = "sum",
+    root: Annotated[int | None, typer.Option(help="Root of a rooted collective; found in the file by default.")] = None,
+    iterations: Annotated[int, typer.Option("--iters", min=1, help="Timed runs a size.")] = 20,
+    warmup: Annotated[int, typer.Option(min=0, help="Untimed runs a size.")] = 5,
+    compare: Annotated[bool, typer.Option("--compare", help="Time the backend's own collective too.")] = False,
+    verify: Annotated[bool, typer.Option(help="Prove the file right before running it.")] = True,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds without a new result before giving up.")] = 300,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Also write the results here.")] = None,
+    print_for: Annotated[
+        str | None, typer.Option("--print", help="Run nothing: print how to run the file on msccl, executor or rccl.")
+    ] = None,
+) -> None:
+    """Run an MSCCL XML on real processes of this machine and check every value.
+
+    The table has nccl-tests' columns; times are those of the slowest rank. Exit code 1: a value was wrong.
+    """
+    if print_for is not None:
+        _print_recipe(file, print_for)
+        return
+
+    import json
+    from dataclasses import replace
+
+    from hocket.core.errors import ExitCode, HocketError
+    from hocket.core.files import atomic_write
+    from hocket.core.units import parse_bytes
+    from hocket.plugin import executor
+
+    if size is not None and largest is not None:
+        raise typer.BadParameter("give one --size or a sweep (-b, -e, -f), not both")
+    first = parse_bytes(size or smallest)
+    last = first if largest is None else parse_bytes(largest)
+    if not 0 < first <= last:
+        raise typer.BadParameter(f"sizes must be positive and the first ({first} B) not above the last ({last} B)")
+    sizes = [first]
+    while sizes[-1] * factor <= last:
+        sizes.append(sizes[-1] * factor)
+    if op not in list(executor.ReduceOp):
+        raise HocketError(f"unknown reduction '{op}'; known: {', '.join(executor.ReduceOp)}")
+
+    job = executor.prepare(
+        file,
+        backend,
+        ranks,
+        sizes,
+        root=root,
+        verify=verify,
+        data_type=dtype,
+        op=executor.ReduceOp(op),
+        iterations=iterations,
+        warmup=warmup,
+        compare=compare,
+    )
+    program = job.program
+    typer.echo(
+        f"# {file}: {program.kind} on {program.num_ranks} {backend} ranks, warmup iters: {warmup} iters: {iterations}, "
+        + ("proved right for any input" if verify else "NOT PROVED (--no-verify)")
+    )
+    typer.echo("#\n" + executor.format_header())
+    rows = []
+    for row in executor.launch(job, timeout):
+        typer.echo(executor.format_row(job, row))
+        rows.append(row)
+    typer.echo(executor.format_footer(job, rows))
+    if compare:
+        typer.echo(f"# {backend}'s own {program.kind} on equal buffers:\n#")
+        own = [replace(row, out_of_place=row.reference, in_place=None) for row in rows]
+        typer.echo(executor.format_table(job, own))
+    report = executor.Report(str(file), job, tuple(rows))
+    if json_path is not None:
+        with atomic_write(json_path) as output:
+            json.dump(report.to_json(), output, indent=1)
+    if report.wrong:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _print_recipe(file: Path, runtime: str) -> None:
+    from hocket.translator import read_xml
+    from hocket.translator.profiles import find_profile
+    from hocket.translator.recipes import run_recipe
+
+    profile = find_profile(runtime)
+    typer.echo(run_recipe(read_xml(file, profile=profile.name), profile.name, file))
