@@ -5,6 +5,7 @@ from hocket.schedule.compose import concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.program import Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.schedule import Bound, Schedule
+from hocket.schedule.storage import load, save
 from hocket.schedule.timing import dependencies, retime
 from hocket.schedule.verification import VerifyReport, verify
 
@@ -24,7 +25,9 @@ __all__ = [
     "concatenate",
     "dependencies",
     "execute",
+    "load",
     "retime",
     "reverse",
+    "save",
     "verify",
 ]

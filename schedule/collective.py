@@ -69,6 +69,8 @@ class Collective:
             raise ScheduleError(f"{self.kind}: size_bytes must not be negative, got {self.size_bytes}")
         if not 0 <= self.root < self.num_ranks:
             raise ScheduleError(f"{self.kind}: root {self.root} is not one of the ranks 0..{self.num_ranks - 1}")
+        if self.num_chunks >= 2**31:
+            raise ScheduleError(f"{self.kind}: {self.num_chunks} chunks are too many (limit 2^31); use larger chunks")
 
     @property
     def reducing(self) -> bool:

@@ -31,14 +31,14 @@ class Schedule:
     has no cycles. In an untimed schedule (`timed` false: a native algorithm before a model has timed it) they count
     logical steps instead, and links may be shared within a step.
 
-    A route is a path of links from a rank to a rank, through switches or other ranks that only pass it on: route k is
-    `route_links[route_offset[k]:route_offset[k+1]]` (int32 link ids), from topology rank `route_src[k]` to
-    `route_dst[k]`.
+    A route is a path of links from a rank to a rank, through switches (which cut through) or other ranks (which store
+    and forward, but do not keep the chunk): route k is `route_links[route_offset[k]:route_offset[k+1]]` (int32 link
+    ids), from topology rank `route_src[k]` to `route_dst[k]`.
 
     A transfer sends what its source holds at `start_ps`: it depends on every transfer of the same chunk into its
     source that finished by then. Nothing else is stored about dependencies; `hocket.schedule.dependencies` derives
     them. `blocking` says how long a transfer holds its links: latency + serialization (TACOS' model) or, if false,
-    serialization only.
+    serialization on the slowest link only.
 
     `group` places the collective on the topology: collective rank i is topology rank `group[i]` (int32; None: rank i).
     Links and routes speak of topology ranks; `src`, `dst` and the collective of collective ranks.

@@ -25,9 +25,9 @@ def retime(schedule: Schedule, blocking: bool = False) -> Schedule:
     """The same transfers, in the same order on every link and with the same dependencies, at the earliest times.
 
     A transfer starts as soon as its dependencies have finished and the transfers before it (in schedule order) have
-    left all links of its route. It holds these for its serialization on the slowest of them (if `blocking`, for the
-    latency as well) and finishes after latency + serialization, at least one picosecond. Times are never later than
-    those of a schedule that was feasible under the same model; untimed schedules become timed.
+    left all links of its route. It holds these for its serialization on the slowest of them (if `blocking`, until it
+    finishes) and finishes after the summed latency + one serialization per hop between ranks, at least a picosecond.
+    Times are never later than those of a schedule that was feasible under the same model; untimed ones become timed.
 
     Raises ScheduleError when a reducing transfer would send other contributions than before, which can happen where
     a rank sends and receives partial sums of one chunk at the same time.

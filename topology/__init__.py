@@ -1,7 +1,28 @@
 """What the machine looks like: ranks, switches and the links between them."""
 
 from hocket.topology.loading import load
+from hocket.topology.measures import (
+    Cut,
+    all_gather_cut,
+    eccentricity_ps,
+    rank_egress_bandwidth,
+    rank_ingress_bandwidth,
+)
 from hocket.topology.model import Dimension, Topology
+from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.topology_file import save
 
-__all__ = ["Dimension", "Topology", "load", "save"]
+__all__ = [
+    "Cut",
+    "Dimension",
+    "Routes",
+    "Topology",
+    "all_gather_cut",
+    "eccentricity_ps",
+    "load",
+    "rank_egress_bandwidth",
+    "rank_ingress_bandwidth",
+    "rank_routes",
+    "routes",
+    "save",
+]

@@ -2,6 +2,7 @@
 #include "hocket/error.hpp"
 #include "hocket/topology/graph.hpp"
 #include "hocket/topology/measures.hpp"
+#include "hocket/topology/routing.hpp"
 
 namespace hocket::bind {
 namespace {
@@ -21,6 +22,42 @@ void init_graph(Graph* self, int32_t num_ranks, int32_t num_nodes, In<int32_t> s
   new (self) Graph(num_ranks, num_nodes, std::move(links));
 }
 
+/// Runs without the GIL: the engine touches no Python object.
+template <typename Work>
+auto unlocked(Work work) {
+  nb::gil_scoped_release release;
+  return work();
+}
+
+nb::tuple give_routes(topology::Routes routes) {
+  return nb::make_tuple(give(std::move(routes.offset)), give(std::move(routes.links)));
+}
+
+nb::tuple routes(const Graph& graph, In<int32_t> src, In<int32_t> dst, int64_t reference_bytes) {
+  if (src.size() != dst.size()) throw TopologyError("routes: src and dst differ in length");
+  return give_routes(unlocked([&] {
+    topology::Router router(graph, reference_bytes);
+    topology::Routes found;
+    for (size_t pair = 0; pair < src.size(); pair++) found.push_back(router.route(src.data()[pair], dst.data()[pair]));
+    return found;
+  }));
+}
+
+nb::tuple rank_routes(const Graph& graph, int64_t reference_bytes) {
+  return give_routes(unlocked([&] { return topology::rank_routes(graph, reference_bytes); }));
+}
+
+auto eccentricity_ps(const Graph& graph, int64_t bytes, In<int32_t> sources, bool store_and_forward) {
+  const auto forwarding =
+      store_and_forward ? topology::Forwarding::kStoreAndForward : topology::Forwarding::kCutThrough;
+  return give(unlocked([&] { return topology::eccentricity_ps(graph, bytes, view(sources), forwarding); }));
+}
+
+nb::tuple all_gather_cut(const Graph& graph, int64_t max_work) {
+  const topology::Cut cut = unlocked([&] { return topology::all_gather_cut(graph, max_work); });
+  return nb::make_tuple(cut.ranks, cut.bandwidth);
+}
+
 }  // namespace
 
 void bind_topology(nb::module_& m) {
@@ -29,6 +66,15 @@ void bind_topology(nb::module_& m) {
       .def_prop_ro("num_ranks", &Graph::num_ranks)
       .def_prop_ro("num_nodes", &Graph::num_nodes)
       .def("reversed", &Graph::reversed);
+  m.attr("REFERENCE_BYTES") = topology::kReferenceBytes;
+  m.def("routes", &routes, "graph"_a, "src"_a, "dst"_a, "reference_bytes"_a = topology::kReferenceBytes);
+  m.def("rank_routes", &rank_routes, "graph"_a, "reference_bytes"_a = topology::kReferenceBytes);
+  m.def("rank_ingress_bandwidth",
+        [](const Graph& graph) { return give(unlocked([&] { return topology::rank_ingress_bandwidth(graph); })); });
+  m.def("rank_egress_bandwidth",
+        [](const Graph& graph) { return give(unlocked([&] { return topology::rank_egress_bandwidth(graph); })); });
+  m.def("eccentricity_ps", &eccentricity_ps, "graph"_a, "bytes"_a, "sources"_a, "store_and_forward"_a);
+  m.def("all_gather_cut", &all_gather_cut, "graph"_a, "max_work"_a);
   m.def("require_connected", &topology::require_connected, "graph"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 

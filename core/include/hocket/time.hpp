@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace hocket {
 
@@ -16,5 +17,11 @@ inline Picoseconds serialization_ps(int64_t bytes, Bandwidth bandwidth) {
   const auto scaled = static_cast<__int128>(bytes) * kPicosecondsPerSecond;
   return static_cast<Picoseconds>((scaled + bandwidth - 1) / bandwidth);
 }
+
+/// Later than every time.
+inline constexpr Picoseconds kNever = std::numeric_limits<Picoseconds>::max();
+
+/// The sum of two times >= 0; what would pass the largest time (106 days) stays there, before kNever.
+inline Picoseconds add_ps(Picoseconds a, Picoseconds b) { return b < kNever - a ? a + b : kNever - 1; }
 
 }  // namespace hocket

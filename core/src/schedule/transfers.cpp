@@ -77,13 +77,18 @@ ChunkIndex::ChunkIndex(const Transfers& transfers) : offset_(transfers.num_chunk
 }
 
 RouteCost::RouteCost(const Transfers& transfers)
-    : latency_(transfers.num_routes()), bandwidth_(transfers.num_routes(), std::numeric_limits<Bandwidth>::max()) {
+    : latency_(transfers.num_routes()), slowest_(transfers.num_routes(), std::numeric_limits<Bandwidth>::max()) {
   for (int64_t route = 0; route < transfers.num_routes(); route++) {
+    bool at_rank = true;
     for (const int32_t id : transfers.links(static_cast<int32_t>(route))) {
       const Link& link = transfers.graph->links()[id];
+      if (at_rank) segment_bandwidth_.push_back(link.bandwidth);
       latency_[route] += link.latency_ps;
-      bandwidth_[route] = std::min(bandwidth_[route], link.bandwidth);
+      segment_bandwidth_.back() = std::min(segment_bandwidth_.back(), link.bandwidth);
+      slowest_[route] = std::min(slowest_[route], link.bandwidth);
+      at_rank = !transfers.graph->is_switch(link.dst);
     }
+    segment_offset_.push_back(static_cast<int64_t>(segment_bandwidth_.size()));
   }
 }
 

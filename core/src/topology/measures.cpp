@@ -1,9 +1,13 @@
 #include "hocket/topology/measures.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hocket/error.hpp"
+#include "hocket/topology/max_flow.hpp"
 
 namespace hocket::topology {
 namespace {
@@ -26,6 +30,33 @@ int32_t first_unreached(const Graph& graph) {
   return -1;
 }
 
+Bandwidth saturated(MaxFlow::Capacity flow) {
+  constexpr MaxFlow::Capacity kLargest = std::numeric_limits<Bandwidth>::max();
+  return static_cast<Bandwidth>(std::min(flow, kLargest));
+}
+
+/// A set of nodes without `sink` whose ranks / leaving bandwidth is larger than that of `best`, if there is one.
+///
+/// With k/b the ratio of `best`, a set S beats it when b * ranks(S) > k * bandwidth(S), that is when the cut of S in a
+/// network with b from a source to every rank and k * bandwidth on every link is less than b * all ranks.
+std::optional<Cut> tighter_cut(const Graph& graph, int32_t sink, const Cut& best) {
+  const int32_t source = graph.num_nodes();
+  MaxFlow network(source + 1);
+  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) network.add_arc(source, rank, best.bandwidth);
+  for (const Link& link : graph.links()) {
+    network.add_arc(link.src, link.dst, MaxFlow::Capacity{best.ranks} * link.bandwidth);
+  }
+  const auto all = MaxFlow::Capacity{best.bandwidth} * graph.num_ranks();
+  if (network.run(source, sink) == all) return std::nullopt;
+  int32_t ranks = 0;
+  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) ranks += network.on_source_side(rank);
+  MaxFlow::Capacity bandwidth = 0;
+  for (const Link& link : graph.links()) {
+    if (network.on_source_side(link.src) && !network.on_source_side(link.dst)) bandwidth += link.bandwidth;
+  }
+  return Cut{ranks, saturated(bandwidth)};
+}
+
 }  // namespace
 
 void require_connected(const Graph& graph) {
@@ -36,6 +67,55 @@ void require_connected(const Graph& graph) {
   // Every rank reaches every other exactly when rank 0 reaches all and all reach rank 0.
   if (const int32_t rank = first_unreached(graph); rank >= 0) fail(0, rank);
   if (const int32_t rank = first_unreached(graph.reversed()); rank >= 0) fail(rank, 0);
+}
+
+std::vector<Bandwidth> rank_ingress_bandwidth(const Graph& graph) {
+  std::vector<Bandwidth> ingress;
+  std::vector<int32_t> local(graph.num_nodes(), -1);  // position in `region`
+  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) {
+    // Only the rank and the switches before it matter; all other ranks are one source.
+    std::vector<int32_t> region{rank};
+    local[rank] = 0;
+    struct Arc {
+      int32_t src, dst;
+      Bandwidth bandwidth;
+    };
+    std::vector<Arc> arcs;
+    for (size_t at = 0; at < region.size(); at++) {
+      for (const int32_t id : graph.in_links(region[at])) {
+        const Link& link = graph.links()[id];
+        if (link.src == rank) continue;
+        if (graph.is_switch(link.src) && local[link.src] < 0) {
+          local[link.src] = static_cast<int32_t>(region.size());
+          region.push_back(link.src);
+        }
+        arcs.push_back({link.src, link.dst, link.bandwidth});
+      }
+    }
+    const auto source = static_cast<int32_t>(region.size());
+    MaxFlow network(source + 1);
+    for (const Arc& arc : arcs) {
+      network.add_arc(graph.is_switch(arc.src) ? local[arc.src] : source, local[arc.dst], arc.bandwidth);
+    }
+    ingress.push_back(saturated(network.run(source, 0)));
+    for (const int32_t node : region) local[node] = -1;
+  }
+  return ingress;
+}
+
+std::vector<Bandwidth> rank_egress_bandwidth(const Graph& graph) { return rank_ingress_bandwidth(graph.reversed()); }
+
+Cut all_gather_cut(const Graph& graph, int64_t max_work) {
+  if (graph.num_ranks() < 2) throw TopologyError("an all-gather cut needs two ranks or more");
+  const std::vector<Bandwidth> ingress = rank_ingress_bandwidth(graph);
+  Cut best{graph.num_ranks() - 1, *std::min_element(ingress.begin(), ingress.end())};
+  if (best.bandwidth == 0) throw TopologyError("an all-gather cut needs ranks that all receive: add links");
+  const int64_t sinks = std::min<int64_t>(graph.num_ranks(), max_work / static_cast<int64_t>(graph.links().size()));
+  for (int64_t at = 0; at < sinks; at++) {
+    const auto sink = static_cast<int32_t>(at * graph.num_ranks() / sinks);
+    while (const std::optional<Cut> cut = tighter_cut(graph, sink, best)) best = *cut;
+  }
+  return best;
 }
 
 }  // namespace hocket::topology

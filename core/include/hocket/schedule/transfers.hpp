@@ -53,23 +53,30 @@ class ChunkIndex {
   std::vector<int32_t> ids_;
 };
 
-/// What routes cost: the summed latency and the slowest bandwidth of each route's links.
+/// What routes cost. Switches cut through, ranks that pass a chunk on store it first: a route is as many segments as it
+/// has hops between ranks, and a transfer is serialized once in each, on the segment's slowest link.
 class RouteCost {
  public:
   explicit RouteCost(const Transfers& transfers);
-  Picoseconds serialization(int32_t route, int64_t bytes) const { return serialization_ps(bytes, bandwidth_[route]); }
-  /// How long a transfer keeps every link of its route from others, from its start on.
+  /// How long a transfer keeps every link of its route from others, from its start on: the serialization on the
+  /// slowest link, or until it has finished.
   Picoseconds hold(int32_t route, int64_t bytes, bool blocking) const {
-    return serialization(route, bytes) + (blocking ? latency_[route] : 0);
+    return blocking ? duration(route, bytes) : serialization_ps(bytes, slowest_[route]);
   }
   /// From start to finish: latency + serialization, at least one picosecond.
   Picoseconds duration(int32_t route, int64_t bytes) const {
-    return std::max<Picoseconds>(1, latency_[route] + serialization(route, bytes));
+    Picoseconds time = latency_[route];
+    for (int64_t at = segment_offset_[route]; at < segment_offset_[route + 1]; at++) {
+      time += serialization_ps(bytes, segment_bandwidth_[at]);
+    }
+    return std::max<Picoseconds>(1, time);
   }
 
  private:
   std::vector<Picoseconds> latency_;
-  std::vector<Bandwidth> bandwidth_;
+  std::vector<Bandwidth> slowest_;
+  std::vector<int64_t> segment_offset_{0};
+  std::vector<Bandwidth> segment_bandwidth_;
 };
 
 }  // namespace hocket::schedule
