@@ -22,4 +22,5 @@ NB_MODULE(_core, m) {
   subject("schedule", hocket::bind::bind_schedule);
   subject("synthesizer", hocket::bind::bind_synthesizer);
   subject("simulator", hocket::bind::bind_simulator);
+  subject("translator", hocket::bind::bind_translator);
 }

@@ -3,6 +3,7 @@ from hocket._core import schedule as schedule
 from hocket._core import simulator as simulator
 from hocket._core import synthesizer as synthesizer
 from hocket._core import topology as topology
+from hocket._core import translator as translator
 
 class HocketError(Exception): ...
 class FormatError(HocketError): ...

@@ -1,0 +1,183 @@
+#include "hocket/translator/lowering.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "hocket/error.hpp"
+#include "hocket/schedule/clocks.hpp"
+
+namespace hocket::translator {
+namespace {
+
+/// A list of operations for each operation, in one array.
+struct Lists {
+  std::vector<int64_t> first{0};
+  std::vector<int64_t> ids;
+
+  std::span<const int64_t> of(int64_t operation) const {
+    return {ids.data() + first[operation], ids.data() + first[operation + 1]};
+  }
+  void end_list() { first.push_back(std::ssize(ids)); }
+};
+
+/// For each operation, the earlier ones whose accesses it must not overtake: read after write, write after write,
+/// write after read.
+Lists find_conflicts(std::span<const Operation> operations) {
+  struct History {
+    int64_t write = -1;
+    std::vector<int64_t> reads;  ///< since the write
+  };
+  std::unordered_map<int64_t, History> histories;
+  Lists conflicts;
+  for (int64_t o = 0; o < std::ssize(operations); o++) {
+    const Operation& operation = operations[o];
+    for (int32_t k = 0; k < operation.count && operation.reads >= 0; k++) {
+      History& history = histories[operation.reads + k];
+      if (history.write >= 0) conflicts.ids.push_back(history.write);
+      history.reads.push_back(o);
+    }
+    for (int32_t k = 0; k < operation.count && operation.writes >= 0; k++) {
+      History& history = histories[operation.writes + k];
+      if (history.write >= 0) conflicts.ids.push_back(history.write);
+      for (const int64_t reader : history.reads) {
+        if (reader != o) conflicts.ids.push_back(reader);
+      }
+      history.write = o;
+      history.reads.clear();
+    }
+    conflicts.end_list();
+  }
+  return conflicts;
+}
+
+/// Topological order, the least priority first among those that may come next.
+std::vector<int64_t> sort(std::span<const Operation> operations, const Lists& conflicts) {
+  std::vector<int32_t> missing(operations.size());
+  std::vector<std::vector<int64_t>> followers(operations.size());
+  const auto precede = [&](int64_t before, int64_t operation) {
+    if (before < 0) return;
+    followers[before].push_back(operation);
+    missing[operation]++;
+  };
+  for (int64_t o = 0; o < std::ssize(operations); o++) {
+    for (const int64_t before : conflicts.of(o)) precede(before, o);
+    precede(operations[o].message, o);
+    precede(operations[o].after, o);
+  }
+  using Entry = std::pair<int64_t, int64_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (int64_t o = 0; o < std::ssize(operations); o++) {
+    if (missing[o] == 0) ready.push({operations[o].priority, o});
+  }
+  std::vector<int64_t> order;
+  order.reserve(operations.size());
+  while (!ready.empty()) {
+    const int64_t o = ready.top().second;
+    ready.pop();
+    order.push_back(o);
+    for (const int64_t follower : followers[o]) {
+      if (--missing[follower] == 0) ready.push({operations[follower].priority, follower});
+    }
+  }
+  if (order.size() < operations.size()) {
+    throw ScheduleError(std::to_string(operations.size() - order.size()) +
+                        " sends and receives wait for each other unless connections hold several messages: ranks "
+                        "exchange the same chunks while earlier messages are under way; use more channels, or a "
+                        "schedule whose exchanges do not overlap");
+  }
+  return order;
+}
+
+/// Drops the conflicts that something else orders already.
+class DependencyReducer {
+ public:
+  DependencyReducer(std::span<const Operation> operations, std::span<const int64_t> order, const Lists& conflicts,
+                    int32_t num_blocks)
+      : operations_(operations),
+        order_(order),
+        conflicts_(conflicts),
+        index_(operations.size()),
+        previous_(operations.size(), -1),
+        local_(num_blocks),
+        kept_(operations.size()) {
+    std::vector<int32_t> count(num_blocks);
+    std::vector<int64_t> last(num_blocks, -1);
+    for (const int64_t o : order) {
+      const int32_t block = operations[o].block;
+      index_[o] = count[block]++;
+      previous_[o] = std::exchange(last[block], o);
+    }
+  }
+
+  /// Decides for all operations of `rank`, whose blocks are `blocks`.
+  void reduce(int32_t rank, std::span<const int32_t> blocks) {
+    for (int32_t number = 0; number < std::ssize(blocks); number++) local_[blocks[number]] = number;
+    schedule::Clocks clocks(std::ssize(operations_), std::ssize(blocks));
+    for (const int64_t o : order_) {
+      clocks.join(o, previous_[o]);
+      clocks.join(o, operations_[o].message);
+      if (operations_[o].rank == rank) keep(o, clocks);
+      for (const int64_t before : conflicts_.of(o)) clocks.join(o, before);
+      if (operations_[o].rank == rank) clocks.tick(o, local_[operations_[o].block], index_[o]);
+    }
+  }
+
+  Lists dependencies() const {
+    Lists lists;
+    for (const auto& kept : kept_) {
+      lists.ids.insert(lists.ids.end(), kept.begin(), kept.end());
+      lists.end_list();
+    }
+    return lists;
+  }
+
+ private:
+  /// Whether `before` is done before `after` is, as far as its clock says now.
+  bool implied(int64_t before, int64_t after, const schedule::Clocks& clocks) const {
+    return clocks.covers(after, local_[operations_[before].block], index_[before]);
+  }
+
+  void keep(int64_t o, const schedule::Clocks& clocks) {
+    std::vector<int64_t> open;
+    for (const int64_t before : conflicts_.of(o)) {
+      if (operations_[before].block == operations_[o].block || implied(before, o, clocks)) continue;
+      if (std::find(open.begin(), open.end(), before) == open.end()) open.push_back(before);
+    }
+    for (const int64_t before : open) {
+      const auto covers = [&](int64_t other) { return other != before && implied(before, other, clocks); };
+      if (std::none_of(open.begin(), open.end(), covers)) kept_[o].push_back(before);
+    }
+  }
+
+  std::span<const Operation> operations_;
+  std::span<const int64_t> order_;
+  const Lists& conflicts_;
+  std::vector<int32_t> index_;     ///< position in its block
+  std::vector<int64_t> previous_;  ///< operation before it in its block
+  std::vector<int32_t> local_;     ///< number of each block within its rank
+  std::vector<std::vector<int64_t>> kept_;
+};
+
+}  // namespace
+
+Lowering lower(std::span<const Operation> operations, int32_t num_ranks, int32_t num_blocks) {
+  const Lists conflicts = find_conflicts(operations);
+  std::vector<int64_t> order = sort(operations, conflicts);
+  std::vector<std::vector<int32_t>> blocks(num_ranks);
+  std::vector<bool> known(num_blocks);
+  for (const Operation& operation : operations) {
+    if (known[operation.block]) continue;
+    known[operation.block] = true;
+    blocks[operation.rank].push_back(operation.block);
+  }
+  DependencyReducer reducer(operations, order, conflicts, num_blocks);
+  for (int32_t rank = 0; rank < num_ranks; rank++) reducer.reduce(rank, blocks[rank]);
+  Lists kept = reducer.dependencies();
+  return {std::move(order), std::move(kept.first), std::move(kept.ids)};
+}
+
+}  // namespace hocket::translator

@@ -1,0 +1,15 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def lower(
+    num_ranks: int,
+    num_blocks: int,
+    block: NDArray[np.int32],
+    rank: NDArray[np.int32],
+    count: NDArray[np.int32],
+    reads: NDArray[np.int64],
+    writes: NDArray[np.int64],
+    message: NDArray[np.int64],
+    after: NDArray[np.int64],
+    priority: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...

@@ -1,0 +1,108 @@
+"""Ordered operations written down as the steps of thread blocks."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import translator as engine
+from hocket.schedule import Gpu, Step, StepType, ThreadBlock
+from hocket.translator.operations import Operations
+from hocket.translator.placement import BUFFERS, Placement
+from hocket.translator.profiles import Profile
+
+__all__ = ["Emission"]
+
+_TYPES = list(StepType)
+
+
+class Emission:
+    """Operations in the engine's global order, and the GPUs that list them. Raises ScheduleError if there is no order.
+
+    A step carries one dependency; further ones go on nops before it. For a runtime without fused steps a reducing
+    receive becomes a receive into scratch of its own and a local reduction, in the same thread block.
+    """
+
+    def __init__(self, table: Operations, placement: Placement, profile: Profile) -> None:
+        self._table = table
+        self._placement = placement
+        num_ranks = placement.collective.num_ranks
+        order, first_wait, waits = engine.lower(
+            num_ranks=num_ranks,
+            num_blocks=len(table.blocks),
+            block=table.block.astype(np.int32),
+            rank=table.rank.astype(np.int32),
+            count=table.count.astype(np.int32),
+            reads=table.reads,
+            writes=table.writes,
+            message=table.message,
+            after=table.after,
+            priority=table.priority,
+        )
+        listed = order[np.argsort(table.block[order], kind="stable")]
+        first_listed = np.searchsorted(table.block[listed], np.arange(len(table.blocks) + 1))
+        self._reduces_apart = (StepType.RECEIVE_REDUCE_COPY not in profile.step_types) & (
+            table.type == _TYPES.index(StepType.RECEIVE_REDUCE_COPY)
+        )
+        self._position = _positions(listed, first_listed, np.diff(first_wait), self._reduces_apart)
+        self._awaited = np.isin(np.arange(len(order)), waits)
+        self._waits = [waits[first:last].tolist() for first, last in pairwise(first_wait)]
+        self._listed = [listed[first:last].tolist() for first, last in pairwise(first_listed)]
+        self._first_block = np.searchsorted([block.rank for block in table.blocks], np.arange(num_ranks + 1))
+
+    def gpu(self, rank: int) -> Gpu:
+        """The rank's buffers and thread blocks."""
+        inputs, outputs = self._placement.user_chunks()
+        scratch = self._home_scratch(rank)
+        blocks = []
+        for block in range(self._first_block[rank], self._first_block[rank + 1]):
+            place = self._table.blocks[block]
+            steps = tuple(step for operation in self._listed[block] for step in self._steps(operation, scratch))
+            blocks.append(ThreadBlock(place.send, place.receive, place.channel, steps))
+            apart = [
+                self._table.count[operation] for operation in self._listed[block] if self._reduces_apart[operation]
+            ]
+            scratch += int(max(apart, default=0))
+        return Gpu(inputs, outputs, scratch, tuple(blocks))
+
+    def _home_scratch(self, rank: int) -> int:
+        """Chunks of scratch in which the placement keeps chunks."""
+        table = self._table
+        kept = (table.rank == rank) & (table.writes >= 0) & (table.dst_buffer == BUFFERS.index("s"))
+        return int((table.dst_offset + table.count)[kept].max(initial=0))
+
+    def _steps(self, operation: int, scratch: int) -> Iterator[Step]:
+        """The operation's steps; a reduction apart receives into scratch from chunk `scratch` on."""
+        table = self._table
+        kind, count = _TYPES[table.type[operation]], int(table.count[operation])
+        source = (BUFFERS[table.src_buffer[operation]], int(table.src_offset[operation]))
+        target = (BUFFERS[table.dst_buffer[operation]], int(table.dst_offset[operation]))
+        if self._reduces_apart[operation]:
+            yield Step(StepType.RECEIVE, *source, "s", scratch, count)
+            kind, source = StepType.REDUCE, ("s", scratch)
+        waits = [self._place(other) for other in self._waits[operation]]
+        for block, position in waits[:-1]:
+            yield Step(StepType.NOP, "i", -1, "o", -1, 0, block, position)
+        block, position = waits[-1] if waits else (-1, -1)
+        yield Step(kind, *source, *target, count, block, position, bool(self._awaited[operation]))
+
+    def _place(self, operation: int) -> tuple[int, int]:
+        """Thread block (numbered within its rank) and position of the step that completes an operation."""
+        block = self._table.block[operation]
+        return int(block - self._first_block[self._table.blocks[block].rank]), int(self._position[operation])
+
+
+def _positions(
+    listed: NDArray[np.int64],
+    first_listed: NDArray[np.int64],
+    num_waits: NDArray[np.int64],
+    reduces_apart: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Position, in its thread block, of the step that completes each operation."""
+    steps = 1 + np.maximum(num_waits - 1, 0) + reduces_apart
+    end = np.cumsum(steps[listed])
+    before_block = np.concatenate([[0], end])[first_listed[:-1]]
+    position = np.empty(len(listed), np.int64)
+    position[listed] = end - 1 - np.repeat(before_block, np.diff(first_listed))
+    return position

@@ -1,0 +1,72 @@
+"""Lowering: from a schedule to thread blocks that cannot deadlock, however little their connections hold."""
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import FIFO_DEPTH, Kind, Program, Schedule
+from hocket.translator.emission import Emission
+from hocket.translator.limits import check_limits
+from hocket.translator.operations import merge, operations
+from hocket.translator.placement import Placement
+from hocket.translator.profiles import Profile, ProfileName, find_profile
+
+__all__ = ["lower"]
+
+
+def lower(
+    schedule: Schedule,
+    profile: str | ProfileName | Profile,
+    *,
+    protocol: str = "Simple",
+    channels: int = 1,
+    name: str | None = None,
+    in_place: bool | None = None,
+    min_bytes: int = 0,
+    max_bytes: int = 0,
+) -> Program:
+    """The schedule as a program for one runtime, right for in-place calls (all_to_all: out-of-place) unless said.
+
+    Every pair of ranks that talks has a thread block at both ends of each of its `channels` connections; steps keep
+    the schedule's order, not its times. All blocks list their steps in one global order in which a message is sent
+    only after the one before it on its connection is received, so no FIFO depth and no message size can deadlock it.
+    Where a block would have more steps than the runtime takes, the pairs' messages are spread over more connections.
+    `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for.
+
+    Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
+    """
+    chosen = find_profile(profile)
+    collective = schedule.collective
+    if protocol not in FIFO_DEPTH:
+        raise ScheduleError(f"no protocol '{protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
+    if channels < 1:
+        raise ScheduleError(f"channels must be at least 1, got {channels}")
+    if 0 < max_bytes < min_bytes:
+        raise ScheduleError(f"sizes from {min_bytes} to {max_bytes} bytes: the largest is below the smallest")
+    placement = Placement(collective, collective.kind is not Kind.ALL_TO_ALL if in_place is None else in_place)
+    messages = merge(schedule, placement, chosen.max_count)
+    while True:
+        table = operations(messages, placement, chosen, channels)
+        emission = Emission(table, placement, chosen)
+        program = Program(
+            name=f"{collective.kind}_{schedule.generator}" if name is None else name,
+            kind=collective.kind,
+            chunks_per_loop=collective.slots,
+            num_channels=1 + max((block.channel for block in table.blocks), default=0),
+            protocol=protocol,
+            in_place=placement.in_place,
+            out_of_place=not placement.in_place,
+            min_bytes=min_bytes,
+            max_bytes=chosen.max_bytes(max_bytes),
+            gpus=tuple(emission.gpu(rank) for rank in range(collective.num_ranks)),
+            root=collective.root,
+        )
+        longest = max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0)
+        more = -(-channels * longest // chosen.max_steps)
+        if longest <= chosen.max_steps or not _can_split(program, chosen, channels, more):
+            check_limits(program, chosen)
+            return program
+        channels = more
+
+
+def _can_split(program: Program, profile: Profile, channels: int, more: int) -> bool:
+    """Whether each pair of ranks can have `more` connections instead of `channels`."""
+    most_blocks = max(len(gpu.thread_blocks) for gpu in program.gpus)
+    return more <= profile.max_channels and most_blocks * more <= profile.max_thread_blocks * channels

@@ -1,0 +1,114 @@
+"""Where each rank keeps each chunk: buffers and offsets of a lowered program, and the local copies around it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective, Kind
+
+__all__ = ["BUFFERS", "LocalCopy", "Placement"]
+
+BUFFERS = ("i", "o", "s")
+_INPUT, _OUTPUT, _SCRATCH = range(3)
+_IN_PLACE = {
+    Kind.ALL_REDUCE: _INPUT,
+    Kind.ALL_GATHER: _OUTPUT,
+    Kind.REDUCE_SCATTER: _INPUT,
+    Kind.BROADCAST: _INPUT,
+    Kind.REDUCE: _INPUT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCopy:
+    """`count` chunks copied on `rank`; buffers are positions in BUFFERS."""
+
+    rank: int
+    source: int
+    source_offset: int
+    destination: int
+    destination_offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The buffers a program for `collective` works in, for in-place or for out-of-place calls.
+
+    In place everything happens in the one user buffer. Out of place the input is first copied to where the result (or,
+    where the output is too small, scratch) is built, so that the caller's input stays as it was.
+    """
+
+    collective: Collective
+    in_place: bool
+
+    def __post_init__(self) -> None:
+        kind = self.collective.kind
+        if kind not in _IN_PLACE and kind is not Kind.ALL_TO_ALL:
+            raise ScheduleError(f"{kind} cannot be lowered; kinds: {', '.join([*_IN_PLACE, Kind.ALL_TO_ALL])}")
+        if self.in_place and kind is Kind.ALL_TO_ALL:
+            raise ScheduleError("all_to_all cannot be done in place: chunks would overwrite those not yet sent")
+
+    @property
+    def block(self) -> int:
+        """Chunks of one rank's part of the buffer."""
+        return self.collective.slots // self.collective.num_ranks
+
+    def user_chunks(self) -> tuple[int, int]:
+        """Chunks of the input and of the output buffer."""
+        slots = self.collective.slots
+        return {
+            Kind.ALL_GATHER: (self.block, slots),
+            Kind.REDUCE_SCATTER: (slots, self.block),
+        }.get(self.collective.kind, (slots, slots))
+
+    def home(self, rank: NDArray[np.int32], chunk: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Buffer (position in BUFFERS) and offset at which each rank keeps each chunk (columns of equal length)."""
+        kind = self.collective.kind
+        if kind is Kind.ALL_TO_ALL:
+            return self._home_in_blocks(rank, chunk)
+        buffer = np.full(len(rank), _IN_PLACE[kind] if self.in_place else _OUTPUT, np.int64)
+        if not self.in_place and kind is Kind.REDUCE_SCATTER:
+            buffer[:] = _SCRATCH
+        if not self.in_place and kind is Kind.REDUCE:
+            buffer[rank != self.collective.root] = _SCRATCH
+        return buffer, chunk.astype(np.int64)
+
+    def _home_in_blocks(
+        self, rank: NDArray[np.int32], chunk: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """all_to_all: input at the source, output at the destination, a scratch chunk of its own on the way."""
+        slots, block = self.collective.slots, self.block
+        source, wanted = chunk // slots, chunk % slots // block
+        buffer = np.select([rank == source, rank == wanted], [_INPUT, _OUTPUT], _SCRATCH).astype(np.int64)
+        passing = np.unique(np.stack([rank, chunk])[:, buffer == _SCRATCH], axis=1)
+        first = np.searchsorted(passing[0], np.arange(self.collective.num_ranks))
+        key = passing[0].astype(np.int64) * self.collective.num_chunks + passing[1]
+        scratch = np.searchsorted(key, rank.astype(np.int64) * self.collective.num_chunks + chunk) - first[rank]
+        offset = np.select([rank == source, rank == wanted], [chunk % slots, source * block + chunk % block], scratch)
+        return buffer, offset.astype(np.int64)
+
+    def copies_before(self) -> list[LocalCopy]:
+        """Local copies that every transfer comes after."""
+        kind, slots, block = self.collective.kind, self.collective.slots, self.block
+        ranks = range(self.collective.num_ranks)
+        if self.in_place:
+            return []
+        if kind is Kind.ALL_TO_ALL:
+            return [LocalCopy(rank, _INPUT, rank * block, _OUTPUT, rank * block, block) for rank in ranks]
+        if kind is Kind.ALL_GATHER:
+            return [LocalCopy(rank, _INPUT, 0, _OUTPUT, rank * block, block) for rank in ranks]
+        if kind is Kind.BROADCAST:
+            return [LocalCopy(self.collective.root, _INPUT, 0, _OUTPUT, 0, slots)]
+        everything = np.arange(self.collective.num_ranks, dtype=np.int32)
+        homes, _ = self.home(everything, np.zeros_like(everything))
+        return [LocalCopy(rank, _INPUT, 0, int(homes[rank]), 0, slots) for rank in ranks]
+
+    def copies_after(self) -> list[LocalCopy]:
+        """Local copies that come after every transfer."""
+        if self.in_place or self.collective.kind is not Kind.REDUCE_SCATTER:
+            return []
+        block = self.block
+        return [LocalCopy(rank, _SCRATCH, rank * block, _OUTPUT, 0, block) for rank in range(self.collective.num_ranks)]
