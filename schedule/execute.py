@@ -48,10 +48,9 @@ class Proof:
     values: bool
 
     def describe(self) -> str:
-        splitting = "whole steps" if self.max_count is None else f"at most {self.max_count} chunks a message"
         values = "every contribution exactly once" if self.values else "values not checked (custom collective)"
         return (
-            f"{' and '.join(self.calls)}, FIFO depth {self.fifo_depth}, {splitting}, {self.messages} messages: "
+            f"{' and '.join(self.calls)}, {_conditions(self.fifo_depth, self.max_count)}, {self.messages} messages: "
             f"no deadlock, no race, {values}"
         )
 
@@ -75,6 +74,11 @@ def execute(
     messages = [_execute(program, call, fifo_depth, max_count) for call in calls]
     names = tuple("in place" if call else "out of place" for call in calls)
     return Proof(names, fifo_depth, max_count, messages[0], program.kind is not Kind.CUSTOM)
+
+
+def _conditions(fifo_depth: int, max_count: int | None) -> str:
+    splitting = "whole steps" if max_count is None else f"{max_count} chunk{'s'[: max_count > 1]}"
+    return f"FIFO depth {fifo_depth} with messages of {splitting}"
 
 
 def _calls(program: Program) -> list[bool]:
@@ -112,7 +116,8 @@ def _execute(program: Program, in_place: bool, fifo_depth: int, max_count: int |
     found = facts.tolist()
     call = "in-place" if in_place else "out-of-place"
     if outcome == _Outcome.DEADLOCK:
-        raise DeadlockError(f"{call} call: deadlock at FIFO depth {fifo_depth}: {deadlock(flat, found)}")
+        conditions = _conditions(fifo_depth, max_count)
+        raise DeadlockError(f"{call} call: deadlock at {conditions}: {deadlock(flat, found)}")
     words = {
         _Outcome.COUNT_MISMATCH: count_mismatch,
         _Outcome.UNRECEIVED: unreceived,

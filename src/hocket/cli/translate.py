@@ -1,0 +1,95 @@
+"""`hocket translate`: a schedule as MSCCL XML for one runtime, proved before the file is written."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.schedule import Program
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+EPILOG = "Example: hocket translate ar.schedule --to executor -o ar.xml --max-bytes 64MiB"
+
+
+@app.command(epilog=EPILOG)
+def translate(
+    file: Annotated[Path, typer.Argument(help="Schedule, as `hocket synthesize` writes it.")],
+    to: Annotated[str, typer.Option("--to", help="Runtime that will load it: msccl, executor or rccl.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="MSCCL XML to write.")],
+    protocol: Annotated[str, typer.Option(help="Simple (large sizes), LL (small) or LL128 (NVLink).")] = "Simple",
+    channels: Annotated[int, typer.Option(min=1, help="Connections between two ranks, at least.")] = 1,
+    smallest: Annotated[str, typer.Option("--min-bytes", help="Least size the file is for.")] = "0",
+    largest: Annotated[str, typer.Option("--max-bytes", help="Largest size the file is for (0: any).")] = "0",
+    out_of_place: Annotated[
+        bool | None,
+        typer.Option("--out-of-place/--in-place", help="Calls it is for; all_to_all: out-of-place, else in-place."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name inside the file.")] = None,
+) -> None:
+    """Turn a schedule into MSCCL XML for one runtime.
+
+    The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
+    before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
+    """
+    from hocket.core.units import format_bytes, parse_bytes
+    from hocket.schedule import load
+    from hocket.translator import run_recipe
+    from hocket.translator import translate as translate_schedule
+
+    result = translate_schedule(
+        load(file),
+        output,
+        to,
+        protocol=protocol,
+        channels=channels,
+        name=name,
+        in_place=None if out_of_place is None else not out_of_place,
+        min_bytes=parse_bytes(smallest),
+        max_bytes=parse_bytes(largest),
+    )
+    program = result.program
+    calls = "in-place" if program.in_place else "out-of-place"
+    upper = format_bytes(program.max_bytes) if program.max_bytes else "any size"
+    typer.echo(
+        f"{output}: {program.kind} on {program.num_ranks} ranks for {result.profile.name}, {program.protocol}, "
+        f"{calls} calls of {format_bytes(program.min_bytes)} to {upper} in {program.chunks_per_loop} chunks"
+    )
+    _print_ranks(program)
+    for proof in result.proofs:
+        typer.echo(f"proved: {proof.describe()}")
+    typer.echo(f"\n{run_recipe(program, result.profile.name, output)}")
+
+
+def _print_ranks(program: "Program") -> None:
+    """A table of what each rank runs; ranks that run alike share a row."""
+    from rich.console import Console
+    from rich.table import Table
+
+    alike: dict[tuple[int, int, int, int, int], list[int]] = {}
+    for rank, gpu in enumerate(program.gpus):
+        lengths = [len(block.steps) for block in gpu.thread_blocks]
+        channels = {block.channel for block in gpu.thread_blocks}
+        row = (len(lengths), max(lengths, default=0), sum(lengths), len(channels), gpu.scratch_chunks)
+        alike.setdefault(row, []).append(rank)
+    table = Table(box=None, pad_edge=False)
+    for title in ("ranks", "thread blocks", "longest, steps", "steps", "channels", "scratch chunks"):
+        table.add_column(title, justify="right")
+    for row, ranks in alike.items():
+        table.add_row(_ranges(ranks), *map(str, row))
+    Console().print(table)
+
+
+def _ranges(ranks: Sequence[int]) -> str:
+    """Ascending ranks as `0-3,7`."""
+    parts: list[list[int]] = []
+    for rank in ranks:
+        if parts and parts[-1][-1] == rank - 1:
+            parts[-1][1:] = [rank]
+        else:
+            parts.append([rank])
+    return ",".join("-".join(map(str, part)) for part in parts)

@@ -1,0 +1,79 @@
+"""`hocket verify`: proves a schedule or an MSCCL XML right, or shows where it is wrong."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+EPILOG = "Example: hocket verify ar.xml --profile executor"
+
+
+@app.command(epilog=EPILOG)
+def verify(
+    file: Annotated[Path, typer.Argument(help="A .schedule, or an MSCCL XML of any origin (.xml).")],
+    profile: Annotated[
+        str | None, typer.Option(help="XML: also read it as, and check the limits of: msccl, executor or rccl.")
+    ] = None,
+    root: Annotated[
+        int | None, typer.Option(help="XML: root of a broadcast or reduce; found in the file by default.")
+    ] = None,
+    fifo_depth: Annotated[
+        int | None, typer.Option(min=1, help="XML: messages a connection holds (Simple 2, LL and LL128 8).")
+    ] = None,
+) -> None:
+    """Prove a schedule or an MSCCL XML right.
+
+    A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. An XML:
+    it is executed as the runtimes do, with whole steps in one message (small sizes) and one chunk a message (large
+    sizes): values, races, deadlock. Exit code 0: proved; 1: not proved, with a counterexample (deadlocks too); 3: the
+    file cannot be read.
+    """
+    if file.suffix == ".xml":
+        _verify_xml(file, profile, root, fifo_depth)
+    else:
+        _verify_schedule(file)
+
+
+def _refuted(error: Exception) -> typer.Exit:
+    from hocket.core.errors import ExitCode
+
+    typer.echo(f"NOT PROVED: {error}", err=True)
+    return typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _verify_schedule(file: Path) -> None:
+    from hocket.core.errors import ScheduleError
+    from hocket.schedule import load
+    from hocket.schedule import verify as verify_schedule
+
+    schedule = load(file)
+    try:
+        report = verify_schedule(schedule)
+    except ScheduleError as error:
+        raise _refuted(error) from error
+    typer.echo(f"{file}: {schedule.collective.describe()} on {schedule.topology.name}, by {schedule.generator}")
+    typer.echo(f"proved: {report.describe()}: values, links and causality")
+
+
+def _verify_xml(file: Path, profile: str | None, root: int | None, fifo_depth: int | None) -> None:
+    from hocket.core.errors import DeadlockError, ScheduleError
+    from hocket.schedule import FIFO_DEPTH, execute
+    from hocket.translator import check_limits, read_xml
+
+    program = read_xml(file, profile=profile, root=root)
+    typer.echo(
+        f"{file}: {program.kind} on {program.num_ranks} ranks in {program.chunks_per_loop} chunks, {program.protocol}"
+    )
+    depth = FIFO_DEPTH[program.protocol] if fifo_depth is None else fifo_depth
+    try:
+        if profile is not None:
+            check_limits(program, profile)
+            typer.echo(f"fits {profile}")
+        for max_count in (None, 1):
+            typer.echo(f"proved: {execute(program, fifo_depth=depth, max_count=max_count).describe()}")
+    except (ScheduleError, DeadlockError) as error:
+        raise _refuted(error) from error
