@@ -9,13 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from google.protobuf.message import DecodeError, Message
 
 from hocket.chakra.file import file_bytes
 from hocket.core.errors import FormatError, TraceError
 
-__all__ = ["AttributeProto", "GlobalMetadata", "Node", "decode_metadata", "encode_metadata", "read_messages"]
+__all__ = ["AttributeProto", "GlobalMetadata", "Node", "decode_metadata", "encode_metadata", "read_messages", "to_json"]
 
 
 def _message_classes(*names: str) -> list[Any]:
@@ -100,3 +100,8 @@ def _varint(data: memoryview, start: int, path: Path | str) -> tuple[int, int]:
         if byte < 0x80:
             return start + index + 1, value
     raise FormatError(f"{path}: byte {start}: a record starts with its length as a varint of at most 5 bytes")
+
+
+def to_json(message: Message) -> str:
+    """One line of protobuf's JSON form: the schema's field names, enums by name, 64-bit integers as text."""
+    return json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None, ensure_ascii=False)

@@ -1,10 +1,13 @@
 """Writes execution traces as `.et` files that MLCommons' tools and ASTRA-sim read."""
 
+from collections import Counter
 from pathlib import Path
 
 from hocket._core import chakra as engine
+from hocket.chakra.astra_sim import adapt, adapt_trace
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.messages import encode_metadata
+from hocket.chakra.profile import Profile
 from hocket.chakra.trace import Trace, TraceSet
 from hocket.core.files import atomic_write
 
@@ -14,12 +17,14 @@ SCHEMA_VERSION = "1.0.0"
 _NODES_AT_ONCE = 1 << 16
 
 
-def write_trace(path: Path | str, trace: Trace) -> None:
+def write_trace(path: Path | str, trace: Trace, profile: Profile | str = Profile.MLCOMMONS) -> None:
     """Writes one rank's trace: every attribute that is not -1, with the types MLCommons' tools use.
 
-    A trace without a version gets schema version 1.0.0. Raises TraceError when columns disagree or a value does not
-    fit the type of its attribute.
+    A trace without a version gets schema version 1.0.0. Raises TraceError when columns disagree, a value does not fit
+    the type of its attribute, or the profile cannot express the trace (`hocket.chakra.astra_sim.adapt_trace`).
     """
+    if Profile(profile) is Profile.ASTRA_SIM:
+        trace = adapt_trace(trace)
     encoder = engine.Encoder(trace)
     metadata = encode_metadata(trace.version or SCHEMA_VERSION, trace.metadata)
     with atomic_write(path, "wb") as file:
@@ -33,12 +38,18 @@ def _varint(value: int) -> bytes:
     return bytes([low]) if rest == 0 else bytes([low | 0x80]) + _varint(rest)
 
 
-def write_traces(folder: Path | str, traces: TraceSet, prefix: str = "trace") -> None:
+def write_traces(
+    folder: Path | str, traces: TraceSet, prefix: str = "trace", profile: Profile | str = Profile.MLCOMMONS
+) -> Counter[str]:
     """Writes `PREFIX.<rank>.et` for every rank and comm_groups.json into a folder, made if absent.
 
-    Raises TraceError as `write_trace` does.
+    Returns what the profile changed, in words, and on how many nodes. Raises TraceError as `write_trace` does.
     """
+    changes: Counter[str] = Counter()
+    if Profile(profile) is Profile.ASTRA_SIM:
+        traces, changes = adapt(traces)
     folder = Path(folder)
     for rank, trace in enumerate(traces.traces):
         write_trace(folder / f"{prefix}.{rank}.et", trace)
     write_groups(folder / FILE_NAMES[0], traces.groups)
+    return changes

@@ -29,10 +29,11 @@ std::vector<T> copy(const In<T>& array) {
 }
 
 /// Hands a vector to numpy without copying it; Python owns it from here on.
-template <typename T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T> data) {
-  auto* owned = new std::vector<T>(std::move(data));
-  nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+template <typename T, typename Allocator>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T, Allocator> data) {
+  using Data = std::vector<T, Allocator>;
+  auto* owned = new Data(std::move(data));
+  nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<Data*>(pointer); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
 }
 

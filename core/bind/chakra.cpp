@@ -1,6 +1,7 @@
 #include <string_view>
 
 #include "bind.hpp"
+#include "hocket/chakra/dependencies.hpp"
 #include "hocket/chakra/reader.hpp"
 #include "hocket/chakra/writer.hpp"
 #include "hocket/error.hpp"
@@ -81,10 +82,23 @@ class Encoder {
   TraceView view_;
 };
 
+/// Rows with a duplicate id, rows with a dangling dependency and its id, and cycles as lists of rows.
+nb::tuple find_dependency_faults(nb::handle trace, size_t max_cycles) {
+  const TraceView viewed = view_trace(trace);
+  chakra::DependencyFaults faults;
+  {
+    nb::gil_scoped_release unlocked;
+    faults = chakra::find_dependency_faults(viewed.columns, max_cycles);
+  }
+  return nb::make_tuple(give(std::move(faults.duplicates)), give(std::move(faults.dangling)),
+                        give(std::move(faults.dangling_id)), faults.cycles);
+}
+
 }  // namespace
 
 void bind_chakra(nb::module_& m) {
   m.def("read", &read, "file"_a, "source"_a);
+  m.def("find_dependency_faults", &find_dependency_faults, "trace"_a, "max_cycles"_a);
   nb::class_<Encoder>(m, "Encoder")
       .def(nb::init<nb::object>(), "trace"_a)
       .def("encode", &Encoder::encode, "begin"_a, "end"_a);

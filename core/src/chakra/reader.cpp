@@ -93,23 +93,26 @@ Attribute parse_attribute(Cursor cursor) {
 }
 
 /// The column of an integer attribute, or null when the attribute has none.
-std::vector<int64_t> Columns::* integer_column(std::string_view name) {
+OwnedColumn<int64_t> Columns::* integer_column(std::string_view name) {
+  const auto is = [name]<size_t size>(const char (&text)[size]) {
+    return std::memcmp(name.data(), text, size - 1) == 0;  // the length is known: this becomes one comparison of words
+  };
   switch (name.size()) {
     case 7:
-      return name == "num_ops" ? &Columns::num_ops : nullptr;
+      return is("num_ops") ? &Columns::num_ops : nullptr;
     case 8:
-      if (name == "comm_src") return &Columns::comm_src;
-      if (name == "comm_dst") return &Columns::comm_dst;
-      return name == "comm_tag" ? &Columns::comm_tag : nullptr;
+      if (is("comm_src")) return &Columns::comm_src;
+      if (is("comm_dst")) return &Columns::comm_dst;
+      return is("comm_tag") ? &Columns::comm_tag : nullptr;
     case 9:
-      if (name == "comm_type") return &Columns::comm_type;
-      if (name == "comm_size") return &Columns::comm_bytes;
-      return name == "comm_root" ? &Columns::root : nullptr;
+      if (is("comm_type")) return &Columns::comm_type;
+      if (is("comm_size")) return &Columns::comm_bytes;
+      return is("comm_root") ? &Columns::root : nullptr;
     case 11:
-      if (name == "tensor_size") return &Columns::tensor_bytes;
-      return name == "duration_ns" ? &Columns::duration_ns : nullptr;
+      if (is("tensor_size")) return &Columns::tensor_bytes;
+      return is("duration_ns") ? &Columns::duration_ns : nullptr;
     case 13:
-      return name == "comm_priority" ? &Columns::comm_priority : nullptr;
+      return is("comm_priority") ? &Columns::comm_priority : nullptr;
     default:
       return nullptr;
   }
@@ -199,7 +202,7 @@ class Reader {
     return static_cast<uint8_t>(value);
   }
 
-  static void append_packed(std::span<const uint8_t> packed, std::vector<uint64_t>& out) {
+  static void append_packed(std::span<const uint8_t> packed, OwnedColumn<uint64_t>& out) {
     for (Cursor cursor(packed); !cursor.at_end();) out.push_back(cursor.varint());
   }
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hocket/chakra/huge_pages.hpp"
+
 namespace hocket::chakra {
 
 /// `NodeType` of the Chakra schema (0.0.4 and later).
@@ -73,7 +75,7 @@ struct Table {
 };
 
 template <typename T>
-using OwnedColumn = std::vector<T>;
+using OwnedColumn = std::vector<T, HugePageAllocator<T>>;
 template <typename T>
 using ColumnView = std::span<const T>;
 

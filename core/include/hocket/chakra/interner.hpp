@@ -12,16 +12,11 @@ namespace hocket::chakra {
 class Interner {
  public:
   int32_t index(std::string_view text) {
-    const uint64_t hash = hash_of(text);
-    const auto tag = static_cast<uint32_t>(hash >> 32);
+    const uint32_t hash = hash_of(text);
     for (size_t slot = hash & mask_;; slot = (slot + 1) & mask_) {
       Slot& entry = slots_[slot];
-      if (entry.index < 0) {
-        return insert(entry, tag, text);
-      }
-      if (entry.tag == tag && strings_[entry.index] == text) {
-        return entry.index;
-      }
+      if (entry.index < 0) return insert(entry, hash, text);
+      if (entry.hash == hash && strings_[entry.index] == text) return entry.index;
     }
   }
 
@@ -29,7 +24,7 @@ class Interner {
 
  private:
   struct Slot {
-    uint32_t tag = 0;
+    uint32_t hash = 0;
     int32_t index = -1;
   };
 
@@ -44,7 +39,7 @@ class Interner {
     return hash ^ std::rotl(hash, 29);
   }
 
-  static uint64_t hash_of(std::string_view text) {
+  static uint32_t hash_of(std::string_view text) {
     uint64_t hash = text.size();
     const char* at = text.data();
     size_t left = text.size();
@@ -52,10 +47,10 @@ class Interner {
       hash = mix(hash, load(at, 8));
     }
     hash = text.size() >= 8 ? mix(hash, load(at + left - 8, 8)) : mix(hash, load(at, left));
-    return hash ^ hash >> 32;
+    return static_cast<uint32_t>(hash >> 32);
   }
 
-  int32_t insert(Slot& entry, uint32_t tag, std::string_view text);
+  int32_t insert(Slot& entry, uint32_t hash, std::string_view text);
   void grow();
 
   std::vector<std::string_view> strings_;

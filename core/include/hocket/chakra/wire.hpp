@@ -28,8 +28,17 @@ class Cursor {
   const uint8_t* position() const { return at_; }
 
   uint64_t varint() {
-    if (at_ != end_ && *at_ < 0x80) [[likely]] {
-      return *at_++;
+    if (end_ - at_ >= 2) [[likely]] {
+      const uint32_t low = at_[0];
+      if (low < 0x80) {
+        at_++;
+        return low;
+      }
+      const uint32_t high = at_[1];
+      if (high < 0x80) {
+        at_ += 2;
+        return (low & 0x7F) | high << 7;
+      }
     }
     return long_varint();
   }

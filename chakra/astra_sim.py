@@ -1,0 +1,142 @@
+"""The profile for ASTRA-sim: what its feeder and workload layer (Chakra feeder v3) accept, and traces turned into it.
+
+Process groups are named by decimal integers; nodes run on the accelerator (`is_cpu_op` false); no METADATA nodes;
+every dependency is in the file; collectives are all_reduce, all_gather, reduce_scatter, all_to_all of equal sizes on
+all ranks, and broadcast, which ASTRA-sim replays by its duration. The rest (reduce, gather, scatter, barrier) it
+refuses, so they become COMP nodes that last as long as was measured.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.chakra.agreement import collectives_by_group
+from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.subset import subset
+from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
+from hocket.core.errors import TraceError
+
+__all__ = ["adapt", "adapt_trace", "violations"]
+
+_REPLAYED = (CollectiveType.REDUCE, CollectiveType.GATHER, CollectiveType.SCATTER, CollectiveType.BARRIER)
+_EVERYBODY = ("", "0")
+
+
+def adapt(traces: TraceSet) -> tuple[TraceSet, Counter[str]]:
+    """The traces as ASTRA-sim takes them, and how many nodes each change touched (change in words: count).
+
+    Groups whose names are no integers get the smallest free ones, in order of their names; an all_to_all whose sizes
+    differ gets the largest of its ranks, an upper bound. Raises TraceError when a rank is left without nodes.
+    """
+    numbers = _group_numbers(traces)
+    changes: Counter[str] = Counter()
+    evened = _evened(traces, changes)
+    adapted = tuple(adapt_trace(trace, numbers, changes) for trace in evened)
+    groups = {numbers[name]: ranks for name, ranks in traces.groups.items() if numbers[name] not in _EVERYBODY}
+    return TraceSet(adapted, groups), changes
+
+
+def adapt_trace(trace: Trace, numbers: Mapping[str, str] | None = None, changes: Counter[str] | None = None) -> Trace:
+    """One rank's trace as ASTRA-sim takes it; `numbers` renames groups, `changes` counts what was done.
+
+    Raises TraceError for a group whose name is neither an integer nor in `numbers`: the ranks must agree on one.
+    """
+    changes = Counter() if changes is None else changes
+    is_metadata = trace.type == NodeType.METADATA
+    is_collective = trace.type == NodeType.COMM_COLL
+    replayed = is_collective & np.isin(trace.comm_type, _REPLAYED)
+    block = is_collective & (trace.comm_type == CollectiveType.REDUCE_SCATTER_BLOCK)
+    for number in trace.comm_type[replayed]:
+        changes[f"{CollectiveType(number).name} replayed as COMP of the measured duration"] += 1
+    changes["REDUCE_SCATTER_BLOCK written as REDUCE_SCATTER"] += int(block.sum())
+    changes["is_cpu_op set to false"] += int(((trace.is_cpu_op != 0) & ~is_metadata).sum())
+    changes["METADATA nodes left out"] += int(is_metadata.sum())
+    strings, process_group = _renamed(trace, numbers or {})
+    adapted = replace(
+        trace,
+        strings=strings,
+        type=np.where(replayed, NodeType.COMP, trace.type).astype(np.uint8),
+        comm_type=np.where(replayed, -1, np.where(block, CollectiveType.REDUCE_SCATTER, trace.comm_type)),
+        comm_bytes=np.where(replayed, -1, trace.comm_bytes),
+        root=np.where(replayed, -1, trace.root),
+        process_group=np.where(replayed, -1, process_group).astype(np.int32),
+        is_cpu_op=np.zeros(len(trace), np.int8),
+    )
+    kept, num_dangling = subset(adapted, ~is_metadata)
+    changes["dependencies on absent nodes left out"] += num_dangling
+    if not len(kept):
+        raise TraceError("a rank has no nodes besides metadata: ASTRA-sim refuses an empty trace")
+    return kept
+
+
+def violations(traces: TraceSet) -> Iterator[Finding]:
+    """What ASTRA-sim would refuse, beyond the findings of `validate`; `adapt` removes all of it."""
+    for rank, trace in enumerate(traces.traces):
+        source = source_of(traces, rank)
+        if not len(trace):
+            yield Finding(Severity.ERROR, source, "node", "ASTRA-sim refuses an empty trace")
+        for row in np.flatnonzero(trace.type == NodeType.METADATA):
+            yield at_node(trace, source, row, "type", "ASTRA-sim stops at METADATA nodes")
+        for row in np.flatnonzero(trace.is_cpu_op != 0):
+            yield at_node(trace, source, row, "is_cpu_op", "ASTRA-sim runs only nodes whose is_cpu_op is false")
+        for row in np.flatnonzero((trace.type == NodeType.COMM_COLL) & np.isin(trace.comm_type, _REPLAYED)):
+            kind = CollectiveType(trace.comm_type[row]).name
+            yield at_node(trace, source, row, "comm_type", f"ASTRA-sim does not simulate {kind}")
+        for row in np.flatnonzero(trace.process_group >= 0):
+            name = trace.strings[trace.process_group[row]]
+            if name and not name.isdecimal():
+                yield at_node(trace, source, row, "pg_name", f"'{name}' is not a decimal integer")
+    for rank, uneven, _ in _uneven(traces):
+        trace = traces.traces[rank]
+        yield at_node(trace, source_of(traces, rank), uneven, "comm_size", "ASTRA-sim needs equal sizes on all ranks")
+
+
+def _group_numbers(traces: TraceSet) -> dict[str, str]:
+    names = sorted(set(traces.groups) | set(collectives_by_group(traces)))
+    everybody = {name for name in _EVERYBODY if set(traces.members(name)) == set(range(traces.num_ranks))}
+    numbers = {name: name for name in names if name in everybody or (name not in _EVERYBODY and name.isdecimal())}
+    free = (str(number) for number in range(1, len(names) + 1) if str(number) not in numbers)
+    return numbers | {name: next(free) for name in names if name not in numbers}
+
+
+def _renamed(trace: Trace, numbers: Mapping[str, str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The trace's strings with the groups' new names at their end, and the column that refers to them."""
+    used = np.unique(trace.process_group[trace.process_group >= 0])
+    names = [trace.strings[index] for index in used]
+    for name in names:
+        if name not in numbers and name and not name.isdecimal():
+            raise TraceError(
+                f"group '{name}': ASTRA-sim names groups by integers, on which all ranks must agree; "
+                "write the traces of all ranks together"
+            )
+    place = np.full(len(trace.strings) + 1, -1, np.int32)
+    place[used] = len(trace.strings) + np.arange(len(used))
+    return trace.strings + tuple(numbers.get(name, name) for name in names), place[trace.process_group]
+
+
+def _all_to_alls(traces: TraceSet) -> Iterator[list[tuple[int, int]]]:
+    """Every all_to_all, as the rank and row of each member's node."""
+    for rows in collectives_by_group(traces).values():
+        for same_place in zip(*rows.values(), strict=False):
+            calls = [(rank, int(row)) for rank, row in zip(rows, same_place, strict=True)]
+            if all(traces.traces[rank].comm_type[row] == CollectiveType.ALL_TO_ALL for rank, row in calls):
+                yield calls
+
+
+def _uneven(traces: TraceSet) -> Iterator[tuple[int, int, int]]:
+    """Rank, row and wanted size of every all_to_all node whose size is not the largest of its ranks."""
+    for calls in _all_to_alls(traces):
+        sizes = [int(traces.traces[rank].comm_bytes[row]) for rank, row in calls]
+        yield from ((*call, max(sizes)) for call, size in zip(calls, sizes, strict=True) if size != max(sizes))
+
+
+def _evened(traces: TraceSet, changes: Counter[str]) -> list[Trace]:
+    """The traces with every all_to_all as large as the largest of its ranks."""
+    sizes = [trace.comm_bytes.copy() for trace in traces.traces]
+    for rank, row, largest in _uneven(traces):
+        sizes[rank][row] = largest
+        changes["ALL_TO_ALL grown to the largest of its ranks"] += 1
+    return [replace(trace, comm_bytes=column) for trace, column in zip(traces.traces, sizes, strict=True)]

@@ -1,0 +1,44 @@
+"""What a check of a trace has to say about one node."""
+
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+from hocket.chakra.trace import Trace, TraceSet
+from hocket.core.enums import StrEnum
+
+__all__ = ["Finding", "Severity", "at_node", "source_of"]
+
+
+class Severity(StrEnum):
+    """An error makes a trace useless for simulation; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found: where (`source` is the file), in which `field` of the schema, and what was expected."""
+
+    severity: Severity
+    source: str
+    field: str
+    message: str
+    node_id: int | None = None
+    node_name: str = ""
+
+    def __str__(self) -> str:
+        node = "" if self.node_id is None else f" node {self.node_id} '{self.node_name}':"
+        return f"{self.severity}: {self.source}:{node} {self.field}: {self.message}"
+
+
+def at_node(
+    trace: Trace, source: str, row: SupportsIndex, field: str, message: str, severity: Severity = Severity.ERROR
+) -> Finding:
+    """A finding at a row of a trace."""
+    return Finding(severity, source, field, message, int(trace.id[row]), trace.strings[trace.name[row]])
+
+
+def source_of(traces: TraceSet, rank: int) -> str:
+    """The file of a rank's trace, or `rank R` when it came from no file."""
+    return traces.paths[rank] if traces.paths else f"rank {rank}"

@@ -1,0 +1,12 @@
+"""Who a trace is written for."""
+
+from hocket.core.enums import StrEnum
+
+__all__ = ["Profile"]
+
+
+class Profile(StrEnum):
+    """`mlcommons`: everything the trace holds. `astra-sim`: what ASTRA-sim can run (`hocket.chakra.astra_sim`)."""
+
+    MLCOMMONS = "mlcommons"
+    ASTRA_SIM = "astra-sim"
