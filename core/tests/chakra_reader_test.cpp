@@ -15,13 +15,14 @@ std::span<const uint8_t> bytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// GlobalMetadata without fields, then `num_nodes` nodes "a" of type COMP with comm_size = row, each after the last.
+/// At most 127 nodes, so that every number is one byte: GlobalMetadata without fields, then `num_nodes` nodes "a" of
+/// type COMP with id and comm_size 1, 2, ..., each after the last.
 std::string sample(uint64_t num_nodes) {
   std::string file(1, '\0');
-  for (uint64_t row = 0; row < num_nodes; row++) {
-    const char small = static_cast<char>(row & 0x7F);
+  for (uint64_t id = 1; id <= num_nodes; id++) {
+    const char small = static_cast<char>(id);
     std::string node = {'\x08', small, '\x12', '\x01', 'a', '\x18', '\x04'};
-    if (row > 0) node += {'\x2a', '\x01', static_cast<char>((row - 1) & 0x7F)};
+    if (id > 1) node += {'\x2a', '\x01', static_cast<char>(id - 1)};
     node += {'\x52', '\x0d', '\x0a', '\x09'};
     node += "comm_size";
     node += {'\x48', small};
@@ -49,9 +50,9 @@ TEST(ChakraReader, ReadsColumnsAndWritesTheSameBytes) {
   const TraceFile trace = read(bytes(file), "a.0.et");
   ASSERT_EQ(trace.columns.size(), 100u);
   EXPECT_EQ(trace.strings.size(), 1u);
-  EXPECT_EQ(trace.columns.comm_bytes[99], 99);
+  EXPECT_EQ(trace.columns.comm_bytes[99], 100);
   EXPECT_EQ(trace.columns.comm_src[99], -1);
-  EXPECT_EQ(trace.columns.data_deps.back(), 98u);
+  EXPECT_EQ(trace.columns.data_deps.back(), 99u);
   const TraceView view = view_of(trace);
   view.check();
   std::string written(1, '\0');

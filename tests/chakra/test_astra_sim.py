@@ -70,7 +70,7 @@ def test_order_survives_what_is_left_out() -> None:
 def test_writing_with_the_profile(tmp_path: Path) -> None:
     assert write_traces(tmp_path, job(), profile="astra-sim") == adapt(job())[1]
     assert list(violations(read_traces(tmp_path))) == []
-    with pytest.raises(TraceError, match="group 'experts'.*all ranks together"):
+    with pytest.raises(TraceError, match=r"group 'experts'.*all ranks together"):
         write_trace(tmp_path / "alone.0.et", rank_trace(0), profile="astra-sim")
 
 

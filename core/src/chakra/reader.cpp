@@ -141,7 +141,7 @@ class Reader {
   void read_node(std::span<const uint8_t> record, size_t row) {
     if (record.empty()) throw Malformed(record.data(), "an empty record is not a Node");
     Cursor cursor(record);
-    std::string_view name;
+    std::string_view name = "";
     while (!cursor.at_end()) {
       const uint8_t* start = cursor.position();
       const uint32_t key = cursor.key();
