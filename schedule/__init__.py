@@ -1,5 +1,6 @@
 """What a collective is, and an algorithm for it: conditions, timed transfers, lowered programs, verification."""
 
+from hocket.schedule.bounds import lower_bound
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.compose import concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
@@ -26,6 +27,7 @@ __all__ = [
     "dependencies",
     "execute",
     "load",
+    "lower_bound",
     "retime",
     "reverse",
     "save",

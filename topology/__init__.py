@@ -7,6 +7,7 @@ from hocket.topology.measures import (
     eccentricity_ps,
     rank_egress_bandwidth,
     rank_ingress_bandwidth,
+    set_ingress_bandwidth,
 )
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.routing import Routes, rank_routes, routes
@@ -25,4 +26,5 @@ __all__ = [
     "rank_routes",
     "routes",
     "save",
+    "set_ingress_bandwidth",
 ]

@@ -7,9 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import topology as engine
-from hocket._core.topology import Graph, rank_egress_bandwidth, rank_ingress_bandwidth
+from hocket._core.topology import Graph, rank_egress_bandwidth, rank_ingress_bandwidth, set_ingress_bandwidth
 
-__all__ = ["Cut", "all_gather_cut", "eccentricity_ps", "rank_egress_bandwidth", "rank_ingress_bandwidth"]
+__all__ = [
+    "Cut",
+    "all_gather_cut",
+    "eccentricity_ps",
+    "rank_egress_bandwidth",
+    "rank_ingress_bandwidth",
+    "set_ingress_bandwidth",
+]
 
 
 class Cut(NamedTuple):
@@ -20,17 +27,24 @@ class Cut(NamedTuple):
 
 
 def eccentricity_ps(
-    graph: Graph, bytes: int, sources: Iterable[int] | None = None, *, store_and_forward: bool = True
+    graph: Graph,
+    bytes: int,
+    sources: Iterable[int] | None = None,
+    targets: Iterable[int] | None = None,
+    *,
+    store_and_forward: bool = True,
 ) -> NDArray[np.int64]:
-    """For each source rank (default: all) the least time until the farthest rank can hold `bytes` that it alone held.
+    """For each source rank (default: all) the least time until the farthest target rank (default: all) can hold `bytes`
+    that it alone held.
 
     A lower bound for everything that moves the bytes as one piece: between ranks a route takes at least the sum of its
     latencies plus its largest serialization. With `store_and_forward` a rank passes on only what it holds whole (true
     of every timed schedule); without, ranks cut through as switches do. Raises TopologyError when a rank is out of
     reach.
     """
-    chosen = np.arange(graph.num_ranks, dtype=np.int32) if sources is None else np.array(list(sources), np.int32)
-    return engine.eccentricity_ps(graph, bytes, chosen, store_and_forward)
+    everyone = range(graph.num_ranks)
+    src, dst = (np.fromiter(everyone if ranks is None else ranks, np.int32) for ranks in (sources, targets))
+    return engine.eccentricity_ps(graph, bytes, src, dst, store_and_forward)
 
 
 def all_gather_cut(graph: Graph, max_work: int = 100_000) -> Cut:

@@ -47,10 +47,12 @@ nb::tuple rank_routes(const Graph& graph, int64_t reference_bytes) {
   return give_routes(unlocked([&] { return topology::rank_routes(graph, reference_bytes); }));
 }
 
-auto eccentricity_ps(const Graph& graph, int64_t bytes, In<int32_t> sources, bool store_and_forward) {
+auto eccentricity_ps(const Graph& graph, int64_t bytes, In<int32_t> sources, In<int32_t> targets,
+                     bool store_and_forward) {
   const auto forwarding =
       store_and_forward ? topology::Forwarding::kStoreAndForward : topology::Forwarding::kCutThrough;
-  return give(unlocked([&] { return topology::eccentricity_ps(graph, bytes, view(sources), forwarding); }));
+  return give(
+      unlocked([&] { return topology::eccentricity_ps(graph, bytes, view(sources), view(targets), forwarding); }));
 }
 
 nb::tuple all_gather_cut(const Graph& graph, int64_t max_work) {
@@ -69,11 +71,14 @@ void bind_topology(nb::module_& m) {
   m.attr("REFERENCE_BYTES") = topology::kReferenceBytes;
   m.def("routes", &routes, "graph"_a, "src"_a, "dst"_a, "reference_bytes"_a = topology::kReferenceBytes);
   m.def("rank_routes", &rank_routes, "graph"_a, "reference_bytes"_a = topology::kReferenceBytes);
+  m.def("set_ingress_bandwidth", [](const Graph& graph, In<int32_t> ranks) {
+    return unlocked([&] { return topology::set_ingress_bandwidth(graph, view(ranks)); });
+  });
   m.def("rank_ingress_bandwidth",
         [](const Graph& graph) { return give(unlocked([&] { return topology::rank_ingress_bandwidth(graph); })); });
   m.def("rank_egress_bandwidth",
         [](const Graph& graph) { return give(unlocked([&] { return topology::rank_egress_bandwidth(graph); })); });
-  m.def("eccentricity_ps", &eccentricity_ps, "graph"_a, "bytes"_a, "sources"_a, "store_and_forward"_a);
+  m.def("eccentricity_ps", &eccentricity_ps, "graph"_a, "bytes"_a, "sources"_a, "targets"_a, "store_and_forward"_a);
   m.def("all_gather_cut", &all_gather_cut, "graph"_a, "max_work"_a);
   m.def("require_connected", &topology::require_connected, "graph"_a, nb::call_guard<nb::gil_scoped_release>());
 }

@@ -54,6 +54,13 @@ TEST(RankBandwidth, IsLimitedByWhatFeedsTheSwitch) {
   EXPECT_EQ(rank_egress_bandwidth(graph), (std::vector<Bandwidth>{3 * kGB, 4 * kGB, 0}));
 }
 
+TEST(SetIngress, CountsOnlyWhatComesFromOutside) {
+  // 0 and 1 share a switch (node 3) with rank 2; 0 -> 1 stays inside.
+  const Graph graph(3, 4, {{0, 3, 0, kGB}, {2, 3, 0, 2 * kGB}, {3, 1, 0, 4 * kGB}, {0, 1, 0, kGB}, {2, 0, 0, kGB}});
+  const std::vector<int32_t> set{0, 1};
+  EXPECT_EQ(set_ingress_bandwidth(graph, set), 3 * kGB);
+}
+
 TEST(AllGatherCut, FindsTheTrunk) {
   // Around one rank: 3 ranks through 10 GB/s. Across the trunk: 2 ranks through its bandwidth, if that is tighter.
   const Cut thin = all_gather_cut(two_switches(4 * kGB), kMaxWork);
@@ -76,32 +83,37 @@ TEST(AllGatherCut, RefusesRanksThatReceiveNothing) {
   EXPECT_THROW(all_gather_cut(Graph(1, 1, {}), kMaxWork), TopologyError);
 }
 
+const std::vector<int32_t> kFour{0, 1, 2, 3};
+
 TEST(Eccentricity, AddsWholeHopsBetweenRanksAndCutsThroughSwitches) {
   // 1 MB at 10 GB/s takes 100 us. Rank to rank over both switches: 3 latencies and one serialization.
   const std::vector<int32_t> sources{0, 3};
   const std::vector<Picoseconds> expected{103 * kUs, 103 * kUs};
-  EXPECT_EQ(eccentricity_ps(two_switches(10 * kGB), 1'000'000, sources, Forwarding::kStoreAndForward), expected);
+  EXPECT_EQ(eccentricity_ps(two_switches(10 * kGB), 1'000'000, sources, kFour, Forwarding::kStoreAndForward), expected);
   // With a trunk of 1 GB/s its 1000 us are the largest serialization.
-  EXPECT_EQ(eccentricity_ps(two_switches(kGB), 1'000'000, sources, Forwarding::kStoreAndForward)[0], 1003 * kUs);
+  EXPECT_EQ(eccentricity_ps(two_switches(kGB), 1'000'000, sources, kFour, Forwarding::kStoreAndForward)[0], 1003 * kUs);
 
   std::vector<Link> links;
   for (int32_t rank = 0; rank + 1 < 4; rank++) add_both(links, rank, rank + 1, kUs, 10 * kGB);
   const Graph line(4, 4, links);
   const std::vector<int32_t> ends{0, 1};
-  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, Forwarding::kStoreAndForward),
+  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, kFour, kFour, Forwarding::kStoreAndForward),
             (std::vector<Picoseconds>{303 * kUs, 202 * kUs}));
-  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, Forwarding::kCutThrough),
+  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, kFour, kFour, Forwarding::kCutThrough),
             (std::vector<Picoseconds>{103 * kUs, 102 * kUs}));
-  EXPECT_EQ(eccentricity_ps(line, 0, ends, Forwarding::kCutThrough), (std::vector<Picoseconds>{3 * kUs, 2 * kUs}));
+  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, ends, Forwarding::kStoreAndForward),
+            (std::vector<Picoseconds>{101 * kUs, 101 * kUs}));
+  EXPECT_EQ(eccentricity_ps(line, 0, ends, kFour, Forwarding::kCutThrough),
+            (std::vector<Picoseconds>{3 * kUs, 2 * kUs}));
 }
 
 TEST(Eccentricity, RefusesWhatItCannotAnswer) {
   const Graph graph(2, 3, {{0, 1, 0, kGB}});
-  const std::vector<int32_t> fine{0}, alone{1}, not_a_rank{2};
-  EXPECT_EQ(eccentricity_ps(graph, 1, fine, Forwarding::kCutThrough).size(), 1u);
-  EXPECT_THROW(eccentricity_ps(graph, 1, alone, Forwarding::kCutThrough), TopologyError);
-  EXPECT_THROW(eccentricity_ps(graph, 1, not_a_rank, Forwarding::kCutThrough), TopologyError);
-  EXPECT_THROW(eccentricity_ps(graph, -1, fine, Forwarding::kCutThrough), TopologyError);
+  const std::vector<int32_t> fine{0}, alone{1}, not_a_rank{2}, both{0, 1};
+  EXPECT_EQ(eccentricity_ps(graph, 1, fine, both, Forwarding::kCutThrough).size(), 1u);
+  EXPECT_THROW(eccentricity_ps(graph, 1, alone, both, Forwarding::kCutThrough), TopologyError);
+  EXPECT_THROW(eccentricity_ps(graph, 1, not_a_rank, both, Forwarding::kCutThrough), TopologyError);
+  EXPECT_THROW(eccentricity_ps(graph, -1, fine, both, Forwarding::kCutThrough), TopologyError);
 }
 
 }  // namespace

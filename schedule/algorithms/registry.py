@@ -16,10 +16,9 @@ from hocket.schedule.algorithms.halving_doubling import halving_doubling
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.ring import KINDS as RING_KINDS
 from hocket.schedule.algorithms.ring import ring
-from hocket.schedule.algorithms.routes import shortest_routes
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
-from hocket.topology import Topology
+from hocket.topology import Topology, routes
 
 __all__ = ["ALGORITHMS", "Algorithm", "build"]
 
@@ -61,7 +60,7 @@ def build(name: str, collective: Collective, topology: Topology, group: NDArray[
     moves = algorithm.moves(collective)
     pairs, pair = np.unique(moves.src * collective.num_ranks + moves.dst, return_inverse=True)
     src, dst = np.divmod(pairs, collective.num_ranks)
-    route_offset, route_links = shortest_routes(topology, ranks[src], ranks[dst])
+    route_offset, route_links = routes(topology.graph, zip(ranks[src], ranks[dst], strict=True))
     order = np.lexsort((pair, moves.step))
     step = moves.step[order]
     return Schedule(

@@ -13,20 +13,26 @@ namespace {
 /// When a piece can be at each node at the earliest: its first byte, and all of it.
 class Spreading {
  public:
-  Spreading(const Graph& graph, int64_t bytes, Forwarding forwarding)
-      : graph_(graph), forwarding_(forwarding), first_(graph.num_nodes()), whole_(graph.num_nodes()) {
+  Spreading(const Graph& graph, int64_t bytes, std::span<const int32_t> targets, Forwarding forwarding)
+      : graph_(graph),
+        forwarding_(forwarding),
+        is_target_(graph.num_nodes()),
+        first_(graph.num_nodes()),
+        whole_(graph.num_nodes()) {
+    for (const int32_t rank : targets) is_target_[rank] = true;
+    num_targets_ = std::ranges::count(is_target_, true);
     for (const Link& link : graph.links()) serialization_.push_back(serialization_ps(bytes, link.bandwidth));
   }
 
   /// Dijkstra over both times of every node. The whole is at a node at the later of two times: when the whole left the
   /// node before, and when the first byte left there plus the link's serialization. First bytes are never later, so
   /// they are settled by then. Taking the least of each time on its own can only make the bound lower.
-  Picoseconds farthest_rank(int32_t source) {
+  Picoseconds farthest_target(int32_t source) {
     std::fill(first_.begin(), first_.end(), kNever);
     std::fill(whole_.begin(), whole_.end(), kNever);
     offer(source, Part::kFirst, 0);
     offer(source, Part::kWhole, 0);
-    int32_t missing = graph_.num_ranks();
+    int64_t missing = num_targets_;
     while (!queue_.empty()) {
       const auto [time, part, node] = queue_.top();
       queue_.pop();
@@ -44,12 +50,13 @@ class Spreading {
         const Picoseconds last_byte = std::max(time, add_ps(first_[node], serialization_[id]));
         offer(link.dst, Part::kWhole, add_ps(last_byte, link.latency_ps));
       }
-      if (!graph_.is_switch(node) && --missing == 0) {
+      if (is_target_[node] && --missing == 0) {
         queue_ = {};
         return time;
       }
     }
-    throw TopologyError("rank " + std::to_string(source) + " cannot reach every rank: add links that connect them");
+    throw TopologyError("rank " + std::to_string(source) +
+                        " cannot reach every rank it must: add links that connect them");
   }
 
  private:
@@ -73,6 +80,8 @@ class Spreading {
 
   const Graph& graph_;
   Forwarding forwarding_;
+  std::vector<bool> is_target_;
+  int64_t num_targets_ = 0;
   std::vector<Picoseconds> serialization_;  // of a link
   std::vector<Picoseconds> first_, whole_;  // of a node
   using Entry = std::tuple<Picoseconds, Part, int32_t>;
@@ -82,17 +91,18 @@ class Spreading {
 }  // namespace
 
 std::vector<Picoseconds> eccentricity_ps(const Graph& graph, int64_t bytes, std::span<const int32_t> sources,
-                                         Forwarding forwarding) {
+                                         std::span<const int32_t> targets, Forwarding forwarding) {
   if (bytes < 0) throw TopologyError("eccentricity: bytes must not be negative");
-  Spreading spreading(graph, bytes, forwarding);
-  std::vector<Picoseconds> result;
-  for (const int32_t source : sources) {
-    if (source < 0 || source >= graph.num_ranks()) {
-      throw TopologyError("eccentricity: " + std::to_string(source) + " is not a rank of 0.." +
+  for (const auto ranks : {sources, targets}) {
+    for (const int32_t rank : ranks) {
+      if (rank >= 0 && rank < graph.num_ranks()) continue;
+      throw TopologyError("eccentricity: " + std::to_string(rank) + " is not a rank of 0.." +
                           std::to_string(graph.num_ranks() - 1));
     }
-    result.push_back(spreading.farthest_rank(source));
   }
+  Spreading spreading(graph, bytes, targets, forwarding);
+  std::vector<Picoseconds> result;
+  for (const int32_t source : sources) result.push_back(spreading.farthest_target(source));
   return result;
 }
 

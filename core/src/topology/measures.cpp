@@ -57,6 +57,35 @@ std::optional<Cut> tighter_cut(const Graph& graph, int32_t sink, const Cut& best
   return Cut{ranks, saturated(bandwidth)};
 }
 
+/// The maximum flow into `ranks` from all others; `local` is scratch, -1 for every node before and after.
+Bandwidth ingress(const Graph& graph, std::span<const int32_t> ranks, std::vector<int32_t>& local) {
+  // Only the set, seen as one node, and the switches before it matter; all other ranks are one source.
+  constexpr int32_t kSet = 0, kSource = 1;
+  std::vector<int32_t> region(ranks.begin(), ranks.end());
+  for (const int32_t rank : ranks) local[rank] = kSet;
+  struct Arc {
+    int32_t src, dst;
+    Bandwidth bandwidth;
+  };
+  std::vector<Arc> arcs;
+  int32_t nodes = 2;
+  for (size_t at = 0; at < region.size(); at++) {
+    for (const int32_t id : graph.in_links(region[at])) {
+      const Link& link = graph.links()[id];
+      if (local[link.src] == kSet) continue;
+      if (graph.is_switch(link.src) && local[link.src] < 0) {
+        local[link.src] = nodes++;
+        region.push_back(link.src);
+      }
+      arcs.push_back({graph.is_switch(link.src) ? local[link.src] : kSource, local[link.dst], link.bandwidth});
+    }
+  }
+  for (const int32_t node : region) local[node] = -1;
+  MaxFlow network(nodes);
+  for (const Arc& arc : arcs) network.add_arc(arc.src, arc.dst, arc.bandwidth);
+  return saturated(network.run(kSource, kSet));
+}
+
 }  // namespace
 
 void require_connected(const Graph& graph) {
@@ -69,38 +98,16 @@ void require_connected(const Graph& graph) {
   if (const int32_t rank = first_unreached(graph.reversed()); rank >= 0) fail(rank, 0);
 }
 
+Bandwidth set_ingress_bandwidth(const Graph& graph, std::span<const int32_t> ranks) {
+  std::vector<int32_t> local(graph.num_nodes(), -1);
+  return ingress(graph, ranks, local);
+}
+
 std::vector<Bandwidth> rank_ingress_bandwidth(const Graph& graph) {
-  std::vector<Bandwidth> ingress;
-  std::vector<int32_t> local(graph.num_nodes(), -1);  // position in `region`
-  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) {
-    // Only the rank and the switches before it matter; all other ranks are one source.
-    std::vector<int32_t> region{rank};
-    local[rank] = 0;
-    struct Arc {
-      int32_t src, dst;
-      Bandwidth bandwidth;
-    };
-    std::vector<Arc> arcs;
-    for (size_t at = 0; at < region.size(); at++) {
-      for (const int32_t id : graph.in_links(region[at])) {
-        const Link& link = graph.links()[id];
-        if (link.src == rank) continue;
-        if (graph.is_switch(link.src) && local[link.src] < 0) {
-          local[link.src] = static_cast<int32_t>(region.size());
-          region.push_back(link.src);
-        }
-        arcs.push_back({link.src, link.dst, link.bandwidth});
-      }
-    }
-    const auto source = static_cast<int32_t>(region.size());
-    MaxFlow network(source + 1);
-    for (const Arc& arc : arcs) {
-      network.add_arc(graph.is_switch(arc.src) ? local[arc.src] : source, local[arc.dst], arc.bandwidth);
-    }
-    ingress.push_back(saturated(network.run(source, 0)));
-    for (const int32_t node : region) local[node] = -1;
-  }
-  return ingress;
+  std::vector<Bandwidth> result;
+  std::vector<int32_t> local(graph.num_nodes(), -1);
+  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) result.push_back(ingress(graph, {&rank, 1}, local));
+  return result;
 }
 
 std::vector<Bandwidth> rank_egress_bandwidth(const Graph& graph) { return rank_ingress_bandwidth(graph.reversed()); }

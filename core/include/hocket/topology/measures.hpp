@@ -11,6 +11,9 @@ namespace hocket::topology {
 /// Throws TopologyError, naming both ranks, when some rank cannot reach another (over links, switches and ranks).
 void require_connected(const Graph& graph);
 
+/// The most bytes/s that can enter a set of ranks from all ranks outside it at once: the maximum flow through switches.
+Bandwidth set_ingress_bandwidth(const Graph& graph, std::span<const int32_t> ranks);
+
 /// For every rank the most bytes/s that can enter it from all other ranks at once: the maximum flow through switches,
 /// which without switches is the sum of the bandwidths of its in-links.
 std::vector<Bandwidth> rank_ingress_bandwidth(const Graph& graph);
@@ -21,14 +24,15 @@ std::vector<Bandwidth> rank_egress_bandwidth(const Graph& graph);
 /// How ranks pass on what they receive: whole pieces only, or byte by byte like a switch.
 enum class Forwarding { kStoreAndForward, kCutThrough };
 
-/// For every source the least time after which the farthest rank can hold `bytes` that only the source held.
+/// For every source the least time after which the farthest of the target ranks can hold `bytes` that only the source
+/// held.
 ///
 /// A lower bound for everything that moves the bytes as one piece, on links that are never busy. What cuts through
 /// costs the sum of the latencies plus the largest serialization since a rank held the whole piece; switches always
 /// cut through, ranks as `forwarding` says. Exact where no switches are and ranks store and forward. Throws
-/// TopologyError when a source is not a rank, `bytes` is negative, or a rank cannot be reached.
+/// TopologyError when a source or target is not a rank, `bytes` is negative, or a target cannot be reached.
 std::vector<Picoseconds> eccentricity_ps(const Graph& graph, int64_t bytes, std::span<const int32_t> sources,
-                                         Forwarding forwarding);
+                                         std::span<const int32_t> targets, Forwarding forwarding);
 
 /// A cut that bounds an all-gather: `ranks` of them can leave only with `bandwidth` bytes/s in all, so that with b
 /// bytes per rank it takes at least b * ranks / bandwidth seconds.

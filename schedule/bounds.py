@@ -1,0 +1,158 @@
+"""Times that no schedule can beat, each with its proof.
+
+All hold for every schedule that `verify` accepts: whole chunks travel, a link carries one at a time, and ranks that
+pass a chunk on store it first.
+
+- **latency**: a chunk that u alone contributes to, and w must hold, travels from u to w on links that are at best idle.
+- **ingress / egress of a rank**: a chunk that a rank must hold at the end, and does not hold in full before, enters it
+  at least once; a chunk that it contributes to and another rank must hold leaves it at least once. Its links carry one
+  chunk at a time, in slots of whole transfers (`least_time`), and together no more than the maximum flow.
+- **machine**: the same for the ranks of one machine, seen as one.
+- **traffic** (all_reduce): each chunk is delivered at least 2(n-1) times. Take deliveries in order of their finish. The
+  one that first makes some rank know all n contributions has n-2 others or more before it, as n ranks need n-1
+  deliveries to be joined; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
+  carry all of that. The same holds for the machines of a cluster, each seen as one rank.
+- **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the
+  set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.schedule import least_time
+from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.schedule import Bound
+from hocket.topology import Topology, all_gather_cut, eccentricity_ps, set_ingress_bandwidth
+
+__all__ = ["lower_bound"]
+
+_PICOSECONDS = 10**12
+
+
+def lower_bound(
+    collective: Collective,
+    topology: Topology,
+    blocking: bool = False,
+    group: NDArray[np.int32] | None = None,
+) -> Bound:
+    """The largest of the arguments above for the collective on the topology, and the name of the one that is it.
+
+    `blocking`: a transfer holds its links for its latency as well. `group`: as in Schedule. Raises TopologyError when
+    ranks that must talk are not connected.
+    """
+    if collective.num_ranks == 1:
+        return Bound(0, "a single rank holds everything")
+    ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
+    bounds = [
+        *_latency(collective, topology, ranks),
+        *_ports(collective, topology, ranks, blocking),
+        *_machines(collective, topology, ranks),
+        *_cut(collective, topology, ranks),
+    ]
+    return max(bounds, key=lambda bound: bound.time_ps)
+
+
+def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
+    bytes = int(collective.chunk_bytes.min())
+    root = ranks[[collective.root]]
+    if collective.kind in (Kind.REDUCE, Kind.GATHER):
+        time = eccentricity_ps(topology.graph.reversed(), bytes, root, ranks)
+    else:
+        time = eccentricity_ps(topology.graph, bytes, root if collective.rooted else ranks, ranks)
+    yield Bound(int(time.max()), "latency to the farthest rank")
+
+
+def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32], blocking: bool) -> Iterator[Bound]:
+    n, smallest = len(ranks), int(collective.chunk_bytes.min())
+    each = np.arange(n)
+    for name, ends, crossing, flow in (
+        ("ingress", topology.dst, _entering(collective, each), topology.graph),
+        ("egress", topology.src, _leaving(collective, each), topology.graph.reversed()),
+    ):
+        links = _links_by_rank(ends, ranks)
+        chunks, total = crossing
+        times = [
+            max(
+                least_time(topology.graph, links[i], int(chunks[i]), smallest, int(total[i]), blocking),
+                _transfer_time(int(total[i]), set_ingress_bandwidth(flow, ranks[i : i + 1])),
+            )
+            for i in range(n)
+        ]
+        worst = int(np.argmax(times))
+        yield Bound(times[worst], f"{name} of rank {ranks[worst]}")
+        if collective.kind is Kind.ALL_REDUCE:
+            everything = np.concatenate(links)
+            least = 2 * (n - 1)
+            chunks_moved, bytes_moved = least * collective.num_chunks, least * collective.size_bytes
+            time = least_time(topology.graph, everything, chunks_moved, smallest, bytes_moved, blocking)
+            yield Bound(time, f"traffic through the {name} of all ranks")
+
+
+def _machines(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
+    machines, machine = np.unique(topology.machine[ranks], return_inverse=True)
+    if len(machines) in (1, len(ranks)):
+        return
+    members = [np.flatnonzero(topology.machine == name).astype(np.int32) for name in machines]
+    for name, crossing, flow in (
+        ("ingress", _entering(collective, machine), topology.graph),
+        ("egress", _leaving(collective, machine), topology.graph.reversed()),
+    ):
+        bandwidth = [set_ingress_bandwidth(flow, ranks_inside) for ranks_inside in members]
+        times = [_transfer_time(int(total), flow) for total, flow in zip(crossing[1], bandwidth, strict=True)]
+        worst = int(np.argmax(times))
+        yield Bound(times[worst], f"{name} of machine {machines[worst]}")
+        if collective.kind is Kind.ALL_REDUCE:
+            total = 2 * (len(machines) - 1) * collective.size_bytes
+            yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of all machines")
+
+
+def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
+    if collective.kind not in (Kind.ALL_GATHER, Kind.REDUCE_SCATTER) or len(ranks) < topology.num_ranks:
+        return
+    graph = topology.graph if collective.kind is Kind.ALL_GATHER else topology.graph.reversed()
+    cut = all_gather_cut(graph)
+    block = int(collective.chunk_bytes.reshape(len(ranks), -1).sum(axis=1).min())
+    yield Bound(_transfer_time(block * cut.ranks, cut.bandwidth), f"cut around {cut.ranks} ranks")
+
+
+def _transfer_time(bytes: int, bandwidth: int) -> int:
+    return -(-bytes * _PICOSECONDS // bandwidth)
+
+
+def _links_by_rank(ends: NDArray[np.int32], ranks: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+    """Ids of the links that end at each of `ranks`."""
+    order = np.argsort(ends, kind="stable").astype(np.int32)
+    sorted_ends = ends[order]
+    first, last = np.searchsorted(sorted_ends, ranks), np.searchsorted(sorted_ends, ranks, side="right")
+    return [order[begin:end] for begin, end in zip(first, last, strict=True)]
+
+
+_Crossing = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _entering(collective: Collective, part: NDArray[np.intp]) -> _Crossing:
+    """Chunks, and bytes, that must enter each part of the ranks (`part`: collective rank -> part)."""
+    return _crossing(collective, collective.destination, collective.origin, part)
+
+
+def _leaving(collective: Collective, part: NDArray[np.intp]) -> _Crossing:
+    """The same for what must leave each part: the mirror image, with contributors and recipients swapped."""
+    return _crossing(collective, collective.origin, collective.destination, part)
+
+
+def _crossing(
+    collective: Collective, here: NDArray[np.int32], there: NDArray[np.int32], part: NDArray[np.intp]
+) -> _Crossing:
+    """Per part the chunks with an end `here` in the part and an end `there` outside it; an end of -1 is every rank."""
+    everywhere, somewhere = here < 0, there >= 0
+    inner, outer = part[here], part[there]
+    result = []
+    for weight in (np.ones_like(collective.chunk_bytes), collective.chunk_bytes):
+        total = np.full(int(part.max()) + 1, weight[everywhere].sum())
+        np.subtract.at(total, outer[everywhere & somewhere], weight[everywhere & somewhere])
+        apart = ~everywhere & (~somewhere | (inner != outer))
+        np.add.at(total, inner[apart], weight[apart])
+        result.append(total)
+    return result[0], result[1]

@@ -1,0 +1,109 @@
+"""Lower bounds: closed forms worked out by hand, and never above what a verified schedule takes."""
+
+import dataclasses
+
+import machines
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hocket.core.errors import TopologyError
+from hocket.schedule import Collective, Kind, lower_bound, retime, verify
+from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.topology import Topology
+
+GIB = 2**30
+US = 10**6
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_verified_schedule_beats_the_bound(data: st.DataObject) -> None:
+    n = data.draw(st.integers(2, 6))
+    topology = data.draw(machines.topologies(n))
+    machine = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    topology = dataclasses.replace(topology, machine=np.array(machine, np.int32))
+    name = data.draw(st.sampled_from(sorted(ALGORITHMS)))
+    kind = data.draw(st.sampled_from(ALGORITHMS[name].kinds))
+    members = data.draw(st.permutations(range(n)))[: data.draw(st.sampled_from([2, 4] if n >= 4 else [2]))]
+    group = np.array(members, np.int32)
+    size, chunks = data.draw(st.integers(0, 10_000)), data.draw(st.integers(1, 3))
+    collective = Collective(kind, len(group), size, chunks, data.draw(st.integers(0, len(group) - 1)))
+    blocking = data.draw(st.booleans())
+    bound = lower_bound(collective, topology, blocking, group)
+    schedule = retime(build(name, collective, topology, group), blocking)
+    verify(dataclasses.replace(schedule, bound=bound))
+    assert bound.time_ps <= schedule.time_ps
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "latency_us", "bandwidth", "size", "chunks_per_rank", "time_us"),
+    [
+        # A corner has 2 in-links for the 24 chunks of the others: 12 slots of 0.5 us + (1 GiB / 25) / 50 GiB/s.
+        (5, 5, 0.5, 50, GIB, 1, 12 * (0.5 + 800)),
+        # 99 * 2 chunks on 2 links: 99 slots of 1 us + (1 GiB / 200) / 100 GiB/s.
+        (10, 10, 1, 100, GIB, 2, 99 * (1 + 50)),
+        # 83 * 3 = 249 chunks: 125 slots of 1 us + (4 GiB / 252) / 100 GiB/s.
+        (7, 12, 1, 100, 4 * GIB, 3, 125 * (1 + 4e6 / 252 / 100)),
+    ],
+)
+def test_all_gather_on_meshes_as_tacos_counts(
+    rows: int, columns: int, latency_us: float, bandwidth: int, size: int, chunks_per_rank: int, time_us: float
+) -> None:
+    mesh = machines.mesh(rows, columns)
+    mesh = dataclasses.replace(
+        mesh,
+        latency_ps=np.full_like(mesh.latency_ps, int(latency_us * US)),
+        bandwidth=np.full_like(mesh.bandwidth, bandwidth * GIB),
+    )
+    collective = Collective(Kind.ALL_GATHER, rows * columns, size, chunks_per_rank)
+    bound = lower_bound(collective, mesh, blocking=True)
+    assert bound.time_ps / US == pytest.approx(time_us, rel=1e-6)
+    assert bound.reason == "ingress of rank 0"
+
+
+def test_ring_all_reduce_is_optimal_on_a_one_way_ring() -> None:
+    # 2 (n-1) deliveries of each of n chunks on n links: 2 (n-1) slots on each.
+    collective = Collective(Kind.ALL_REDUCE, 8, 8 * 2**20)
+    ring = machines.ring(8)
+    bound = lower_bound(collective, ring, blocking=True)
+    assert bound.time_ps == retime(build("ring", collective, ring), blocking=True).time_ps
+    assert bound.reason == "traffic through the ingress of all ranks"
+
+
+def test_small_messages_are_bound_by_latency() -> None:
+    # Corner to corner of a 3x3 mesh: 4 hops, each of which serializes the byte: ceil(1e12 / 50e9) = 20 ps.
+    bound = lower_bound(Collective(Kind.BROADCAST, 9, 1), machines.mesh(3, 3))
+    assert bound.time_ps == 4 * (machines.LATENCY_PS + 20)
+    assert bound.reason == "latency to the farthest rank"
+
+
+def test_cut_and_machines_see_what_single_ranks_do_not() -> None:
+    # Two pairs; 100 GB/s inside a pair, one link of 1 GB/s each way between the pairs.
+    fast, slow = 100 * 10**9, 10**9
+    pairs = [(0, 1, 0, fast), (1, 0, 0, fast), (2, 3, 0, fast), (3, 2, 0, fast), (1, 2, 0, slow), (2, 1, 0, slow)]
+    topology = Topology.from_links("pairs", 4, pairs, machine=[0, 0, 1, 1])
+    # all_gather of 4000 B: 2 blocks of 1000 B cross at 1 GB/s. all_reduce: all 4000 B cross each way.
+    gather = lower_bound(Collective(Kind.ALL_GATHER, 4, 4000), topology)
+    assert (gather.time_ps, gather.reason) == (2000 * 1000, "ingress of machine 0")
+    alone = dataclasses.replace(topology, machine=np.zeros(4, np.int32))
+    gather = lower_bound(Collective(Kind.ALL_GATHER, 4, 4000), alone)
+    assert (gather.time_ps, gather.reason) == (2000 * 1000, "cut around 2 ranks")
+    reduce = lower_bound(Collective(Kind.ALL_REDUCE, 4, 4000), topology)
+    assert (reduce.time_ps, reduce.reason) == (4000 * 1000, "ingress of machine 0")
+
+
+def test_reduce_scatter_is_bound_by_egress() -> None:
+    # Rank 1 can only send at a tenth of what it receives: 3 of 4 blocks of 250 B leave it at 0.1 GB/s.
+    star = [(0, 4, 0, 10**9), (1, 4, 0, 10**8), (2, 4, 0, 10**9), (3, 4, 0, 10**9)]
+    star += [(4, rank, 0, 10**9) for rank in range(4)]
+    topology = Topology.from_links("star", 4, star, num_switches=1)
+    bound = lower_bound(Collective(Kind.REDUCE_SCATTER, 4, 1000), topology)
+    assert (bound.time_ps, bound.reason) == (750 * 10_000, "egress of rank 1")
+
+
+def test_trivial_and_impossible() -> None:
+    assert lower_bound(Collective(Kind.ALL_REDUCE, 1, 100), machines.ring(2)).time_ps == 0
+    with pytest.raises(TopologyError, match="cannot reach"):
+        lower_bound(Collective(Kind.ALL_REDUCE, 2, 100), Topology.from_links("one-way", 2, [(0, 1, 0, 1)]))
