@@ -34,7 +34,7 @@ class Document:
     def where(self, path: str = "$") -> str:
         """`file:line` of a part; of what surrounds it where the file has no such part."""
         while path not in self.lines:
-            path = re.sub(r"(\.[^.\[]*|\[\d+\])$", "", path)
+            path = path[:-1]
         return f"{self.source}:{self.lines[path]}"
 
     def convert(self, struct: type[Struct]) -> Struct:
@@ -44,11 +44,20 @@ class Document:
         except msgspec.ValidationError as error:
             message, _, path = str(error).partition(" - at `")
             path = path.rstrip("`") or "$"
-            unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
+            unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL)
             if unknown:
                 key = unknown.group(1)
-                raise FormatError(f"{self.where(f'{path}.{key}')}: unknown key '{key}'") from error
+                hint = nearest(key, _keys(struct, path))
+                raise FormatError(f"{self.where(f'{path}.{key}')}: unknown key '{key}'; {hint}") from error
             raise FormatError(f"{self.where(path)}: {path.removeprefix('$.')}: {message}") from error
+
+
+def _keys(struct: type[msgspec.Struct], path: str) -> list[str]:
+    """The keys that the struct at a path inside another one knows."""
+    info: Any = msgspec.inspect.type_info(struct)
+    for key, item in re.findall(r"\.([^.\[]+)|(\[)", path):
+        info = info.item_type if item else next(field.type for field in info.fields if field.encode_name == key)
+    return [field.encode_name for field in info.fields]
 
 
 def read_yaml(text: str, source: str) -> Document:
@@ -57,8 +66,8 @@ def read_yaml(text: str, source: str) -> Document:
     Raises FormatError, naming source and line, for bad syntax, a duplicate key, an alias, or anything but a mapping.
     """
     document = Document(source)
-    loader = yaml.SafeLoader(text)
     try:
+        loader = _Loader(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
             raise FormatError(f"{source}: expected a YAML mapping of keys to values")
@@ -67,27 +76,31 @@ def read_yaml(text: str, source: str) -> Document:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise FormatError(f"{source}:{line}: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
-        raise FormatError(f"{source}: not YAML: {error}") from error
+        raise FormatError(f"{source}: not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise FormatError(f"{source}: nested too deeply") from error
-    finally:
-        loader.dispose()
     return document
 
 
-class _Reader:
-    """Turns a node tree into plain values, noting lines. An anchor may be written, its alias (`*name`) may not."""
+class _Loader(yaml.SafeLoader):
+    """Refuses aliases, with which a few lines can stand for more than memory holds."""
 
-    def __init__(self, loader: yaml.SafeLoader, document: Document) -> None:
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            problem = "aliases (*name) are not read: write the value again"
+            raise yaml.composer.ComposerError(None, None, problem, self.current_event.start_mark)
+        return super().compose_node(parent, index)
+
+
+class _Reader:
+    """Turns a node tree into plain values, noting lines."""
+
+    def __init__(self, loader: _Loader, document: Document) -> None:
         self.loader = loader
         self.document = document
-        self.seen: set[int] = set()
 
     def value(self, node: yaml.Node, path: str) -> Any:
         self.document.lines[path] = node.start_mark.line + 1
-        if id(node) in self.seen:
-            raise FormatError(f"{self.document.where(path)}: aliases (*name) are not read; write the value again")
-        self.seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):

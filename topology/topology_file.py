@@ -49,7 +49,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
     name: str | None = None
     spec: str | None = None
-    ranks: Annotated[int, msgspec.Meta(ge=1, lt=2**24)] | None = None
+    ranks: Annotated[int, msgspec.Meta(ge=2, lt=2**24)] | None = None
     switches: Node = 0
     dimensions: list[DimensionEntry] = []
     links: list[Link] = []
@@ -64,12 +64,12 @@ def from_file(document: Document) -> Topology:
     """
     file = document.convert(TopologyFile)
     name = file.name or Path(document.source).stem
-    if not (file.spec or file.ranks or file.dimensions):
-        raise FormatError(f"{document.where()}: expected spec, or ranks with links, or dimensions")
     if file.spec and (file.ranks or file.dimensions or file.links):
         raise FormatError(f"{document.where('$.spec')}: spec is the whole topology: remove ranks, links and dimensions")
     if file.links and not file.ranks:
         raise FormatError(f"{document.where('$.links')}: links need 'ranks: N', their number of ranks")
+    if not (file.spec or file.ranks or file.dimensions):
+        raise FormatError(f"{document.where()}: expected spec, or ranks with links, or dimensions")
     topology = _topology(document, file, name)
     if file.machine is None:
         return topology

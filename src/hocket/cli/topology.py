@@ -1,0 +1,111 @@
+"""`hocket topology`: describe, check and convert a network topology."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.topology.facts import Facts
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Describe, check and convert a network topology: a file, a spec or a preset.",
+    epilog="Example: hocket topology show dgx-h100:nodes=2",
+)
+
+_SPEC = (
+    "A file (ours or ASTRA-sim's network YAML), a spec such as mesh:4x4,bandwidth=50GB/s,latency=500ns, or a preset."
+)
+Source = Annotated[str, typer.Argument(metavar="TOPOLOGY", help=_SPEC)]
+
+
+@app.command(epilog="Example: hocket topology show mesh:4x4,bandwidth=50GB/s,latency=500ns")
+def show(
+    topology: Source,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Also write the facts here.")] = None,
+) -> None:
+    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut."""
+    import json
+    from dataclasses import asdict
+
+    from hocket.core.files import atomic_write
+    from hocket.topology import load
+    from hocket.topology.facts import describe
+
+    facts = describe(load(topology))
+    _print(facts)
+    if json_path is not None:
+        with atomic_write(json_path) as file:
+            json.dump(asdict(facts), file, indent=1)
+        typer.echo(f"wrote {json_path}")
+
+
+@app.command(epilog="Example: hocket topology save dgx-a100:nodes=4 -o cluster.yaml")
+def save(
+    topology: Source,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The YAML file to write.")],
+) -> None:
+    """Write a topology as YAML of ours, to edit or to keep."""
+    from hocket.topology import load
+    from hocket.topology import save as write
+
+    loaded = load(topology)
+    write(loaded, output)
+    _print_notes(loaded.notes)
+    typer.echo(f"wrote {output}: {loaded.num_ranks} ranks, {loaded.num_links} links")
+
+
+@app.command(epilog="Example: hocket topology check cluster.yaml")
+def check(topology: Source) -> None:
+    """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""
+    from hocket.core.errors import ExitCode, HocketError
+    from hocket.topology import load
+
+    try:
+        loaded = load(topology)
+    except HocketError as error:
+        typer.echo(f"failed: {error}", err=True)
+        raise typer.Exit(ExitCode.CHECK_FAILED) from error
+    _print_notes(loaded.notes)
+    typer.echo(f"ok: {loaded.name}: {loaded.num_ranks} ranks, {loaded.num_links} links, all ranks connected")
+
+
+def _print(facts: "Facts") -> None:
+    from hocket.core.units import format_bandwidth, format_time
+
+    def span(pair: tuple[int, int], form: Callable[[int], str]) -> str:
+        least, most = map(form, pair)
+        return least if least == most else f"{least} to {most}"
+
+    machines = f" in {facts.machines} machines" if facts.machines > 1 else ""
+    rows = [("topology", facts.name), ("ranks", f"{facts.ranks}{machines}"), ("switches", str(facts.switches))]
+    rows += [
+        (f"dimension {at}", f"{dimension.kind} of {dimension.size}") for at, dimension in enumerate(facts.dimensions)
+    ]
+    rows += [
+        ("links", f"{kind.count} x {format_bandwidth(kind.bandwidth)}, {format_time(kind.latency_ps)}")
+        for kind in facts.links
+    ]
+    at_least = "" if facts.diameter_sources == facts.ranks else "at least "
+    rows += [
+        ("links out of a rank", span(facts.out_degree, str)),
+        ("into a rank", span(facts.ingress, format_bandwidth)),
+        ("out of a rank", span(facts.egress, format_bandwidth)),
+        ("latency diameter", at_least + format_time(facts.diameter_ps)),
+        ("tightest cut", f"{facts.cut.ranks} ranks send {format_bandwidth(facts.cut.bandwidth)} in all to the rest"),
+        ("all-gather at most", f"{format_bandwidth(facts.all_gather_bandwidth)} of output a rank"),
+    ]
+    for key, value in rows:
+        typer.echo(f"{key:<20} {value}")
+    _print_notes(facts.notes)
+
+
+def _print_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        typer.echo(f"note: {note}")

@@ -1,0 +1,85 @@
+"""What `hocket topology show` tells about a topology, as plain values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hocket.topology.measures import (
+    Cut,
+    all_gather_cut,
+    eccentricity_ps,
+    rank_egress_bandwidth,
+    rank_ingress_bandwidth,
+)
+from hocket.topology.model import Dimension, Topology
+
+__all__ = ["Facts", "LinkKind", "describe"]
+
+_SEARCH_WORK = 20_000_000  # links looked at by all searches together: about a second
+
+
+@dataclass(frozen=True)
+class LinkKind:
+    """How many directed links share one latency and bandwidth."""
+
+    count: int
+    latency_ps: int
+    bandwidth: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Sizes and limits of a topology; pairs are (least, most) over the ranks, bandwidths in bytes/s.
+
+    `diameter_ps` is the largest sum of latencies on a best route between two ranks, over the `diameter_sources` ranks
+    that were looked at (all of them, evenly spread ones when the topology is large). `cut` is the tightest set of ranks
+    for an all-gather, `all_gather_bandwidth` the output bytes/s of each rank that no all-gather can pass because of it.
+    """
+
+    name: str
+    fingerprint: str
+    ranks: int
+    switches: int
+    machines: int
+    dimensions: tuple[Dimension, ...]
+    links: tuple[LinkKind, ...]
+    out_degree: tuple[int, int]
+    ingress: tuple[int, int]
+    egress: tuple[int, int]
+    diameter_ps: int
+    diameter_sources: int
+    cut: Cut
+    all_gather_bandwidth: int
+    notes: tuple[str, ...]
+
+
+def describe(topology: Topology) -> Facts:
+    """Measures a topology of two ranks or more that is connected (as `load` gives it)."""
+    graph = topology.graph
+    kinds, counts = np.unique(np.stack([topology.latency_ps, topology.bandwidth]), axis=1, return_counts=True)
+    degree = np.bincount(topology.src, minlength=topology.num_nodes)[: topology.num_ranks]
+    ingress = rank_ingress_bandwidth(graph)
+    egress = rank_egress_bandwidth(graph)
+    searches = int(np.clip(_SEARCH_WORK // topology.num_links, 1, topology.num_ranks))
+    sources = np.arange(searches) * topology.num_ranks // searches
+    cut = all_gather_cut(graph)
+    return Facts(
+        name=topology.name,
+        fingerprint=topology.fingerprint,
+        ranks=topology.num_ranks,
+        switches=topology.num_nodes - topology.num_ranks,
+        machines=len(np.unique(topology.machine)),
+        dimensions=topology.dimensions,
+        links=tuple(
+            LinkKind(int(count), int(latency), int(bandwidth))
+            for count, (latency, bandwidth) in zip(counts, kinds.T, strict=True)
+        ),
+        out_degree=(int(degree.min()), int(degree.max())),
+        ingress=(int(ingress.min()), int(ingress.max())),
+        egress=(int(egress.min()), int(egress.max())),
+        diameter_ps=int(eccentricity_ps(graph, 0, sources).max()),
+        diameter_sources=searches,
+        cut=cut,
+        all_gather_bandwidth=topology.num_ranks * cut.bandwidth // cut.ranks,
+        notes=topology.notes,
+    )
