@@ -70,8 +70,7 @@ def _pattern(job: Job, rank: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)
-    largest = min(job.largest_input, 2**62)
-    return (z % np.uint64(largest)).astype(np.int64) + 1
+    return (z % np.uint64(job.largest_input)).astype(np.int64) + 1
 
 
 def _values(job: Job, rank: int, start: int, count: int) -> Array:

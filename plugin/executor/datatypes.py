@@ -76,7 +76,7 @@ def _narrow(values: Array) -> Array:
 
 
 def _integer(name: str) -> DataType:
-    return DataType(name, name, np.dtype(name), int(np.iinfo(name).max))
+    return DataType(name, name, np.dtype(name), min(int(np.iinfo(name).max), 2**62))
 
 
 DATA_TYPES = {

@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +22,10 @@ __all__ = ["BACKENDS", "launch"]
 
 # backend: (module it needs, extra of hocket that brings it)
 BACKENDS = {"gloo": ("torch", "torch"), "mpi": ("mpi4py", "mpi")}
+
+# Notes how a worker ended in FOLDER/<process>.exit (beside the worker's own .rank and .error): mpiexec ends all the
+# others as well and then no longer tells who was the first.
+_NOTE_END = '"$@"; code=$?; echo $code > "$0/$$.exit"; exit $code'
 
 
 def launch(job: Job, timeout_s: float) -> Iterator[Row]:
@@ -54,7 +57,7 @@ def launch(job: Job, timeout_s: float) -> Iterator[Row]:
 
 
 def _commands(job: Job, folder: Path) -> list[list[str]]:
-    worker = [sys.executable, "-m", "hocket.plugin.executor.worker", str(folder)]
+    worker = ["sh", "-c", _NOTE_END, str(folder), sys.executable, "-m", "hocket.plugin.executor.worker", str(folder)]
     ranks = job.program.num_ranks
     if job.backend == "gloo":
         return [[*worker, str(rank)] for rank in range(ranks)]
@@ -124,18 +127,18 @@ def _row(fields: dict[str, dict[str, int] | int | None]) -> Row:
 
 
 def _death(processes: list[subprocess.Popen[bytes]], folder: Path, log: list[str]) -> HocketError:
-    """The error that names the first cause: a killed rank before what the others then reported."""
-    killed = [(rank, -process.returncode) for rank, process in enumerate(processes) if (process.poll() or 0) < 0]
-    if found := re.search(r"PID (\d+) .*EXIT CODE: (\d+)", "".join(log), re.DOTALL):
-        pids = {path.read_text(): int(path.stem.removeprefix("rank")) for path in folder.glob("rank*.pid")}
-        rank = pids.get(found[1])
-        if rank is not None and not (folder / f"rank{rank}.error").exists():
-            killed.append((rank, int(found[2])))
-    if killed:
-        rank, number = killed[0]
-        return HocketError(f"rank {rank} was killed by signal {number} ({signal.strsignal(number)}); out of memory?")
-    reports = sorted(folder.glob("rank*.error"), key=lambda path: path.stat().st_mtime_ns)
-    if reports:
-        return HocketError(f"{reports[0].stem} failed: {reports[0].read_text(encoding='utf-8').strip()}")
-    codes = {rank: process.returncode for rank, process in enumerate(processes) if process.returncode}
-    return HocketError(f"workers ended with exit codes {codes} (by rank): {''.join(log[-20:]).strip()}")
+    """The error that names the worker that ended first, and why; the others may have failed because of it."""
+    ends = [(path.stat().st_mtime_ns, -int(path.read_text() or 1), path) for path in folder.glob("*.exit")]
+    failures = sorted(end for end in ends if end[1])
+    if not failures:
+        codes = [process.returncode for process in processes]
+        return HocketError(f"the workers did not start (exit codes {codes}): {''.join(log[-20:]).strip()}")
+    _, negative_code, path = failures[0]
+    rank, report = path.with_suffix(".rank"), path.with_suffix(".error")
+    name = f"rank {rank.read_text()}" if rank.exists() else "a rank that had not joined the others yet"
+    if report.exists():
+        return HocketError(f"{name} failed: {report.read_text(encoding='utf-8').strip()}")
+    code = -negative_code
+    # 128 + signal is a shell's exit status of a command that a signal ended.
+    reason = f"was killed by signal {code - 128} (out of memory?)" if code > 128 else f"ended with exit code {code}"
+    return HocketError(f"{name} {reason}")

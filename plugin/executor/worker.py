@@ -33,20 +33,16 @@ def _end_with_launcher() -> None:
     os._exit(1)
 
 
-def _report_error(folder: Path, rank: int, text: str) -> None:
-    (folder / f"rank{rank}.error").write_text(text, encoding="utf-8")
-
-
 def main(folder: Path, rank: int | None) -> None:
-    """Rank 0 prints one JSON line a row. An error is left in FOLDER/rank<RANK>.error, and the exit status is 1."""
+    """Rank 0 prints one JSON line a row. An error is left for the launcher in FOLDER, and the exit status is 1."""
     # Thread blocks hand over to each other at every step; Python's 5 ms would be the time of a whole small collective.
     sys.setswitchinterval(1e-4)
-    backend = None
+    notes = folder / str(os.getppid())
     try:
         with open(folder / "job.pickle", "rb") as file:
             job: Job = pickle.load(file)
         backend = _connect(job, folder, rank)
-        (folder / f"rank{backend.rank}.pid").write_text(str(os.getpid()))
+        notes.with_suffix(".rank").write_text(str(backend.rank))
         if backend.rank == 0:
             threading.Thread(target=_end_with_launcher, daemon=True).start()
         for row in measure(job, backend):
@@ -55,7 +51,7 @@ def main(folder: Path, rank: int | None) -> None:
         backend.barrier()
     except BaseException as error:
         text = str(error) if isinstance(error, HocketError) else traceback.format_exc()
-        _report_error(folder, backend.rank if backend else rank or 0, text)
+        notes.with_suffix(".error").write_text(text, encoding="utf-8")
         # Thread blocks may wait for ever for what failed.
         os._exit(1)
 

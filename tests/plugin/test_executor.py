@@ -1,0 +1,234 @@
+"""The executor without processes: every rank is a thread of this one, its messages are queues."""
+
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from threading import Barrier
+
+import handmade
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hocket.core.errors import HocketError, ScheduleError
+from hocket.plugin.executor import DATA_TYPES, Job, ReduceOp, Result, Row, format_table
+from hocket.plugin.executor.buffers import allocate, count_wrong, fill
+from hocket.plugin.executor.interpreter import Interpreter
+from hocket.plugin.executor.measure import measure
+from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, StepType, execute
+
+
+class Delivered:
+    def wait(self) -> None:
+        """A queued message has left its memory."""
+
+
+class World:
+    """What the ranks share."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.queues: defaultdict[tuple[int, int, int], SimpleQueue[bytes]] = defaultdict(SimpleQueue)
+        self.meeting = Barrier(size)
+        self.values: list[list[int]] = [[] for _ in range(size)]
+
+
+@dataclass
+class LoopbackBackend:
+    world: World
+    rank: int
+
+    @property
+    def size(self) -> int:
+        return self.world.size
+
+    def send(self, data: np.ndarray, peer: int, channel: int) -> Delivered:
+        self.world.queues[self.rank, peer, channel].put(data.tobytes())
+        return Delivered()
+
+    def receive(self, data: np.ndarray, peer: int, channel: int) -> None:
+        data[:] = np.frombuffer(self.world.queues[peer, self.rank, channel].get(timeout=20), data.dtype)
+
+    def barrier(self) -> None:
+        self.world.meeting.wait(timeout=20)
+
+    def gather_all(self, values: list[int]) -> list[list[int]]:
+        self.world.values[self.rank] = values
+        self.barrier()
+        everyone = list(self.world.values)
+        self.barrier()
+        return everyone
+
+
+def run_in_threads(job: Job) -> list[Row]:
+    world = World(job.program.num_ranks)
+    with ThreadPoolExecutor(world.size) as ranks:
+        rows = list(ranks.map(lambda rank: list(measure(job, LoopbackBackend(world, rank))), range(world.size)))
+    assert all(other == rows[0] for other in rows)
+    return rows[0]
+
+
+def job(program: Program, *elements: int, **options: object) -> Job:
+    data_type = options.get("data_type", "float32")
+    sizes = tuple(count * DATA_TYPES[data_type].size_bytes for count in elements)
+    return Job(program, "loopback", sizes, **{"iterations": 1, "warmup": 1} | options)
+
+
+@pytest.mark.parametrize("kind", handmade.PROGRAMS)
+def test_every_collective_gives_the_exact_result(kind: Kind) -> None:
+    program = handmade.PROGRAMS[kind](4)
+    execute(program, fifo_depth=FIFO_DEPTH[program.protocol])  # right in itself: what follows tests the executor
+    loop = program.chunks_per_loop
+    rows = run_in_threads(job(program, loop, 37 * loop))
+    assert [row.wrong for row in rows] == [0, 0]
+    # nccl-tests' count is the smaller buffer: a fourth where one buffer has a share per rank.
+    whole = kind in (Kind.ALL_REDUCE, Kind.ALL_TO_ALL, Kind.BROADCAST, Kind.REDUCE)
+    assert [row.count for row in rows] == [size // (1 if whole else 4) for size in (loop, 37 * loop)]
+    assert all((row.in_place is None) == program.out_of_place for row in rows)
+
+
+def test_the_handmade_programs_use_every_step_type() -> None:
+    used = {
+        step.type
+        for build in handmade.PROGRAMS.values()
+        for gpu in build(4).gpus
+        for block in gpu.thread_blocks
+        for step in block.steps
+    }
+    assert used == set(StepType)
+
+
+@pytest.mark.parametrize("op", ReduceOp)
+@pytest.mark.parametrize("data_type", DATA_TYPES)
+def test_every_type_and_reduction_is_exact(data_type: str, op: ReduceOp) -> None:
+    for kind in (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE):
+        (row,) = run_in_threads(job(handmade.PROGRAMS[kind](4), 4 * 131, data_type=data_type, op=op))
+        assert row.wrong == 0
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(list(handmade.PROGRAMS)), st.data())
+def test_one_changed_element_is_counted_once(kind: Kind, data: st.DataObject) -> None:
+    """The expected result is unique: whatever value and element is changed on one rank, exactly that one is wrong."""
+    program = handmade.PROGRAMS[kind](4)
+    task = job(program, 24)
+    world = World(4)
+    buffers = [allocate(task, rank, 24 * 4, program.in_place) for rank in range(4)]
+    for rank in range(4):
+        fill(task, rank, buffers[rank])
+    with ThreadPoolExecutor(4) as ranks:
+        runs = [
+            Interpreter(gpu, program.protocol, LoopbackBackend(world, rank), task.elements, task.op)
+            for rank, gpu in enumerate(program.gpus)
+        ]
+        list(ranks.map(lambda rank: runs[rank].run(buffers[rank]), range(4)))
+    rank = program.root if kind in (Kind.REDUCE, Kind.GATHER) else data.draw(st.integers(0, 3))
+    output = buffers[rank].output
+    assert count_wrong(task, rank, output) == 0
+    position = data.draw(st.integers(0, len(output) - 1))
+    output[position] += data.draw(st.integers(1, 100))
+    assert count_wrong(task, rank, output) == 1
+
+
+def test_nothing_received_is_wrong_everywhere() -> None:
+    """A program that does nothing leaves 4 ranks with 8 wrong elements each, out of place."""
+    program = handmade.PROGRAMS[Kind.ALL_TO_ALL](4)
+    idle = replace(program, gpus=tuple(replace(gpu, thread_blocks=()) for gpu in program.gpus))
+    (row,) = run_in_threads(job(idle, 8))
+    assert row.wrong == 4 * 8
+
+
+@pytest.mark.parametrize(("op", "wrong_ranks"), [("sum", 4), ("prod", 0), ("max", 0), ("min", 0)])
+def test_a_contribution_counted_twice_is_wrong(op: str, wrong_ranks: int) -> None:
+    """The ring's last receive adds instead of overwriting: rank r's chunk r+2 has everything and rank r's part again.
+
+    Under max and min the second contribution changes nothing; a product of ones and twos grows where a two comes again.
+    """
+    program = handmade.ring_all_reduce(4)
+
+    def doubled(gpu):
+        (block,) = gpu.thread_blocks
+        last = replace(block.steps[-1], type=StepType.RECEIVE_REDUCE_COPY)
+        return replace(gpu, thread_blocks=(replace(block, steps=(*block.steps[:-1], last)),))
+
+    broken = replace(program, gpus=tuple(map(doubled, program.gpus)))
+    (row,) = run_in_threads(job(broken, 4 * 10, op=ReduceOp(op)))
+    if op == "prod":
+        assert row.wrong > 0
+    else:
+        assert row.wrong == wrong_ranks * 10
+
+
+def test_a_step_outside_of_its_buffer_names_the_place() -> None:
+    program = handmade.chain_reduce(2, root=0)
+    gpu = program.gpus[1]
+    (block,) = gpu.thread_blocks
+    outside = replace(gpu, thread_blocks=(replace(block, steps=(replace(block.steps[0], src_offset=5),)),))
+    task = job(replace(program, gpus=(program.gpus[0], outside)), 4)
+    backend = LoopbackBackend(World(2), 1)
+    interpreter = Interpreter(outside, "Simple", backend, task.elements, task.op)
+    with pytest.raises(ScheduleError, match=r"rank 1, thread block 0, step 0 \(s\): chunks 5..5 .* buffer 'i' of 1"):
+        interpreter.run(allocate(task, 1, 16, in_place=False))
+
+
+@pytest.mark.parametrize("name", DATA_TYPES)
+def test_integers_up_to_exact_are_kept(name: str) -> None:
+    data_type = DATA_TYPES[name]
+    values = data_type.encode(np.array([0, 1, data_type.exact - 1, data_type.exact]))
+    zero = data_type.encode(np.zeros(4, np.int64))
+    assert len(np.unique(values)) == 4
+    total = np.empty_like(values)
+    data_type.reduce(ReduceOp.SUM, values, zero, out=total)
+    assert (total == values).all()
+
+
+def test_bfloat16_rounds_to_nearest_even() -> None:
+    """Above 256 bfloat16 has steps of 2: 256 + 1 lies between 256 and 258 and goes to the even 256, 256 + 3 to 260."""
+    data_type = DATA_TYPES["bfloat16"]
+    left, right = data_type.encode(np.array([256, 256])), data_type.encode(np.array([1, 3]))
+    data_type.reduce(ReduceOp.SUM, left, right, out=left)
+    assert (left == data_type.encode(np.array([256, 260]))).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "elements", "message"),
+    [
+        ({}, 6, r"6 float32 elements cannot be cut into nchunksperloop=4 .*silently fall back.* multiple of 16 B"),
+        ({}, 0, r"use a positive multiple of 16 B, such as 16"),
+        ({"data_type": "int8", "op": ReduceOp.PROD}, 8, r"int8 cannot hold the exact prod over 8 ranks"),
+    ],
+)
+def test_refuses_what_could_not_be_checked(options: dict[str, object], elements: int, message: str) -> None:
+    # int8 holds products up to 127: of 2 over at most 6 ranks.
+    program = handmade.ring_all_reduce(8 if options else 4)
+    with pytest.raises(HocketError, match=message):
+        job(program, elements, **options)
+
+
+def test_refuses_unknown_types_and_custom_collectives() -> None:
+    program = handmade.ring_all_reduce(4)
+    with pytest.raises(HocketError, match="unknown data type 'float8'; known: int8, "):
+        Job(program, "gloo", (64,), data_type="float8")
+    with pytest.raises(HocketError, match="custom collective"):
+        Job(replace(program, kind=Kind.CUSTOM), "gloo", (64,))
+
+
+def test_table_has_the_columns_of_nccl_tests() -> None:
+    """64 MiB in 2 ms is 33.554 GB/s; busbw of all_reduce over 8 ranks is 7/4 of it: 58.72 GB/s."""
+    task = Job(handmade.ring_all_reduce(8), "gloo", (1 << 26,))
+    row = Row(1 << 26, 1 << 24, None, Result(2 * 10**9, 3), None)
+    assert Collective(Kind.ALL_REDUCE, 8, 1 << 26).bus_factor == 7 / 4
+    titles = "{:>7}  {:>6}  {:>6} {:>6}".format("time", "algbw", "busbw", "#wrong")
+    units = "   (us)  (GB/s)  (GB/s)       "
+    assert format_table(task, [row]).splitlines() == [
+        "#" + " " * 62 + "out-of-place" + " " * 23 + "in-place" + " " * 10,
+        f"#       size         count      type   redop    root  {titles}  {titles}",
+        f"#        (B)    (elements)                            {units}  {units}",
+        "    67108864      16777216     float     sum      -1"
+        "      N/A     N/A     N/A    N/A   2000.0   33.55   58.72      3",
+        "# Out of bounds values : 3 FAILED",
+        "# Avg bus bandwidth    : 58.7203 ",
+        "#",
+    ]
