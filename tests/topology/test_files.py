@@ -60,7 +60,7 @@ def test_machines_can_be_said(tmp_path: Path) -> None:
 
 
 @given(topologies())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_topology_comes_back_as_saved(tmp_path: Path, topology: Topology) -> None:
     save(topology, tmp_path / "net.yaml")
     assert_equal(load(str(tmp_path / "net.yaml")), topology)
@@ -151,7 +151,7 @@ def test_refusals_name_file_and_link(tmp_path: Path, text: str, message: str) ->
         ),
     )
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
 def test_any_bytes_are_a_topology_or_an_error_that_names_the_file(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "net.yaml"
     path.write_bytes(text)
