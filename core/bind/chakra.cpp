@@ -12,7 +12,7 @@ namespace {
 using chakra::Columns;
 using chakra::TraceView;
 
-nb::list decode(const std::vector<std::string_view>& strings, const In<uint8_t>& file, const std::string& source) {
+nb::list decode(std::span<const std::string_view> strings, const In<uint8_t>& file, const std::string& source) {
   nb::list decoded;
   for (const std::string_view text : strings) {
     PyObject* object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr);

@@ -34,7 +34,7 @@ std::string sample(uint64_t num_nodes) {
 
 TraceView view_of(const TraceFile& trace) {
   TraceView view;
-  view.strings = trace.strings;
+  view.strings.assign(trace.strings.begin(), trace.strings.end());
   const Columns& columns = trace.columns;
   view.columns = {
       columns.id,          columns.type,         columns.name,          columns.start_us,      columns.duration_us,

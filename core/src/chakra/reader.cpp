@@ -1,5 +1,6 @@
 #include "hocket/chakra/reader.hpp"
 
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -92,27 +93,30 @@ Attribute parse_attribute(Cursor cursor) {
   return attribute;
 }
 
+/// Equality with a literal as one comparison of words, without a call.
+template <size_t size>
+bool is(std::string_view name, const char (&text)[size]) {
+  return name.size() == size - 1 && std::memcmp(name.data(), text, size - 1) == 0;
+}
+
 /// The column of an integer attribute, or null when the attribute has none.
 OwnedColumn<int64_t> Columns::* integer_column(std::string_view name) {
-  const auto is = [name]<size_t size>(const char (&text)[size]) {
-    return std::memcmp(name.data(), text, size - 1) == 0;  // the length is known: this becomes one comparison of words
-  };
   switch (name.size()) {
     case 7:
-      return is("num_ops") ? &Columns::num_ops : nullptr;
+      return is(name, "num_ops") ? &Columns::num_ops : nullptr;
     case 8:
-      if (is("comm_src")) return &Columns::comm_src;
-      if (is("comm_dst")) return &Columns::comm_dst;
-      return is("comm_tag") ? &Columns::comm_tag : nullptr;
+      if (is(name, "comm_src")) return &Columns::comm_src;
+      if (is(name, "comm_dst")) return &Columns::comm_dst;
+      return is(name, "comm_tag") ? &Columns::comm_tag : nullptr;
     case 9:
-      if (is("comm_type")) return &Columns::comm_type;
-      if (is("comm_size")) return &Columns::comm_bytes;
-      return is("comm_root") ? &Columns::root : nullptr;
+      if (is(name, "comm_type")) return &Columns::comm_type;
+      if (is(name, "comm_size")) return &Columns::comm_bytes;
+      return is(name, "comm_root") ? &Columns::root : nullptr;
     case 11:
-      if (is("tensor_size")) return &Columns::tensor_bytes;
-      return is("duration_ns") ? &Columns::duration_ns : nullptr;
+      if (is(name, "tensor_size")) return &Columns::tensor_bytes;
+      return is(name, "duration_ns") ? &Columns::duration_ns : nullptr;
     case 13:
-      return is("comm_priority") ? &Columns::comm_priority : nullptr;
+      return is(name, "comm_priority") ? &Columns::comm_priority : nullptr;
     default:
       return nullptr;
   }
@@ -214,13 +218,13 @@ class Reader {
   }
 
   void store(const Attribute& attribute, const uint8_t* start, size_t row) {
-    if (const auto column = integer_column(attribute.name)) {
-      (columns_.*column)[row] = integer(attribute, start);
-    } else if (attribute.name == "is_cpu_op") {
+    if (is(attribute.name, "is_cpu_op")) {
       columns_.is_cpu_op[row] = integer(attribute, start) != 0;
-    } else if (attribute.name == "pg_name") {
+    } else if (is(attribute.name, "pg_name")) {
       if (attribute.kind != Attribute::Kind::kText) throw Malformed(start, "attribute pg_name must be a string");
       columns_.process_group[row] = interner_.index(attribute.text);
+    } else if (const auto column = integer_column(attribute.name)) {
+      (columns_.*column)[row] = integer(attribute, start);
     }
   }
 

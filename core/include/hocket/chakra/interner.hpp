@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <vector>
+#include <utility>
+
+#include "hocket/chakra/columns.hpp"
 
 namespace hocket::chakra {
 
@@ -20,7 +22,7 @@ class Interner {
     }
   }
 
-  std::vector<std::string_view> take() { return std::move(strings_); }
+  OwnedColumn<std::string_view> take() { return std::move(strings_); }
 
  private:
   struct Slot {
@@ -53,8 +55,8 @@ class Interner {
   int32_t insert(Slot& entry, uint32_t hash, std::string_view text);
   void grow();
 
-  std::vector<std::string_view> strings_;
-  std::vector<Slot> slots_ = std::vector<Slot>(1024);
+  OwnedColumn<std::string_view> strings_;
+  OwnedColumn<Slot> slots_ = OwnedColumn<Slot>(1024);
   size_t mask_ = slots_.size() - 1;
 };
 

@@ -11,7 +11,7 @@ namespace hocket::chakra {
 struct TraceFile {
   Columns columns;
   /// Names and process groups, each once, in order of first appearance; not yet checked to be UTF-8.
-  std::vector<std::string_view> strings;
+  OwnedColumn<std::string_view> strings;
   /// The serialized GlobalMetadata message.
   std::string_view metadata;
 };

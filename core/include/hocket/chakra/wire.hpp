@@ -28,17 +28,12 @@ class Cursor {
   const uint8_t* position() const { return at_; }
 
   uint64_t varint() {
-    if (end_ - at_ >= 2) [[likely]] {
-      const uint32_t low = at_[0];
-      if (low < 0x80) {
-        at_++;
-        return low;
-      }
-      const uint32_t high = at_[1];
-      if (high < 0x80) {
-        at_ += 2;
-        return (low & 0x7F) | high << 7;
-      }
+    if (at_ != end_ && at_[0] < 0x80) [[likely]] {
+      return *at_++;
+    }
+    if (end_ - at_ >= 2 && at_[1] < 0x80) [[likely]] {
+      at_ += 2;
+      return (at_[-2] & 0x7Fu) | static_cast<uint32_t>(at_[-1]) << 7;
     }
     return long_varint();
   }
@@ -47,7 +42,8 @@ class Cursor {
   uint32_t key() {
     const uint8_t* start = at_;
     const uint64_t key = varint();
-    if (key >> 3 == 0 || key > UINT32_MAX) {
+    constexpr uint64_t kLeast = tag(1, kVarint);
+    if (key - kLeast > UINT32_MAX - kLeast) [[unlikely]] {
       throw Malformed(start, "no field has the key " + std::to_string(key));
     }
     return static_cast<uint32_t>(key);
