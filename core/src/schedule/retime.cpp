@@ -51,9 +51,10 @@ Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, b
       if (gates.previous[gate] >= 0) opens[gate] = std::max(opens[gate], opens[gates.previous[gate]]);
       start = opens[gate];
     }
-    for (const int32_t link : transfers.links(route)) start = std::max(start, free[link]);
-    const Picoseconds held_until = start + cost.hold(route, bytes, blocking);
-    for (const int32_t link : transfers.links(route)) free[link] = held_until;
+    if (const Picoseconds hold = cost.hold(route, bytes, blocking); hold > 0) {
+      for (const int32_t link : transfers.links(route)) start = std::max(start, free[link]);
+      for (const int32_t link : transfers.links(route)) free[link] = start + hold;
+    }
     times.start[id] = start;
     times.finish[id] = start + cost.duration(route, bytes);
     if (gates.feeds[id] >= 0) opens[gates.feeds[id]] = std::max(opens[gates.feeds[id]], times.finish[id]);

@@ -23,6 +23,7 @@ LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, b
       throw ScheduleError(transfers.describe(id) + " is too short: latency and serialization take " +
                           std::to_string(duration) + " ps");
     }
+    if (hold == 0) continue;
     for (const int32_t link : transfers.links(route)) {
       if (timed && transfers.start[id] < free[link]) {
         throw ScheduleError(transfers.describe(id) + " starts on link " + std::to_string(link) + ", which " +
