@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch._C import DispatchKey
 
-from hocket.plugin.torch.describe import describer, required_position, value_or_default
+from hocket.plugin.torch.describe import describer, is_async_reader, required_position
 from hocket.plugin.torch.groups import Group, Groups
 from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER, Operation
 from hocket.plugin.torch.steps import Steps
@@ -62,7 +62,7 @@ class Hook:
         redispatch = overload.redispatch
         describe = describer(operation, schema)
         group_index = required_position(schema, "process_group")
-        is_async = value_or_default(schema, "async_op", bool(schema.returns))
+        is_async = is_async_reader(schema)
         numbered = operation.kind not in PEER_TO_PEER
         any_source = name == "recv_any_source_"
         steps, ids = self._steps, self._ids
@@ -78,8 +78,7 @@ class Hook:
             identifier = next(ids)
             self._write(
                 f'{{"k":"collective","id":{identifier},"op":"{name}","group":{group.id}{sequence},"step":{steps.number}'
-                f',"t":{_clock()},"thread":{_thread()},"async":{is_async(arguments):d}'
-                f"{describe(arguments, group)}}}\n"
+                f',"t":{_clock()},"thread":{_thread()},{describe(arguments, group)}}}\n'
             )
             return identifier, group
 
@@ -89,10 +88,7 @@ class Hook:
             self._held.work = work
             self._works[work] = identifier, group if any_source else None
             if numbered and is_async(arguments):  # the end of a synchronous one is the end of its wait
-                write = self._write
-                work.get_future().add_done_callback(
-                    lambda _: write(f'{{"k":"done","id":{identifier},"t":{_clock()}}}\n')
-                )
+                self._await_done(identifier, work)
                 self._watch_backward(identifier)
 
         def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
@@ -122,6 +118,13 @@ class Hook:
         self._write = stream.write
         self._groups = Groups(stream)
         return self._groups
+
+    def _await_done(self, identifier: int, work: dist.Work) -> None:
+        try:
+            future = work.get_future()
+        except RuntimeError:  # gloo's coalesced reduce_scatter has none: its end is the end of its wait
+            return
+        future.add_done_callback(lambda _: self._write(f'{{"k":"done","id":{identifier},"t":{_clock()}}}\n'))
 
     def _write_wait(self, identifier: int, begin: int, more: str = "") -> None:
         self._write(f'{{"k":"wait","id":{identifier},"t0":{begin},"t1":{_clock()},"thread":{_thread()}{more}}}\n')

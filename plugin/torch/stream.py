@@ -3,7 +3,8 @@
 Every line has "k", its kind; times are nanoseconds of the rank's `time.perf_counter_ns`:
 meta        the rank, its job, its clock (first line of a session; a file that is appended to holds several)
 group       a process group, at its first use: id, name, description, world ranks, backend, order
-collective  an operation is issued: id, op, group, seq (its number in the group), step, t, thread, in and out (bytes)
+collective  an operation is issued: id, op, group, seq (its number in the group), step, t, thread, in and out
+            (bytes), dtype, "async" if so, ptr (addresses of its outputs), root, peer, tag, reduce, splits
 done        the operation `id` is complete
 wait        a thread waited for the operation `id` from t0 to t1; or, with "ptr", for the one that wrote there
 backward    an autograd pass ended; between t0 and t1 it waited for those of its operations `ids` that have no wait
