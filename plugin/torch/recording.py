@@ -81,7 +81,10 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """The last session in a stream. Its last line may be torn. Raises FormatError naming file and line."""
+    """The last session in a stream; a killed process leaves its last line torn and zero bytes behind it.
+
+    Raises FormatError naming file and line.
+    """
     session = _last_session(path)
     try:
         return _assemble(path, session)
@@ -92,7 +95,7 @@ def read_recording(path: Path) -> Recording:
 def _last_session(path: Path) -> list[Record]:
     session: list[Record] = []
     torn = None
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).replace("\0", "").splitlines(), start=1):
         if not line:
             continue
         try:

@@ -53,7 +53,7 @@ def merge(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def kinds(stream: Path) -> list[str]:
-    return [json.loads(line)["k"] for line in stream.read_text().splitlines()]
+    return [json.loads(line)["k"] for line in stream.read_text().rstrip("\0").splitlines()]
 
 
 def test_an_unmodified_launch_line_is_collected_by_a_variable(tmp_path: Path) -> None:
