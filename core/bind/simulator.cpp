@@ -1,7 +1,92 @@
+#include <nanobind/stl/string.h>
+
 #include "bind.hpp"
+#include "hocket/error.hpp"
+#include "hocket/simulator/critical_path.hpp"
+#include "hocket/simulator/job.hpp"
+#include "hocket/simulator/plan.hpp"
+#include "hocket/simulator/replay.hpp"
+#include "hocket/topology/graph.hpp"
+#include "transfers.hpp"
 
 namespace hocket::bind {
+namespace {
 
-void bind_simulator(nb::module_&) {}
+using namespace simulator;
+using topology::Graph;
+
+void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, In<int32_t> members) {
+  nb::gil_scoped_release release;
+  new (self) Plan(transfers, view(bytes), view(members));
+}
+
+void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t> kind, In<int64_t> operand,
+              In<int32_t> member, In<int64_t> dependency_offset, In<int64_t> dependency,
+              In<int64_t> message_route_offset, In<int32_t> message_links, In<int64_t> message_bytes,
+              In<int32_t> plan_of, In<int32_t> plan_members) {
+  new (self) Job(
+      graph, {view(rank_offset), view(kind), view(operand), view(member), view(dependency_offset), view(dependency)},
+      {copy(message_route_offset), copy(message_links), copy(message_bytes)}, copy(plan_of), copy(plan_members));
+}
+
+/// One field of every record as a numpy column.
+template <typename Record, typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const std::vector<Record>& records, T Record::* field) {
+  std::vector<T> values(records.size());
+  for (size_t at = 0; at < records.size(); at++) values[at] = records[at].*field;
+  return give(std::move(values));
+}
+
+nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const Graph& graph, const std::string& model,
+                    bool cut_through, bool record_occupancy) {
+  Outcome outcome;
+  {
+    nb::gil_scoped_release release;
+    outcome = replay(job, plans, graph, model, cut_through ? Switching::kCutThrough : Switching::kStoreAndForward,
+                     record_occupancy);
+  }
+  nb::dict result;
+  result["start_ps"] = give(std::move(outcome.start_ps));
+  result["finish_ps"] = give(std::move(outcome.finish_ps));
+  result["link_busy_ps"] = column(outcome.links, &LinkUse::busy_ps);
+  result["link_bytes"] = column(outcome.links, &LinkUse::bytes);
+  result["link_messages"] = column(outcome.links, &LinkUse::messages);
+  result["occupancy_link"] = column(outcome.occupancy, &Occupancy::link);
+  result["occupancy_collective"] = column(outcome.occupancy, &Occupancy::collective);
+  result["occupancy_message"] = column(outcome.occupancy, &Occupancy::message);
+  result["occupancy_start_ps"] = column(outcome.occupancy, &Occupancy::start_ps);
+  result["occupancy_finish_ps"] = column(outcome.occupancy, &Occupancy::finish_ps);
+  result["events"] = outcome.events;
+  return result;
+}
+
+nb::tuple bound_job(const Job& job, const Graph& graph, In<int64_t> offset, In<int64_t> own_ps, In<int64_t> hear_ps,
+                    In<int32_t> source) {
+  CollectiveBounds bounds(offset.size() - 1);
+  for (size_t plan = 0; plan < bounds.size(); plan++) {
+    for (int64_t k = offset.data()[plan]; k < offset.data()[plan + 1]; k++) {
+      bounds[plan].push_back({own_ps.data()[k], hear_ps.data()[k], source.data()[k]});
+    }
+  }
+  NodeTimes times;
+  {
+    nb::gil_scoped_release release;
+    times = critical_path(job, bounds, graph);
+  }
+  return nb::make_tuple(give(std::move(times.start_ps)), give(std::move(times.finish_ps)));
+}
+
+}  // namespace
+
+void bind_simulator(nb::module_& m) {
+  nb::class_<Plan>(m, "Plan")
+      .def("__init__", &init_plan, "transfers"_a, "bytes"_a, "members"_a)
+      .def_prop_ro("num_messages", &Plan::num_messages);
+  nb::class_<Job>(m, "Job").def("__init__", &init_job, "graph"_a, "rank_offset"_a, "kind"_a, "operand"_a, "member"_a,
+                                "dependency_offset"_a, "dependency"_a, "message_route_offset"_a, "message_links"_a,
+                                "message_bytes"_a, "plan_of"_a, "plan_members"_a);
+  m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "cut_through"_a, "record_occupancy"_a);
+  m.def("critical_path", &bound_job, "job"_a, "graph"_a, "bound_offset"_a, "own_ps"_a, "hear_ps"_a, "source"_a);
+}
 
 }  // namespace hocket::bind

@@ -1,0 +1,42 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.schedule import Transfers
+from hocket._core.topology import Graph
+
+class Plan:
+    def __init__(self, transfers: Transfers, bytes: NDArray[np.int64], members: NDArray[np.int32]) -> None: ...
+    @property
+    def num_messages(self) -> int: ...
+
+class Job:
+    def __init__(
+        self,
+        graph: Graph,
+        rank_offset: NDArray[np.int64],
+        kind: NDArray[np.uint8],
+        operand: NDArray[np.int64],
+        member: NDArray[np.int32],
+        dependency_offset: NDArray[np.int64],
+        dependency: NDArray[np.int64],
+        message_route_offset: NDArray[np.int64],
+        message_links: NDArray[np.int32],
+        message_bytes: NDArray[np.int64],
+        plan_of: NDArray[np.int32],
+        plan_members: NDArray[np.int32],
+    ) -> None: ...
+
+def replay(
+    job: Job, plans: Sequence[Plan], graph: Graph, model: str, cut_through: bool, record_occupancy: bool
+) -> dict[str, Any]: ...
+def critical_path(
+    job: Job,
+    graph: Graph,
+    bound_offset: NDArray[np.int64],
+    own_ps: NDArray[np.int64],
+    hear_ps: NDArray[np.int64],
+    source: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

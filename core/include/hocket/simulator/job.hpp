@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hocket/time.hpp"
+#include "hocket/topology/graph.hpp"
+
+namespace hocket::simulator {
+
+/// What a node of a rank's program does; the comment says what `operand` is.
+enum class NodeKind : uint8_t {
+  kNothing,     // done at once
+  kCompute,     // occupies the rank's compute resource: picoseconds
+  kCollective,  // takes part in a collective: instance
+  kSend,        // sends a message: message
+  kReceive,     // waits for a message to arrive: message
+};
+
+/// A program per rank: nodes with dependencies, joined across ranks by collectives and by single messages.
+struct Job {
+  /// Columns over all nodes; rank r's are `rank_offset[r]..rank_offset[r+1]`, in the order in which ready computations
+  /// are picked. `member` is a collective node's number in its group. Node k waits for
+  /// `dependency[dependency_offset[k]..dependency_offset[k+1]]`.
+  struct Nodes {
+    std::span<const int64_t> rank_offset;
+    std::span<const uint8_t> kind;
+    std::span<const int64_t> operand;
+    std::span<const int32_t> member;
+    std::span<const int64_t> dependency_offset;
+    std::span<const int64_t> dependency;
+  };
+  /// Single messages: message m takes the links `links[route_offset[m]..route_offset[m+1]]` with `bytes[m]`.
+  struct Messages {
+    std::vector<int64_t> route_offset;
+    std::vector<int32_t> links;
+    std::vector<int64_t> bytes;
+  };
+
+  /// `plan_of[i]` is the number of the plan that collective instance i follows, `plan_members` how many members each
+  /// plan has. Throws TraceError when an index is out of range or the columns differ in length.
+  Job(const topology::Graph& graph, const Nodes& nodes, Messages messages, std::vector<int32_t> plan_of,
+      const std::vector<int32_t>& plan_members);
+
+  int32_t num_ranks() const { return static_cast<int32_t>(rank_offset.size()) - 1; }
+  int32_t num_nodes() const { return static_cast<int32_t>(kind.size()); }
+  std::span<const int32_t> dependents_of(int32_t node) const {
+    return {dependents.data() + dependents_offset[node],
+            static_cast<size_t>(dependents_offset[node + 1] - dependents_offset[node])};
+  }
+
+  std::vector<int64_t> rank_offset;
+  std::vector<int32_t> rank;  // of each node
+  std::vector<NodeKind> kind;
+  std::vector<int64_t> operand;
+  std::vector<int32_t> member;
+  std::vector<uint32_t> waits;  // number of dependencies of each node
+  std::vector<int64_t> dependents_offset;
+  std::vector<int32_t> dependents;
+  Messages messages;
+  std::vector<int32_t> plan_of;
+  std::vector<int32_t> sender, receiver;  // node of each message, -1: none
+};
+
+}  // namespace hocket::simulator

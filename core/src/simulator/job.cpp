@@ -1,0 +1,81 @@
+#include "hocket/simulator/job.hpp"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "hocket/error.hpp"
+
+namespace hocket::simulator {
+namespace {
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw TraceError("job: " + what);
+}
+
+}  // namespace
+
+Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in, std::vector<int32_t> plan_of_in,
+         const std::vector<int32_t>& plan_members)
+    : rank_offset(nodes.rank_offset.begin(), nodes.rank_offset.end()),
+      operand(nodes.operand.begin(), nodes.operand.end()),
+      member(nodes.member.begin(), nodes.member.end()),
+      messages(std::move(messages_in)),
+      plan_of(std::move(plan_of_in)) {
+  const size_t count = nodes.kind.size();
+  const size_t num_messages = messages.bytes.size();
+  require(count < static_cast<size_t>(std::numeric_limits<int32_t>::max()), "more than 2^31 nodes");
+  require(!rank_offset.empty() && rank_offset.front() == 0 && rank_offset.back() == static_cast<int64_t>(count) &&
+              operand.size() == count && member.size() == count && nodes.dependency_offset.size() == count + 1 &&
+              nodes.dependency_offset.back() == static_cast<int64_t>(nodes.dependency.size()) &&
+              messages.route_offset.size() == num_messages + 1,
+          "columns differ in length");
+  require(messages.route_offset.back() == static_cast<int64_t>(messages.links.size()), "bad route offsets");
+  for (const int32_t link : messages.links) {
+    require(link >= 0 && static_cast<size_t>(link) < graph.links().size(), "a route leaves the topology");
+  }
+  for (const int32_t plan : plan_of) {
+    require(plan >= 0 && static_cast<size_t>(plan) < plan_members.size(), "a collective has no plan");
+  }
+
+  rank.resize(count);
+  for (int32_t r = 0; r < num_ranks(); r++) {
+    require(rank_offset[r] <= rank_offset[r + 1], "rank offsets go backwards");
+    for (int64_t node = rank_offset[r]; node < rank_offset[r + 1]; node++) rank[node] = r;
+  }
+  sender.assign(num_messages, -1);
+  receiver.assign(num_messages, -1);
+  kind.resize(count);
+  for (size_t node = 0; node < count; node++) {
+    const std::string name = "node " + std::to_string(node);
+    require(nodes.kind[node] <= static_cast<uint8_t>(NodeKind::kReceive), name + " has an unknown kind");
+    kind[node] = static_cast<NodeKind>(nodes.kind[node]);
+    require(operand[node] >= 0, name + " has a negative operand");
+    const auto index = static_cast<size_t>(operand[node]);
+    if (kind[node] == NodeKind::kCollective) {
+      require(index < plan_of.size(), name + " takes part in an unknown collective");
+      require(member[node] >= 0 && member[node] < plan_members[plan_of[index]], name + " is no member of its group");
+    } else if (kind[node] == NodeKind::kSend || kind[node] == NodeKind::kReceive) {
+      require(index < num_messages, name + " has an unknown message");
+      (kind[node] == NodeKind::kSend ? sender : receiver)[index] = static_cast<int32_t>(node);
+    }
+  }
+
+  dependents_offset.assign(count + 1, 0);
+  waits.resize(count);
+  for (const int64_t before : nodes.dependency) {
+    require(before >= 0 && before < static_cast<int64_t>(count), "a dependency is not a node");
+    dependents_offset[before + 1]++;
+  }
+  for (size_t node = 0; node < count; node++) dependents_offset[node + 1] += dependents_offset[node];
+  std::vector<int64_t> fill(dependents_offset.begin(), dependents_offset.end() - 1);
+  dependents.resize(nodes.dependency.size());
+  for (size_t node = 0; node < count; node++) {
+    for (int64_t k = nodes.dependency_offset[node]; k < nodes.dependency_offset[node + 1]; k++) {
+      dependents[fill[nodes.dependency[k]]++] = static_cast<int32_t>(node);
+    }
+    waits[node] = static_cast<uint32_t>(nodes.dependency_offset[node + 1] - nodes.dependency_offset[node]);
+  }
+}
+
+}  // namespace hocket::simulator

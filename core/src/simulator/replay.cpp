@@ -1,0 +1,282 @@
+#include "hocket/simulator/replay.hpp"
+
+#include <algorithm>
+#include <compare>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "hocket/error.hpp"
+#include "hocket/simulator/event_queue.hpp"
+
+namespace hocket::simulator {
+namespace {
+
+/// A collective in flight.
+struct Collective {
+  std::vector<uint8_t> message_waits;
+  std::vector<uint32_t> gate_waits;
+  std::vector<uint32_t> left;  // messages each member has still to send or receive
+  std::vector<int32_t> node;   // of each member that has joined
+  int32_t members_left;
+};
+
+/// A message that is ready to be sent. Messages of one instant go in the order of their collectives' schedules.
+struct Launch {
+  int32_t collective;  // -1: a single message
+  int32_t position;
+  int32_t message;
+
+  auto operator<=>(const Launch&) const = default;
+};
+
+/// The one engine under every model: ranks that run their nodes, collectives and messages in flight, one event queue.
+template <class Network>
+class Replay {
+ public:
+  Replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, bool record_occupancy)
+      : job_(job),
+        plans_(plans),
+        network_(graph),
+        record_occupancy_(record_occupancy),
+        waits_(job.waits),
+        ready_(job.num_ranks()),
+        running_(job.num_ranks(), -1),
+        arrived_(job.messages.bytes.size(), false),
+        collectives_(job.plan_of.size()) {
+    outcome_.start_ps.assign(job.num_nodes(), -1);
+    outcome_.finish_ps.assign(job.num_nodes(), -1);
+  }
+
+  Outcome run() {
+    for (int32_t node = 0; node < job_.num_nodes(); node++) {
+      if (waits_[node] == 0) start(node, 0);
+    }
+    settle(0);
+    while (!queue_.empty()) {
+      Event event;
+      do {
+        event = queue_.pop();
+        outcome_.events++;
+        if (event.kind == kNetworkEvent) {
+          network_.handle(*this, event);
+        } else {
+          finish_compute(static_cast<int32_t>(event.id), event.time);
+        }
+      } while (queue_.more_now());
+      settle(event.time);
+    }
+    for (const Links::State& link : network_.links().states()) outcome_.links.push_back(link.use);
+    return std::move(outcome_);
+  }
+
+  // What a network model sees of the engine.
+  Flight& flight(uint32_t id) { return flights_[id]; }
+  void schedule(Picoseconds time, uint32_t id) { queue_.push({time, kNetworkEvent, id}); }
+  void occupied(int32_t link, Picoseconds start, Picoseconds finish, uint32_t id) {
+    if (!record_occupancy_) return;
+    const Flight& flight = flights_[id];
+    const int32_t message = flight.collective < 0 ? flight.message : plan(flight.collective).position(flight.message);
+    outcome_.occupancy.push_back({link, flight.collective, message, start, finish});
+  }
+  void deliver(uint32_t id, Picoseconds now) {
+    const Flight flight = flights_[id];
+    free_flights_.push_back(id);
+    if (flight.collective < 0) {
+      arrive(flight.message, now);
+    } else {
+      arrive(flight.collective, flight.message, now);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kNetworkEvent = 0, kComputeEvent = 1;
+
+  const Plan& plan(int64_t collective) const { return *plans_[job_.plan_of[collective]]; }
+
+  /// The node's dependencies are done.
+  void start(int32_t node, Picoseconds now) {
+    outcome_.start_ps[node] = now;
+    const int64_t operand = job_.operand[node];
+    switch (job_.kind[node]) {
+      case NodeKind::kNothing:
+        finish(node, now);
+        break;
+      case NodeKind::kCompute: {
+        std::vector<int32_t>& ready = ready_[job_.rank[node]];
+        ready.push_back(node);
+        std::push_heap(ready.begin(), ready.end(), std::greater<>());
+        woken_.push_back(job_.rank[node]);
+        break;
+      }
+      case NodeKind::kCollective:
+        join(static_cast<int32_t>(operand), node, now);
+        break;
+      case NodeKind::kSend:
+        launches_.push_back({-1, static_cast<int32_t>(operand), static_cast<int32_t>(operand)});
+        break;
+      case NodeKind::kReceive:
+        if (arrived_[operand]) finish(node, now);
+        break;
+    }
+  }
+
+  void finish(int32_t node, Picoseconds now) {
+    outcome_.finish_ps[node] = now;
+    finished_.push_back(node);
+  }
+
+  /// Ends an instant: starts what the nodes that finished have set free, lets idle ranks pick their next computation,
+  /// and sends what has become ready, in the order of the schedules.
+  void settle(Picoseconds now) {
+    for (size_t at = 0; at < finished_.size(); at++) {
+      for (const int32_t node : job_.dependents_of(finished_[at])) {
+        if (--waits_[node] == 0) start(node, now);
+      }
+    }
+    finished_.clear();
+    for (const int32_t rank : woken_) compute_next(rank, now);
+    woken_.clear();
+    std::sort(launches_.begin(), launches_.end());
+    for (const Launch& launch : launches_) network_.inject(*this, take_off(launch, now), now);
+    launches_.clear();
+  }
+
+  void compute_next(int32_t rank, Picoseconds now) {
+    std::vector<int32_t>& ready = ready_[rank];
+    if (running_[rank] >= 0 || ready.empty()) return;
+    std::pop_heap(ready.begin(), ready.end(), std::greater<>());
+    running_[rank] = ready.back();
+    ready.pop_back();
+    outcome_.start_ps[running_[rank]] = now;
+    queue_.push({now + job_.operand[running_[rank]], kComputeEvent, static_cast<uint32_t>(rank)});
+  }
+
+  void finish_compute(int32_t rank, Picoseconds now) {
+    finish(std::exchange(running_[rank], -1), now);
+    woken_.push_back(rank);
+  }
+
+  /// A rank reaches a collective: the first messages of its routes wait for one end less.
+  void join(int32_t id, int32_t node, Picoseconds now) {
+    const Plan& plan = this->plan(id);
+    Collective& collective = collectives_[id];
+    if (collective.node.empty()) {
+      collective.message_waits = plan.message_waits();
+      collective.gate_waits = plan.gate_waits();
+      collective.left = plan.messages_of_member();
+      collective.node.assign(plan.num_members(), -1);
+      collective.members_left = plan.num_members();
+    }
+    const int32_t member = job_.member[node];
+    collective.node[member] = node;
+    if (collective.left[member] == 0) return leave(collective, member, now);
+    for (const int32_t route : plan.routes_at(member)) {
+      const int32_t message = plan.first_message(route);
+      if (--collective.message_waits[message] == 0) launch(id, message);
+    }
+  }
+
+  /// A member's part in a collective is done.
+  void leave(Collective& collective, int32_t member, Picoseconds now) {
+    finish(collective.node[member], now);
+    if (--collective.members_left == 0) collective = {};
+  }
+
+  /// Has a message of a collective sent at the end of this instant, and those behind it on its route that waited for
+  /// nothing else.
+  void launch(int32_t id, int32_t message) {
+    const Plan& plan = this->plan(id);
+    std::vector<uint8_t>& waits = collectives_[id].message_waits;
+    for (;; message++) {
+      launches_.push_back({id, plan.position(message), message});
+      if (plan.last_on_route(message) || --waits[message + 1] != 0) return;
+    }
+  }
+
+  /// Makes the flight of a message that leaves now.
+  uint32_t take_off(const Launch& launch, Picoseconds now) {
+    uint32_t id = static_cast<uint32_t>(flights_.size());
+    if (free_flights_.empty()) {
+      flights_.emplace_back();
+    } else {
+      id = free_flights_.back();
+      free_flights_.pop_back();
+    }
+    if (launch.collective < 0) {
+      const Job::Messages& messages = job_.messages;
+      const int64_t* offset = messages.route_offset.data() + launch.message;
+      flights_[id] = {messages.links.data() + offset[0],
+                      messages.links.data() + offset[1],
+                      messages.bytes[launch.message],
+                      now,
+                      -1,
+                      launch.message};
+    } else {
+      const Plan& plan = this->plan(launch.collective);
+      const std::span<const int32_t> links = plan.links(plan.route_of(launch.message));
+      flights_[id] = {links.data(), links.data() + links.size(), plan.bytes_of(launch.message),
+                      now,          launch.collective,           launch.message};
+    }
+    return id;
+  }
+
+  /// A message of a collective is there.
+  void arrive(int32_t id, int32_t message, Picoseconds now) {
+    const Plan& plan = this->plan(id);
+    Collective& collective = collectives_[id];
+    for (int32_t gate = plan.feeds(message); gate >= 0; gate = plan.next_gate(gate)) {
+      if (--collective.gate_waits[gate] != 0) break;
+      for (const int32_t next : plan.waiting(gate)) {
+        if (--collective.message_waits[next] == 0) launch(id, next);
+      }
+    }
+    const int32_t src = plan.src(plan.route_of(message)), dst = plan.dst(plan.route_of(message));
+    if (--collective.left[src] == 0) leave(collective, src, now);
+    if (--collective.left[dst] == 0) leave(collective, dst, now);
+  }
+
+  /// A single message is there.
+  void arrive(int32_t message, Picoseconds now) {
+    arrived_[message] = true;
+    finish(job_.sender[message], now);
+    const int32_t receiver = job_.receiver[message];
+    if (receiver >= 0 && outcome_.start_ps[receiver] >= 0) finish(receiver, now);
+  }
+
+  const Job& job_;
+  const std::vector<const Plan*>& plans_;
+  Network network_;
+  const bool record_occupancy_;
+  EventQueue queue_;
+  std::vector<uint32_t> waits_;              // dependencies of each node that are not done
+  std::vector<std::vector<int32_t>> ready_;  // of each rank: a heap of computations, first node on top
+  std::vector<int32_t> running_;             // of each rank: the computation it is at, or -1
+  std::vector<int32_t> finished_, woken_;    // nodes and ranks that `settle` has to look at
+  std::vector<Launch> launches_;             // messages that it sends
+  std::vector<bool> arrived_;                // of each single message
+  std::vector<Collective> collectives_;
+  std::vector<Flight> flights_;
+  std::vector<uint32_t> free_flights_;
+  Outcome outcome_;
+};
+
+template <template <Switching> class Network>
+Outcome run(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, Switching switching,
+            bool record_occupancy) {
+  if (switching == Switching::kStoreAndForward) {
+    return Replay<Network<Switching::kStoreAndForward>>(job, plans, graph, record_occupancy).run();
+  }
+  return Replay<Network<Switching::kCutThrough>>(job, plans, graph, record_occupancy).run();
+}
+
+}  // namespace
+
+Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
+               std::string_view model, Switching switching, bool record_occupancy) {
+  if (model == "analytical") return run<Analytical>(job, plans, graph, switching, record_occupancy);
+  if (model == "congestion") return run<Congestion>(job, plans, graph, switching, record_occupancy);
+  throw SimulationError("unknown network model '" + std::string(model) + "', expected analytical or congestion");
+}
+
+}  // namespace hocket::simulator
