@@ -1,0 +1,88 @@
+"""The three things a user simulates: a schedule, a collective, the traces of a job."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from hocket.chakra import TraceSet
+from hocket.core.errors import SimulationError
+from hocket.schedule import Collective, Schedule
+from hocket.simulator.models import Model, Switching
+from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planned, Planner
+from hocket.simulator.prediction import Prediction
+from hocket.simulator.simulation import Fidelity, simulate
+from hocket.simulator.traces import workload_of
+from hocket.simulator.workload import Call, single_call
+from hocket.topology import Topology
+
+__all__ = ["simulate_collective", "simulate_schedule", "simulate_traces"]
+
+
+def simulate_schedule(
+    schedule: Schedule,
+    *,
+    model: str = Model.CONGESTION,
+    switching: str = Switching.CUT_THROUGH,
+    record_links: bool = False,
+) -> Prediction:
+    """The time of a schedule on its topology when every transfer leaves as soon as it can, in its order per route.
+
+    With `record_links` the prediction holds what every link did when (for timelines). Raises SimulationError for an
+    unknown model or switching.
+    """
+    fidelity = _fidelity(model, switching, record_links)
+    collective, ranks = schedule.collective, tuple(schedule.ranks.tolist())
+    call = Call(collective.kind, ranks, collective.size_bytes, collective.root, collective.chunks_per_rank)
+    workload = single_call(call, schedule.topology.num_ranks)
+    return simulate(workload, schedule.topology, fidelity, lambda _: [Planned.of(schedule, schedule.generator)])
+
+
+def simulate_collective(
+    collective: Collective,
+    topology: Topology,
+    algorithm: str = AUTO,
+    *,
+    model: str = Model.CONGESTION,
+    switching: str = Switching.CUT_THROUGH,
+    record_links: bool = False,
+) -> Prediction:
+    """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file or `auto`.
+
+    Raises ScheduleError when the algorithm is unknown or cannot do the collective, and SimulationError for an unknown
+    model or switching.
+    """
+    fidelity = _fidelity(model, switching, record_links)
+    group = tuple(range(collective.num_ranks))
+    call = Call(collective.kind, group, collective.size_bytes, collective.root, collective.chunks_per_rank)
+    planner = Planner(topology, {collective.kind: algorithm})
+    return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
+
+
+def simulate_traces(
+    traces: TraceSet,
+    topology: Topology,
+    *,
+    model: str = Model.CONGESTION,
+    switching: str = Switching.CUT_THROUGH,
+    algorithms: Mapping[str, str] | Literal["auto"] = DEFAULT_ALGORITHMS,
+    chunks_per_rank: int = 1,
+    record_links: bool = False,
+) -> Prediction:
+    """The time of a job's traces on a topology, trace rank r on topology rank r.
+
+    `algorithms` maps a kind of collective (or `barrier`) to a native algorithm, a `.schedule` file, or `auto`: the
+    native algorithm that is fastest on its own under the model (as a string: for all kinds). `chunks_per_rank` cuts
+    the collectives of native algorithms. Raises TraceError when the traces are inconsistent, DeadlockError when they
+    never end, TopologyError when the topology has too few ranks, ScheduleError for an algorithm that cannot do what is
+    asked, and SimulationError for an unknown model or switching.
+    """
+    fidelity = _fidelity(model, switching, record_links)
+    chosen = dict.fromkeys(DEFAULT_ALGORITHMS, AUTO) if isinstance(algorithms, str) else algorithms
+    workload = workload_of(traces, chunks_per_rank)
+    return simulate(workload, topology, fidelity, Planner(topology, chosen).candidates)
+
+
+def _fidelity(model: str, switching: str, record_links: bool) -> Fidelity:
+    for value, values, what in ((model, Model, "model"), (switching, Switching, "switching")):
+        if value not in set(values):
+            raise SimulationError(f"unknown {what} '{value}'; there are {', '.join(values)}")
+    return Fidelity(Model(model), Switching(switching), record_links)

@@ -1,0 +1,48 @@
+"""What bounds a whole workload from below."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.simulator import Job, critical_path
+from hocket.schedule import Bound
+from hocket.simulator.member_bounds import member_bounds
+from hocket.simulator.workload import Call, NodeKind, Workload
+from hocket.topology import Topology
+
+__all__ = ["Floor"]
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """Earliest times of each node (int64, -1: never), and the time before which the workload cannot be done."""
+
+    start_ps: NDArray[np.int64]
+    finish_ps: NDArray[np.int64]
+    bound_ps: int
+
+    @classmethod
+    def of(cls, workload: Workload, topology: Topology, job: Job, calls: list[Call], bounds: list[Bound]) -> "Floor":
+        """The largest of: the critical path with each collective at its members' bounds; a rank's whole computation;
+        each collective's bound after its first member's earliest start. `bounds` are those of `calls`."""
+        members = [member_bounds(call.collective, topology, call.members) for call in calls]
+        start, finish = critical_path(
+            job,
+            topology.graph,
+            bound_offset=np.cumsum([0, *(len(call.group) for call in calls)], dtype=np.int64),
+            own_ps=np.concatenate([np.zeros(0, np.int64), *(bound.own_ps for bound in members)]),
+            hear_ps=np.concatenate([np.zeros(0, np.int64), *(bound.hear_ps for bound in members)]),
+            source=np.concatenate([np.zeros(0, np.int32), *(bound.source for bound in members)]),
+        )
+        computing = workload.kind == NodeKind.COMPUTE
+        computation = np.zeros(workload.num_ranks, np.int64)
+        np.add.at(computation, workload.rank[computing], workload.operand[computing])
+
+        taking_part = workload.kind == NodeKind.COLLECTIVE
+        first = np.full(len(workload.collectives), np.iinfo(np.int64).max)
+        np.minimum.at(first, workload.operand[taking_part], start[taking_part])
+        time_of = {call: bound.time_ps for call, bound in zip(calls, bounds, strict=True)}
+        collectives = first + np.array([time_of[call] for call in workload.collectives], np.int64)
+        bound_ps = max(int(times.max(initial=0)) for times in (finish, computation, collectives))
+        return cls(start, finish, bound_ps)

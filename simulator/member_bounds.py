@@ -1,0 +1,82 @@
+"""What no algorithm can beat for each member of a collective, whenever the members start."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.schedule import Collective
+from hocket.topology import Topology
+
+__all__ = ["MemberBounds", "member_bounds"]
+
+_NOBODY, _EVERYBODY = -2, -1
+_PICOSECONDS_PER_SECOND = 10**12
+
+
+@dataclass(frozen=True, eq=False)
+class MemberBounds:
+    """Columns over the members: `own_ps` int64 from a member's own start to its end; `hear_ps` int64 from the start of
+    `source` (int32: a member, -1 everybody, -2 nobody) to its end."""
+
+    own_ps: NDArray[np.int64]
+    hear_ps: NDArray[np.int64]
+    source: NDArray[np.int32]
+
+
+def member_bounds(collective: Collective, topology: Topology, group: NDArray[np.int32]) -> MemberBounds:
+    """Each member must move its bytes through its own links, once in and once out, behind the shortest latency there.
+
+    In comes every chunk that a member wants and does not hold; out goes every chunk that others want and only it
+    holds, and its contribution to every sum that others want. What needs a source cannot end before the source's
+    start plus the shortest latency into the member.
+    """
+    n = collective.num_ranks
+    size, origin, destination = collective.chunk_bytes, collective.origin, collective.destination
+
+    def per_rank(rank: NDArray[np.int32], of: NDArray[np.bool_]) -> NDArray[np.int64]:
+        total = np.zeros(n, np.int64)
+        np.add.at(total, rank[of], size[of])
+        return total
+
+    summed, for_all = origin < 0, destination < 0
+    wanted_by_all, sum_for_one = int(size[for_all].sum()), int(size[summed & ~for_all].sum())
+    bytes_in = (
+        wanted_by_all - per_rank(origin, for_all & ~summed) + per_rank(destination, ~for_all & (origin != destination))
+    )
+    bytes_out = per_rank(origin, ~summed & (origin != destination)) + sum_for_one
+    bytes_out += int(size[summed & for_all].sum()) - per_rank(destination, summed & ~for_all)
+
+    latency_in, time_in = _through(topology, topology.dst, group, bytes_in)
+    _, time_out = _through(topology, topology.src, group, bytes_out)
+    return MemberBounds(
+        own_ps=np.maximum(time_in, time_out) * (n > 1), hear_ps=latency_in * (n > 1), source=_sources(collective)
+    )
+
+
+def _through(
+    topology: Topology, end: NDArray[np.int32], group: NDArray[np.int32], amount: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of the links with this end at each member: the shortest latency, and it plus the time of `amount` over all."""
+    latency = np.full(topology.num_nodes, np.iinfo(np.int64).max)
+    np.minimum.at(latency, end, topology.latency_ps)
+    bandwidth = np.zeros(topology.num_nodes, np.int64)
+    np.add.at(bandwidth, end, topology.bandwidth)
+    # Python integers: bytes times 10^12 leaves 64 bits.
+    scaled = amount.astype(object) * _PICOSECONDS_PER_SECOND
+    serialization = -(-scaled // np.maximum(bandwidth[group], 1)).astype(np.int64)
+    return latency[group], np.where(amount > 0, latency[group] + serialization, 0)
+
+
+def _sources(collective: Collective) -> NDArray[np.int32]:
+    """Whose data each member needs: one other member, everybody (-1) or nobody (-2)."""
+    n = collective.num_ranks
+    for_all = collective.destination < 0
+    for_one = ~for_all & (collective.origin != collective.destination)
+    first, last = np.full(n, n, np.int32), np.full(n, -1, np.int32)
+    np.minimum.at(first, collective.destination[for_one], collective.origin[for_one])
+    np.maximum.at(last, collective.destination[for_one], collective.origin[for_one])
+    first = np.minimum(first, collective.origin[for_all].min(initial=n))
+    last = np.maximum(last, collective.origin[for_all].max(initial=-1))
+    source = np.where(first == last, first, np.int32(_EVERYBODY))  # sums have origin -1: everybody
+    return np.where((first == n) | (source == np.arange(n)), np.int32(_NOBODY), source)

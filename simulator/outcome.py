@@ -1,0 +1,34 @@
+"""What the engine hands back, before anything is made of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Outcome"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Times of each node of the workload (-1: never), the use of each link, and what each link did when (if recorded).
+
+    All columns int64 except `occupancy_link`, `occupancy_collective` and `occupancy_message`: int32.
+    """
+
+    start_ps: NDArray[np.int64]
+    finish_ps: NDArray[np.int64]
+    link_busy_ps: NDArray[np.int64]
+    link_bytes: NDArray[np.int64]
+    link_messages: NDArray[np.int64]
+    occupancy_link: NDArray[np.int32]
+    occupancy_collective: NDArray[np.int32]
+    occupancy_message: NDArray[np.int32]
+    occupancy_start_ps: NDArray[np.int64]
+    occupancy_finish_ps: NDArray[np.int64]
+    events: int
+
+    @classmethod
+    def without_network(cls, start_ps: NDArray[np.int64], finish_ps: NDArray[np.int64], num_links: int) -> "Outcome":
+        """Times of nodes, and links that did nothing."""
+        idle, none64, none32 = np.zeros(num_links, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32)
+        return cls(start_ps, finish_ps, idle, idle, idle, none32, none32, none32, none64, none64, events=0)

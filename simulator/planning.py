@@ -1,0 +1,103 @@
+"""Which algorithm each collective follows, and its plan in the engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hocket import schedule as schedules
+from hocket._core.simulator import Plan
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective, Kind, Schedule
+from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.simulator.workload import BARRIER, Call
+from hocket.topology import Topology
+
+__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planned", "Planner"]
+
+AUTO = "auto"
+SCHEDULE_SUFFIX = ".schedule"
+DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in Kind if kind is not Kind.CUSTOM} | {
+    Kind.ALL_REDUCE.value: "ring",
+    Kind.ALL_GATHER.value: "ring",
+    Kind.REDUCE_SCATTER.value: "ring",
+    BARRIER: "double_binary_tree",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """The engine's plan of a collective, the name of the algorithm (or schedule file) it came from, and why it is not
+    what was asked for."""
+
+    plan: Plan
+    collective: Collective
+    algorithm: str
+    note: str | None = None
+
+    @classmethod
+    def of(cls, schedule: Schedule, algorithm: str, note: str | None = None) -> "Planned":
+        """A schedule's messages, in its order on every route, waiting for what they depend on."""
+        collective = schedule.collective
+        plan = Plan(schedule.transfers, collective.chunk_bytes[schedule.chunk], schedule.ranks)
+        return cls(plan, collective, algorithm, note)
+
+
+class Planner:
+    """Builds the plan of each distinct call once.
+
+    `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file or `auto`; kinds it lacks take
+    DEFAULT_ALGORITHMS. Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was made for
+    another kind or topology.
+    """
+
+    def __init__(self, topology: Topology, algorithms: Mapping[str, str]) -> None:
+        for kind, name in algorithms.items():
+            if kind not in DEFAULT_ALGORITHMS:
+                raise ScheduleError(f"'{kind}' is not a collective; there are {', '.join(DEFAULT_ALGORITHMS)}")
+            if name != AUTO and name not in ALGORITHMS and not name.endswith(SCHEDULE_SUFFIX):
+                raise ScheduleError(
+                    f"{kind}: '{name}' is not an algorithm; there are {', '.join([*ALGORITHMS, AUTO])},"
+                    f" or a file ending in {SCHEDULE_SUFFIX}"
+                )
+        self._topology = topology
+        self._algorithms = DEFAULT_ALGORITHMS | dict(algorithms)
+        self._files = {
+            name: _load_for(kind, name, topology) for kind, name in algorithms.items() if name.endswith(SCHEDULE_SUFFIX)
+        }
+
+    def candidates(self, call: Call) -> list[Planned]:
+        """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
+        name, note = self._algorithms[call.kind], None
+        if name in self._files:
+            schedule = self._files[name]
+            if tuple(schedule.ranks.tolist()) == call.group and schedule.collective.root == call.root:
+                scaled = replace(schedule, collective=replace(schedule.collective, size_bytes=call.size_bytes))
+                return [Planned.of(scaled, Path(name).name)]
+            note = f"{name} is for other ranks or another root than some {call.kind}: these use a native algorithm"
+            name = DEFAULT_ALGORITHMS[call.kind]
+        if name != AUTO:
+            return [self._native(name, call, note)]
+        plans = []
+        for native, algorithm in ALGORITHMS.items():
+            if call.collective.kind in algorithm.kinds:
+                try:
+                    plans.append(self._native(native, call))
+                except ScheduleError:  # for example not a power of two: not applicable
+                    continue
+        return plans
+
+    def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
+        return Planned.of(build(name, call.collective, self._topology, call.members), name, note)
+
+
+def _load_for(kind: str, path: str, topology: Topology) -> Schedule:
+    """The schedule in a file. Raises ScheduleError unless it is for this kind and this topology."""
+    schedule = schedules.load(path)
+    if schedule.collective.kind != kind:
+        raise ScheduleError(f"{path} is a schedule for {schedule.collective.kind}, not for {kind}")
+    if schedule.topology.fingerprint != topology.fingerprint:
+        raise ScheduleError(
+            f"{path} was made for topology {schedule.topology.name}, which differs from {topology.name}:"
+            " its routes mean nothing here; synthesize one for this topology"
+        )
+    return schedule

@@ -1,0 +1,175 @@
+"""What a simulation found, and its JSON form."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.files import atomic_write
+from hocket.core.units import format_time
+from hocket.simulator.workload import Workload
+from hocket.topology import Topology
+
+__all__ = ["CollectiveTime", "Occupancy", "Prediction"]
+
+_JSON_VERSION = 1
+_PICOSECONDS_PER_NANOSECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveTime:
+    """One collective: from the first member's start over the last member's to the last member's end.
+
+    `size_bytes` as in `Collective`; `bound_ps` is the time from a common start that no algorithm can beat.
+    """
+
+    kind: str
+    group: tuple[int, ...]
+    size_bytes: int
+    algorithm: str
+    start_ps: int
+    ready_ps: int
+    finish_ps: int
+    bound_ps: int
+
+    @property
+    def duration_ps(self) -> int:
+        return self.finish_ps - self.start_ps
+
+    @property
+    def ratio(self) -> float:
+        """Duration over bound, waiting for late members included; 1.0 where there is no bound."""
+        return _ratio(self.duration_ps, self.bound_ps)
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancy:
+    """Columns: link `link` (int32) worked from `start_ps` to `finish_ps` (int64) on message `message` (int32) of
+    collective instance `collective` (int32; -1: a message of its own)."""
+
+    link: NDArray[np.int32]
+    collective: NDArray[np.int32]
+    message: NDArray[np.int32]
+    start_ps: NDArray[np.int64]
+    finish_ps: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """How long a workload takes on a topology under a model, next to what no schedule can beat.
+
+    Per rank (int64 picoseconds, length ranks): `finish_ps`; `compute_ps`, the time it computes; `exposed_ps`, the time
+    until its finish in which it does not. Per link (int64, length links): `link_busy_ps`, `link_bytes`,
+    `link_messages`. Per node of the workload: `node_start_ps`, `node_finish_ps`. `time_ps` is when all is done and
+    `bound_ps` what bounds it from below. `occupancy` is there when it was asked for. `events` counts message-hops and
+    computations.
+    """
+
+    model: str
+    switching: str
+    topology: Topology
+    workload: Workload
+    time_ps: int
+    bound_ps: int
+    finish_ps: NDArray[np.int64]
+    compute_ps: NDArray[np.int64]
+    collectives: tuple[CollectiveTime, ...]
+    link_busy_ps: NDArray[np.int64]
+    link_bytes: NDArray[np.int64]
+    link_messages: NDArray[np.int64]
+    node_start_ps: NDArray[np.int64]
+    node_finish_ps: NDArray[np.int64]
+    occupancy: Occupancy | None
+    events: int
+    notes: tuple[str, ...]
+
+    @property
+    def exposed_ps(self) -> NDArray[np.int64]:
+        return self.finish_ps - self.compute_ps
+
+    @property
+    def ratio(self) -> float:
+        """Time over bound; 1.0 where there is no bound."""
+        return _ratio(self.time_ps, self.bound_ps)
+
+    @property
+    def below_bound(self) -> bool:
+        """Whether the time is not physical: links were shared for free."""
+        return self.time_ps < self.bound_ps or any(c.duration_ps < c.bound_ps for c in self.collectives)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the result untrustworthy, in sentences."""
+        if not self.below_bound:
+            return ()
+        return (
+            f"NOT PHYSICAL: {format_time(self.time_ps)} (bound {format_time(self.bound_ps)}): something is faster than"
+            f" any schedule can be, because model {self.model} shares links for free; use model congestion",
+        )
+
+    @cached_property
+    def link_utilisation(self) -> NDArray[np.float64]:
+        """Busy time of each link over the whole time; above 1 where a model shares links for free."""
+        return self.link_busy_ps / max(self.time_ps, 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON form (docs/simulator.md): times in integer picoseconds unless the name says `_ns`."""
+        topology = self.topology
+        return {
+            "format": "hocket.prediction",
+            "version": _JSON_VERSION,
+            "model": self.model,
+            "switching": self.switching,
+            "topology": {"name": topology.name, "ranks": topology.num_ranks, "fingerprint": topology.fingerprint},
+            "time_ps": self.time_ps,
+            "bound_ps": self.bound_ps,
+            "ratio": self.ratio,
+            "below_bound": self.below_bound,
+            "finish_ns": _per_rank_ns(self.finish_ps),
+            "compute_ns": _per_rank_ns(self.compute_ps),
+            "exposed_ns": _per_rank_ns(self.exposed_ps),
+            "collectives": [
+                {
+                    "kind": collective.kind,
+                    "group": collective.group,
+                    "size_bytes": collective.size_bytes,
+                    "algorithm": collective.algorithm,
+                    "start_ps": collective.start_ps,
+                    "ready_ps": collective.ready_ps,
+                    "finish_ps": collective.finish_ps,
+                    "bound_ps": collective.bound_ps,
+                    "ratio": collective.ratio,
+                }
+                for collective in self.collectives
+            ],
+            "links": {
+                "src": topology.src.tolist(),
+                "dst": topology.dst.tolist(),
+                "busy_ps": self.link_busy_ps.tolist(),
+                "bytes": self.link_bytes.tolist(),
+                "messages": self.link_messages.tolist(),
+                "utilisation": self.link_utilisation.tolist(),
+            },
+            "events": self.events,
+            "notes": [*self.notes, *self.warnings],
+        }
+
+    def to_json(self, path: Path | str) -> None:
+        """Writes the JSON form."""
+        with atomic_write(path) as file:
+            json.dump(self.as_json(), file, indent=1)
+            file.write("\n")
+
+
+def _ratio(time_ps: int, bound_ps: int) -> float:
+    return time_ps / bound_ps if bound_ps else 1.0
+
+
+def _per_rank_ns(times_ps: NDArray[np.int64]) -> dict[str, int]:
+    """Whole nanoseconds, rounded half up, by rank."""
+    rounded = (times_ps + _PICOSECONDS_PER_NANOSECOND // 2) // _PICOSECONDS_PER_NANOSECOND
+    return {str(rank): time for rank, time in enumerate(rounded.tolist())}

@@ -1,0 +1,178 @@
+"""Runs a workload on a topology under a model and says what happened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.simulator import Job, replay
+from hocket.core.errors import TopologyError
+from hocket.schedule import Bound, lower_bound
+from hocket.simulator.deadlock import require_all_done
+from hocket.simulator.floor import Floor
+from hocket.simulator.models import Model, Switching
+from hocket.simulator.outcome import Outcome
+from hocket.simulator.planning import Planned
+from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
+from hocket.simulator.workload import Call, NodeKind, Workload, single_call
+from hocket.topology import Topology, routes
+
+__all__ = ["Candidates", "Fidelity", "simulate"]
+
+Candidates = Callable[[Call], list[Planned]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """The network model, how nodes pass messages on, and whether to record what every link did when."""
+
+    model: Model
+    switching: Switching
+    record_links: bool = False
+
+
+def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
+    """The prediction for a workload whose rank r sits on rank r of the topology.
+
+    A call follows the one of its candidates that is fastest when its group does nothing else.
+
+    Raises TopologyError when the topology has fewer ranks than the workload, Infeasible where ranks that must talk are
+    not connected, and DeadlockError when nodes are left that can never happen.
+    """
+    if workload.num_ranks > topology.num_ranks:
+        raise TopologyError(
+            f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
+            f" choose a topology with at least {workload.num_ranks} ranks"
+        )
+    calls = list(dict.fromkeys(workload.collectives))
+    planned = None
+    if fidelity.model is not Model.BOUND:
+        planned = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
+    # Bounds are for chunks of a size: a schedule's own, where there is one.
+    collectives = [choice.collective for choice in planned] if planned else [call.collective for call in calls]
+    bounds = [
+        lower_bound(collective, topology, group=call.members)
+        for collective, call in zip(collectives, calls, strict=True)
+    ]
+    job = _engine_job(workload, topology, calls)
+    floor = Floor.of(workload, topology, job, calls, bounds)
+    if planned is None:
+        outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, topology.num_links)
+    else:
+        outcome = _replay(job, planned, topology, fidelity)
+    require_all_done(workload, outcome.start_ps, outcome.finish_ps)
+    finish = np.zeros(workload.num_ranks, np.int64)
+    np.maximum.at(finish, workload.rank, outcome.finish_ps)
+    choices = [choice.algorithm for choice in planned] if planned else [fidelity.model.value] * len(calls)
+    remarks = dict.fromkeys(choice.note for choice in planned or () if choice.note)
+    return Prediction(
+        model=fidelity.model,
+        switching=fidelity.switching,
+        topology=topology,
+        workload=workload,
+        time_ps=int(finish.max(initial=0)) if planned is not None else floor.bound_ps,
+        bound_ps=floor.bound_ps,
+        finish_ps=finish,
+        compute_ps=_compute_time(workload, outcome),
+        collectives=_collective_times(workload, outcome, calls, bounds, choices),
+        link_busy_ps=outcome.link_busy_ps,
+        link_bytes=outcome.link_bytes,
+        link_messages=outcome.link_messages,
+        node_start_ps=outcome.start_ps,
+        node_finish_ps=outcome.finish_ps,
+        occupancy=_occupancy(outcome) if fidelity.record_links else None,
+        events=outcome.events,
+        notes=(*topology.notes, *workload.notes, *remarks),
+    )
+
+
+def _replay(job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
+    cut_through = fidelity.switching is Switching.CUT_THROUGH
+    plans = [choice.plan for choice in planned]
+    return Outcome(**replay(job, plans, topology.graph, fidelity.model, cut_through, fidelity.record_links))
+
+
+def _fastest(candidates: list[Planned], call: Call, topology: Topology, fidelity: Fidelity) -> Planned:
+    """The candidate that is fastest when the group does nothing else; the first of equals."""
+    if len(candidates) == 1:
+        return candidates[0]
+    alone = _engine_job(single_call(call, topology.num_ranks), topology, [call])
+    without_record = Fidelity(fidelity.model, fidelity.switching)
+    return min(candidates, key=lambda choice: int(_replay(alone, [choice], topology, without_record).finish_ps.max()))
+
+
+def _engine_job(workload: Workload, topology: Topology, calls: list[Call]) -> Job:
+    number = {call: plan for plan, call in enumerate(calls)}
+    pairs, pair = np.unique(
+        workload.message_src.astype(np.int64) * topology.num_nodes + workload.message_dst, return_inverse=True
+    )
+    pair_offset, pair_links = routes(topology.graph, zip(*np.divmod(pairs, topology.num_nodes), strict=True))
+    message_routes = [pair_links[pair_offset[k] : pair_offset[k + 1]] for k in pair]
+    return Job(
+        graph=topology.graph,
+        rank_offset=workload.rank_offset,
+        kind=workload.kind,
+        operand=workload.operand,
+        member=workload.member,
+        dependency_offset=workload.dependency_offset,
+        dependency=workload.dependency,
+        message_route_offset=np.cumsum([0, *map(len, message_routes)], dtype=np.int64),
+        message_links=np.concatenate([np.zeros(0, np.int32), *message_routes]),
+        message_bytes=workload.message_bytes,
+        plan_of=np.array([number[call] for call in workload.collectives], np.int32),
+        plan_members=np.array([len(call.group) for call in calls], np.int32),
+    )
+
+
+def _compute_time(workload: Workload, outcome: Outcome) -> NDArray[np.int64]:
+    """Time in which each rank computes, overlaps counted once."""
+    times = np.zeros(workload.num_ranks, np.int64)
+    for rank in range(workload.num_ranks):
+        nodes = slice(workload.rank_offset[rank], workload.rank_offset[rank + 1])
+        computing = workload.kind[nodes] == NodeKind.COMPUTE
+        start, finish = outcome.start_ps[nodes][computing], outcome.finish_ps[nodes][computing]
+        order = np.argsort(start, kind="stable")
+        until = np.maximum.accumulate(finish[order])
+        fresh = until - np.maximum(start[order], np.concatenate([[0], until[:-1]]))
+        times[rank] = np.maximum(fresh, 0).sum()
+    return times
+
+
+def _collective_times(
+    workload: Workload, outcome: Outcome, calls: list[Call], bounds: list[Bound], algorithms: list[str]
+) -> tuple[CollectiveTime, ...]:
+    nodes = workload.kind == NodeKind.COLLECTIVE
+    instance = workload.operand[nodes]
+    first = np.full(len(workload.collectives), np.iinfo(np.int64).max)
+    ready = np.zeros(len(workload.collectives), np.int64)
+    finish = np.zeros(len(workload.collectives), np.int64)
+    np.minimum.at(first, instance, outcome.start_ps[nodes])
+    np.maximum.at(ready, instance, outcome.start_ps[nodes])
+    np.maximum.at(finish, instance, outcome.finish_ps[nodes])
+    choice = {call: (bound, algorithm) for call, bound, algorithm in zip(calls, bounds, algorithms, strict=True)}
+    return tuple(
+        CollectiveTime(
+            kind=call.kind,
+            group=call.group,
+            size_bytes=call.size_bytes,
+            algorithm=choice[call][1],
+            start_ps=start,
+            ready_ps=last,
+            finish_ps=end,
+            bound_ps=choice[call][0].time_ps,
+        )
+        for call, start, last, end in zip(
+            workload.collectives, first.tolist(), ready.tolist(), finish.tolist(), strict=True
+        )
+    )
+
+
+def _occupancy(outcome: Outcome) -> Occupancy:
+    return Occupancy(
+        link=outcome.occupancy_link,
+        collective=outcome.occupancy_collective,
+        message=outcome.occupancy_message,
+        start_ps=outcome.occupancy_start_ps,
+        finish_ps=outcome.occupancy_finish_ps,
+    )

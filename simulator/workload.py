@@ -1,0 +1,114 @@
+"""What the simulator runs, before any algorithm or network: a program per rank, joined by collectives and messages."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.schedule import Collective, Kind
+
+__all__ = ["BARRIER", "Call", "NodeKind", "Workload", "single_call"]
+
+BARRIER = "barrier"
+
+
+class NodeKind(IntEnum):
+    """What a node does, and what its `operand` is (the engine's NodeKind)."""
+
+    NOTHING = 0
+    COMPUTE = 1  # picoseconds
+    COLLECTIVE = 2  # index into `collectives`
+    SEND = 3  # index into the messages
+    RECEIVE = 4  # index into the messages
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A collective as its group calls it; equal calls follow the same plan.
+
+    `kind` is a Kind or `barrier`; `group` the topology ranks in group order; the rest, with `root` as a position in the
+    group, is that of `Collective`.
+    """
+
+    kind: str
+    group: tuple[int, ...]
+    size_bytes: int
+    root: int = 0
+    chunks_per_rank: int = 1
+
+    @property
+    def collective(self) -> Collective:
+        """What must be achieved; a barrier is an all_reduce of nothing: everybody hears from everybody."""
+        if self.kind == BARRIER:
+            return Collective(Kind.ALL_REDUCE, len(self.group), 0)
+        return Collective(Kind(self.kind), len(self.group), self.size_bytes, self.chunks_per_rank, self.root)
+
+    @property
+    def members(self) -> NDArray[np.int32]:
+        """The group as an array (int32)."""
+        return np.array(self.group, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Columns over all nodes, rank after rank: those of rank r are `rank_offset[r]:rank_offset[r+1]`.
+
+    `kind` uint8 (NodeKind), `operand` int64, `member` int32 (position in the collective's group, else 0), `node_id`
+    uint64 and `name` int32 (into `strings`) as in the trace. Dependencies are CSR over these rows.
+    `collectives[i]` is collective instance i. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32).
+    """
+
+    rank_offset: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    operand: NDArray[np.int64]
+    member: NDArray[np.int32]
+    node_id: NDArray[np.uint64]
+    name: NDArray[np.int32]
+    strings: tuple[str, ...]
+    dependency_offset: NDArray[np.int64]
+    dependency: NDArray[np.int64]
+    collectives: tuple[Call, ...]
+    message_src: NDArray[np.int32]
+    message_dst: NDArray[np.int32]
+    message_tag: NDArray[np.int64]
+    message_bytes: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def num_ranks(self) -> int:
+        return len(self.rank_offset) - 1
+
+    @property
+    def rank(self) -> NDArray[np.int32]:
+        """Rank of each node (int32)."""
+        return np.repeat(np.arange(self.num_ranks, dtype=np.int32), np.diff(self.rank_offset))
+
+    def describe(self, node: int) -> str:
+        """`rank 2, node 17 (all_reduce)`, for messages."""
+        rank = int(np.searchsorted(self.rank_offset, node, side="right")) - 1
+        return f"rank {rank}, node {self.node_id[node]} ({self.strings[self.name[node]]})"
+
+
+def single_call(call: Call, num_ranks: int) -> Workload:
+    """The workload in which the group does one collective, starting together; other ranks do nothing."""
+    n = len(call.group)
+    order = np.argsort(np.array(call.group))
+    has_node = np.zeros(num_ranks + 1, np.int64)
+    has_node[np.array(call.group) + 1] = 1
+    return Workload(
+        rank_offset=np.cumsum(has_node),
+        kind=np.full(n, NodeKind.COLLECTIVE, np.uint8),
+        operand=np.zeros(n, np.int64),
+        member=order.astype(np.int32),
+        node_id=np.zeros(n, np.uint64),
+        name=np.zeros(n, np.int32),
+        strings=(call.kind,),
+        dependency_offset=np.zeros(n + 1, np.int64),
+        dependency=np.zeros(0, np.int64),
+        collectives=(call,),
+        message_src=np.zeros(0, np.int32),
+        message_dst=np.zeros(0, np.int32),
+        message_tag=np.zeros(0, np.int64),
+        message_bytes=np.zeros(0, np.int64),
+    )

@@ -1,0 +1,192 @@
+"""`hocket simulate`: how long traces, a schedule or a collective take, next to the bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.simulator import Prediction
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_TOP_LINKS = 5
+_TOP_COLLECTIVES = 12
+
+EPILOG = (
+    "Examples: hocket simulate traces/ --topology dgx-h100:nodes=2 --timeline step.json.gz |"
+    " hocket simulate ar.schedule |"
+    " hocket simulate all_reduce --size 64MiB --topology ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring"
+)
+
+
+class _Options(TypedDict):
+    """Keyword arguments that all simulations take."""
+
+    model: str
+    switching: str
+    record_links: bool
+
+
+@app.command(epilog=EPILOG)
+def simulate(
+    what: Annotated[
+        str, typer.Argument(help="A folder or prefix of traces, a .schedule file, or a kind of collective.")
+    ],
+    topology: Annotated[
+        list[str] | None, typer.Option("--topology", help="Spec, preset or file; several to compare them.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="bound, analytical or congestion.")] = "congestion",
+    switching: Annotated[str, typer.Option(help="cut_through or store_and_forward.")] = "cut_through",
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option("--algorithm", help="KIND=NAME, or NAME for a collective: native, auto, or a .schedule file."),
+    ] = None,
+    chunks: Annotated[int, typer.Option(min=1, help="Chunks per rank that native algorithms cut a buffer into.")] = 1,
+    size: Annotated[str | None, typer.Option(help="Size of a collective, as nccl-tests counts it: 64MiB.")] = None,
+    root: Annotated[int, typer.Option(min=0, help="Root of a collective that has one.")] = 0,
+    groups: Annotated[
+        Path | None, typer.Option("--groups", help="Process groups of the traces; comm_groups.json by default.")
+    ] = None,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the prediction here.")] = None,
+    timeline: Annotated[
+        Path | None, typer.Option("--timeline", help="Write a timeline for ui.perfetto.dev here (.json.gz).")
+    ] = None,
+) -> None:
+    """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
+    from hocket.chakra import read_traces
+    from hocket.core.units import parse_bytes
+    from hocket.schedule import Collective, Kind
+    from hocket.schedule import load as load_schedule
+    from hocket.simulator import simulate_collective, simulate_schedule, simulate_traces, write_timeline
+    from hocket.topology import load as load_topology
+
+    options = _Options(model=model, switching=switching, record_links=timeline is not None)
+    if what.endswith(".schedule"):
+        if topology or algorithm:
+            raise typer.BadParameter("a schedule has its topology and is an algorithm: drop --topology, --algorithm")
+        predictions = [simulate_schedule(load_schedule(what), **options)]
+    elif not topology:
+        raise typer.BadParameter("--topology is missing, such as --topology dgx-h100:nodes=2")
+    elif what in set(Kind) and not Path(what).exists():
+        if size is None:
+            raise typer.BadParameter(f"--size is missing: {what} of how many bytes? such as --size 64MiB")
+        name = algorithm[-1].removeprefix(f"{what}=") if algorithm else "auto"
+        predictions = []
+        for machine in map(load_topology, topology):
+            collective = Collective(Kind(what), machine.num_ranks, parse_bytes(size), chunks, root)
+            predictions.append(simulate_collective(collective, machine, name, **options))
+    else:
+        traces = read_traces(what, groups)
+        chosen = _by_kind(algorithm or [])
+        predictions = [
+            simulate_traces(traces, machine, algorithms=chosen, chunks_per_rank=chunks, **options)
+            for machine in map(load_topology, topology)
+        ]
+
+    if len(predictions) > 1:
+        if json_path or timeline:
+            raise typer.BadParameter("--json and --timeline are for one topology; give one --topology")
+        _print_comparison(predictions)
+        return
+    (prediction,) = predictions
+    _print_prediction(prediction)
+    if json_path:
+        prediction.to_json(json_path)
+        typer.echo(f"wrote {json_path}")
+    if timeline:
+        write_timeline(prediction, timeline)
+        typer.echo(f"wrote {timeline}: open it at https://ui.perfetto.dev")
+
+
+def _by_kind(algorithms: list[str]) -> dict[str, str] | Literal["auto"]:
+    """`KIND=NAME` options as a mapping; `auto` alone is for every kind."""
+    if algorithms == ["auto"]:
+        return "auto"
+    chosen = {}
+    for text in algorithms:
+        kind, separator, name = text.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"--algorithm {text}: expected auto or KIND=NAME, such as all_reduce=ring")
+        chosen[kind] = name
+    return chosen
+
+
+def _print_prediction(prediction: Prediction) -> None:
+    from hocket.core.units import format_bytes, format_time
+
+    topology = prediction.topology
+    typer.echo(f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_model(prediction)}")
+    slowest = int(prediction.finish_ps.argmax())
+    rows = [
+        ("time", format_time(prediction.time_ps)),
+        ("bound", f"{format_time(prediction.bound_ps)} (time is {prediction.ratio:.3f} times that)"),
+        ("computation", f"{format_time(int(prediction.compute_ps[slowest]))} on rank {slowest}, the last to finish"),
+        ("exposed communication", f"{format_time(int(prediction.exposed_ps[slowest]))} on rank {slowest}"),
+    ]
+    for name, value in rows:
+        typer.echo(f"  {name:<22} {value}")
+    if prediction.collectives:
+        _print_collectives(prediction)
+    if prediction.link_messages.any():
+        typer.echo("  busiest links")
+        for link in prediction.link_busy_ps.argsort(kind="stable")[::-1][:_TOP_LINKS].tolist():
+            typer.echo(
+                f"    {f'{topology.src[link]} -> {topology.dst[link]}':<22}"
+                f" {prediction.link_utilisation[link]:7.1%} busy, {format_bytes(int(prediction.link_bytes[link]))}"
+                f" in {prediction.link_messages[link]} messages"
+            )
+    _print_notes(prediction)
+
+
+def _print_collectives(prediction: Prediction) -> None:
+    """A line per distinct collective, those that took the longest in all first."""
+    from hocket.core.units import format_bytes, format_time
+
+    totals: dict[tuple[str, int, int, str], list[int]] = {}
+    for call in prediction.collectives:
+        key = (call.kind, len(call.group), call.size_bytes, call.algorithm)
+        total = totals.setdefault(key, [0, 0, 0])
+        for column, value in enumerate((1, call.duration_ps, call.bound_ps)):
+            total[column] += value
+    ranked = sorted(totals.items(), key=lambda item: -item[1][1])
+    typer.echo("  collectives (mean time includes waiting for late ranks)")
+    for (kind, ranks, size, algorithm), (count, duration, bound) in ranked[:_TOP_COLLECTIVES]:
+        typer.echo(
+            f"    {count:5} x {kind:<14} {ranks:4} ranks {format_bytes(size):>10}  {algorithm:<18}"
+            f" {format_time(duration / count):>10}  bound {format_time(bound / count):>10}"
+        )
+    if len(ranked) > _TOP_COLLECTIVES:
+        typer.echo(f"    and {len(ranked) - _TOP_COLLECTIVES} more sorts; --json has them all")
+
+
+def _print_comparison(predictions: list[Prediction]) -> None:
+    from hocket.core.units import format_time
+
+    width = max(len(prediction.topology.name) for prediction in predictions)
+    typer.echo(f"{'topology':<{width}}  {'time':>10}  {'bound':>10}  {'ratio':>6}  {'exposed':>10}  vs first")
+    for prediction in predictions:
+        exposed = int(prediction.exposed_ps[prediction.finish_ps.argmax()])
+        typer.echo(
+            f"{prediction.topology.name:<{width}}  {format_time(prediction.time_ps):>10}"
+            f"  {format_time(prediction.bound_ps):>10}  {prediction.ratio:6.3f}  {format_time(exposed):>10}"
+            f"  {prediction.time_ps / max(predictions[0].time_ps, 1):.3f}x"
+        )
+    typer.echo(f"{_model(predictions[0])}; exposed communication is that of the last rank to finish")
+    for prediction in predictions:
+        _print_notes(prediction)
+
+
+def _model(prediction: Prediction) -> str:
+    return f"model {prediction.model}, {prediction.switching.replace('_', '-')}"
+
+
+def _print_notes(prediction: Prediction) -> None:
+    for note in prediction.notes:
+        typer.echo(f"  note: {note}")
+    for warning in prediction.warnings:
+        typer.echo(f"  warning: {warning}", err=True)
