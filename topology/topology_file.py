@@ -41,7 +41,7 @@ class DimensionEntry(msgspec.Struct, forbid_unknown_fields=True):
     bandwidth: Quantity
 
 
-class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
     """Exactly one of `spec`, `links` (with `ranks`) or `dimensions` says what the topology is.
 
     With `links`, `dimensions` only names the structure the links have.
@@ -66,8 +66,9 @@ def from_file(document: Document) -> Topology:
     name = file.name or Path(document.source).stem
     if file.spec and (file.ranks or file.dimensions or file.links):
         raise FormatError(f"{document.where('$.spec')}: spec is the whole topology: remove ranks, links and dimensions")
-    if file.links and not file.ranks:
-        raise FormatError(f"{document.where('$.links')}: links need 'ranks: N', their number of ranks")
+    for key in ("links", "switches"):
+        if getattr(file, key) and not file.ranks:
+            raise FormatError(f"{document.where(f'$.{key}')}: {key} need 'ranks: N', the number of ranks")
     if not (file.spec or file.ranks or file.dimensions):
         raise FormatError(f"{document.where()}: expected spec, or ranks with links, or dimensions")
     topology = _topology(document, file, name)

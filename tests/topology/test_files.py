@@ -60,7 +60,7 @@ def test_machines_can_be_said(tmp_path: Path) -> None:
 
 
 @given(topologies())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 def test_any_topology_comes_back_as_saved(tmp_path: Path, topology: Topology) -> None:
     save(topology, tmp_path / "net.yaml")
     assert_equal(load(str(tmp_path / "net.yaml")), topology)
@@ -102,6 +102,7 @@ def test_a_product_that_lost_a_link_keeps_its_dimensions(tmp_path: Path) -> None
         (LINKS + "spec: dgx-h100\n", 7, "spec is the whole topology"),
         (LINKS + "dimensions: [{kind: ring, size: 4, latency: 1ns, bandwidth: 1GB/s}]\n", 7, "do not multiply to 3"),
         (LINKS.replace("ranks: 3\n", ""), 2, "links need 'ranks: N'"),
+        ("spec: dgx-h100\nswitches: 2\n", 2, "switches need 'ranks: N'"),
         (LINKS.replace("to: 0, ", ""), 6, "missing required field `to`"),
         ("name: nothing\n", 1, "expected spec, or ranks with links, or dimensions"),
         ("name: &a x\nnotes: [*a]\nranks: 3\n", 2, "aliases"),

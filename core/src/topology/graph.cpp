@@ -29,14 +29,16 @@ Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links)
   }
   for (size_t id = 0; id < links_.size(); id++) {
     const Link& link = links_[id];
-    const std::string name =
-        "link " + std::to_string(id) + " (" + std::to_string(link.src) + " -> " + std::to_string(link.dst) + ")";
+    const auto fail = [&](const std::string& problem) {
+      throw TopologyError("link " + std::to_string(id) + " (" + std::to_string(link.src) + " -> " +
+                          std::to_string(link.dst) + ")" + problem);
+    };
     if (link.src < 0 || link.src >= num_nodes || link.dst < 0 || link.dst >= num_nodes) {
-      throw TopologyError(name + " leaves the nodes 0.." + std::to_string(num_nodes - 1));
+      fail(" leaves the nodes 0.." + std::to_string(num_nodes - 1));
     }
-    if (link.src == link.dst) throw TopologyError(name + " connects a node to itself");
-    if (link.bandwidth <= 0) throw TopologyError(name + ": bandwidth must be positive");
-    if (link.latency_ps < 0) throw TopologyError(name + ": latency must not be negative");
+    if (link.src == link.dst) fail(" connects a node to itself");
+    if (link.bandwidth <= 0) fail(": bandwidth must be positive");
+    if (link.latency_ps < 0) fail(": latency must not be negative");
   }
   group_by(num_nodes, links_, &Link::src, out_, out_offset_);
   group_by(num_nodes, links_, &Link::dst, in_, in_offset_);

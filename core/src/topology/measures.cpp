@@ -12,14 +12,18 @@
 namespace hocket::topology {
 namespace {
 
-/// The lowest rank that rank 0 does not reach, or -1.
-int32_t first_unreached(const Graph& graph) {
+enum class Direction { kFrom, kTo };
+
+/// The lowest rank with no route from (to) rank 0, or -1.
+int32_t first_apart(const Graph& graph, Direction direction) {
   std::vector<bool> reached(graph.num_nodes());
   std::vector<int32_t> queue{0};
   reached[0] = true;
   for (size_t at = 0; at < queue.size(); at++) {
-    for (const int32_t id : graph.out_links(queue[at])) {
-      const int32_t next = graph.links()[id].dst;
+    const int32_t node = queue[at];
+    for (const int32_t id : direction == Direction::kFrom ? graph.out_links(node) : graph.in_links(node)) {
+      const Link& link = graph.links()[id];
+      const int32_t next = direction == Direction::kFrom ? link.dst : link.src;
       if (!reached[next]) queue.push_back(next);
       reached[next] = true;
     }
@@ -94,8 +98,8 @@ void require_connected(const Graph& graph) {
                         ": add links that connect them");
   };
   // Every rank reaches every other exactly when rank 0 reaches all and all reach rank 0.
-  if (const int32_t rank = first_unreached(graph); rank >= 0) fail(0, rank);
-  if (const int32_t rank = first_unreached(graph.reversed()); rank >= 0) fail(rank, 0);
+  if (const int32_t rank = first_apart(graph, Direction::kFrom); rank >= 0) fail(0, rank);
+  if (const int32_t rank = first_apart(graph, Direction::kTo); rank >= 0) fail(rank, 0);
 }
 
 Bandwidth set_ingress_bandwidth(const Graph& graph, std::span<const int32_t> ranks) {
