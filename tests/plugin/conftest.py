@@ -1,6 +1,17 @@
-"""Lets the tests of this folder import `handmade`, and gives them its programs as files."""
+"""Lets the tests of this folder import its helpers, and skips those whose backend is not installed."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 sys.path.append(str(Path(__file__).parent))
+
+MODULES = {"torch": "torch", "mpi": "mpi4py"}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for extra, module in MODULES.items():
+        if item.get_closest_marker(extra) and find_spec(module) is None:
+            pytest.skip(f"needs {module}: pip install 'hocket[{extra}]'")

@@ -108,7 +108,6 @@ def test_mpi_runs_files_of_msccl_tools_on_8_ranks(name: str, shared: Path) -> No
 
 @pytest.mark.torch
 def test_gloo_runs_every_collective_type_and_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     programs = [build(4) for build in handmade.PROGRAMS.values()]
     jobs = [Job(program, "gloo", (1 << 10, 1 << 16), iterations=1, warmup=1, compare=True) for program in programs]
     jobs += [
@@ -130,7 +129,6 @@ def test_gloo_runs_every_collective_type_and_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_gloo_finds_the_wrong_values_of_a_file_that_was_not_proved(corrupted: Path) -> None:
-    pytest.importorskip("torch")
     size = 4096
     done = run(corrupted, "-n", 4, "--size", size, "--iters", 1, "--no-verify")
     assert done.returncode == 1, done.stderr
@@ -210,8 +208,6 @@ def wait_for_rank(folder: Path, rank: int) -> int:
     "backend", [pytest.param("mpi", marks=pytest.mark.mpi), pytest.param("gloo", marks=pytest.mark.torch)]
 )
 def test_a_killed_rank_is_named(backend: str, ring: Path, tmp_path: Path, nobody_left: None) -> None:
-    if backend == "gloo":
-        pytest.importorskip("torch")
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = hocket_run(ring, "--backend", backend, "--iters", FOREVER)
     launcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
