@@ -97,9 +97,9 @@ TEST(Eccentricity, AddsWholeHopsBetweenRanksAndCutsThroughSwitches) {
   for (int32_t rank = 0; rank + 1 < 4; rank++) add_both(links, rank, rank + 1, kUs, 10 * kGB);
   const Graph line(4, 4, links);
   const std::vector<int32_t> ends{0, 1};
-  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, kFour, kFour, Forwarding::kStoreAndForward),
+  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, kFour, Forwarding::kStoreAndForward),
             (std::vector<Picoseconds>{303 * kUs, 202 * kUs}));
-  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, kFour, kFour, Forwarding::kCutThrough),
+  EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, kFour, Forwarding::kCutThrough),
             (std::vector<Picoseconds>{103 * kUs, 102 * kUs}));
   EXPECT_EQ(eccentricity_ps(line, 1'000'000, ends, ends, Forwarding::kStoreAndForward),
             (std::vector<Picoseconds>{101 * kUs, 101 * kUs}));
