@@ -39,7 +39,7 @@ def lower_bound(
 ) -> Bound:
     """The largest of the arguments above for the collective on the topology, and the name of the one that is it.
 
-    `blocking`: a transfer holds its links for its latency as well. `group`: as in Schedule. Raises TopologyError when
+    `blocking`: a transfer holds its links for its latency as well. `group`: as in Schedule. Raises Infeasible when
     ranks that must talk are not connected.
     """
     if collective.num_ranks == 1:

@@ -77,7 +77,7 @@ def execute(
 
 
 def _conditions(fifo_depth: int, max_count: int | None) -> str:
-    splitting = "whole steps" if max_count is None else f"{max_count} chunk{'s'[: max_count > 1]}"
+    splitting = "whole steps" if max_count is None else f"at most {max_count} of a step's chunks"
     return f"FIFO depth {fifo_depth} with messages of {splitting}"
 
 

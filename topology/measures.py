@@ -39,7 +39,7 @@ def eccentricity_ps(
 
     A lower bound for everything that moves the bytes as one piece: between ranks a route takes at least the sum of its
     latencies plus its largest serialization. With `store_and_forward` a rank passes on only what it holds whole (true
-    of every timed schedule); without, ranks cut through as switches do. Raises TopologyError when a rank is out of
+    of every timed schedule); without, ranks cut through as switches do. Raises Infeasible when a rank is out of
     reach.
     """
     everyone = range(graph.num_ranks)

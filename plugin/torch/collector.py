@@ -102,6 +102,7 @@ class Collector:
         if self._world > 1 and self._rank > 0 and not failed:
             self._measure_clock()
         self._stream.write_record("end", t=time.perf_counter_ns(), ok=not failed)
+        self._stream.close()
         if self._world > 1 and self._rank > 0:
             self._store.set(f"hocket/ended/{self._rank}", "")
         if self._rank == 0:

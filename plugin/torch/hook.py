@@ -16,8 +16,8 @@ import torch
 import torch.distributed as dist
 from torch._C import DispatchKey
 
-from hocket.plugin.torch.describe import describer, required_position, value_or_default
-from hocket.plugin.torch.groups import Group, Groups
+from hocket.plugin.torch.describe import describer, is_async_reader, required_position
+from hocket.plugin.torch.groups import Groups
 from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER, Operation
 from hocket.plugin.torch.steps import Steps
 from hocket.plugin.torch.stream import Stream
@@ -45,7 +45,7 @@ class Hook:
         self._ids = itertools.count()
         # Which operation a Work belongs to, and its group where only the Work knows the sender. Python gives one C++
         # Work one object as long as that lives: the last one of each thread is held until its issuer has it.
-        self._works: WeakKeyDictionary[dist.Work, tuple[int, Group | None]] = WeakKeyDictionary()
+        self._works: WeakKeyDictionary[dist.Work, tuple[int, dist.ProcessGroup | None]] = WeakKeyDictionary()
         self._held = threading.local()
         self._backward: dict[int, list[int]] = {}
         self._libraries = [torch.library.Library("c10d", "IMPL"), torch.library.Library("_c10d_functional", "IMPL")]
@@ -59,69 +59,74 @@ class Hook:
 
     def _kernel(self, name: str, operation: Operation, overload: torch._ops.OpOverload) -> Kernel:
         schema = overload._schema
-        redispatch = overload.redispatch
+        redispatch = overload._handle.redispatch_boxed
         describe = describer(operation, schema)
         group_index = required_position(schema, "process_group")
-        is_async = value_or_default(schema, "async_op", bool(schema.returns))
+        is_async = is_async_reader(schema)
         numbered = operation.kind not in PEER_TO_PEER
         any_source = name == "recv_any_source_"
         steps, ids = self._steps, self._ids
         unbox_group, unbox_work = dist.ProcessGroup.unbox, dist.Work.unbox
 
-        def issue(arguments: tuple[Any, ...]) -> tuple[int, Group] | None:
-            """Writes the call down. None when it is not one of those to record."""
-            groups = self._groups or self._start()
-            group = groups.find(unbox_group(arguments[group_index]))
-            sequence = f',"seq":{next(group.sequence)}' if numbered else ""
-            if not steps.recording:
+        def issue(arguments: tuple[Any, ...]) -> int | None:
+            """Writes the call down and returns its number; None when it is not one of those to record."""
+            try:
+                groups = self._groups or self._start()
+                group = groups.find(unbox_group(arguments[group_index]))
+                sequence = f',"seq":{next(group.sequence)}' if numbered else ""
+                if not steps.recording:
+                    return None
+                text = describe(arguments, group)
+                identifier = next(ids)
+                self._write(
+                    f'{{"k":"collective","id":{identifier},"op":"{name}","group":{group.id}{sequence}'
+                    f',"step":{steps.number},"t":{_clock()},"thread":{_thread()},{text}}}\n'
+                )
+                return identifier
+            except Exception as error:
+                self._report(name, error)
                 return None
-            identifier = next(ids)
-            self._write(
-                f'{{"k":"collective","id":{identifier},"op":"{name}","group":{group.id}{sequence},"step":{steps.number}'
-                f',"t":{_clock()},"thread":{_thread()},"async":{is_async(arguments):d}'
-                f"{describe(arguments, group)}}}\n"
-            )
-            return identifier, group
 
-        def follow(identifier: int, group: Group, arguments: tuple[Any, ...], result: Any) -> None:
+        def follow(identifier: int, arguments: tuple[Any, ...], result: Any) -> None:
             """Sees to it that completion and waits are written down."""
             work = unbox_work(result[-1] if type(result) is tuple else result)
             self._held.work = work
-            self._works[work] = identifier, group if any_source else None
+            self._works[work] = identifier, unbox_group(arguments[group_index]) if any_source else None
             if numbered and is_async(arguments):  # the end of a synchronous one is the end of its wait
-                write = self._write
-                work.get_future().add_done_callback(
-                    lambda _: write(f'{{"k":"done","id":{identifier},"t":{_clock()}}}\n')
-                )
+                self._await_done(identifier, work)
                 self._watch_backward(identifier)
 
         def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
-            issued = self._guarded(name, issue, arguments)
+            identifier = issue(arguments)
             begin = _clock()
             result = redispatch(keyset & _BELOW, *arguments)
-            if issued is not None:
+            if identifier is not None:
                 if schema.returns:
-                    self._guarded(name, follow, *issued, arguments, result)
+                    follow(identifier, arguments, result)
                 else:
-                    self._write_wait(issued[0], begin)
+                    self._write_wait(identifier, begin)
             return result
 
         return kernel
 
-    def _guarded(self, name: str, record: Callable[..., Any], *values: Any) -> Any:
-        """A failure to record becomes a line in the stream: it must not stop the job."""
-        try:
-            return record(*values)
-        except Exception as error:
-            if self._groups is None:
-                raise
-            self._write(json.dumps({"k": "error", "op": name, "message": repr(error)}) + "\n")
+    def _report(self, name: str, error: Exception) -> None:
+        """A failure to describe a call becomes a line in the stream: it must not stop the job."""
+        if self._groups is None:
+            raise error
+        self._write(json.dumps({"k": "error", "op": name, "message": repr(error)}) + "\n")
 
     def _start(self) -> Groups:
         stream = self._open_stream()
         self._write = stream.write
         self._groups = Groups(stream)
         return self._groups
+
+    def _await_done(self, identifier: int, work: dist.Work) -> None:
+        try:
+            future = work.get_future()
+        except RuntimeError:  # gloo's coalesced reduce_scatter has none: its end is the end of its wait
+            return
+        future.add_done_callback(lambda _: self._write(f'{{"k":"done","id":{identifier},"t":{_clock()}}}\n'))
 
     def _write_wait(self, identifier: int, begin: int, more: str = "") -> None:
         self._write(f'{{"k":"wait","id":{identifier},"t0":{begin},"t1":{_clock()},"thread":{_thread()}{more}}}\n')
@@ -137,7 +142,7 @@ class Hook:
             issued = works.pop(work, None)
             if issued is not None:
                 identifier, group = issued
-                source = "" if group is None else f',"peer":{group.ranks[work._source_rank()]}'
+                source = "" if group is None else f',"peer":{dist.get_global_rank(group, work._source_rank())}'
                 self._write_wait(identifier, begin, source)
                 held.work = None
             return result
@@ -146,7 +151,7 @@ class Hook:
 
     def _wait_tensor_kernel(self) -> Kernel:
         """`wait_tensor`: where functional collectives are waited for, in C++, known by the tensor they wrote."""
-        redispatch = torch.ops._c10d_functional.wait_tensor.default.redispatch
+        redispatch = torch.ops._c10d_functional.wait_tensor.default._handle.redispatch_boxed
 
         def kernel(keyset: torch._C.DispatchKeySet, tensor: torch.Tensor) -> torch.Tensor:
             begin = _clock()

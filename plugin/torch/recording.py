@@ -81,7 +81,10 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """The last session in a stream. Its last line may be torn. Raises FormatError naming file and line."""
+    """The last session in a stream; a killed process leaves its last line torn and zero bytes behind it.
+
+    Raises FormatError naming file and line.
+    """
     session = _last_session(path)
     try:
         return _assemble(path, session)
@@ -92,7 +95,7 @@ def read_recording(path: Path) -> Recording:
 def _last_session(path: Path) -> list[Record]:
     session: list[Record] = []
     torn = None
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).replace("\0", "").splitlines(), start=1):
         if not line:
             continue
         try:
@@ -187,7 +190,7 @@ def _call(record: Record, group: Group, end: int | None, wait: Record | None) ->
     if wait is not None:
         end = wait["t1"] if end is None else min(end, wait["t1"])  # the callback may come late: it needs the GIL
         # A synchronous call waits from its issue on: what it does before it blocks is no work of the script.
-        interval = (wait["t0"] if record["async"] else record["t"], wait["t1"])
+        interval = (wait["t0"] if "async" in record else record["t"], wait["t1"])
     return Call(
         op=record["op"],
         kind=OPERATIONS[record["op"]].kind,
@@ -199,10 +202,10 @@ def _call(record: Record, group: Group, end: int | None, wait: Record | None) ->
         end=end,
         wait=interval,
         wait_thread=record["thread"] if wait is None else wait["thread"],
-        input_bytes=record.get("in", 0),
-        output_bytes=record.get("out", 0),
+        input_bytes=record["in"],
+        output_bytes=record["out"],
         dtype=record.get("dtype", ""),
-        is_async=bool(record["async"]),
+        is_async="async" in record,
         root=record.get("root"),
         peer=record.get("peer", None if wait is None else wait.get("peer")),
         tag=record.get("tag", 0),

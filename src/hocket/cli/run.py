@@ -101,9 +101,8 @@ def run(
 
 
 def _print_recipe(file: Path, runtime: str) -> None:
-    from hocket.translator import read_xml
+    from hocket.translator import read_xml, run_recipe
     from hocket.translator.profiles import find_profile
-    from hocket.translator.recipes import run_recipe
 
     profile = find_profile(runtime)
     typer.echo(run_recipe(read_xml(file, profile=profile.name), profile.name, file))

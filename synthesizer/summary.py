@@ -1,0 +1,56 @@
+"""What a synthesized schedule is worth, in numbers and in words."""
+
+from typing import Any
+
+from hocket.core.errors import ScheduleError
+from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.schedule import Schedule, verify
+
+__all__ = ["describe", "summarize"]
+
+
+def summarize(schedule: Schedule) -> dict[str, Any]:
+    """The numbers of a timed schedule with a bound, named with their units; algbw and busbw as nccl-tests has them."""
+    collective, bound = schedule.collective, schedule.bound
+    if bound is None:
+        raise ScheduleError("a schedule without a lower bound cannot be summarized; synthesize() sets one")
+    time_ps = schedule.time_ps
+    busy = verify(schedule).link_busy_ps / max(1, time_ps)
+    algbw = collective.size_bytes * 10**12 / max(1, time_ps)
+    return {
+        "collective": str(collective.kind),
+        "topology": schedule.topology.name,
+        "ranks": collective.num_ranks,
+        "size_bytes": collective.size_bytes,
+        "chunks_per_rank": collective.chunks_per_rank,
+        "blocking": schedule.blocking,
+        "time_ps": time_ps,
+        "bound_ps": bound.time_ps,
+        "bound_reason": bound.reason,
+        "ratio": round(time_ps / max(1, bound.time_ps), 6),
+        "algbw_bytes_per_s": round(algbw),
+        "busbw_bytes_per_s": round(algbw * collective.bus_factor),
+        "transfers": schedule.num_transfers,
+        "link_utilization_mean": round(float(busy.mean()), 4),
+        "link_utilization_max": round(float(busy.max()), 4),
+        "engine": schedule.generator,
+        "seed": schedule.seed,
+    }
+
+
+def describe(numbers: dict[str, Any]) -> str:
+    """The numbers of `summarize`, and the wall time `wall_s` spent on them, for people."""
+    mode = ", blocking links" if numbers["blocking"] else ""
+    lines = {
+        numbers["collective"]: f"{format_bytes(numbers['size_bytes'])} on {numbers['topology']}: {numbers['ranks']} "
+        f"ranks, {numbers['chunks_per_rank']} chunks a rank{mode}",
+        "time": format_time(numbers["time_ps"]),
+        "bound": f"{format_time(numbers['bound_ps'])} ({numbers['bound_reason']})",
+        "ratio": f"{numbers['ratio']:.4f}",
+        "algbw": format_bandwidth(numbers["algbw_bytes_per_s"]),
+        "busbw": format_bandwidth(numbers["busbw_bytes_per_s"]),
+        "transfers": f"{numbers['transfers']}, verified",
+        "links": f"{numbers['link_utilization_mean']:.0%} busy, the busiest {numbers['link_utilization_max']:.0%}",
+        "engine": f"{numbers['engine']}, seed {numbers['seed']}, {numbers['wall_s']:.2f} s",
+    }
+    return "\n".join(f"{name:<16}{value}" for name, value in lines.items())

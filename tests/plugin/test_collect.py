@@ -1,0 +1,185 @@
+"""Collects one torchrun of many parallelisms, and compares with PyTorch's profiler and with arithmetic."""
+
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces
+
+pytestmark = pytest.mark.torch
+
+RANKS = 4
+WORKLOADS = Path(__file__).with_name("workloads.py")
+NAMES = ["ddp", "fsdp2", "hybrid_fsdp2", "tensor_parallel", "pipeline", "functional_collective", "every_operation"]
+Calls = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("collected")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}"]
+    command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(WORKLOADS), str(folder)]
+    subprocess.run(command, check=True, timeout=300)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def calls(collected: Path) -> dict[str, list[Calls]]:
+    """The measured calls of each workload, a list a rank."""
+    found: dict[str, list[Calls]] = {name: [[] for _ in range(RANKS)] for name in NAMES}
+    for rank in range(RANKS):
+        for line in (collected / "stream" / f"rank{rank}.jsonl").read_text().splitlines():
+            record = json.loads(line)
+            if record["k"] == "collective" and record["step"] > 0 and record["step"] % 2 == 0:
+                found[NAMES[record["step"] // 2 - 1]][rank].append(record)
+    return found
+
+
+@pytest.fixture(scope="module")
+def traces(collected: Path) -> TraceSet:
+    return read_traces(str(collected))
+
+
+def sizes(calls: Calls, op: str) -> list[int]:
+    return [call["in"] for call in calls if call["op"] == op]
+
+
+def test_every_operation_the_profiler_sees_is_recorded(collected: Path, calls: dict[str, list[Calls]]) -> None:
+    for rank in range(RANKS):
+        counts = json.loads((collected / f"counts.{rank}.json").read_text())
+        assert list(counts) == NAMES
+        for name, expected in counts.items():
+            assert Counter(f"c10d::{call['op']}" for call in calls[name][rank]) == expected, (name, rank)
+
+
+def test_ddp_reduces_all_its_gradients_in_one_bucket(calls: dict[str, list[Calls]]) -> None:
+    # 64 x 128 + 128 weights and biases in the first layer, 128 x 64 + 64 in the second, 4 bytes each.
+    for rank in range(RANKS):
+        assert sizes(calls["ddp"][rank], "allreduce_") == [4 * (64 * 128 + 128 + 128 * 64 + 64)]
+
+
+def test_fsdp_gathers_each_layer_twice_and_scatters_its_gradients(calls: dict[str, list[Calls]]) -> None:
+    first, second = 4 * (64 * 128 + 128), 4 * (128 * 64 + 64)
+    for rank in range(RANKS):
+        shards = [first // 4, second // 4, second // 4, first // 4]  # forward, then backward
+        assert sizes(calls["fsdp2"][rank], "_allgather_base_") == shards
+        assert sizes(calls["fsdp2"][rank], "_reduce_scatter_base_") == [second, first]
+
+
+def test_pipeline_sends_each_microbatch_over_each_boundary_both_ways(calls: dict[str, list[Calls]]) -> None:
+    # 16 rows in 4 microbatches: 4 rows of 64 floats are 1024 bytes.
+    for rank in range(RANKS):
+        peers = [peer for peer in (rank - 1, rank + 1) if 0 <= peer < RANKS]
+        sends = [call for call in calls["pipeline"][rank] if call["op"] == "send"]
+        receives = [call for call in calls["pipeline"][rank] if call["op"] == "recv_"]
+        assert Counter(call["peer"] for call in sends) == dict.fromkeys(peers, 4)
+        assert Counter(call["peer"] for call in receives) == dict.fromkeys(peers, 4)
+        assert {call["in"] for call in sends} == {call["out"] for call in receives} == {1024}
+
+
+def test_arguments_are_recorded_in_world_ranks(calls: dict[str, list[Calls]]) -> None:
+    for rank in range(RANKS):
+        by_op = defaultdict(list)
+        for call in calls["every_operation"][rank]:
+            by_op[call["op"]].append(call)
+        assert [call["reduce"] for call in by_op["allreduce_"]] == ["SUM", "MAX", "SUM"]
+        assert by_op["broadcast_"][0]["root"] == 1
+        assert by_op["broadcast_"][1]["root"] == (1 if rank < 2 else 3)  # rank 1 of its half
+        assert by_op["reduce_"][0]["root"] == 3
+        assert by_op["scatter_"][0]["root"] == 2
+        sends = [1, 2, 3, 3]
+        assert by_op["alltoall_base_"][1]["in_splits"] == sends
+        assert by_op["alltoall_base_"][1]["out_splits"] == [sends[rank]] * RANKS
+        assert "in_splits" not in by_op["alltoall_base_"][0]
+        assert [(call["peer"], call["tag"]) for call in by_op["send"]] == [
+            ((rank + 1) % RANKS, 0),
+            ((rank + 1) % RANKS, 5),
+            (rank ^ 1, 0),  # the other rank of its half
+        ]
+        assert ["async" in call for call in by_op["allreduce_"]] == [False, True, False]
+
+
+def test_traces_hold_the_calls(traces: TraceSet, calls: dict[str, list[Calls]], collected: Path) -> None:
+    assert traces.num_ranks == RANKS
+    for rank, trace in enumerate(traces.traces):
+        lines = (collected / "stream" / f"rank{rank}.jsonl").read_text().splitlines()
+        recorded = Counter(json.loads(line).get("op") for line in lines if '"k":"collective"' in line)
+        types = Counter(trace.type.tolist())
+        assert types[NodeType.COMM_SEND] == recorded["send"]
+        assert types[NodeType.COMM_RECV] == recorded["recv_"] + recorded["recv_any_source_"]
+        assert sum(types[kind] for kind in (NodeType.COMM_COLL, NodeType.COMM_SEND, NodeType.COMM_RECV)) == sum(
+            recorded.values()
+        )
+        assert (trace.comm_src[trace.type == NodeType.COMM_SEND] == rank).all()
+        assert (trace.comm_dst[trace.type == NodeType.COMM_RECV] == rank).all()
+        # Any-source receives carry the sender that came: rank - 1.
+        tagged = (trace.type == NodeType.COMM_RECV) & (trace.comm_tag == 5)
+        assert set(trace.comm_src[tagged].tolist()) == {(rank - 1) % RANKS}
+        assert not trace.is_cpu_op.any()
+
+
+def test_traces_depend_only_on_earlier_nodes(traces: TraceSet) -> None:
+    for trace in traces.traces:
+        assert trace.id.tolist() == list(range(len(trace)))
+        for row in range(len(trace)):
+            dependencies = trace.data_deps[trace.data_offset[row] : trace.data_offset[row + 1]]
+            assert (dependencies < row).all()
+            assert len(dependencies) > 0 or row == 0
+        assert (trace.duration_ns >= 0).all()
+
+
+def test_ranks_agree_on_every_collective(traces: TraceSet, collected: Path) -> None:
+    sequences: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
+    for rank, trace in enumerate(traces.traces):
+        for row in (trace.type == NodeType.COMM_COLL).nonzero()[0]:
+            group = trace.strings[trace.process_group[row]]
+            size = -1 if trace.comm_type[row] == CollectiveType.ALL_TO_ALL else int(trace.comm_bytes[row])
+            sequences[group].setdefault(rank, []).append((int(trace.comm_type[row]), size))
+    for group, by_rank in sequences.items():
+        assert sorted(by_rank) == sorted(traces.members(group))
+        assert len({tuple(sequence) for sequence in by_rank.values()}) == 1
+    assert json.loads((collected / "summary.json").read_text())["mismatches"] == []
+
+
+def test_groups_are_numbered_and_keep_their_names(collected: Path, traces: TraceSet) -> None:
+    groups = json.loads((collected / "summary.json").read_text())["groups"]
+    assert [group["number"] for group in groups] == list(range(len(groups)))
+    assert groups[0]["ranks"] == [0, 1, 2, 3]
+    named = {group["description"]: group for group in groups}
+    assert named["low"]["ranks"] == [0, 1]
+    assert named["high"]["ranks"] == [2, 3]
+    assert json.loads((collected / "comm_groups.json").read_text()) == {
+        str(group["number"]): group["ranks"] for group in groups[1:]
+    }
+
+
+def test_compute_beside_an_asynchronous_collective_does_not_wait_for_it(traces: TraceSet) -> None:
+    """The functional all-reduce: a matrix product comes between issue and wait."""
+    for trace in traces.traces:
+        overlapping = [row for row in all_reduces(trace) if followed_by_independent_compute(trace, row)]
+        synchronous = [row for row in all_reduces(trace) if not followed_by_independent_compute(trace, row)]
+        assert overlapping
+        assert synchronous
+
+
+def all_reduces(trace: Trace) -> list[int]:
+    return [int(row) for row in (trace.comm_type == CollectiveType.ALL_REDUCE).nonzero()[0]]
+
+
+def followed_by_independent_compute(trace: Trace, row: int) -> bool:
+    following = trace.data_deps[trace.data_offset[row + 1] : trace.data_offset[row + 2]]
+    return bool(trace.type[row + 1] == NodeType.COMP) and row not in following
+
+
+def test_synchronous_collectives_never_end_before_their_last_rank_began(collected: Path) -> None:
+    summary = json.loads((collected / "summary.json").read_text())
+    assert summary["clock_residual_ns"] == 0
+    for rank in summary["ranks"]:
+        assert rank["compute_ns"] + rank["exposed_ns"] == rank["elapsed_ns"]
+        assert 0 < rank["communication_ns"] <= rank["elapsed_ns"]

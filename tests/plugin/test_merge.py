@@ -1,0 +1,230 @@
+"""Merges streams written by hand: times, dependencies, clocks, disagreements, broken files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket.chakra import NodeType, read_traces
+from hocket.core.errors import FormatError, HocketError
+from hocket.plugin.torch.merge import merge
+from hocket.plugin.torch.recording import read_recording
+from hocket.plugin.torch.stream import stream_path
+from hocket.plugin.torch.summary import Summary
+
+Record = dict[str, Any]
+
+
+def meta(rank: int, world: int = 2, **values: Any) -> Record:
+    fixed = {"version": 1, "job": "j", "boot": "b", "torch": "2", "script": "s", "epoch_ns": 0, "perf_ns": 0}
+    return {"k": "meta", "rank": rank, "world": world} | fixed | values
+
+
+def group(ranks: list[int], identifier: int = 0, name: str = "0", order: int = 0) -> Record:
+    fixed = {"description": "", "rank": 0, "backend": "gloo"}
+    return {"k": "group", "id": identifier, "name": name, "ranks": ranks, "order": order} | fixed
+
+
+def call(identifier: int, t: int, **values: Any) -> Record:
+    fixed = {"op": "allreduce_", "group": 0, "seq": identifier, "step": 0, "thread": 1, "in": 8, "out": 8}
+    return {"k": "collective", "id": identifier, "t": t, "dtype": "float32"} | fixed | values
+
+
+def wait(identifier: int, t0: int, t1: int) -> Record:
+    return {"k": "wait", "id": identifier, "t0": t0, "t1": t1, "thread": 1}
+
+
+END = {"k": "end", "t": 0, "ok": True}
+
+
+def write(folder: Path, rank: int, *records: Record, tail: str = "") -> Path:
+    path = stream_path(folder, rank)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records) + tail)
+    return path
+
+
+def problems(summary: Summary) -> list[str]:
+    return [mismatch.problem for mismatch in summary.mismatches]
+
+
+def test_compute_runs_beside_what_is_not_yet_waited_for(tmp_path: Path) -> None:
+    """An asynchronous call issued at 1 us and waited for from 4 to 6 us, between two synchronous ones."""
+    for rank in (0, 1):
+        write(
+            tmp_path,
+            rank,
+            meta(rank),
+            group([0, 1]),
+            call(0, 0),
+            wait(0, 0, 500),
+            call(1, 1000, **{"async": 1}),
+            {"k": "done", "id": 1, "t": 5500},
+            wait(1, 4000, 6000),
+            call(2, 9000),
+            wait(2, 9100, 10000),
+            END,
+        )
+    summary = merge(tmp_path)
+    assert summary.problems() == ["all ranks recorded, all collectives complete, no disagreement between ranks"]
+    trace = read_traces(str(tmp_path)).traces[0]
+    rows = [
+        (
+            NodeType(trace.type[row]).name,
+            int(trace.duration_ns[row]),
+            trace.data_deps[trace.data_offset[row] : trace.data_offset[row + 1]].tolist(),
+        )
+        for row in range(len(trace))
+    ]
+    assert rows == [
+        ("COMM_COLL", 500, []),
+        ("COMP", 500, [0]),  # 500 to 1000
+        ("COMM_COLL", 4500, [1]),  # 1000 to 5500
+        ("COMP", 3000, [1]),  # 1000 to 4000, beside it
+        ("COMP", 3000, [2, 3]),  # 6000 to 9000, after both
+        ("COMM_COLL", 1000, [4]),
+    ]
+    # Waiting: 500 + (6000 - 4000) + (10000 - 9000); under way: 500 + 4500 + 1000; the rest of 10000 is compute.
+    assert [(row.exposed_ns, row.communication_ns, row.compute_ns) for row in summary.ranks] == [(3500, 6000, 6500)] * 2
+
+
+def test_the_end_of_a_backward_pass_waits_for_what_it_issued(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        0,
+        meta(0, world=1),
+        group([0]),
+        call(0, 0, **{"async": 1}),
+        {"k": "backward", "ids": [0], "t0": 100, "t1": 300, "thread": 1},
+        {"k": "done", "id": 0, "t": 350},  # the callback came late
+        END,
+    )
+    (recorded,) = read_recording(stream_path(tmp_path, 0)).calls
+    assert recorded.wait == (100, 300)
+    assert recorded.end == 300
+
+
+def test_a_functional_collective_is_waited_for_by_its_tensor(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        0,
+        meta(0, world=1),
+        group([0]),
+        call(0, 0, ptr=[64], **{"async": 1}),
+        call(1, 10, ptr=[128], **{"async": 1}),
+        {"k": "wait", "ptr": 64, "t0": 20, "t1": 30, "thread": 1},
+        {"k": "wait", "ptr": 4096, "t0": 40, "t1": 50, "thread": 1},
+    )
+    assert [recorded.wait for recorded in read_recording(path).calls] == [(20, 30), None]
+
+
+def test_clocks_of_two_machines_are_brought_together(tmp_path: Path) -> None:
+    """Rank 1's clock is 1000 ns behind at its start and 1100 at its end: half way, at 5000, 1050."""
+    write(tmp_path, 0, meta(0), group([0, 1]), call(0, 6000), wait(0, 6000, 6400), END)
+    clocks = [{"k": "clock", "t": t, "offset": offset, "round_trip": 80} for t, offset in ((0, 1000), (10000, 1100))]
+    write(
+        tmp_path, 1, meta(1, boot="other"), group([0, 1]), clocks[0], call(0, 5000), wait(0, 5000, 5300), clocks[1], END
+    )
+    summary = merge(tmp_path)
+    # Rank 1 begins at 6050, ends at 5300 + 1053 = 6353.
+    assert summary.kinds[0].skew_ns == 50
+    assert summary.kinds[0].transfer_ns == 6400 - 6050
+    assert summary.clock == "ping-pongs, wrong by at most 0.0 us"
+    assert summary.clock_residual_ns == 0
+
+
+def test_a_clock_that_cannot_be_right_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, 0, meta(0), group([0, 1]), call(0, 0), wait(0, 0, 400), END)
+    write(tmp_path, 1, meta(1), group([0, 1]), call(0, 900), wait(0, 900, 1000), END)
+    summary = merge(tmp_path)
+    assert summary.clock_residual_ns == 900 - 400
+    assert problems(summary) == ["clock"]
+
+
+def test_disagreements_are_named(tmp_path: Path) -> None:
+    head = [meta(0), group([0, 1])]
+    write(tmp_path, 0, *head, call(0, 0), wait(0, 0, 9), call(1, 10), wait(1, 10, 19), call(2, 20), END)
+    head = [meta(1), group([0, 1])]
+    write(tmp_path, 1, *head, call(0, 0, **{"in": 16}), wait(0, 0, 9), call(1, 10, op="barrier"), wait(1, 10, 19), END)
+    summary = merge(tmp_path)
+    text = "\n".join(summary.problems())
+    assert "all_reduce #0 of group 0 (0): bytes is 8 on rank 0, 16 on rank 1" in text
+    assert "all_reduce #1 of group 0 (0): kind is all_reduce on rank 0, barrier on rank 1" in text
+    assert "all_reduce #2 of group 0 (0): recorded by ranks [0], not by [1]" in text
+    assert "rank 0: all_reduce #2 of 0 did not end" in text
+
+
+def test_messages_without_a_partner_are_named(tmp_path: Path) -> None:
+    send = {"op": "send", "peer": 1, "tag": 3, "async": 1}
+    write(tmp_path, 0, meta(0), group([0, 1]), call(0, 0, **send), wait(0, 0, 9), END)
+    write(tmp_path, 1, meta(1), group([0, 1]), call(0, 0), wait(0, 0, 9), END)
+    assert "rank 0 to 1, tag 3: 1 sends, 0 receives" in "\n".join(merge(tmp_path).problems())
+
+
+def test_groups_are_told_apart_by_members_and_order_not_by_name(tmp_path: Path) -> None:
+    """Two groups of the same members, first used in different order by the two ranks, under the same names swapped."""
+    first, second = group([0, 1], 0, "x", order=1), group([0, 1], 1, "y", order=2)
+    write(tmp_path, 0, meta(0), first, call(0, 0, **{"in": 4}), second, call(1, 9, group=1, seq=0, **{"in": 6}), END)
+    first, second = group([0, 1], 1, "y", order=1), group([0, 1], 0, "x", order=2)
+    write(tmp_path, 1, meta(1), second, call(0, 0, **{"in": 6}), first, call(1, 9, group=1, seq=0, **{"in": 4}), END)
+    summary = merge(tmp_path)
+    assert "different" not in problems(summary)
+    assert [row.number for row in summary.groups] == [1, 2]  # the world itself was not used
+    assert json.loads((tmp_path / "comm_groups.json").read_text()) == {"1": [0, 1], "2": [0, 1]}
+
+
+def test_a_missing_rank_is_named_and_the_others_merged(tmp_path: Path) -> None:
+    write(tmp_path, 1, meta(1), group([0, 1]), call(0, 0), wait(0, 0, 9), END)
+    (tmp_path / "trace.5.et").write_text("of an earlier job")
+    summary = merge(tmp_path)
+    assert summary.absent == (0,)
+    assert "missing: rank 0 recorded nothing" in (tmp_path / "summary.txt").read_text()
+    assert sorted(path.name for path in tmp_path.glob("*.et")) == ["trace.1.et"]
+
+
+def test_the_newest_job_in_a_folder_counts(tmp_path: Path) -> None:
+    old = [meta(0, job="old"), group([0, 1]), call(0, 0), wait(0, 0, 9), END]
+    new = [meta(0, world=1, job="new", epoch_ns=1), group([0]), call(0, 0), wait(0, 0, 9), END]
+    write(tmp_path, 0, *old, *new)
+    write(tmp_path, 1, meta(1, job="old"), group([0, 1]), call(0, 0), wait(0, 0, 9), END)
+    summary = merge(tmp_path)
+    assert summary.world == 1
+    assert [row.rank for row in summary.ranks] == [0]
+
+
+def test_a_torn_last_line_is_forgiven_and_a_torn_middle_is_not(tmp_path: Path) -> None:
+    records = [meta(0, world=1), group([0]), call(0, 0), wait(0, 0, 9)]
+    path = write(tmp_path, 0, *records, tail='{"k":"collective","id":1,"o')
+    assert len(read_recording(path).calls) == 1
+    # A job that starts anew in the same file does so on a new line.
+    write(tmp_path, 0, *records, tail='{"k":"coll\n' + "".join(json.dumps(record) + "\n" for record in records))
+    assert len(read_recording(path).calls) == 1
+    write(tmp_path, 0, *records, tail='{"k":"coll\n' + json.dumps(END) + "\n")
+    with pytest.raises(FormatError, match=r"rank0.jsonl:5: not a line"):
+        read_recording(path)
+
+
+def test_a_folder_without_streams_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="is this the folder of a collection"):
+        merge(tmp_path)
+    write(tmp_path, 0, meta(0), END)
+    with pytest.raises(FormatError, match="no rank recorded a collective"):
+        merge(tmp_path)
+
+
+@given(st.data())
+def test_a_broken_stream_gives_one_clear_error(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("fuzz")
+    records = [meta(0, world=1), group([0]), call(0, 0, ptr=[1]), wait(0, 0, 9), {"k": "done", "id": 0, "t": 5}, END]
+    path = write(folder, 0, *records)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    try:
+        merge(folder)
+    except HocketError as error:
+        assert str(folder) in str(error)

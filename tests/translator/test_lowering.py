@@ -1,0 +1,168 @@
+"""Lowering: every schedule that fits is right at FIFO depth 1, on every runtime; what does not fit is refused."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import greedy_schedule, steps_of
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective, Kind, Program, StepType, execute
+from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.topology import Topology
+from hocket.translator import PROFILES, check_limits, from_xml, lower, to_xml
+
+RANKS = 4
+NATIVE = [
+    (name, kind, in_place)
+    for name, algorithm in ALGORITHMS.items()
+    for kind, in_place in product(algorithm.kinds, (True, False))
+    if kind not in (Kind.GATHER, Kind.SCATTER) and not (in_place and kind is Kind.ALL_TO_ALL)
+]
+
+
+def full(ranks: int) -> Topology:
+    links = [(src, dst, 1000, 10**9) for src in range(ranks) for dst in range(ranks) if src != dst]
+    return Topology.from_links("full", ranks, links)
+
+
+def longest(program: Program) -> int:
+    return max(len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks)
+
+
+def prove(program: Program, profile: str) -> None:
+    """The text that a runtime reads is the program, and it is right however little its connections hold."""
+    assert from_xml(to_xml(program, profile), "x", profile=profile, root=program.root) == program
+    proof = execute(program, fifo_depth=1, max_count=1)
+    assert proof.values
+    assert proof.calls == ("in place",) if program.in_place else ("out of place",)
+    execute(program, fifo_depth=8)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("name", "kind", "in_place"), NATIVE)
+def test_native_algorithms(name: str, kind: Kind, in_place: bool, profile: str) -> None:
+    for chunks_per_rank in (1, 3):
+        schedule = build(name, Collective(kind, RANKS, 12000, chunks_per_rank), full(RANKS))
+        prove(lower(schedule, profile, in_place=in_place), profile)
+
+
+@given(
+    kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE]),
+    ranks=st.integers(2, 7),
+    chunks_per_rank=st.integers(1, 3),
+    seed=st.integers(0, 10**6),
+    profile=st.sampled_from(list(PROFILES)),
+    in_place=st.booleans(),
+    channels=st.integers(1, 3),
+)
+@settings(max_examples=60, deadline=None)
+def test_timed_schedules_on_uneven_graphs(
+    kind: Kind, ranks: int, chunks_per_rank: int, seed: int, profile: str, in_place: bool, channels: int
+) -> None:
+    schedule = greedy_schedule(kind, ranks, chunks_per_rank, seed)
+    program = lower(schedule, profile, in_place=in_place, channels=channels)
+    prove(program, profile)
+    received = sum(step.type.receives for *_, step in steps_of(program))
+    assert received <= schedule.num_transfers
+
+
+@pytest.mark.parametrize("root", [0, 2])
+@pytest.mark.parametrize("kind", [Kind.BROADCAST, Kind.REDUCE])
+def test_the_root_is_kept(kind: Kind, root: int) -> None:
+    schedule = build("direct", Collective(kind, RANKS, 4000, 2, root), full(RANKS))
+    program = lower(schedule, "executor")
+    assert program.root == root
+    assert from_xml(to_xml(program, "executor"), "x").root == root
+    execute(program)
+
+
+def test_chunks_that_travel_together_share_a_step() -> None:
+    # direct all_gather of 3 chunks a rank over 4 ranks: one step of 3 chunks to each of 3 peers
+    program = lower(build("direct", Collective(Kind.ALL_GATHER, 4, 12000, 3), full(4)), "msccl")
+    sends = [step for *_, step in steps_of(program) if step.type == StepType.SEND]
+    assert len(sends) == 4 * 3
+    assert {step.count for step in sends} == {3}
+
+
+def test_steps_are_cut_at_the_largest_count() -> None:
+    # 80 chunks between two ranks: 71 + 9
+    program = lower(build("direct", Collective(Kind.ALL_GATHER, 2, 16000, 80), full(2)), "msccl")
+    assert sorted(step.count for *_, step in steps_of(program) if step.type == StepType.SEND) == [9, 9, 71, 71]
+    prove(program, "msccl")
+
+
+def test_rccl_gets_no_fused_steps() -> None:
+    program = lower(build("ring", Collective(Kind.ALL_REDUCE, 4, 4000, 1), full(4)), "rccl")
+    kinds = {step.type for *_, step in steps_of(program)}
+    assert kinds == {StepType.SEND, StepType.RECEIVE, StepType.REDUCE}
+    # one slot of scratch for the one peer that sends to be reduced
+    assert {gpu.scratch_chunks for gpu in program.gpus} == {1}
+
+
+def test_long_step_lists_are_spread_over_channels() -> None:
+    # a ring all_reduce of 40 ranks has 2 * 39 = 78 steps: one channel on msccl (256), two on executor (64)
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 40, 40000, 1), full(40))
+    assert (lower(schedule, "msccl").num_channels, longest(lower(schedule, "msccl"))) == (1, 78)
+    spread = lower(schedule, "executor")
+    assert (spread.num_channels, longest(spread)) == (2, 39)
+    prove(spread, "executor")
+
+
+def test_more_than_32_peers_use_more_channels() -> None:
+    # 33 peers: at most 32 thread blocks of a GPU send on one channel
+    program = lower(build("direct", Collective(Kind.ALL_GATHER, 34, 34000, 1), full(34)), "executor")
+    for gpu in program.gpus:
+        senders = [block.channel for block in gpu.thread_blocks if block.send >= 0]
+        assert len(senders) == 33
+        assert max(map(senders.count, senders)) == 32
+    prove(program, "executor")
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks", "arguments", "expected"),
+    [
+        (Kind.ALL_REDUCE, 34, {"profile": "rccl"}, r"does not fit rccl: rank 0: 66 thread blocks, limit 1..64; use"),
+        (Kind.ALL_REDUCE, 4, {"profile": "nccl"}, "no profile 'nccl'; profiles: msccl, executor, rccl"),
+        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "protocol": "ll"}, "no protocol 'll'; protocols: Simple, LL, LL128"),
+        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "channels": 0}, "channels must be at least 1"),
+        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "name": 'a"b'}, "the name must be"),
+        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "min_bytes": 9, "max_bytes": 5}, "sizes from 9 to 5 bytes"),
+        (Kind.ALL_TO_ALL, 4, {"profile": "rccl", "in_place": True}, "all_to_all cannot be done in place"),
+        (Kind.GATHER, 4, {"profile": "executor"}, "gather cannot be lowered; kinds: all_reduce"),
+    ],
+)
+def test_what_does_not_fit_is_refused(kind: Kind, ranks: int, arguments: dict[str, object], expected: str) -> None:
+    schedule = build("direct", Collective(kind, ranks, 1000 * ranks, 1), full(ranks))
+    with pytest.raises(ScheduleError, match=expected):
+        lower(schedule, **arguments)
+
+
+def test_a_step_list_that_no_channel_can_hold_is_refused() -> None:
+    # two ranks, 3000 separate transfers of a chunk each: 3000 / 32 channels is more than 64 steps
+    chunks = 3000
+    schedule = build("direct", Collective(Kind.ALL_GATHER, 2, 6000, chunks), full(2))
+    start = np.arange(schedule.num_transfers, dtype=np.int64)
+    apart = replace(schedule, start_ps=start, finish_ps=start + 1)
+    with pytest.raises(ScheduleError, match=r"rank 0: .*(steps|elements).*limit \d+; use"):
+        lower(apart, "executor")
+
+
+def test_limits_name_rank_block_number_and_remedy() -> None:
+    program = lower(build("ring", Collective(Kind.ALL_REDUCE, 40, 40000, 1), full(40)), "msccl")
+    with pytest.raises(ScheduleError, match="rank 0: thread block 0: 78 steps, limit 64; use more channels or fewer"):
+        check_limits(program, "executor")
+    with pytest.raises(ScheduleError, match="is a fused rrc, which rccl cannot run"):
+        check_limits(lower(build("ring", Collective(Kind.ALL_REDUCE, 4, 4000, 1), full(4)), "msccl"), "rccl")
+
+
+def test_the_size_window_is_written_as_each_runtime_means_it() -> None:
+    schedule = build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4))
+    # msccl selects sizes below maxBytes, the others up to it; with 0 msccl selects nothing
+    assert lower(schedule, "msccl", max_bytes=1 << 20).max_bytes == (1 << 20) + 1
+    assert lower(schedule, "executor", max_bytes=1 << 20).max_bytes == 1 << 20
+    assert lower(schedule, "msccl").max_bytes == 128 * 2**20
+    assert lower(schedule, "rccl").max_bytes == 0

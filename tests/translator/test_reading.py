@@ -1,0 +1,164 @@
+"""MSCCL XML in and out: the runtimes' own verdicts on probe files, round trips, errors that name the place."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket.core.errors import FormatError, HocketError
+from hocket.schedule import Kind, execute
+from hocket.translator import PROFILES, check_limits, from_xml, read_xml, to_xml
+
+DATA = Path(__file__).parents[1] / "data" / "msccl_xml"
+GOLDEN = sorted(DATA.glob("*.xml"))
+TEXT = (DATA / "broadcast_binomial_8.xml").read_text()
+
+# Probe files that a runtime's parser lets pass and Hocket does not: what the runtime would then do.
+STRICTER = {
+    "14_two_algos.xml": "the second algorithm is silently ignored",
+    "16_value_300_chars.xml": "the value overflows a buffer",
+    "17_name_70_chars.xml": "the name is silently cut",
+    "31_steps_dup_s.xml": "the limit check is fooled by the numbers",
+    "41_chan_1.xml": "channel 1 of 1: never connected, the kernel hangs",
+    "41_chan_127.xml": "channel 127 of 1: never connected, the kernel hangs",
+    "41_chan_32.xml": "channel 32 of 1: never connected, the kernel hangs",
+    "41_chan_33.xml": "channel 33 of 1: never connected, the kernel hangs",
+    "42_nchannels_33.xml": "only a warning, then fewer channels than the program needs",
+    "43_cnt_0.xml": "a step of no chunks",
+    "47_rrc_oob.xml": "reads beyond its buffer",
+    "48_peer_oob.xml": "a peer that is no rank",
+    "56_depid_200.xml": "thread block numbers are stored in 8 bits",
+    "59_coll_recv.xml": "not a collective",
+    "60_type_ra.xml": "the kernel leaves the thread block",
+    "63_maxbytes_0.xml": "no size selects the file",
+    "63_maxbytes_0_min0.xml": "no size selects the file",
+    "63_min_gt_max.xml": "no size selects the file",
+    "64_ngpus_1.xml": "a peer that is no rank",
+    "66_nchunks_0.xml": "a buffer of no chunks",
+    "67_non_numeric.xml": "read as 0",
+}
+
+
+def fits(path: Path, profile: str) -> bool:
+    try:
+        check_limits(read_xml(path, profile=profile), profile)
+    except HocketError as error:
+        assert str(error)
+        return False
+    return True
+
+
+@pytest.mark.shared
+def test_probes_get_the_runtimes_own_verdicts(shared: Path) -> None:
+    folder = shared / "msccl_probes"
+    stricter = set()
+    for row in csv.DictReader((folder / "verdicts.csv").read_text().splitlines()):
+        for profile in PROFILES:
+            expected, found = row[profile] == "ACCEPT", fits(folder / row["file"], profile)
+            assert found == expected or row["file"] in STRICTER, (row["file"], profile)
+            assert expected or not found, (row["file"], profile)
+            if expected and not found:
+                stricter.add(row["file"])
+    assert stricter == set(STRICTER)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("profile", PROFILES)
+def test_references_get_the_runtimes_own_verdicts(shared: Path, profile: str) -> None:
+    folder = shared / "msccl_xml"
+    for row in csv.DictReader((folder / "index.csv").read_text().splitlines()):
+        accepted = row["executor64" if profile == "executor" else profile] == "ACCEPT"
+        never_selected = profile == "msccl" and row["maxBytes"] == "0"
+        assert fits(folder / row["file"], profile) == (accepted and not never_selected), row["file"]
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_golden_programs_survive_the_round_trip_and_are_right(path: Path) -> None:
+    profile = "msccl" if path.stem.startswith("all_reduce") else "executor"
+    program = read_xml(path, profile=profile)
+    assert from_xml(to_xml(program, profile), "again", profile=profile) == program
+    assert execute(program, fifo_depth=8).values
+
+
+def test_the_root_is_read_from_the_steps() -> None:
+    program = from_xml(TEXT, "x")
+    assert (program.kind, program.root) == (Kind.BROADCAST, 0)
+    swapped = TEXT
+    for old, new in (("0", "X"), ("5", "0"), ("X", "5")):  # ranks 0 and 5 change places
+        for attribute in ("gpu id", "send", "recv"):
+            swapped = swapped.replace(f'{attribute}="{old}"', f'{attribute}="{new}"')
+    assert from_xml(swapped, "x").root == 5
+    assert from_xml(TEXT, "x", root=3).root == 3
+
+
+FIRST_STEP = TEXT[TEXT.index("<step") : TEXT.index("/>") + 2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("<algo ", '<?xml version="1.0"?>\n<algo ', "x:1: .*XML declaration"),
+        ("<algo ", "\ufeff<algo ", "x:1: .*byte-order mark"),
+        ("  <gpu", "\t<gpu", "x:2: .*TAB"),
+        ('proto="LL"', "proto='LL'", "x:1: .*single quotes"),
+        ('proto="LL" ', 'proto="LL"\n', "x:1: .*line break"),
+        ('proto="LL"', 'proto="ll"', 'x:1: <algo> proto="ll" is not one of Simple, LL, LL128'),
+        ('ngpus="8"', 'ngpus="9"', r"x:1: <algo> has no <gpu id=\"8\">; ids must be 0..8 without a gap"),
+        ('ngpus="8"', 'ngpus="eight"', "x:1: .*is not an integer"),
+        ("</algo>", "</algo>junk", "text outside the elements"),
+        ("</algo>", "", "x:1: <algo> is never closed; is the file cut short"),
+        ("</gpu>", "</tb>", "found </tb> where </gpu> was expected"),
+        (' s_chunks="0"', "", "x:2: <gpu> has no attribute s_chunks"),
+        (FIRST_STEP, FIRST_STEP.replace('s="0"', 's="1"'), "x:4: .*is step 0 of its <tb>"),
+        (FIRST_STEP, FIRST_STEP.replace('cnt="1"', 'cnt="2"'), "x:4: <step> src: chunks 0..1 are not all in buffer i"),
+        (FIRST_STEP, FIRST_STEP.replace('depid="-1"', 'depid="9"'), 'x:4: <step> depid="9" is out of range'),
+        (FIRST_STEP, FIRST_STEP.replace('deps="-1"', 'deps="0"'), 'x:4: <step> deps="0"|needs both depid and deps'),
+        (FIRST_STEP, FIRST_STEP.replace('type="s"', 'type="nop"'), "x:4: <step> is a nop without"),
+        (FIRST_STEP, FIRST_STEP.replace('type="s"', 'type="r"'), 'x:4: <step> type="r" receives, but its <tb>'),
+        (FIRST_STEP, FIRST_STEP.replace(" hasdep", ' cnt="1" hasdep'), "x:4: <step> has an attribute twice"),
+        ('name="', 'a="" b="" c="" d="" e="" f="" g="" name="', "x:1: <algo> has 17 attributes"),
+    ],
+)
+def test_errors_name_the_line_the_element_and_the_rule(old: str, new: str, expected: str) -> None:
+    assert old in TEXT
+    with pytest.raises(FormatError, match=expected):
+        from_xml(TEXT.replace(old, new, 1), "x")
+
+
+def test_what_is_no_xml_says_so() -> None:
+    for text in ("", "hello", "<gpu/>", "<!-- only a comment -->"):
+        with pytest.raises(FormatError):
+            from_xml(text, "x")
+
+
+def test_integers_are_read_as_the_runtimes_read_them() -> None:
+    # strtol with base 0: 0x8 and 010 are both eight
+    for eight in ("0x8", "010"):
+        assert from_xml(TEXT.replace('ngpus="8"', f'ngpus="{eight}"'), "x").num_ranks == 8
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, len(TEXT) - 1), st.integers(0, 3), st.sampled_from("<>/=\"' \n\t-0123456789iosrcnlpeé")
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_damaged_files_are_read_or_refused_never_worse(changes: list[tuple[int, int, str]]) -> None:
+    text = TEXT
+    for position, removed, inserted in changes:
+        text = text[:position] + inserted + text[position + removed :]
+    try:
+        execute(from_xml(text, "x"), fifo_depth=2)
+    except HocketError as error:
+        assert str(error)
+
+
+@given(st.text(alphabet='<>/="ab \n!-', max_size=60))
+def test_any_text_is_refused_with_a_reason(text: str) -> None:
+    with pytest.raises(FormatError, match="x:"):
+        from_xml(text, "x")
