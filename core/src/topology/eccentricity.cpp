@@ -55,8 +55,8 @@ class Spreading {
         return time;
       }
     }
-    throw TopologyError("rank " + std::to_string(source) +
-                        " cannot reach every rank it must: add links that connect them");
+    throw Infeasible("rank " + std::to_string(source) +
+                     " cannot reach every rank it must: add links that connect them");
   }
 
  private:

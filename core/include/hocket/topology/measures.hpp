@@ -30,7 +30,8 @@ enum class Forwarding { kStoreAndForward, kCutThrough };
 /// A lower bound for everything that moves the bytes as one piece, on links that are never busy. What cuts through
 /// costs the sum of the latencies plus the largest serialization since a rank held the whole piece; switches always
 /// cut through, ranks as `forwarding` says. Exact where no switches are and ranks store and forward. Throws
-/// TopologyError when a source or target is not a rank, `bytes` is negative, or a target cannot be reached.
+/// TopologyError when a source or target is not a rank or `bytes` is negative, Infeasible when a target cannot be
+/// reached.
 std::vector<Picoseconds> eccentricity_ps(const Graph& graph, int64_t bytes, std::span<const int32_t> sources,
                                          std::span<const int32_t> targets, Forwarding forwarding);
 
