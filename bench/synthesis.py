@@ -91,7 +91,7 @@ def measure(case: Case) -> Measured:
     routes = rank_routes(topology.graph, chunk_bytes)
     network = Network(topology.graph, routes.offset, routes.links, chunk_bytes, case.blocking)
     begin = time.process_time()
-    found = Search(Engine.AUTO, attempts=1, target_ps=ANY_TIME_PS).run(network, topology.num_ranks, spread.origin)
+    found = Search(Engine.AUTO, attempts=1, target_ps=ANY_TIME_PS).run(network, spread.origin)
     search_s = time.process_time() - begin
     if not case.whole:
         return Measured(topology.num_ranks, len(found.chunk), search_s, None, found.time_ps / 1e6, None, peak_mib())

@@ -10,8 +10,8 @@ from hocket.core.enums import StrEnum
 
 __all__ = ["Engine", "Found", "Search"]
 
-# A search goes on for about this many transfers, counted over its attempts: seconds at most.
-_SEARCH_TRANSFERS = 4_000_000
+# A search goes on for about this many transfers times links of a rank, over its attempts: seconds at most.
+_SEARCH_WORK = 10_000_000
 _FEWEST_ATTEMPTS = 2
 _MOST_ATTEMPTS = 28
 # Below, `auto` lets both engines try: `rounds` is quicker, `matching` chooses better.
@@ -56,13 +56,14 @@ class Search:
     threads: int = 1
     target_ps: int = 0
 
-    def run(self, network: core.Network, num_ranks: int, origin: NDArray[np.int32]) -> Found:
+    def run(self, network: core.Network, origin: NDArray[np.int32]) -> Found:
         """Transfers that bring every chunk c from rank origin[c] to all ranks, the best of the attempts.
 
         Raises Infeasible when a rank cannot be reached, ScheduleError when the engine does not fit the network.
         """
-        transfers = max(1, len(origin) * (num_ranks - 1))
-        attempts = self.attempts or min(max(_SEARCH_TRANSFERS // transfers, _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
+        transfers = len(origin) * (network.num_ranks - 1)
+        work = max(1, transfers * network.num_links // network.num_ranks)
+        attempts = self.attempts or min(max(_SEARCH_WORK // work, _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
         found = []
         for engine in self._engines(network, transfers):
             if engine is Engine.ROUNDS:

@@ -13,7 +13,7 @@ from hocket.topology import Topology, rank_routes
 __all__ = ["search_schedule", "synthesize"]
 
 # The search ends at this much of the lower bound, in millionths.
-_GOOD_ENOUGH = 1_000_010
+_GOOD_ENOUGH = 1_000_100
 
 
 def synthesize(
@@ -32,7 +32,7 @@ def synthesize(
     MICRO 2024); reduce_scatter and reduce are theirs on the reversed topology, run backwards; all_reduce is
     reduce_scatter, then all_gather.
 
-    `attempts` bounds the search (None: as many as the size allows); it stops early within 0.001 % of the lower bound.
+    `attempts` bounds the search (None: as many as the size allows); it stops early within 0.01 % of the lower bound.
     `blocking`: a transfer holds its links for latency + serialization, as in TACOS, instead of serialization only.
     The same arguments give the same schedule on any machine and for any number of `threads`.
 
@@ -79,7 +79,7 @@ def _spread(collective: Collective, topology: Topology, search: Search, blocking
     chunk_bytes = int(collective.chunk_bytes.max())
     routes = rank_routes(topology.graph, max(1, chunk_bytes))
     network = Network(topology.graph, routes.offset, routes.links, chunk_bytes, blocking)
-    found = search.run(network, topology.num_ranks, collective.origin)
+    found = search.run(network, collective.origin)
     return Schedule(
         collective=collective,
         topology=topology,

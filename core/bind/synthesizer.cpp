@@ -43,6 +43,8 @@ nb::tuple rounds(const Network& network, In<int32_t> origin, uint64_t seed, int 
 void bind_synthesizer(nb::module_& m) {
   nb::class_<Network>(m, "Network")
       .def("__init__", &init_network, "graph"_a, "route_offset"_a, "route_links"_a, "chunk_bytes"_a, "blocking"_a)
+      .def_ro("num_ranks", &Network::num_ranks)
+      .def_prop_ro("num_links", &Network::num_links)
       .def_prop_ro("uniform", &Network::uniform)
       .def_prop_ro("rounds_per_hop", &synthesizer::rounds_per_hop);
   m.def("matching", &matching, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a);
