@@ -4,13 +4,14 @@ from hocket.schedule.bounds import lower_bound
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.compose import concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
-from hocket.schedule.program import Gpu, Program, Step, StepType, ThreadBlock
+from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.schedule import Bound, Schedule
 from hocket.schedule.storage import load, save
 from hocket.schedule.timing import dependencies, retime
 from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
+    "BUFFERS",
     "FIFO_DEPTH",
     "Bound",
     "Collective",

@@ -3,7 +3,7 @@
 from itertools import islice
 
 from hocket.schedule.flatten import FlatProgram
-from hocket.schedule.memory import BUFFERS
+from hocket.schedule.program import BUFFERS
 
 __all__ = ["count_mismatch", "deadlock", "race", "unreceived", "wrong_value"]
 

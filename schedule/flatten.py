@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule.memory import BUFFERS, Memory
-from hocket.schedule.program import Program, Step, StepType, ThreadBlock
+from hocket.schedule.memory import Memory
+from hocket.schedule.program import BUFFERS, Program, Step, StepType, ThreadBlock
 
 __all__ = ["FlatProgram"]
 

@@ -9,10 +9,7 @@ from hocket.core.errors import ScheduleError
 from hocket.schedule.collective import Kind
 from hocket.schedule.program import Program
 
-__all__ = ["BUFFERS", "Memory", "lay_out"]
-
-#: The buffers by their XML names, in the order of a Memory's columns.
-BUFFERS = ("i", "o", "s")
+__all__ = ["Memory", "lay_out"]
 
 _IN_BLOCKS = {Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER}
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from hocket.core.enums import StrEnum
 from hocket.schedule.collective import Kind
 
-__all__ = ["Gpu", "Program", "Step", "StepType", "ThreadBlock"]
+__all__ = ["BUFFERS", "Gpu", "Program", "Step", "StepType", "ThreadBlock"]
+
+#: The buffers of a rank by their XML names: input, output, scratch.
+BUFFERS = ("i", "o", "s")
 
 
 class StepType(StrEnum):

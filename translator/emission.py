@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import translator as engine
-from hocket.schedule import Gpu, Step, StepType, ThreadBlock
+from hocket.schedule import BUFFERS, Gpu, Step, StepType, ThreadBlock
 from hocket.translator.operations import Operations
-from hocket.translator.placement import BUFFERS, Placement
+from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile
 
 __all__ = ["Emission"]

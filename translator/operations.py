@@ -9,8 +9,8 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import Schedule, StepType
-from hocket.translator.placement import BUFFERS, LocalCopy, Placement
+from hocket.schedule import BUFFERS, Schedule, StepType
+from hocket.translator.placement import LocalCopy, Placement
 from hocket.translator.profiles import Profile
 
 __all__ = ["Block", "Messages", "Operations", "merge", "operations"]

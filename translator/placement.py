@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Collective, Kind
+from hocket.schedule import BUFFERS, Collective, Kind
 
-__all__ = ["BUFFERS", "LocalCopy", "Placement"]
+__all__ = ["LocalCopy", "Placement"]
 
-BUFFERS = ("i", "o", "s")
-_INPUT, _OUTPUT, _SCRATCH = range(3)
+_INPUT, _OUTPUT, _SCRATCH = (BUFFERS.index(name) for name in "ios")
 _IN_PLACE = {
     Kind.ALL_REDUCE: _INPUT,
     Kind.ALL_GATHER: _OUTPUT,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hocket.core.files import read_text
-from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock
+from hocket.schedule import BUFFERS, Gpu, Kind, Program, Step, StepType, ThreadBlock
 from hocket.translator.profiles import PROFILES, Profile, find_profile
 from hocket.translator.xml_tokens import Element, elements, fail
 
@@ -16,7 +16,7 @@ __all__ = ["from_xml", "read_xml"]
 
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})")
 _PROTOCOLS = ("Simple", "LL", "LL128")
-_BUFFERS = ("i", "o", "s")
+_MAX_CHUNKS = (1 << 15) - 1 + 71  # offsets are 16 bits in every runtime, and a step moves at most 71 chunks
 _DEFAULT_MAX_BYTES = 1 << 27  # only msccl takes a file without maxBytes, and this is what it then assumes
 _STEP_TYPES = {str(kind): kind for kind in StepType}
 
@@ -130,7 +130,7 @@ class _Reader:
         return Program(
             name=algo.attributes.get("name", ""),
             kind=kind,
-            chunks_per_loop=self.number(algo, "nchunksperloop", 1),
+            chunks_per_loop=self.number(algo, "nchunksperloop", 1, _MAX_CHUNKS),
             num_channels=channels,
             protocol=self.choice(algo, "proto", _PROTOCOLS),
             in_place=in_place,
@@ -142,7 +142,7 @@ class _Reader:
         )
 
     def gpu(self, gpu: Element, num_ranks: int, channels: int) -> Gpu:
-        chunks = {buffer: self.number(gpu, f"{buffer}_chunks", 0) for buffer in _BUFFERS}
+        chunks = {buffer: self.number(gpu, f"{buffer}_chunks", 0, _MAX_CHUNKS) for buffer in BUFFERS}
         rank = self.number(gpu, "id", 0)
         blocks = self.ordered(gpu, "tb")
         lengths = [len(self.children(block, "step")) for block in blocks]
@@ -183,9 +183,9 @@ class _Reader:
             self.fail(step, "needs both depid and deps, or -1 for both")
         result = Step(
             type=kind,
-            src_buffer=self.choice(step, "srcbuf", _BUFFERS),
+            src_buffer=self.choice(step, "srcbuf", BUFFERS),
             src_offset=self.number(step, "srcoff", -(1 << 31)),
-            dst_buffer=self.choice(step, "dstbuf", _BUFFERS),
+            dst_buffer=self.choice(step, "dstbuf", BUFFERS),
             dst_offset=self.number(step, "dstoff", -(1 << 31)),
             count=self.number(step, "cnt", 0 if kind == "nop" else 1, (1 << 31) - 1),
             depend_block=block,

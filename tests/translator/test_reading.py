@@ -110,6 +110,7 @@ FIRST_STEP = TEXT[TEXT.index("<step") : TEXT.index("/>") + 2]
         ("</algo>", "</algo>junk", "text outside the elements"),
         ("</algo>", "", "x:1: <algo> is never closed; is the file cut short"),
         ("</gpu>", "</tb>", "found </tb> where </gpu> was expected"),
+        ('nchunksperloop="1"', 'nchunksperloop="999999999"', "x:1: <algo> nchunksperloop=.* expected 1..32838"),
         (' s_chunks="0"', "", "x:2: <gpu> has no attribute s_chunks"),
         (FIRST_STEP, FIRST_STEP.replace('s="0"', 's="1"'), "x:4: .*is step 0 of its <tb>"),
         (FIRST_STEP, FIRST_STEP.replace('cnt="1"', 'cnt="2"'), "x:4: <step> src: chunks 0..1 are not all in buffer i"),
