@@ -18,7 +18,7 @@ from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
 from hocket.simulator.workload import Call, NodeKind, Workload, single_call
 from hocket.topology import Topology, routes
 
-__all__ = ["Candidates", "Fidelity", "simulate"]
+__all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
 
 Candidates = Callable[[Call], list[Planned]]
 
@@ -55,12 +55,12 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         lower_bound(collective, topology, group=call.members)
         for collective, call in zip(collectives, calls, strict=True)
     ]
-    job = _engine_job(workload, topology, calls)
+    job = engine_job(workload, topology, calls)
     floor = Floor.of(workload, topology, job, calls, bounds)
     if planned is None:
         outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, topology.num_links)
     else:
-        outcome = _replay(job, planned, topology, fidelity)
+        outcome = run_engine(job, planned, topology, fidelity)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
@@ -87,7 +87,8 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     )
 
 
-def _replay(job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
+def run_engine(job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
+    """Runs a job whose calls follow `planned`."""
     cut_through = fidelity.switching is Switching.CUT_THROUGH
     plans = [choice.plan for choice in planned]
     return Outcome(**replay(job, plans, topology.graph, fidelity.model, cut_through, fidelity.record_links))
@@ -97,12 +98,15 @@ def _fastest(candidates: list[Planned], call: Call, topology: Topology, fidelity
     """The candidate that is fastest when the group does nothing else; the first of equals."""
     if len(candidates) == 1:
         return candidates[0]
-    alone = _engine_job(single_call(call, topology.num_ranks), topology, [call])
+    alone = engine_job(single_call(call, topology.num_ranks), topology, [call])
     without_record = Fidelity(fidelity.model, fidelity.switching)
-    return min(candidates, key=lambda choice: int(_replay(alone, [choice], topology, without_record).finish_ps.max()))
+    return min(
+        candidates, key=lambda choice: int(run_engine(alone, [choice], topology, without_record).finish_ps.max())
+    )
 
 
-def _engine_job(workload: Workload, topology: Topology, calls: list[Call]) -> Job:
+def engine_job(workload: Workload, topology: Topology, calls: list[Call]) -> Job:
+    """The engine's form of a workload; `calls` are its distinct collectives, in the order of their plans."""
     number = {call: plan for plan, call in enumerate(calls)}
     pairs, pair = np.unique(
         workload.message_src.astype(np.int64) * topology.num_nodes + workload.message_dst, return_inverse=True

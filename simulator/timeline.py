@@ -24,7 +24,7 @@ def write_timeline(prediction: Prediction, path: Path | str) -> None:
 
     Format: "Trace Event Format" (complete events `X`, times in microseconds).
     """
-    with atomic_write(path, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed:
+    with atomic_write(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
         packed.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
         for number, event in enumerate(_events(prediction)):
             packed.write((",\n" if number else "").encode() + json.dumps(event).encode())

@@ -1,0 +1,61 @@
+"""How many message-hops the simulator works off per second of CPU time on one core, and in how much memory.
+
+Run: python -m hocket.bench.simulator_speed
+"""
+
+import resource
+import time
+
+from hocket.core.units import format_bytes, format_time
+from hocket.schedule import Collective, Kind
+from hocket.schedule.algorithms import build
+from hocket.simulator.models import Model, Switching
+from hocket.simulator.planning import Planned
+from hocket.simulator.simulation import Fidelity, engine_job, run_engine
+from hocket.simulator.workload import Call, single_call
+from hocket.topology import Topology, load
+
+CASES = [
+    (Kind.ALL_REDUCE, "ring", "ring:1024,bandwidth=50GB/s,latency=500ns"),
+    (Kind.ALL_REDUCE, "ring", "torus:32x32,bandwidth=50GB/s,latency=500ns"),
+    (Kind.ALL_REDUCE, "halving_doubling", "torus:32x32,bandwidth=50GB/s,latency=500ns"),
+    (Kind.ALL_TO_ALL, "direct", "torus:16x16,bandwidth=50GB/s,latency=500ns"),
+    (Kind.ALL_TO_ALL, "direct", "switch:512,bandwidth=50GB/s,latency=500ns"),
+]
+SIZE = 2**26
+REPEATS = 3
+
+
+def main() -> None:
+    print(
+        f"{'collective':<12} {'algorithm':<17} {'topology':<12} {'model':<11} {'predicted':>10} {'events':>9}"
+        f" {'plan s':>7} {'run s':>7} {'events/s':>9} {'peak RSS':>9}"
+    )
+    for kind, algorithm, spec in CASES:
+        topology = load(spec)
+        call = Call(kind, tuple(range(topology.num_ranks)), SIZE)
+        start = time.process_time()
+        planned = Planned.of(build(algorithm, call.collective, topology), algorithm)
+        plan_s = time.process_time() - start
+        for model in (Model.CONGESTION, Model.ANALYTICAL):
+            _print_case(call, topology, planned, plan_s, model)
+
+
+def _print_case(call: Call, topology: Topology, planned: Planned, plan_s: float, model: Model) -> None:
+    job = engine_job(single_call(call, topology.num_ranks), topology, [call])
+    fidelity = Fidelity(model, Switching.CUT_THROUGH)
+    run_s = float("inf")
+    for _ in range(REPEATS):
+        start = time.process_time()
+        outcome = run_engine(job, [planned], topology, fidelity)
+        run_s = min(run_s, time.process_time() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(
+        f"{call.kind:<12} {planned.algorithm:<17} {topology.name.partition(',')[0]:<12} {model:<11}"
+        f" {format_time(int(outcome.finish_ps.max())):>10} {outcome.events:9} {plan_s:7.2f} {run_s:7.3f}"
+        f" {outcome.events / run_s / 1e6:7.1f} M {format_bytes(peak):>9}"
+    )
+
+
+if __name__ == "__main__":
+    main()
