@@ -1,0 +1,107 @@
+"""`hocket simulate` as a user runs it."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_traces
+from hocket.schedule import Collective, Kind, save
+from hocket.schedule.algorithms import build
+from hocket.topology import load
+
+PAIR = "ring:2,bandwidth=1GB/s,latency=1us"
+
+
+def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hocket", "simulate", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    builders = [TraceBuilder(), TraceBuilder()]
+    for builder in builders:
+        work = builder.add_comp("forward", duration_ns=2_000)
+        builder.add_collective("gradients", CollectiveType.ALL_REDUCE, 2_000, deps=[work])
+    folder = tmp_path / "traces"
+    write_traces(folder, TraceSet(tuple(builder.build() for builder in builders)))
+    return folder
+
+
+def test_traces_leave_a_prediction_and_a_timeline(traces: Path, tmp_path: Path) -> None:
+    out, timeline = tmp_path / "out.json", tmp_path / "t.json.gz"
+    done = hocket(traces, "--topology", PAIR, "--json", out, "--timeline", timeline)
+    assert done.returncode == 0, done.stderr
+    # 2 us of computation, then 2 steps of 1 us latency and 1 us for 1000 B.
+    assert "time                   6 us" in done.stdout
+    assert "exposed communication  4 us on rank 0" in done.stdout
+    prediction = json.loads(out.read_text())
+    assert prediction["format"] == "hocket.prediction"
+    assert prediction["finish_ns"] == {"0": 6_000, "1": 6_000}
+    assert prediction["exposed_ns"] == {"0": 4_000, "1": 4_000}
+    assert prediction["collectives"][0]["algorithm"] == "ring"
+    assert sum(prediction["links"]["bytes"]) == 4_000
+    with gzip.open(timeline) as file:
+        assert json.load(file)["traceEvents"]
+
+
+def test_several_topologies_are_compared(traces: Path) -> None:
+    done = hocket(traces, "--topology", PAIR, "--topology", "ring:2,bandwidth=2GB/s,latency=1us")
+    assert done.returncode == 0, done.stderr
+    # Twice the bandwidth: 2 + 2 * (1 + 0.5) = 5 us instead of 6.
+    assert "0.833x" in done.stdout
+
+
+def test_a_schedule_file_and_a_collective_take_the_same_time(tmp_path: Path) -> None:
+    path = tmp_path / "ar.schedule"
+    save(build("ring", Collective(Kind.ALL_REDUCE, 2, 2_000), load(PAIR)), path)
+    collective = hocket("all_reduce", "--size", "2000", "--topology", PAIR, "--algorithm", "ring")
+    for done in (hocket(path), collective):
+        assert done.returncode == 0, done.stderr
+        assert "time                   4 us" in done.stdout
+
+
+def test_free_sharing_is_said_aloud() -> None:
+    switch = "switch:4,bandwidth=1GB/s,latency=1us"
+    done = hocket("all_gather", "--size", "4MB", "--topology", switch, "--algorithm", "direct", "--model", "analytical")
+    assert done.returncode == 0
+    assert "NOT PHYSICAL" in done.stderr
+
+
+def test_deadlock_has_its_exit_code(tmp_path: Path) -> None:
+    builders = [TraceBuilder(), TraceBuilder()]
+    builders[0].add_collective("gradients", CollectiveType.ALL_REDUCE, 2_000)
+    builders[1].add_comp("forward", duration_ns=1)
+    write_traces(tmp_path, TraceSet(tuple(builder.build() for builder in builders)))
+    done = hocket(tmp_path, "--topology", PAIR)
+    assert done.returncode == 5
+    assert "rank 0, node 0 (gradients) waits in all_reduce" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["all_reduce", "--size", "1MiB"], 2, "--topology is missing"),
+        (["all_reduce", "--topology", PAIR], 2, "--size is missing"),
+        (["absent", "--topology", PAIR], 3, "absent"),
+        (["absent.schedule"], 3, "absent.schedule"),
+        (["all_reduce", "--size", "1MiB", "--topology", PAIR, "--model", "magic"], 3, "unknown model 'magic'"),
+        (["all_to_all", "--size", "1MiB", "--topology", PAIR, "--algorithm", "ring"], 3, "ring does"),
+    ],
+)
+def test_bad_use_is_one_clear_error(arguments: list[str], code: int, message: str) -> None:
+    done = hocket(*arguments)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_rank_is_named(traces: Path) -> None:
+    (traces / "trace.0.et").unlink()
+    done = hocket(traces, "--topology", PAIR)
+    assert done.returncode == 3
+    assert "rank 0" in done.stderr

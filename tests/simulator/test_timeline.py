@@ -1,0 +1,63 @@
+"""The timeline is what Perfetto reads, and says what the prediction says."""
+
+import gzip
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
+from hocket.simulator import simulate_traces, write_timeline
+from hocket.topology import load
+
+TOPOLOGY = load("ring:2,bandwidth=1GB/s,latency=1us")
+
+
+def program(trace: TraceBuilder) -> None:
+    first = trace.add_comp("forward", duration_ns=2_000)
+    trace.add_collective("gradients", CollectiveType.ALL_REDUCE, 2_000, deps=[first])
+    trace.add_collective("loss", CollectiveType.ALL_REDUCE, 4, deps=[first])
+    trace.add_comp("backward", duration_ns=3_000, deps=[first])
+
+
+def written(path: Path, *, record_links: bool) -> list[dict[str, Any]]:
+    builders = [TraceBuilder(), TraceBuilder()]
+    for builder in builders:
+        program(builder)
+    traces = TraceSet(tuple(builder.build() for builder in builders))
+    write_timeline(simulate_traces(traces, TOPOLOGY, record_links=record_links), path)
+    with gzip.open(path) as file:
+        events: list[dict[str, Any]] = json.load(file)["traceEvents"]
+    return events
+
+
+def test_every_track_does_one_thing_at_a_time(tmp_path: Path) -> None:
+    events = written(tmp_path / "t.json.gz", record_links=True)
+    tracks: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for event in events:
+        assert event["ph"] in ("M", "X")
+        if event["ph"] == "X":
+            tracks.setdefault((event["pid"], event["tid"]), []).append(event)
+    for spans in tracks.values():
+        spans.sort(key=lambda span: span["ts"])
+        for before, after in pairwise(spans):
+            assert before["ts"] + before["dur"] <= after["ts"] + 1e-9
+    named = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
+    assert set(tracks) <= named
+
+
+def test_computation_and_collectives_carry_their_times_in_microseconds(tmp_path: Path) -> None:
+    events = written(tmp_path / "t.json.gz", record_links=False)
+    spans = {(event["pid"], event["name"]): event for event in events if event["ph"] == "X"}
+    assert (spans[0, "forward"]["ts"], spans[0, "forward"]["dur"]) == (0, 2)
+    assert (spans[1, "backward"]["ts"], spans[1, "backward"]["dur"]) == (2, 3)
+    assert spans[0, "gradients"]["ts"] == 2
+    assert spans[0, "gradients"]["args"]["algorithm"] == "ring"
+    processes = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert processes == {"rank 0", "rank 1"}
+
+
+def test_the_same_prediction_makes_the_same_bytes(tmp_path: Path) -> None:
+    written(tmp_path / "a.json.gz", record_links=True)
+    written(tmp_path / "b.json.gz", record_links=True)
+    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
