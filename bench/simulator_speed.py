@@ -7,7 +7,7 @@ import resource
 import time
 
 from hocket.core.units import format_bytes, format_time
-from hocket.schedule import Collective, Kind
+from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
 from hocket.simulator.models import Model, Switching
 from hocket.simulator.planning import Planned
