@@ -1,6 +1,7 @@
 """The three things a user simulates: a schedule, a collective, the traces of a job."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Literal
 
 from hocket.chakra import TraceSet
@@ -65,19 +66,23 @@ def simulate_traces(
     switching: str = Switching.CUT_THROUGH,
     algorithms: Mapping[str, str] | Literal["auto"] = DEFAULT_ALGORITHMS,
     chunks_per_rank: int = 1,
+    compute_scale: Fraction = Fraction(1),
     record_links: bool = False,
 ) -> Prediction:
     """The time of a job's traces on a topology, trace rank r on topology rank r.
 
     `algorithms` maps a kind of collective (or `barrier`) to a native algorithm, a `.schedule` file, or `auto`: the
     native algorithm that is fastest on its own under the model (as a string: for all kinds). `chunks_per_rank` cuts
-    the collectives of native algorithms. Raises TraceError when the traces are inconsistent, DeadlockError when they
+    the collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if
+    the processors were faster? Raises TraceError when the traces are inconsistent, DeadlockError when they
     never end, TopologyError when the topology has too few ranks, ScheduleError for an algorithm that cannot do what is
     asked, and SimulationError for an unknown model or switching.
     """
     fidelity = _fidelity(model, switching, record_links)
     chosen = dict.fromkeys(DEFAULT_ALGORITHMS, AUTO) if isinstance(algorithms, str) else algorithms
     workload = workload_of(traces, chunks_per_rank)
+    if compute_scale != 1:
+        workload = workload.with_compute_scaled(compute_scale)
     return simulate(workload, topology, fidelity, Planner(topology, chosen).candidates)
 
 

@@ -1,7 +1,8 @@
 """What the simulator runs, before any algorithm or network: a program per rank, joined by collectives and messages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,13 @@ class Workload:
     @property
     def num_ranks(self) -> int:
         return len(self.rank_offset) - 1
+
+    def with_compute_scaled(self, scale: Fraction) -> "Workload":
+        """The same workload on processors that take `scale` times as long (rounded down to whole picoseconds)."""
+        compute = self.kind == NodeKind.COMPUTE
+        operand = self.operand.copy()
+        operand[compute] = [duration * scale.numerator // scale.denominator for duration in operand[compute].tolist()]
+        return replace(self, operand=operand)
 
     @property
     def rank(self) -> NDArray[np.int32]:

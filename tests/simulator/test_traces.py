@@ -1,6 +1,7 @@
 """Traces of jobs: dependencies, computation, groups, messages, and what is wrong with them."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,16 @@ def test_a_rank_computes_one_node_at_a_time_in_order_of_id() -> None:
     prediction = simulate_traces(job(program), load("ring:2,bandwidth=1GB/s,latency=1us"))
     assert prediction.node_start_ps.tolist() == [0, 2 * US]
     assert prediction.time_ps == 3 * US == prediction.bound_ps
+
+
+def test_compute_scale_changes_computation_alone() -> None:
+    def program(trace: TraceBuilder) -> None:
+        trace.add_collective("work", CollectiveType.ALL_REDUCE, 100, deps=[trace.add_comp("think", duration_ns=3000)])
+
+    slow = simulate_traces(job(program, program), PAIR)
+    fast = simulate_traces(job(program, program), PAIR, compute_scale=Fraction(1, 3))
+    assert fast.compute_ps.tolist() == [1_000_000, 1_000_000]
+    assert slow.time_ps - fast.time_ps == 2_000_000
 
 
 def test_a_late_rank_makes_the_others_wait() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
@@ -49,6 +50,9 @@ def simulate(
     chunks: Annotated[int, typer.Option(min=1, help="Chunks per rank that native algorithms cut a buffer into.")] = 1,
     size: Annotated[str | None, typer.Option(help="Size of a collective, as nccl-tests counts it: 64MiB.")] = None,
     root: Annotated[int, typer.Option(min=0, help="Root of a collective that has one.")] = 0,
+    compute_scale: Annotated[
+        str, typer.Option(help="Computation takes this many times as long as recorded: 0.02, 1/50.")
+    ] = "1",
     groups: Annotated[
         Path | None, typer.Option("--groups", help="Process groups of the traces; comm_groups.json by default.")
     ] = None,
@@ -83,8 +87,9 @@ def simulate(
     else:
         traces = read_traces(what, groups)
         chosen = _by_kind(algorithm or [])
+        scale = _scale(compute_scale)
         predictions = [
-            simulate_traces(traces, machine, algorithms=chosen, chunks_per_rank=chunks, **options)
+            simulate_traces(traces, machine, algorithms=chosen, chunks_per_rank=chunks, compute_scale=scale, **options)
             for machine in map(load_topology, topology)
         ]
 
@@ -101,6 +106,16 @@ def simulate(
     if timeline:
         write_timeline(prediction, timeline)
         typer.echo(f"wrote {timeline}: open it at https://ui.perfetto.dev")
+
+
+def _scale(text: str) -> Fraction:
+    try:
+        scale = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        scale = Fraction(-1)
+    if scale < 0:
+        raise typer.BadParameter(f"--compute-scale {text}: expected a number of at least 0, such as 0.02 or 1/50")
+    return scale
 
 
 def _by_kind(algorithms: list[str]) -> dict[str, str] | Literal["auto"]:

@@ -1,0 +1,136 @@
+"""The steps of the demo, each a few commands whose files the next one reads."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from hocket.core.errors import HocketError
+from hocket.core.units import format_bytes, format_time
+from hocket.demo.commands import Commands
+
+__all__ = ["COMPUTE_SCALE", "MACHINES", "RANKS", "Result", "run_chain"]
+
+RANKS = 4
+MACHINES = ("dgx-h100:gpus=4", "dgx-a100:gpus=4", "dgx-a100:nodes=2,gpus=2")
+# The training runs on one CPU core a rank, the predicted machines have GPUs. A data-centre GPU does the matrix products
+# of training about a thousand times as fast as a core: an assumption that the report states.
+COMPUTE_SCALE = "1/1000"
+_EXECUTABLE_SIZES = ("-b", "64K", "-e", "4M", "-f", "4")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the chain found: numbers from the JSON files the commands wrote, by the names those files give them."""
+
+    folder: Path
+    recorded: bool
+    predictions: dict[str, dict[str, Any]]
+    slowest: str
+    size_bytes: int
+    synthesis: dict[str, Any]
+    executed: dict[str, Any] | None
+    after: dict[str, Any]
+
+    @property
+    def before(self) -> dict[str, Any]:
+        return self.predictions[self.slowest]
+
+
+def run_chain(folder: Path, torch: bool) -> Result:
+    """Does the whole chain in `folder` and returns its numbers. Raises HocketError when a command fails.
+
+    Without `torch` the traces recorded in `examples/traces` stand in for the training run.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    commands = Commands(folder)
+    _collect(commands, torch)
+    predictions = {machine: _predict(commands, machine) for machine in MACHINES}
+    slowest = max(MACHINES, key=lambda machine: int(predictions[machine]["time_ps"]))
+    size_bytes = max(c["size_bytes"] for c in predictions[slowest]["collectives"] if c["kind"] == "all_reduce")
+    synthesis = _synthesize(commands, slowest, size_bytes)
+    executed = _translate_and_run(commands, torch)
+    return Result(
+        folder=folder,
+        recorded=not torch,
+        predictions=predictions,
+        slowest=slowest,
+        size_bytes=size_bytes,
+        synthesis=synthesis,
+        executed=executed,
+        after=_predict_with_schedule(commands, slowest),
+    )
+
+
+def _collect(commands: Commands, torch: bool) -> None:
+    examples = files("hocket").joinpath("examples")
+    traces = commands.folder / "traces"
+    if not torch:
+        _say("1. Collect: no PyTorch here, so the traces recorded in examples/traces are used")
+        shutil.copytree(str(examples.joinpath("traces")), traces, dirs_exist_ok=True)
+    else:
+        _say(f"1. Collect: train a small transformer on {RANKS} processes (gloo), script unmodified")
+        shutil.rmtree(traces, ignore_errors=True)
+        shutil.copy(str(examples.joinpath("train_ddp.py")), commands.folder)
+        collect = ["collect", "--out", "traces", "-n", str(RANKS), "--skip-steps", "2"]
+        commands.hocket(*collect, "train_ddp.py", "--steps", "5")
+    commands.hocket("trace", "validate", "traces")
+    _say(f"   {commands.hocket('trace', 'info', 'traces').splitlines()[0]}")
+
+
+def _predict(commands: Commands, machine: str) -> dict[str, Any]:
+    if machine == MACHINES[0]:
+        _say(f"2. Predict: replay the traces on {len(MACHINES)} machines (compute times {COMPUTE_SCALE} of this CPU's)")
+    path = f"predictions/{machine.replace(':', '-').replace(',', '-').replace('=', '')}.json"
+    simulation = ["simulate", "traces", "--topology", machine, "--compute-scale", COMPUTE_SCALE]
+    commands.hocket(*simulation, "--json", path)
+    prediction = _read(commands, path)
+    _say(f"   {machine}: {format_time(prediction['time_ps'])}, bound {format_time(prediction['bound_ps'])}")
+    return prediction
+
+
+def _synthesize(commands: Commands, machine: str, size_bytes: int) -> dict[str, Any]:
+    _say(f"3. Synthesize: an all_reduce of {format_bytes(size_bytes)} for the slowest machine, {machine}")
+    arguments = ["all_reduce", "--topology", machine, "--size", str(size_bytes)]
+    commands.hocket("synthesize", *arguments, "-o", "ar.schedule", "--json", "synthesis.json")
+    commands.hocket("verify", "ar.schedule")
+    synthesis = _read(commands, "synthesis.json")
+    _say(f"   {format_time(synthesis['time_ps'])}, {synthesis['ratio']:.3f} times the lower bound; proved right")
+    return synthesis
+
+
+def _translate_and_run(commands: Commands, torch: bool) -> dict[str, Any] | None:
+    _say("4. Translate to MSCCL XML, proved before it is written, and run that file on real processes")
+    commands.hocket("translate", "ar.schedule", "--to", "executor", "-o", "ar.xml")
+    commands.hocket("verify", "ar.xml", "--profile", "executor")
+    backend = "gloo" if torch else "mpi" if find_spec("mpi4py") else None
+    if backend is None:
+        _say("   not run: neither PyTorch nor mpi4py is installed (pip install 'hocket[mpi]')")
+        return None
+    run = ["run", "ar.xml", "--backend", backend, "-n", str(RANKS), *_EXECUTABLE_SIZES, "--compare"]
+    typer.echo(commands.hocket(*run, "--json", "run.json"))
+    return _read(commands, "run.json")
+
+
+def _predict_with_schedule(commands: Commands, machine: str) -> dict[str, Any]:
+    _say("5. Predict again, every all_reduce by the new schedule")
+    simulation = ["simulate", "traces", "--topology", machine, "--compute-scale", COMPUTE_SCALE]
+    new = ["--algorithm", "all_reduce=ar.schedule", "--json", "after.json", "--timeline", "timeline.json.gz"]
+    commands.hocket(*simulation, *new)
+    return _read(commands, "after.json")
+
+
+def _read(commands: Commands, name: str) -> dict[str, Any]:
+    content = json.loads((commands.folder / name).read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise HocketError(f"{commands.folder / name}: expected a JSON object")
+    return content
+
+
+def _say(text: str) -> None:
+    typer.echo(text)
