@@ -38,8 +38,10 @@ def _problems(program: Program, profile: Profile) -> Iterator[str]:
 def _gpu_problems(program: Program, gpu: Gpu, profile: Profile) -> Iterator[str]:
     blocks = gpu.thread_blocks
     most_blocks = min(profile.max_thread_blocks, profile.max_children)
-    if not 0 < len(blocks) <= most_blocks:
-        yield f"{len(blocks)} thread blocks, limit 1..{most_blocks}; use fewer channels or a schedule with fewer peers"
+    if not blocks:
+        yield "no thread block, and no runtime launches a kernel of none; a rank must take part"
+    if len(blocks) > most_blocks:
+        yield f"{len(blocks)} thread blocks, limit {most_blocks}; use fewer channels or a schedule with fewer peers"
     nodes = 1 + program.num_ranks + len(blocks) + sum(len(block.steps) for block in blocks)
     if nodes > profile.max_nodes:
         yield f"{nodes} XML elements for this rank, limit {profile.max_nodes}; use fewer chunks"

@@ -119,6 +119,8 @@ class _Reader:
             self.value(algo, attribute)
         names = {name: kind for profile in self.profiles for kind, name in profile.collective_names.items()}
         num_ranks = self.number(algo, "ngpus", 1)
+        if root is not None and not 0 <= root < num_ranks:
+            self.fail(algo, f'ngpus="{num_ranks}": root {root} is not one of the ranks 0..{num_ranks - 1}')
         kind = names[self.choice(algo, "coll", sorted(names))]
         in_place = bool(self.number(algo, "inplace", 0, 1))
         channels = self.number(algo, "nchannels", 1)

@@ -125,7 +125,8 @@ def test_more_than_32_peers_use_more_channels() -> None:
 @pytest.mark.parametrize(
     ("kind", "ranks", "arguments", "expected"),
     [
-        (Kind.ALL_REDUCE, 34, {"profile": "rccl"}, r"does not fit rccl: rank 0: 66 thread blocks, limit 1..64; use"),
+        (Kind.ALL_REDUCE, 34, {"profile": "rccl"}, r"does not fit rccl: rank 0: 66 thread blocks, limit 64; use"),
+        (Kind.ALL_REDUCE, 1, {"profile": "rccl"}, "rank 0: no thread block"),
         (Kind.ALL_REDUCE, 4, {"profile": "nccl"}, "no profile 'nccl'; profiles: msccl, executor, rccl"),
         (Kind.ALL_REDUCE, 4, {"profile": "rccl", "protocol": "ll"}, "no protocol 'll'; protocols: Simple, LL, LL128"),
         (Kind.ALL_REDUCE, 4, {"profile": "rccl", "channels": 0}, "channels must be at least 1"),

@@ -91,6 +91,9 @@ def test_the_root_is_read_from_the_steps() -> None:
             swapped = swapped.replace(f'{attribute}="{old}"', f'{attribute}="{new}"')
     assert from_xml(swapped, "x").root == 5
     assert from_xml(TEXT, "x", root=3).root == 3
+    for outside in (-1, 8):
+        with pytest.raises(FormatError, match=f"root {outside} is not one of the ranks 0..7"):
+            from_xml(TEXT, "x", root=outside)
 
 
 FIRST_STEP = TEXT[TEXT.index("<step") : TEXT.index("/>") + 2]
