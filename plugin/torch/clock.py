@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import torch.distributed as dist
 
-__all__ = ["ClockServer", "Offset", "measure_offset"]
+__all__ = ["FOREVER", "ClockServer", "Offset", "measure_offset"]
 
 PINGS = 20
 _STOP = "stop"
-_FOREVER = timedelta(days=365)
+FOREVER = timedelta(days=365)
+_NEXT_PING = timedelta(seconds=1)
 
 
 class Offset(NamedTuple):
@@ -27,16 +28,17 @@ class Offset(NamedTuple):
     round_trip: int
 
 
-def measure_offset(store: dist.Store) -> Offset:
-    """Plays the ping-pongs with rank 0's ClockServer. Raises DistStoreError when it does not answer in time."""
+def measure_offset(store: dist.Store, patience: timedelta) -> Offset:
+    """Plays the ping-pongs with rank 0's ClockServer. Raises DistError when it has not begun to answer in time."""
     ticket = store.add("hocket/ticket", 1)
     rounds = []
     for ping in range(PINGS):
+        pong = f"hocket/pong/{ticket}/{ping}"
         begin = time.perf_counter_ns()
         store.set(f"hocket/ping/{ticket}/{ping}", "")
-        there = int(store.get(f"hocket/pong/{ticket}/{ping}"))
+        store.wait([pong], patience)
         end = time.perf_counter_ns()
-        rounds.append(Offset(end, there - (begin + end) // 2, end - begin))
+        rounds.append(Offset(end, int(store.get(pong)) - (begin + end) // 2, end - begin))
     return min(rounds, key=lambda offset: offset.round_trip)
 
 
@@ -57,15 +59,11 @@ class ClockServer:
     def _serve(self) -> None:
         for ticket in itertools.count(1):
             for ping in range(PINGS):
-                if not self._await(f"hocket/ping/{ticket}/{ping}", patient=ping == 0):
-                    break  # that rank died in the middle
-                if ping == 0 and self._store.get(f"hocket/ping/{ticket}/0") == _STOP.encode():
+                key = f"hocket/ping/{ticket}/{ping}"
+                try:
+                    self._store.wait([key], FOREVER if ping == 0 else _NEXT_PING)
+                except dist.DistError:
+                    break  # that rank died in the middle, or gave up
+                if ping == 0 and self._store.get(key) == _STOP.encode():
                     return
                 self._store.set(f"hocket/pong/{ticket}/{ping}", str(time.perf_counter_ns()))
-
-    def _await(self, key: str, patient: bool) -> bool:
-        try:
-            self._store.wait([key], _FOREVER if patient else self._store.timeout)
-        except dist.DistError:
-            return False
-        return True

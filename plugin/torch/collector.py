@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 
 from hocket.core.errors import FormatError
-from hocket.plugin.torch.clock import ClockServer, measure_offset
+from hocket.plugin.torch.clock import FOREVER, ClockServer, measure_offset
 from hocket.plugin.torch.hook import Hook
 from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
@@ -22,7 +22,9 @@ from hocket.plugin.torch.stream import Stream, stream_path
 
 __all__ = ["Collector", "arm", "mark_step"]
 
-_CLOCK_TIMEOUT = timedelta(seconds=5)
+# What tells the launch of this job from others into the same folder.
+_JOB = ("TORCHELASTIC_RUN_ID", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
+_LAST_PATIENCE = timedelta(seconds=5)
 
 _collector: "Collector | None" = None
 
@@ -63,16 +65,13 @@ class Collector:
         self._stream = self.steps.stream = Stream(stream_path(self.folder, self._rank))
         self._stream.write_record(
             "meta",
-            version=1,
             rank=self._rank,
             world=self._world,
-            job=":".join(os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_PORT"))
-            + f":{os.environ.get('TORCHELASTIC_RESTART_COUNT', '')}",
-            boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip() if sys.platform == "linux" else "",
+            job=":".join(os.environ.get(name, "") for name in _JOB),
+            boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
             pid=self._process,
             torch=torch.__version__,
             script=Path(sys.argv[0]).name,
-            first_step=self.steps.number,
             epoch_ns=time.time_ns(),
             perf_ns=time.perf_counter_ns(),
         )
@@ -80,50 +79,48 @@ class Collector:
             self._store = self._connect()
             if self._rank == 0:
                 self._clock_server = ClockServer(self._connect())
-            else:
-                threading.Thread(target=self._measure_clock, name="hocket-clock", daemon=True).start()
+            else:  # rank 0 may be late to its first collective
+                background = (self._connect(), FOREVER)
+                threading.Thread(target=self._measure_clock, args=background, name="hocket-clock", daemon=True).start()
         atexit.register(self._close)
         return self._stream
 
     def _connect(self) -> dist.Store:
         """A connection of our own to the job's store: waiting on the job's would block the job."""
-        store = dist.distributed_c10d._get_default_store().clone()
-        store.set_timeout(_CLOCK_TIMEOUT)
-        return store
+        return dist.distributed_c10d._get_default_store().clone()
 
-    def _measure_clock(self) -> None:
+    def _measure_clock(self, store: dist.Store, patience: timedelta) -> None:
         with suppress(dist.DistError):  # without it the merge falls back on wall clocks, and says so
-            self._stream.write_record("clock", **measure_offset(self._store)._asdict())
+            self._stream.write_record("clock", **measure_offset(store, patience)._asdict())
 
     def _close(self) -> None:
         if os.getpid() != self._process:  # a child that the script forked
             return
-        failed = hasattr(sys, "last_value")
-        if self._world > 1 and self._rank > 0 and not failed:
-            self._measure_clock()
+        failed = hasattr(sys, "last_value")  # an exception ends the script
+        if self._rank > 0 and not failed:
+            self._measure_clock(self._store, _LAST_PATIENCE)
         self._stream.write_record("end", t=time.perf_counter_ns(), ok=not failed)
         self._stream.close()
-        if self._world > 1 and self._rank > 0:
-            self._store.set(f"hocket/ended/{self._rank}", "")
-        if self._rank == 0:
+        if self._rank > 0:
+            with suppress(dist.DistError):  # the store may be gone with rank 0
+                self._store.set(f"hocket/ended/{self._rank}", "")
+        elif failed:
+            print(f"hocket: recorded until the error; to merge: hocket collect merge {self.folder}", file=sys.stderr)
+        else:
             if self._world > 1:
-                self._await_others(failed)
-            self._merge(failed)
+                self._await_others()
+            self._merge()
 
-    def _await_others(self, failed: bool) -> None:
+    def _await_others(self) -> None:
         ended = [f"hocket/ended/{rank}" for rank in range(1, self._world)]
-        if not failed:
-            try:
-                self._store.wait(ended, timedelta(seconds=self.settings.timeout or 0))
-            except dist.DistError:
-                print("hocket: not every rank ended in time; merging what there is", file=sys.stderr)
+        try:
+            self._store.wait(ended, timedelta(seconds=self.settings.timeout))
+        except dist.DistError:
+            print("hocket: not every rank ended in time; merging what there is", file=sys.stderr)
         self._clock_server.stop(self._store)
 
-    def _merge(self, failed: bool) -> None:
+    def _merge(self) -> None:
         """In a process of its own: the job's memory and state of mind are no place for it."""
         command = [sys.executable, "-m", "hocket", "collect", "merge", str(self.folder)]
-        if failed:
-            print(f"hocket: recorded until the error; to merge: hocket collect merge {self.folder}", file=sys.stderr)
-            return
         sys.stdout.flush()
         subprocess.run(command, env={k: v for k, v in os.environ.items() if not k.startswith(OUT_VARIABLE)})

@@ -59,12 +59,16 @@ class Stream:
         self.write(json.dumps({"k": kind, **values}, separators=(",", ":")) + "\n")
 
     def close(self) -> None:
-        """Cuts off the space that was not used; a line that another thread still writes would be lost."""
+        """Cuts off the space that was not used; what other threads still write is dropped."""
         with self._lock:
-            os.ftruncate(self._file, self._offset + self._map.tell())
+            end = self._offset + self._map.tell()
+            self._map.close()  # before the cut: a write to the mapped space behind it would end the process
+            os.ftruncate(self._file, end)
 
     def _write_further(self, data: bytes) -> None:
         with self._lock:
+            if self._map.closed:
+                return
             try:
                 self._map.write(data)  # another thread has made room meanwhile
             except ValueError:

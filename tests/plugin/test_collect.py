@@ -134,6 +134,13 @@ def test_traces_depend_only_on_earlier_nodes(traces: TraceSet) -> None:
         assert (trace.duration_ns >= 0).all()
 
 
+def test_traces_are_valid(collected: Path) -> None:
+    validate = [sys.executable, "-m", "hocket", "trace", "validate", str(collected)]
+    finished = subprocess.run(validate, capture_output=True, text=True, timeout=100)
+    assert finished.returncode == 0, finished.stdout
+    assert "0 errors, 0 warnings" in finished.stdout
+
+
 def test_ranks_agree_on_every_collective(traces: TraceSet, collected: Path) -> None:
     sequences: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
     for rank, trace in enumerate(traces.traces):
@@ -175,6 +182,15 @@ def all_reduces(trace: Trace) -> list[int]:
 def followed_by_independent_compute(trace: Trace, row: int) -> bool:
     following = trace.data_deps[trace.data_offset[row + 1] : trace.data_offset[row + 2]]
     return bool(trace.type[row + 1] == NodeType.COMP) and row not in following
+
+
+def test_every_rank_measured_its_clock_at_start_and_end(collected: Path) -> None:
+    for rank in range(1, RANKS):
+        lines = map(json.loads, (collected / "stream" / f"rank{rank}.jsonl").read_text().splitlines())
+        clocks = [record for record in lines if record["k"] == "clock"]
+        assert len(clocks) == 2
+        # All ranks share this machine's clock, so what is measured is the error: at most half the round trip.
+        assert all(abs(clock["offset"]) <= clock["round_trip"] // 2 for clock in clocks)
 
 
 def test_synchronous_collectives_never_end_before_their_last_rank_began(collected: Path) -> None:

@@ -12,14 +12,14 @@ from hocket.chakra import NodeType, read_traces
 from hocket.core.errors import FormatError, HocketError
 from hocket.plugin.torch.merge import merge
 from hocket.plugin.torch.recording import read_recording
-from hocket.plugin.torch.stream import stream_path
+from hocket.plugin.torch.stream import Stream, stream_path
 from hocket.plugin.torch.summary import Summary
 
 Record = dict[str, Any]
 
 
 def meta(rank: int, world: int = 2, **values: Any) -> Record:
-    fixed = {"version": 1, "job": "j", "boot": "b", "torch": "2", "script": "s", "epoch_ns": 0, "perf_ns": 0}
+    fixed = {"job": "j", "boot": "b", "torch": "2", "script": "s", "epoch_ns": 0, "perf_ns": 0}
     return {"k": "meta", "rank": rank, "world": world} | fixed | values
 
 
@@ -205,6 +205,25 @@ def test_a_torn_last_line_is_forgiven_and_a_torn_middle_is_not(tmp_path: Path) -
     write(tmp_path, 0, *records, tail='{"k":"coll\n' + json.dumps(END) + "\n")
     with pytest.raises(FormatError, match=r"rank0.jsonl:5: not a line"):
         read_recording(path)
+
+
+def test_lines_survive_a_kill_and_a_new_session_follows_them(tmp_path: Path) -> None:
+    path = stream_path(tmp_path, 0)
+    killed = Stream(path)
+    for record in (meta(0, world=1, job="old"), group([0]), call(0, 0)):
+        killed.write(json.dumps(record) + "\n")
+    long = "x" * 3000
+    for number in range(1000):  # past the space reserved at once
+        killed.write(json.dumps({"k": "step", "n": number, "t": 0, "pad": long}) + "\n")
+    assert len(read_recording(path).steps) == 1000  # never closed
+
+    restarted = Stream(path)
+    for record in (meta(0, world=1), group([0]), call(0, 0), wait(0, 0, 9)):
+        restarted.write(json.dumps(record) + "\n")
+    restarted.close()
+    restarted.write("dropped\n")
+    assert read_recording(path).job == "j"
+    assert path.read_bytes().endswith(b'"thread": 1}\n')
 
 
 def test_a_folder_without_streams_is_named(tmp_path: Path) -> None:
