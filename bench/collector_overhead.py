@@ -1,7 +1,8 @@
-"""CPU time that the collector adds to a collective: one gloo rank, all_reduce of 16 floats, with and without it.
+"""CPU time that the collector adds to a collective: one gloo rank, all_reduce of 16 floats.
 
-Run: `python -m hocket.bench.collector_overhead`. Goal: at most 10 us beyond an uninstrumented run. A process with the
-collector and one without take turns, so that a busy machine disturbs both alike; the best round of each counts.
+Run: `python -m hocket.bench.collector_overhead`. Goal: at most 10 us beyond an uninstrumented run. Three processes take
+turns, so that a busy machine disturbs all alike, and the best round of each counts: without the collector, with an
+empty Python kernel in its place (what PyTorch charges for any), and with the collector.
 """
 
 import os
@@ -10,17 +11,33 @@ import time
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 ROUNDS = 150
 CALLS = 200
+MODES = ("bare", "empty kernel", "collector")
 
 
-def worker(pipe: Connection, folder: str) -> None:
-    """Times a round of calls for each message; collects when `folder` is not empty."""
-    if folder:
+def install_empty_kernel() -> torch.library.Library:
+    below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+    redispatch = torch.ops.c10d.allreduce_.default._handle.redispatch_boxed
+
+    def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
+        return redispatch(keyset & below, *arguments)
+
+    library = torch.library.Library("c10d", "IMPL")
+    library.impl("allreduce_", kernel, "BackendSelect", with_keyset=True)
+    return library
+
+
+def worker(pipe: Connection, mode: str, folder: str) -> None:
+    """Times a round of calls for each message it gets, in CPU us a call, all threads together."""
+    if mode == "empty kernel":
+        library = install_empty_kernel()  # noqa: F841 - it is in force as long as it lives
+    elif mode == "collector":
         os.environ["HOCKET_COLLECT"] = folder
         from hocket.plugin import autoload
 
@@ -41,28 +58,27 @@ def worker(pipe: Connection, folder: str) -> None:
     os._exit(0)  # the exit would merge calls that nobody asked for
 
 
+def timed(pipe: Connection, name: str) -> float:
+    pipe.send(name)
+    return float(pipe.recv())
+
+
 def main() -> None:
     context = get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         pipes = []
-        for argument in ("", folder):
+        for mode in MODES:
             pipe, end = context.Pipe()
-            context.Process(target=worker, args=(end, argument)).start()
+            context.Process(target=worker, args=(end, mode, folder)).start()
             pipes.append(pipe)
-        print(f"all_reduce of 64 B, gloo, 1 rank, CPU us a call of all threads, best of {ROUNDS} rounds of {CALLS}")
-        print(f"{'':14}{'bare':>10}{'collected':>12}{'difference':>12}")
+        print(f"all_reduce of 64 B, gloo, 1 rank: CPU us a call, best of {ROUNDS} rounds of {CALLS}")
+        print(f"{'':14}" + "".join(f"{mode:>14}" for mode in MODES) + f"{'collector - bare':>18}")
         for name in ("synchronous", "asynchronous"):
             rounds = [[timed(pipe, name) for pipe in pipes] for _ in range(ROUNDS)]
-            bare, collected = map(min, zip(*rounds, strict=True))
-            print(f"{name:14}{bare:10.2f}{collected:12.2f}{collected - bare:12.2f}")
+            best = [min(column) for column in zip(*rounds, strict=True)]
+            print(f"{name:14}" + "".join(f"{value:14.2f}" for value in best) + f"{best[-1] - best[0]:18.2f}")
         for pipe in pipes:
             pipe.send(None)
-
-
-def timed(pipe: Connection, name: str) -> float:
-    """CPU us a call of one round in the worker."""
-    pipe.send(name)
-    return float(pipe.recv())
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def _details(schema: torch._C.FunctionSchema) -> list[Callable[[Arguments, Group
             details.append(_splits(_SPLITS[argument.name], index))
         elif argument.name == "tag":
             details.append(_tag(index))
-        elif argument.name == "reduce_op" and hasattr(dist.ReduceOp, "unbox"):  # from torch 2.10 on
+        elif argument.name == "reduce_op" and hasattr(dist.ReduceOp, "unbox"):  # not in torch 2.9
             details.append(_reduction(index))
     return details
 
