@@ -36,7 +36,7 @@ def align(recordings: Sequence[Recording]) -> tuple[list[Recording], str]:
 
 
 def _wall_offset(recording: Recording) -> int:
-    return int(recording.meta["epoch_ns"] - recording.meta["perf_ns"])
+    return recording.meta.epoch_ns - recording.meta.perf_ns
 
 
 def _interpolate(recording: Recording) -> Callable[[int], int]:

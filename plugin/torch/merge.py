@@ -42,7 +42,7 @@ def merge(folder: Path | str) -> Summary:
         stale.unlink()
     for recording in present:
         metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
-        metadata |= {"torch": recording.meta["torch"], "script": recording.meta["script"]}
+        metadata |= {"torch": recording.meta.torch, "script": recording.meta.script}
         write_trace(folder / f"trace.{recording.rank}.et", build_trace(recording, groups, origin, metadata))
     write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in groups.values() if number})
     with atomic_write(folder / "summary.json") as file:
@@ -58,7 +58,7 @@ def _read(folder: Path) -> list[Recording]:
     recordings = sorted(map(read_recording, paths), key=lambda recording: recording.rank)
     if not recordings:
         raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.jsonl: is this the folder of a collection?")
-    newest = max(recordings, key=lambda recording: int(recording.meta["epoch_ns"]))
+    newest = max(recordings, key=lambda recording: recording.meta.epoch_ns)
     recordings = [recording for recording in recordings if recording.job == newest.job]
     if not any(recording.calls for recording in recordings):
         steps = f"the script made {max(len(recording.steps) for recording in recordings)} steps"

@@ -1,12 +1,13 @@
 """A rank's stream read back: its calls, each with completion and wait."""
 
-import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from hocket.core.errors import FormatError
 from hocket.core.files import read_text
@@ -14,7 +15,92 @@ from hocket.plugin.torch.operations import OPERATIONS
 
 __all__ = ["Call", "Group", "Recording", "read_recording"]
 
-Record = dict[str, Any]
+
+class Meta(msgspec.Struct, tag="meta", tag_field="k"):
+    """First line of a session."""
+
+    rank: int
+    world: int
+    job: str
+    boot: str
+    torch: str
+    script: str
+    epoch_ns: int
+    perf_ns: int
+
+
+class _Group(msgspec.Struct, tag="group", tag_field="k"):
+    id: int
+    name: str
+    description: str
+    ranks: tuple[int, ...]
+    backend: str
+    order: int
+
+
+class _Collective(msgspec.Struct, tag="collective", tag_field="k"):
+    id: int
+    op: str
+    group: int
+    step: int
+    t: int
+    thread: int
+    input_bytes: int = msgspec.field(name="in")
+    output_bytes: int = msgspec.field(name="out")
+    seq: int = -1
+    dtype: str = ""
+    is_async: int = msgspec.field(name="async", default=0)
+    ptr: tuple[int, ...] = ()
+    root: int | None = None
+    peer: int | None = None
+    tag: int = 0
+    reduce: str | None = None
+
+
+class _Done(msgspec.Struct, tag="done", tag_field="k"):
+    id: int
+    t: int
+
+
+class _Wait(msgspec.Struct, tag="wait", tag_field="k"):
+    t0: int
+    t1: int
+    thread: int
+    id: int | None = None
+    ptr: int | None = None
+    peer: int | None = None
+
+
+class _Backward(msgspec.Struct, tag="backward", tag_field="k"):
+    ids: tuple[int, ...]
+    t0: int
+    t1: int
+    thread: int
+
+
+class _Step(msgspec.Struct, tag="step", tag_field="k"):
+    n: int
+    t: int
+
+
+class _Clock(msgspec.Struct, tag="clock", tag_field="k"):
+    t: int
+    offset: int
+    round_trip: int
+
+
+class _Error(msgspec.Struct, tag="error", tag_field="k"):
+    op: str
+    message: str
+
+
+class _End(msgspec.Struct, tag="end", tag_field="k"):
+    ok: bool
+
+
+_Record = Meta | _Group | _Collective | _Done | _Wait | _Backward | _Step | _Clock | _Error | _End
+_DECODER: msgspec.json.Decoder[_Record] = msgspec.json.Decoder(_Record)
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -71,7 +157,7 @@ class Recording:
     world: int
     job: str
     boot: str
-    meta: Record
+    meta: Meta
     calls: tuple[Call, ...]
     steps: tuple[tuple[int, int], ...]
     offsets: tuple[tuple[int, int, int], ...]
@@ -88,126 +174,123 @@ def read_recording(path: Path) -> Recording:
     session = _last_session(path)
     try:
         return _assemble(path, session)
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-        raise FormatError(f"{path}: not a stream of the collector: {type(error).__name__} {error}") from error
+    except KeyError as error:
+        raise FormatError(f"{path}: a line refers to an operation or group {error} that no line tells of") from error
 
 
-def _last_session(path: Path) -> list[Record]:
-    session: list[Record] = []
+def _last_session(path: Path) -> list[_Record]:
+    session: list[_Record] = []
     torn = None
     for number, line in enumerate(read_text(path).replace("\0", "").splitlines(), start=1):
         if not line:
             continue
         try:
-            record = json.loads(line)
-            kind = record["k"]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            torn = number
+            record = _DECODER.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            torn = torn or f"{path}:{number}: not a line of the collector's stream: {error}"
             continue
-        if kind == "meta":
+        if isinstance(record, Meta):
             session, torn = [], None
         if torn is not None:
-            raise FormatError(f"{path}:{torn}: not a line of the collector's stream")
+            raise FormatError(torn)
         session.append(record)
-    if not session or session[0]["k"] != "meta":
+    if not session or not isinstance(session[0], Meta):
         raise FormatError(f"{path}: expected a stream that starts with a line of kind meta")
     return session
 
 
-def _assemble(path: Path, session: list[Record]) -> Recording:
-    by_kind: dict[str, list[Record]] = defaultdict(list)
-    for record in session:
-        by_kind[record["k"]].append(record)
-    meta = by_kind["meta"][0]
+def _of(kind: type[_Kind], session: list[_Record]) -> list[_Kind]:
+    return [record for record in session if isinstance(record, kind)]
+
+
+def _assemble(path: Path, session: list[_Record]) -> Recording:
+    meta = _of(Meta, session)[0]
     groups = {
-        record["id"]: Group(
-            record["name"], record["description"], tuple(record["ranks"]), record["backend"], record["order"]
-        )
-        for record in by_kind["group"]
+        record.id: Group(record.name, record.description, record.ranks, record.backend, record.order)
+        for record in _of(_Group, session)
     }
     waits = _waits(session)
-    ends = {record["id"]: record["t"] for record in by_kind["done"]}
-    calls = tuple(
-        _call(record, groups[record["group"]], ends.get(record["id"]), waits.get(record["id"]))
-        for record in by_kind["collective"]
-    )
+    dones = {record.id: record.t for record in _of(_Done, session)}
+    ends = _of(_End, session)
     return Recording(
         path=path,
-        rank=meta["rank"],
-        world=meta["world"],
-        job=meta["job"],
-        boot=meta["boot"],
+        rank=meta.rank,
+        world=meta.world,
+        job=meta.job,
+        boot=meta.boot,
         meta=meta,
-        calls=calls,
-        steps=tuple((record["n"], record["t"]) for record in by_kind["step"]),
-        offsets=tuple((record["t"], record["offset"], record["round_trip"]) for record in by_kind["clock"]),
-        errors=tuple(f"{record['op']}: {record['message']}" for record in by_kind["error"]),
-        ended=bool(by_kind["end"]),
-        failed=bool(by_kind["end"]) and not by_kind["end"][0]["ok"],
+        calls=tuple(
+            _call(record, groups[record.group], dones.get(record.id), waits.get(record.id))
+            for record in _of(_Collective, session)
+        ),
+        steps=tuple((record.n, record.t) for record in _of(_Step, session)),
+        offsets=tuple((record.t, record.offset, record.round_trip) for record in _of(_Clock, session)),
+        errors=tuple(f"{record.op}: {record.message}" for record in _of(_Error, session)),
+        ended=bool(ends),
+        failed=bool(ends) and not ends[0].ok,
     )
 
 
-def _waits(session: list[Record]) -> dict[int, Record]:
+def _waits(session: list[_Record]) -> dict[int, _Wait]:
     """The first wait for each call: its own, by its output's address, at the end of an autograd pass, or implied."""
-    waits: dict[int, Record] = {}
+    waits: dict[int, _Wait] = {}
     written: dict[int, int] = {}
     for record in session:
-        if record["k"] == "collective":
-            written |= dict.fromkeys(record.get("ptr", ()), record["id"])
-        elif record["k"] == "wait":
-            call = record["id"] if "id" in record else written.pop(record["ptr"], None)
+        if isinstance(record, _Collective):
+            written |= dict.fromkeys(record.ptr, record.id)
+        elif isinstance(record, _Wait):
+            call = record.id if record.ptr is None else written.pop(record.ptr, None)
             if call is not None:
                 waits.setdefault(call, record)
-    for record in session:
-        if record["k"] == "backward":
-            for call in record["ids"]:
-                waits.setdefault(call, record)
+    for backward in _of(_Backward, session):
+        for call in backward.ids:
+            waits.setdefault(call, _Wait(backward.t0, backward.t1, backward.thread))
     return waits | dict(_implied_waits(session, waits))
 
 
-def _implied_waits(session: list[Record], waits: dict[int, Record]) -> Iterator[tuple[int, Record]]:
+def _implied_waits(session: list[_Record], waits: dict[int, _Wait]) -> Iterator[tuple[int, _Wait]]:
     """C++ code that issues a collective and waits (DDP's set-up) leaves no wait: its thread goes on only afterwards."""
     events: dict[int, list[int]] = defaultdict(list)
-    calls = {}
+    calls = {record.id: record for record in _of(_Collective, session)}
     for record in session:
-        if record["k"] == "collective":
-            calls[record["id"]] = record
-        if record["k"] in ("collective", "wait", "backward"):
-            events[record["thread"]].append(record["t"] if "t" in record else record["t0"])
+        if isinstance(record, _Collective):
+            events[record.thread].append(record.t)
+        elif isinstance(record, _Wait | _Backward):
+            events[record.thread].append(record.t0)
     for times in events.values():
         times.sort()
-    for done in session:
-        if done["k"] == "done" and done["id"] not in waits:
-            issued, end = calls[done["id"]], done["t"]
-            times = events[issued["thread"]]
-            following = bisect_right(times, issued["t"])
-            if following == len(times) or times[following] >= end:
-                yield done["id"], {"t0": issued["t"], "t1": end, "thread": issued["thread"]}
+    for done in _of(_Done, session):
+        if done.id not in waits:
+            issued = calls[done.id]
+            times = events[issued.thread]
+            following = bisect_right(times, issued.t)
+            if following == len(times) or times[following] >= done.t:
+                yield done.id, _Wait(issued.t, done.t, issued.thread)
 
 
-def _call(record: Record, group: Group, end: int | None, wait: Record | None) -> Call:
+def _call(record: _Collective, group: Group, end: int | None, wait: _Wait | None) -> Call:
     interval = None
     if wait is not None:
-        end = wait["t1"] if end is None else min(end, wait["t1"])  # the callback may come late: it needs the GIL
+        end = wait.t1 if end is None else min(end, wait.t1)  # the callback may come late: it needs the GIL
         # A synchronous call waits from its issue on: what it does before it blocks is no work of the script.
-        interval = (wait["t0"] if "async" in record else record["t"], wait["t1"])
+        interval = (wait.t0 if record.is_async else record.t, wait.t1)
     return Call(
-        op=record["op"],
-        kind=OPERATIONS[record["op"]].kind,
+        op=record.op,
+        kind=OPERATIONS[record.op].kind,
         group=group,
-        sequence=record.get("seq", -1),
-        step=record["step"],
-        thread=record["thread"],
-        start=record["t"],
+        sequence=record.seq,
+        step=record.step,
+        thread=record.thread,
+        start=record.t,
         end=end,
         wait=interval,
-        wait_thread=record["thread"] if wait is None else wait["thread"],
-        input_bytes=record["in"],
-        output_bytes=record["out"],
-        dtype=record.get("dtype", ""),
-        is_async="async" in record,
-        root=record.get("root"),
-        peer=record.get("peer", None if wait is None else wait.get("peer")),
-        tag=record.get("tag", 0),
-        reduction=record.get("reduce"),
+        wait_thread=record.thread if wait is None else wait.thread,
+        input_bytes=record.input_bytes,
+        output_bytes=record.output_bytes,
+        dtype=record.dtype,
+        is_async=bool(record.is_async),
+        root=record.root,
+        peer=record.peer if wait is None or record.peer is not None else wait.peer,
+        tag=record.tag,
+        reduction=record.reduce,
     )
