@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hocket._core.simulator import Job, critical_path
 from hocket.schedule import Bound
 from hocket.simulator.member_bounds import member_bounds
+from hocket.simulator.traffic import traffic_bound_ps
 from hocket.simulator.workload import Call, NodeKind, Workload
 from hocket.topology import Topology
 
@@ -25,7 +26,8 @@ class Floor:
     @classmethod
     def of(cls, workload: Workload, topology: Topology, job: Job, calls: list[Call], bounds: list[Bound]) -> "Floor":
         """The largest of: the critical path with each collective at its members' bounds; a rank's whole computation;
-        each collective's bound after its first member's earliest start. `bounds` are those of `calls`."""
+        each collective's bound after its first member's earliest start; all the bytes through the ranks' links.
+        `bounds` are those of `calls`."""
         members = [member_bounds(call.collective, topology, call.members) for call in calls]
         start, finish = critical_path(
             job,
@@ -45,4 +47,5 @@ class Floor:
         time_of = {call: bound.time_ps for call, bound in zip(calls, bounds, strict=True)}
         collectives = first + np.array([time_of[call] for call in workload.collectives], np.int64)
         bound_ps = max(int(times.max(initial=0)) for times in (finish, computation, collectives))
+        bound_ps = max(bound_ps, traffic_bound_ps(workload, topology))
         return cls(start, finish, bound_ps)

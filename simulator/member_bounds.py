@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hocket.schedule import Collective
 from hocket.topology import Topology
 
-__all__ = ["MemberBounds", "member_bounds"]
+__all__ = ["MemberBounds", "member_bounds", "member_bytes"]
 
 _NOBODY, _EVERYBODY = -2, -1
 _PICOSECONDS_PER_SECOND = 10**12
@@ -24,14 +24,15 @@ class MemberBounds:
     source: NDArray[np.int32]
 
 
-def member_bounds(collective: Collective, topology: Topology, group: NDArray[np.int32]) -> MemberBounds:
-    """Each member must move its bytes through its own links, once in and once out, behind the shortest latency there.
+def member_bytes(collective: Collective) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bytes that must come into and go out of each member, whatever the algorithm (int64, length ranks each).
 
     In comes every chunk that a member wants and does not hold; out goes every chunk that others want and only it
-    holds, and its contribution to every sum that others want. What needs a source cannot end before the source's
-    start plus the shortest latency into the member.
+    holds, and its contribution to every sum that others want.
     """
     n = collective.num_ranks
+    if n == 1:
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
     size, origin, destination = collective.chunk_bytes, collective.origin, collective.destination
 
     def per_rank(rank: NDArray[np.int32], of: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -40,18 +41,24 @@ def member_bounds(collective: Collective, topology: Topology, group: NDArray[np.
         return total
 
     summed, for_all = origin < 0, destination < 0
-    wanted_by_all, sum_for_one = int(size[for_all].sum()), int(size[summed & ~for_all].sum())
-    bytes_in = (
-        wanted_by_all - per_rank(origin, for_all & ~summed) + per_rank(destination, ~for_all & (origin != destination))
-    )
-    bytes_out = per_rank(origin, ~summed & (origin != destination)) + sum_for_one
-    bytes_out += int(size[summed & for_all].sum()) - per_rank(destination, summed & ~for_all)
+    elsewhere = origin != destination
+    bytes_in = int(size[for_all].sum()) - per_rank(origin, for_all & ~summed)
+    bytes_in += per_rank(destination, ~for_all & elsewhere)
+    bytes_out = int(size[summed].sum()) - per_rank(destination, summed & ~for_all)
+    bytes_out += per_rank(origin, ~summed & elsewhere)
+    return bytes_in, bytes_out
 
+
+def member_bounds(collective: Collective, topology: Topology, group: NDArray[np.int32]) -> MemberBounds:
+    """Each member must move its bytes (`member_bytes`) through its own links, behind the shortest latency there.
+
+    What needs a source cannot end before the source's start plus the shortest latency into the member.
+    """
+    bytes_in, bytes_out = member_bytes(collective)
     latency_in, time_in = _through(topology, topology.dst, group, bytes_in)
     _, time_out = _through(topology, topology.src, group, bytes_out)
-    return MemberBounds(
-        own_ps=np.maximum(time_in, time_out) * (n > 1), hear_ps=latency_in * (n > 1), source=_sources(collective)
-    )
+    hear = latency_in if collective.num_ranks > 1 else np.zeros_like(latency_in)
+    return MemberBounds(own_ps=np.maximum(time_in, time_out), hear_ps=hear, source=_sources(collective))
 
 
 def _through(

@@ -130,6 +130,17 @@ def test_every_collective_takes_the_time_it_takes_alone(
 ROOTED = {CollectiveType.BROADCAST, CollectiveType.REDUCE, CollectiveType.GATHER, CollectiveType.SCATTER}
 
 
+def test_collectives_that_overlap_are_bounded_by_their_bytes_together() -> None:
+    def program(trace: TraceBuilder) -> None:
+        for _ in range(10):
+            trace.add_collective("c", CollectiveType.ALL_REDUCE, 100_000)
+
+    prediction = simulate_traces(job(*[program] * 4), RING4)
+    # Ten times 2 * 3 deliveries of 100 kB into four ranks with two links of 1 GB/s each: 6 MB at 8 GB/s.
+    assert prediction.bound_ps == 750 * US
+    assert prediction.time_ps >= prediction.bound_ps
+
+
 def test_a_barrier_is_a_tree_of_empty_messages() -> None:
     prediction = simulate_traces(job(*[lambda t: t.add_collective("b", CollectiveType.BARRIER, 0)] * 2), PAIR)
     # Two ranks: up and down the tree, a microsecond each.

@@ -1,0 +1,51 @@
+"""What all the bytes of a workload need, whenever they are sent."""
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.schedule import Kind
+from hocket.simulator.member_bounds import member_bytes
+from hocket.simulator.workload import Call, Workload
+from hocket.topology import Topology
+
+__all__ = ["traffic_bound_ps"]
+
+_PICOSECONDS_PER_SECOND = 10**12
+
+
+def traffic_bound_ps(workload: Workload, topology: Topology) -> int:
+    """The time that the links into (out of) a rank need for all its bytes, or those of all ranks for all bytes."""
+    into, out = np.zeros(topology.num_nodes, np.int64), np.zeros(topology.num_nodes, np.int64)
+    np.add.at(into, workload.message_dst, workload.message_bytes)
+    np.add.at(out, workload.message_src, workload.message_bytes)
+    delivered = int(workload.message_bytes.sum())
+    for call, times in Counter(workload.collectives).items():
+        bytes_in, bytes_out = member_bytes(call.collective)
+        into[call.members] += times * bytes_in
+        out[call.members] += times * bytes_out
+        delivered += times * max(int(bytes_in.sum()), int(bytes_out.sum()), _all_reduced(call))
+    busy = (into > 0) | (out > 0)
+    return max(
+        _longest(amount, busy, delivered, end, topology) for amount, end in ((into, topology.dst), (out, topology.src))
+    )
+
+
+def _all_reduced(call: Call) -> int:
+    """Bytes that an all_reduce delivers: each chunk n-1 times to sum it up, n-1 times to spread it (lower_bound)."""
+    collective = call.collective
+    return 2 * (collective.num_ranks - 1) * collective.size_bytes if collective.kind is Kind.ALL_REDUCE else 0
+
+
+def _longest(
+    amount: NDArray[np.int64], busy: NDArray[np.bool_], delivered: int, end: NDArray[np.int32], topology: Topology
+) -> int:
+    """Picoseconds, rounded up, for each busy rank's `amount` through its links with this end, or for all together."""
+    bandwidth = np.zeros(topology.num_nodes, np.int64)
+    np.add.at(bandwidth, end, topology.bandwidth)
+    loads = [
+        *zip(amount[busy].tolist(), bandwidth[busy].tolist(), strict=True),
+        (delivered, int(bandwidth[busy].sum())),
+    ]
+    return max(-(-load * _PICOSECONDS_PER_SECOND // max(rate, 1)) for load, rate in loads)
