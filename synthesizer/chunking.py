@@ -2,7 +2,7 @@
 
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer.engines import Engine, Search
-from hocket.synthesizer.synthesis import search_schedule
+from hocket.synthesizer.synthesis import best_schedule
 from hocket.topology import Topology
 
 __all__ = ["choose_chunks"]
@@ -35,7 +35,7 @@ def choose_chunks(
         collective = Collective(kind, topology.num_ranks, size_bytes, chunks, root)
         if chunks > 1 and collective.num_chunks * topology.num_ranks > _TRIAL_TRANSFERS:
             break
-        time = search_schedule(collective, topology, search, blocking).time_ps
+        time = best_schedule(collective, topology, search, blocking).time_ps
         if best_time is None or time * 100 <= best_time * _WORTH_IT:
             best_time, best_chunks, failures = time, chunks, 0
         else:

@@ -1,5 +1,7 @@
 """Collectives out of one search: spreading chunks to all ranks, forwards or backwards in time, or both in turn."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -7,13 +9,16 @@ import numpy as np
 from hocket._core.synthesizer import Network
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, concatenate, lower_bound, retime, reverse, verify
+from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer.engines import Engine, Search
 from hocket.topology import Topology, rank_routes
 
-__all__ = ["search_schedule", "synthesize"]
+__all__ = ["best_schedule", "synthesize"]
 
 # The search ends at this much of the lower bound, in millionths.
 _GOOD_ENOUGH = 1_000_100
+# Up to this many deliveries the native algorithms are candidates too: some are optimal where latency counts.
+_NATIVE_DELIVERIES = 50_000
 
 
 def synthesize(
@@ -30,7 +35,8 @@ def synthesize(
 
     all_gather and broadcast are found by matching over the time-expanded network (the idea of TACOS, Won et al.,
     MICRO 2024); reduce_scatter and reduce are theirs on the reversed topology, run backwards; all_reduce is
-    reduce_scatter, then all_gather.
+    reduce_scatter, then all_gather. With the engine `auto` the native algorithms are candidates too, so the result is
+    never slower than theirs.
 
     `attempts` bounds the search (None: as many as the size allows); it stops early within 0.01 % of the lower bound.
     `blocking`: a transfer holds its links for latency + serialization, as in TACOS, instead of serialization only.
@@ -47,13 +53,28 @@ def synthesize(
     # In all_reduce each half gets half of the time.
     halves = 2 if collective.kind is Kind.ALL_REDUCE else 1
     search = Search(Engine(engine), seed, attempts, threads, bound.time_ps * _GOOD_ENOUGH // 10**6 // halves)
-    schedule = replace(search_schedule(collective, topology, search, blocking), bound=bound)
+    schedule = replace(best_schedule(collective, topology, search, blocking), bound=bound, seed=seed)
     verify(schedule)
     return schedule
 
 
-def search_schedule(collective: Collective, topology: Topology, search: Search, blocking: bool) -> Schedule:
+def best_schedule(collective: Collective, topology: Topology, search: Search, blocking: bool) -> Schedule:
     """What `synthesize` does, neither verified nor compared with a bound."""
+    found = _search_schedule(collective, topology, search, blocking)
+    if search.engine is not Engine.AUTO or collective.num_chunks * collective.num_ranks > _NATIVE_DELIVERIES:
+        return found
+    return min([found, *_native_schedules(collective, topology, blocking)], key=lambda schedule: schedule.time_ps)
+
+
+def _native_schedules(collective: Collective, topology: Topology, blocking: bool) -> Iterator[Schedule]:
+    for name, algorithm in ALGORITHMS.items():
+        if collective.kind in algorithm.kinds:
+            # Some need a power of two of ranks, or exchange partial sums in a way that exclusive links reorder.
+            with suppress(ScheduleError):
+                yield retime(build(name, collective, topology), blocking)
+
+
+def _search_schedule(collective: Collective, topology: Topology, search: Search, blocking: bool) -> Schedule:
     kind = collective.kind
     if kind in (Kind.ALL_GATHER, Kind.BROADCAST):
         return retime(_spread(collective, topology, search, blocking), blocking)

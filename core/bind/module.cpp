@@ -4,6 +4,8 @@
 namespace nb = nanobind;
 
 NB_MODULE(_core, m) {
+  // Schedules that module globals keep alive until the interpreter ends are not worth a warning to a user.
+  nb::set_leak_warnings(false);
   const auto error = nb::exception<hocket::Error>(m, "HocketError", PyExc_Exception);
   nb::exception<hocket::FormatError>(m, "FormatError", error.ptr());
   nb::exception<hocket::TopologyError>(m, "TopologyError", error.ptr());

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import Infeasible, ScheduleError
-from hocket.schedule import Collective, Kind, Schedule, verify
+from hocket.schedule import Collective, Kind, Schedule, retime, verify
+from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer import Engine, synthesize
 from hocket.topology import Topology, load
 
@@ -48,6 +49,16 @@ def test_any_connected_network(
     # Every chunk reaches each of the other ranks exactly once, in each half of all_reduce.
     halves = 2 if kind is Kind.ALL_REDUCE else 1
     assert schedule.num_transfers == halves * collective.num_chunks * (topology.num_ranks - 1)
+
+
+@pytest.mark.parametrize("size", [1 << 12, 1 << 20, 1 << 26])
+@pytest.mark.parametrize("machine", [MESH, "dgx-a100:nodes=2,gpus=2", "switch:8,bandwidth=50GB/s,latency=1us"])
+def test_never_slower_than_a_native_algorithm(machine: str, size: int) -> None:
+    topology = load(machine)
+    collective = Collective(Kind.ALL_REDUCE, topology.num_ranks, size)
+    best = synthesize(collective, topology, attempts=1)
+    for name in ALGORITHMS:
+        assert best.time_ps <= retime(build(name, collective, topology)).time_ps
 
 
 def columns(schedule: Schedule) -> list[bytes]:
