@@ -44,8 +44,9 @@ def _longest(
     """Picoseconds, rounded up, for each busy rank's `amount` through its links with this end, or for all together."""
     bandwidth = np.zeros(topology.num_nodes, np.int64)
     np.add.at(bandwidth, end, topology.bandwidth)
-    loads = [
-        *zip(amount[busy].tolist(), bandwidth[busy].tolist(), strict=True),
-        (delivered, int(bandwidth[busy].sum())),
+    loads = [delivered, *amount[busy].tolist()]
+    rates = [int(bandwidth[busy].sum()), *bandwidth[busy].tolist()]
+    times: list[int] = [
+        -(-load * _PICOSECONDS_PER_SECOND // max(rate, 1)) for load, rate in zip(loads, rates, strict=True)
     ]
-    return max(-(-load * _PICOSECONDS_PER_SECOND // max(rate, 1)) for load, rate in loads)
+    return max(times)
