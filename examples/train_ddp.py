@@ -13,11 +13,11 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
-VOCABULARY, WIDTH, LAYERS, TOKENS, BATCH = 96, 128, 3, 32, 4
+VOCABULARY, WIDTH, LAYERS, TOKENS, BATCH = 96, 256, 3, 32, 4
 
 
 class LanguageModel(nn.Module):
-    """Predicts the next token: 0.6 million parameters, 2.5 MB of gradients."""
+    """Predicts the next token: 2.4 million parameters, 9.7 MB of gradients."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     dist.init_process_group("gloo")
-    model = DistributedDataParallel(LanguageModel(), bucket_cap_mb=1)
+    model = DistributedDataParallel(LanguageModel(), bucket_cap_mb=4)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     generator = torch.Generator().manual_seed(dist.get_rank())
     for step in range(steps):
