@@ -64,6 +64,7 @@ class Hook:
         group_index = required_position(schema, "process_group")
         is_async = is_async_reader(schema)
         numbered = operation.kind not in PEER_TO_PEER
+        returns_work = bool(schema.returns)
         any_source = name == "recv_any_source_"
         steps, ids = self._steps, self._ids
         unbox_group, unbox_work = dist.ProcessGroup.unbox, dist.Work.unbox
@@ -101,7 +102,7 @@ class Hook:
             begin = _clock()
             result = redispatch(keyset & _BELOW, *arguments)
             if identifier is not None:
-                if schema.returns:
+                if returns_work:
                     follow(identifier, arguments, result)
                 else:
                     self._write_wait(identifier, begin)
