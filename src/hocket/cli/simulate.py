@@ -159,21 +159,22 @@ def _print_prediction(prediction: Prediction) -> None:
 
 
 def _print_collectives(prediction: Prediction) -> None:
-    """A line per distinct collective, those that took the longest in all first."""
+    """A line per distinct collective, those that ran the longest in all first."""
     from hocket.core.units import format_bytes, format_time
 
     totals: dict[tuple[str, int, int, str], list[int]] = {}
     for call in prediction.collectives:
         key = (call.kind, len(call.group), call.size_bytes, call.algorithm)
-        total = totals.setdefault(key, [0, 0, 0])
-        for column, value in enumerate((1, call.duration_ps, call.bound_ps)):
+        total = totals.setdefault(key, [0, 0, 0, 0])
+        waiting, running = call.ready_ps - call.start_ps, call.finish_ps - call.ready_ps
+        for column, value in enumerate((1, waiting, running, call.bound_ps)):
             total[column] += value
-    ranked = sorted(totals.items(), key=lambda item: -item[1][1])
-    typer.echo("  collectives (mean time includes waiting for late ranks)")
-    for (kind, ranks, size, algorithm), (count, duration, bound) in ranked[:_TOP_COLLECTIVES]:
+    ranked = sorted(totals.items(), key=lambda item: -item[1][2])
+    typer.echo("  collectives: mean wait from the first rank to the last, mean time from there, bound")
+    for (kind, ranks, size, algorithm), (count, waiting, running, bound) in ranked[:_TOP_COLLECTIVES]:
         typer.echo(
             f"    {count:5} x {kind:<14} {ranks:4} ranks {format_bytes(size):>10}  {algorithm:<18}"
-            f" {format_time(duration / count):>10}  bound {format_time(bound / count):>10}"
+            f" {format_time(waiting / count):>10} {format_time(running / count):>10} {format_time(bound / count):>10}"
         )
     if len(ranked) > _TOP_COLLECTIVES:
         typer.echo(f"    and {len(ranked) - _TOP_COLLECTIVES} more sorts; --json has them all")
