@@ -10,8 +10,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test lint build system pytest cpptest sanitize clean
 
-demo: build $(if $(filter no,$(TORCH)),$(VENV)/report.stamp,$(VENV)/torch.stamp)
+demo: build $(if $(filter no,$(TORCH)),$(VENV)/demo.stamp,$(VENV)/torch.stamp)
 	$(BIN)/hocket demo --out $(DEMO_DIR)
+	@echo "(the hocket command is $(BIN)/hocket; '. $(BIN)/activate' puts it on the PATH)"
 
 test: system lint pytest cpptest sanitize
 	@echo "every suite passed"
@@ -46,18 +47,18 @@ $(VENV)/base.stamp: pyproject.toml setup.py
 	$(BIN)/pip install -q --no-build-isolation -e .
 	touch $@
 
-$(VENV)/report.stamp: $(VENV)/base.stamp
-	$(BIN)/pip install -q --no-build-isolation -e ".[report]"
+$(VENV)/demo.stamp: $(VENV)/base.stamp
+	$(BIN)/pip install -q --no-build-isolation -e ".[report,mpi]"
 	touch $@
 
-$(VENV)/torch.stamp: $(VENV)/report.stamp
+$(VENV)/torch.stamp: $(VENV)/demo.stamp
 	@$(BIN)/python -c "import torch" 2>/dev/null || echo "Installing PyTorch: about 3 GB to download, 5 GB on disk" \
 	    "(make demo TORCH=no uses recorded traces instead; TORCH_INDEX=URL names another package index)."
 	$(BIN)/pip install -q $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.4"
 	touch $@
 
-$(VENV)/test.stamp: $(VENV)/report.stamp
-	$(BIN)/pip install -q --no-build-isolation -e ".[report,test,lint,mpi]"
+$(VENV)/test.stamp: $(VENV)/demo.stamp
+	$(BIN)/pip install -q --no-build-isolation -e ".[report,mpi,test,lint]"
 	touch $@
 
 system:
