@@ -1,6 +1,7 @@
 """Shared fixtures; and the checkout kept off sys.path: its chakra/ would hide MLCommons' chakra package."""
 
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ ROOT = Path(__file__).parents[1]
 # A loaded machine must not fail a test: hypothesis' deadline measures wall time.
 settings.register_profile("hocket", deadline=None)
 settings.load_profile("hocket")
+# A shell's background job ignores Ctrl-C and so would all it starts; tests send it to what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
 
 
