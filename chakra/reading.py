@@ -23,7 +23,7 @@ def read_trace(path: Path | str) -> Trace:
     """
     columns, strings, metadata = engine.read(file_bytes(path), str(path))
     version, attributes = decode_metadata(metadata, path)
-    return Trace(version=version, metadata=attributes, strings=tuple(strings), **columns)
+    return Trace(version=version, metadata=attributes, strings=strings, **columns)
 
 
 def read_traces(path: Path | str, groups: Path | str | None = None) -> TraceSet:

@@ -12,21 +12,22 @@ namespace {
 using chakra::Columns;
 using chakra::TraceView;
 
-nb::list decode(std::span<const std::string_view> strings, const In<uint8_t>& file, const std::string& source) {
-  nb::list decoded;
-  for (const std::string_view text : strings) {
-    PyObject* object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr);
+nb::object decode(std::span<const std::string_view> strings, const In<uint8_t>& file, const std::string& source) {
+  const auto decoded = nb::steal(PyTuple_New(std::ssize(strings)));
+  for (Py_ssize_t number = 0; number < std::ssize(strings); number++) {
+    const std::string_view text = strings[number];
+    PyObject* object = PyUnicode_DecodeUTF8(text.data(), std::ssize(text), nullptr);
     if (object == nullptr) {
       PyErr_Clear();
       const auto offset = reinterpret_cast<const uint8_t*>(text.data()) - file.data();
       throw FormatError(source + ": byte " + std::to_string(offset) + ": a name is not UTF-8");
     }
-    decoded.append(nb::steal(object));
+    PyTuple_SetItem(decoded.ptr(), number, object);
   }
   return decoded;
 }
 
-/// The columns by name, the list of strings, and the bytes of the GlobalMetadata message.
+/// The columns by name, the tuple of strings, and the bytes of the GlobalMetadata message.
 nb::tuple read(In<uint8_t> file, const std::string& source) {
   chakra::TraceFile trace;
   {

@@ -13,7 +13,7 @@ int32_t Interner::insert(Slot& entry, uint32_t hash, std::string_view text) {
 }
 
 void Interner::grow() {
-  const OwnedColumn<Slot> before = std::exchange(slots_, OwnedColumn<Slot>(slots_.size() * 4));
+  const OwnedColumn<Slot> before = std::exchange(slots_, OwnedColumn<Slot>(slots_.size() * 2));
   mask_ = slots_.size() - 1;
   for (const Slot& entry : before) {
     if (entry.index < 0) continue;

@@ -128,6 +128,7 @@ class Reader {
     columns_.id.resize(num_nodes);
     columns_.type.resize(num_nodes);
     columns_.name.resize(num_nodes);
+    names_.resize(num_nodes);
     columns_.start_us.resize(num_nodes);
     columns_.duration_us.resize(num_nodes);
     columns_.is_cpu_op.assign(num_nodes, -1);
@@ -192,13 +193,16 @@ class Reader {
           cursor.skip(key);
       }
     }
-    columns_.name[row] = interner_.index(name);
+    names_[row] = name;
     columns_.data_offset[row + 1] = static_cast<int64_t>(columns_.data_deps.size());
     columns_.ctrl_offset[row + 1] = static_cast<int64_t>(columns_.ctrl_deps.size());
     if (columns_.duration_ns[row] == -1) columns_.duration_ns[row] = nanoseconds(record.data(), row);
   }
 
-  TraceFile finish(std::string_view metadata) { return {std::move(columns_), interner_.take(), metadata}; }
+  TraceFile finish(std::string_view metadata) {
+    interner_.index_all(names_, columns_.name);
+    return {std::move(columns_), interner_.take(), metadata};
+  }
 
  private:
   static uint8_t node_type(const uint8_t* start, uint64_t value) {
@@ -238,6 +242,7 @@ class Reader {
   }
 
   Columns columns_;
+  OwnedColumn<std::string_view> names_;
   Interner interner_;
 };
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,12 +15,18 @@ namespace hocket::chakra {
 /// Gives equal strings the same index, in order of first appearance, without copying them.
 class Interner {
  public:
-  int32_t index(std::string_view text) {
-    const uint32_t hash = hash_of(text);
-    for (size_t slot = hash & mask_;; slot = (slot + 1) & mask_) {
-      Slot& entry = slots_[slot];
-      if (entry.index < 0) return insert(entry, hash, text);
-      if (entry.hash == hash && strings_[entry.index] == text) return entry.index;
+  int32_t index(std::string_view text) { return index(text, hash_of(text)); }
+
+  /// The index of each text. The table of many strings is larger than a cache: it is fetched a few texts ahead.
+  void index_all(std::span<const std::string_view> texts, std::span<int32_t> indices) {
+    constexpr size_t kAhead = 16;
+    std::array<uint32_t, kAhead> hashes{};
+    for (size_t i = 0; i < texts.size() + kAhead; i++) {
+      uint32_t& hash = hashes[i % kAhead];
+      if (i >= kAhead) indices[i - kAhead] = index(texts[i - kAhead], hash);
+      if (i >= texts.size()) continue;
+      hash = hash_of(texts[i]);
+      __builtin_prefetch(&slots_[hash & mask_]);
     }
   }
 
@@ -29,6 +37,14 @@ class Interner {
     uint32_t hash = 0;
     int32_t index = -1;
   };
+
+  int32_t index(std::string_view text, uint32_t hash) {
+    for (size_t slot = hash & mask_;; slot = (slot + 1) & mask_) {
+      Slot& entry = slots_[slot];
+      if (entry.index < 0) return insert(entry, hash, text);
+      if (entry.hash == hash && strings_[entry.index] == text) return entry.index;
+    }
+  }
 
   static uint64_t load(const char* from, size_t size) {
     uint64_t word = 0;
