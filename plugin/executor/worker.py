@@ -28,9 +28,14 @@ def _connect(job: Job, folder: Path, rank: int | None) -> Backend:
 
 
 def _end_with_launcher() -> None:
-    """The launcher holds the other end of rank 0's standard input: when it is gone, so are we, and then the others."""
-    os.read(sys.stdin.fileno(), 1)
-    os._exit(1)
+    """The launcher holds the other end of our standard input (mpiexec's, which hands it to rank 0 and ends all others
+    with it): when the launcher is gone, so are we."""
+
+    def wait() -> None:
+        os.read(sys.stdin.fileno(), 1)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def main(folder: Path, rank: int | None) -> None:
@@ -41,10 +46,12 @@ def main(folder: Path, rank: int | None) -> None:
     try:
         with open(folder / "job.pickle", "rb") as file:
             job: Job = pickle.load(file)
+        if rank is not None:
+            _end_with_launcher()
         backend = _connect(job, folder, rank)
+        if rank is None and backend.rank == 0:
+            _end_with_launcher()
         notes.with_suffix(".rank").write_text(str(backend.rank))
-        if backend.rank == 0:
-            threading.Thread(target=_end_with_launcher, daemon=True).start()
         for row in measure(job, backend):
             if backend.rank == 0:
                 print(json.dumps(asdict(row)), flush=True)

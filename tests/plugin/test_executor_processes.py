@@ -14,7 +14,7 @@ import handmade
 import pytest
 
 from hocket.plugin.executor import Job, ReduceOp
-from hocket.schedule import Kind
+from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock
 from hocket.translator import to_xml
 
 HERE = Path(__file__).parent
@@ -230,6 +230,22 @@ def test_workers_end_with_their_launcher(
     launcher.send_signal(sent)
     launcher.communicate(timeout=60)
     assert launcher.returncode == code
+
+
+@pytest.mark.torch
+def test_ranks_that_wait_for_each_other_end_with_their_launcher(tmp_path: Path, nobody_left: None) -> None:
+    """Ranks 1 and 2 first receive, from each other: neither hears of the end of rank 0."""
+    receive, send = (Step(StepType(kind), "i", 0, "i", 0, 1) for kind in ("r", "s"))
+    blocks = [ThreadBlock(-1, -1, 0, ()), *(ThreadBlock(peer, peer, 0, (receive, send)) for peer in (2, 1))]
+    gpus = tuple(Gpu(3, 3, 0, (block,)) for block in blocks)
+    path = tmp_path / "stuck.xml"
+    path.write_text(to_xml(Program("stuck", Kind.ALL_REDUCE, 3, 1, "Simple", True, False, 0, 0, gpus), "executor"))
+    command = hocket_run(path, "--size", "12K", "--no-verify")
+    launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)})
+    for rank in range(3):
+        wait_for_rank(tmp_path, rank)
+    launcher.kill()
+    launcher.wait()
 
 
 @pytest.mark.parametrize(
