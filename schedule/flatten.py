@@ -23,8 +23,8 @@ _NEVER_PUBLISHED = -2
 class FlatProgram:
     """All thread blocks of all ranks in one row (B, rank by rank), all their steps in one row (S).
 
-    The columns for the engine raise ScheduleError when a step leaves its buffer, lacks a peer or waits for a step that
-    is not there, or when two thread blocks share one end of a connection.
+    The columns for the engine raise ScheduleError when a step leaves its buffer, overwrites chunks that it still reads,
+    lacks a peer or waits for a step that is not there, or when two thread blocks share one end of a connection.
     """
 
     program: Program
@@ -73,7 +73,15 @@ class FlatProgram:
     @cached_property
     def destination(self) -> NDArray[np.int64]:
         """Location of the first chunk each step writes, 0 where it writes none."""
-        return self._locations("dst", attrgetter("type.writes"))
+        destination = self._locations("dst", attrgetter("type.writes"))
+        distance = np.abs(destination - self.source)
+        both = self._column(lambda step: step.type.reads and step.type.writes).astype(bool)
+        # the threads of a block move a step's chunks all at once, in no order
+        self._refuse(
+            both & (distance > 0) & (distance < self.count),
+            lambda s: f"reads and writes {self.count[s]} chunks that overlap by {self.count[s] - distance[s]}",
+        )
+        return destination
 
     @cached_property
     def depends_on(self) -> NDArray[np.int64]:

@@ -143,6 +143,19 @@ def test_unordered_accesses_are_a_race() -> None:
         execute(racing)
 
 
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_a_step_must_not_overwrite_what_it_still_reads(shift: int) -> None:
+    # chunks 1 and 2 of scratch onto 0 and 1 (or 2 and 3): chunk 1 (or 2) is read and written, in no order
+    def copy(source: str, at: int, target: str, to: int) -> Step:
+        return Step(StepType.COPY, source, at, target, to, 2)
+
+    steps = copy("i", 0, "s", 1), copy("s", 1, "s", 1 + shift), copy("s", 1 + shift, "o", 0)
+    gpu = Gpu(2, 2, 4, (chain(*steps),))
+    shifted = Program("shift", Kind.ALL_GATHER, 2, 1, "Simple", False, True, 0, 0, (gpu,))
+    with pytest.raises(ScheduleError, match=r"rank 0 thread block 0 step 1 .* 2 chunks that overlap by 1"):
+        execute(shifted)
+
+
 def test_messages_order_accesses() -> None:
     # rank 0's chunk comes back after rank 1 has it: no dependency is needed between its two blocks
     there_and_back = program(
