@@ -173,6 +173,12 @@ class _Reader:
             # nops lend their dependency to the next real step, which must have one itself
             if step.type == "nop" and all(after.depend_block < 0 for after in steps[position + 1 : position + 2]):
                 self.fail(element, "is a nop without a step with a dependency after it; give that step the dependency")
+            if position > 0 and _merges(steps[position - 1], step) and steps[position - 1].count != step.count:
+                self.fail(
+                    element,
+                    f"follows a reduction of {steps[position - 1].count} chunks into the same place; the runtimes make "
+                    f'one reduction of both, of cnt="{step.count}": give both the same cnt',
+                )
         return ThreadBlock(send, receive, self.number(block, "chan", 0, channels - 1), steps)
 
     def step(self, step: Element, position: int, chunks: dict[str, int], lengths: list[int]) -> Step:
@@ -207,6 +213,17 @@ class _Reader:
                 f"{end}: chunks {offset}..{offset + count - 1} are not all in buffer {buffer}, which has "
                 f"{buffer}_chunks={chunks[buffer]} on this gpu",
             )
+
+
+def _merges(first: Step, second: Step) -> bool:
+    """Whether the runtimes make one reduction of two consecutive steps, with the count of the second."""
+    same_place = (first.dst_buffer, first.dst_offset, first.src_buffer) == (
+        second.dst_buffer,
+        second.dst_offset,
+        second.src_buffer,
+    )
+    both_reduce = first.type == second.type == StepType.REDUCE
+    return both_reduce and same_place and second.depend_block < 0 and not first.has_dependents
 
 
 def _root(kind: Kind, gpus: tuple[Gpu, ...]) -> int:

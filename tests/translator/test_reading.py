@@ -1,6 +1,7 @@
 """MSCCL XML in and out: the runtimes' own verdicts on probe files, round trips, errors that name the place."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError, HocketError
-from hocket.schedule import Kind, execute
+from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock, execute
 from hocket.translator import PROFILES, check_limits, from_xml, read_xml, to_xml
 
 DATA = Path(__file__).parents[1] / "data" / "msccl_xml"
@@ -129,6 +130,30 @@ def test_errors_name_the_line_the_element_and_the_rule(old: str, new: str, expec
     assert old in TEXT
     with pytest.raises(FormatError, match=expected):
         from_xml(TEXT.replace(old, new, 1), "x")
+
+
+@pytest.mark.parametrize(
+    ("second", "refused"),
+    [
+        ({"count": 1}, True),
+        ({"count": 2}, False),
+        ({"count": 1, "dst_offset": 1}, False),
+        ({"count": 1, "src_buffer": "i"}, False),
+        ({"count": 1, "depend_block": 1, "depend_step": 0}, False),
+    ],
+)
+def test_reductions_that_the_runtimes_merge_must_agree_in_count(second: dict[str, object], refused: bool) -> None:
+    # They keep the last count for all: with 2 and 1 chunks, the second chunk would miss the first reduction.
+    reduction = Step(StepType.REDUCE, "s", 0, "o", 0, 2)
+    copy = Step(StepType.COPY, "i", 0, "o", 0, 1, has_dependents=True)
+    steps = (reduction, replace(reduction, src_offset=2, **second))
+    gpu = Gpu(4, 4, 4, (ThreadBlock(-1, -1, 0, steps), ThreadBlock(-1, -1, 0, (copy,))))
+    text = to_xml(Program("merge", Kind.ALL_REDUCE, 4, 1, "Simple", False, True, 0, 0, (gpu,)), "executor")
+    if refused:
+        with pytest.raises(FormatError, match='x:5: <step> follows a reduction of 2 chunks .* cnt="1"'):
+            from_xml(text, "x")
+    else:
+        from_xml(text, "x")
 
 
 def test_what_is_no_xml_says_so() -> None:
