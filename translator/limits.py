@@ -26,6 +26,12 @@ def _problems(program: Program, profile: Profile) -> Iterator[str]:
         yield f"the name must be at most {profile.max_name} printable characters without quotes"
     if program.max_bytes == 0 and profile.max_bytes_exclusive:
         yield "maxBytes is 0, with which no size selects the file; give a finite maxBytes"
+    largest = program.max_bytes - profile.max_bytes_exclusive
+    if program.max_bytes and largest // program.chunks_per_loop * program.chunks_per_loop < max(program.min_bytes, 1):
+        yield (
+            f"no size of minBytes {program.min_bytes} to maxBytes {program.max_bytes} selects the file: a size must be "
+            f"a multiple of its {program.chunks_per_loop} chunks; give a wider range"
+        )
     if program.num_channels > profile.max_channels:
         yield f"{program.num_channels} channels, limit {profile.max_channels}; use fewer channels"
     if program.num_ranks > profile.max_children:

@@ -160,6 +160,28 @@ def test_limits_name_rank_block_number_and_remedy() -> None:
         check_limits(lower(build("ring", Collective(Kind.ALL_REDUCE, 4, 4000, 1), full(4)), "msccl"), "rccl")
 
 
+@pytest.mark.parametrize(
+    ("profile", "window"),
+    [
+        ("msccl", {"min_bytes": 1 << 28}),  # without a maxBytes it is msccl's default of 2^27
+        ("executor", {"min_bytes": 5, "max_bytes": 7}),  # multiples of 4 chunks: 4, 8
+        ("rccl", {"max_bytes": 3}),
+    ],
+)
+def test_a_size_window_that_selects_nothing_is_refused(profile: str, window: dict[str, int]) -> None:
+    schedule = build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4))
+    with pytest.raises(ScheduleError, match=r"no size of minBytes \d+ to maxBytes \d+ selects the file"):
+        lower(schedule, profile, **window)
+
+
+def test_a_window_of_one_size_is_empty_where_max_bytes_is_exclusive() -> None:
+    program = lower(build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4)), "executor")
+    one_size = replace(program, min_bytes=4096, max_bytes=4096)
+    check_limits(one_size, "executor")
+    with pytest.raises(ScheduleError, match="no size of minBytes 4096 to maxBytes 4096 selects the file"):
+        check_limits(one_size, "msccl")
+
+
 def test_the_size_window_is_written_as_each_runtime_means_it() -> None:
     schedule = build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4))
     # msccl selects sizes below maxBytes, the others up to it; with 0 msccl selects nothing
