@@ -150,7 +150,7 @@ def test_reductions_that_the_runtimes_merge_must_agree_in_count(second: dict[str
     gpu = Gpu(4, 4, 4, (ThreadBlock(-1, -1, 0, steps), ThreadBlock(-1, -1, 0, (copy,))))
     text = to_xml(Program("merge", Kind.ALL_REDUCE, 4, 1, "Simple", False, True, 0, 0, (gpu,)), "executor")
     if refused:
-        with pytest.raises(FormatError, match='x:5: <step> follows a reduction of 2 chunks .* cnt="1"'):
+        with pytest.raises(FormatError, match=r'x:5: <step> follows a reduction of 2 chunks .* cnt="1"'):
             from_xml(text, "x")
     else:
         from_xml(text, "x")
