@@ -29,7 +29,8 @@ def adapt(traces: TraceSet) -> tuple[TraceSet, Counter[str]]:
     """The traces as ASTRA-sim takes them, and how many nodes each change touched (change in words: count).
 
     Groups whose names are no integers get the smallest free ones, in order of their names; an all_to_all whose sizes
-    differ gets the largest of its ranks, an upper bound. Raises TraceError when a rank is left without nodes.
+    differ gets the largest of its ranks, an upper bound. Raises TraceError when a rank is left without nodes or the
+    ranks of a group are not known.
     """
     numbers = _group_numbers(traces)
     changes: Counter[str] = Counter()
@@ -95,7 +96,14 @@ def violations(traces: TraceSet) -> Iterator[Finding]:
 
 
 def _group_numbers(traces: TraceSet) -> dict[str, str]:
-    names = sorted(set(traces.groups) | set(collectives_by_group(traces)))
+    used = collectives_by_group(traces)
+    for name in used:
+        if name not in traces.groups and name not in _EVERYBODY:
+            raise TraceError(
+                f"group '{name}': nothing says which ranks are in it, and ASTRA-sim has to know; "
+                "name the comm-group JSON with --groups, or put it beside the traces as comm_groups.json"
+            )
+    names = sorted(set(traces.groups) | set(used))
     everybody = {name for name in _EVERYBODY if set(traces.members(name)) == set(range(traces.num_ranks))}
     numbers = {name: name for name in names if name in everybody or (name not in _EVERYBODY and name.isdecimal())}
     free = (str(number) for number in range(1, len(names) + 1) if str(number) not in numbers)

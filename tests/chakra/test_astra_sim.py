@@ -79,8 +79,14 @@ def test_a_rank_without_nodes_is_refused() -> None:
         adapt(TraceSet((TraceBuilder().build(),)))
 
 
+def test_a_group_whose_ranks_are_unknown_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"group '7': nothing says which ranks are in it.*--groups"):
+        write_traces(tmp_path, TraceSet(job().traces, {"experts": (0, 1)}), profile="astra-sim")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.shared
-@pytest.mark.parametrize("prefix", ["ddp_tf", "fsdp2_tf", "misc", "moe_a2a", "pp_sched", "tp_sp_tf"])
+@pytest.mark.parametrize("prefix", ["ddp_tf", "fsdp2_tf", "moe_a2a", "pp_sched", "tp_sp_tf"])
 def test_captured_traces(shared: Path, prefix: str) -> None:
     adapted, _ = adapt(read_traces(shared / "chakra" / "from_interposed" / prefix))
     assert list(violations(adapted)) == []
