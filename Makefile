@@ -8,13 +8,13 @@ DEMO_DIR ?= demo
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint build system pytest cpptest sanitize clean
+.PHONY: demo test lint build system pytest cpptest clean
 
 demo: build $(if $(filter no,$(TORCH)),$(VENV)/demo.stamp,$(VENV)/torch.stamp)
 	$(BIN)/hocket demo --out $(DEMO_DIR)
 	@echo "(the hocket command is $(BIN)/hocket; '. $(BIN)/activate' puts it on the PATH)"
 
-test: system lint pytest cpptest sanitize
+test: system lint pytest cpptest
 	@echo "every suite passed"
 
 lint: build $(VENV)/test.stamp
@@ -28,10 +28,8 @@ pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp
 	$(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
 	$(BIN)/python -m pytest -q -m "torch or mpi"
 
+# The engine's own tests, under AddressSanitizer and UndefinedBehaviorSanitizer.
 cpptest: system
-	cmake -S . -B build/cmake && cmake --build build/cmake -j 2 && ctest --test-dir build/cmake --output-on-failure
-
-sanitize: system
 	cmake -S . -B build/sanitize -DHOCKET_SANITIZE=ON && cmake --build build/sanitize -j 2
 	ctest --test-dir build/sanitize --output-on-failure
 
