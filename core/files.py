@@ -6,22 +6,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hocket.core.errors import FormatError
+from hocket.core.errors import FormatError, HocketError
 
-__all__ = ["atomic_path", "atomic_write", "read_text"]
+__all__ = ["atomic_path", "atomic_write", "make_folder", "read_text"]
+
+
+def make_folder(path: Path | str) -> Path:
+    """The folder, made with all above it if absent. Raises HocketError, naming it, when it cannot be made."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HocketError(f"{path}: cannot be made: {error.strerror}; choose another folder") from error
+    return path
 
 
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
-    """A temporary path in the same folder (made if absent) that takes the name `path` when the block ends well."""
+    """A temporary path in the same folder (made if absent) that takes the name `path` when the block ends well.
+
+    Raises HocketError, naming the file, when it cannot be written: a folder without permission, a full disk.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise HocketError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
 
 
 @contextmanager

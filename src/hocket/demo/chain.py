@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from hocket.core.errors import HocketError
+from hocket.core.files import make_folder
 from hocket.core.units import format_bytes, format_time
 from hocket.demo.commands import Commands
 
@@ -47,8 +48,7 @@ def run_chain(folder: Path, torch: bool) -> Result:
 
     Without `torch` the traces recorded in `examples/traces` stand in for the training run.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    commands = Commands(folder)
+    commands = Commands(make_folder(folder))
     _collect(commands, torch)
     predictions = {machine: _predict(commands, machine) for machine in MACHINES}
     slowest = max(MACHINES, key=lambda machine: int(predictions[machine]["time_ps"]))

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from hocket.core.errors import HocketError
+from hocket.core.files import atomic_write
 
 __all__ = ["Commands"]
 
@@ -18,7 +19,8 @@ class Commands:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._log = folder / "log.txt"
-        self._log.write_text("", encoding="utf-8")
+        with atomic_write(self._log):
+            pass  # begins empty
 
     def hocket(self, *arguments: str, environment: dict[str, str] | None = None) -> str:
         """Runs `hocket ARGUMENTS` and returns what it printed. Raises HocketError when it fails."""
