@@ -30,14 +30,18 @@ def read_traces(path: Path | str, groups: Path | str | None = None) -> TraceSet:
     """The traces of a job: `PREFIX.<rank>.et` for every rank from 0, given `PREFIX` or a folder with one such prefix.
 
     Process groups come from the file `groups`, else from comm_groups.json or comm_group.json in the traces' folder.
-    Raises FormatError for files that cannot be read, a rank that is missing, and a folder with several prefixes.
+    Raises FormatError for files that cannot be read, a rank that is missing (`world_size` in the metadata, where it
+    is there, tells the last), and a folder with several prefixes.
     """
     files = _rank_files(Path(path))
     if groups is None:
         beside = [files[0].with_name(name) for name in FILE_NAMES]
         groups = next((file for file in beside if file.is_file()), None)
+    traces = tuple(read_trace(file) for file in files)
+    for file, trace in zip(files, traces, strict=True):
+        _check_world(Path(path), file, trace.metadata.get("world_size", len(files)), len(files))
     return TraceSet(
-        traces=tuple(read_trace(file) for file in files),
+        traces=traces,
         groups={} if groups is None else read_groups(groups),
         paths=tuple(str(file) for file in files),
     )
@@ -60,8 +64,20 @@ def _rank_files(path: Path) -> list[Path]:
         raise FormatError(f"{path}: no trace here; expected files PREFIX.<rank>.et for every rank from 0")
     missing = sorted(set(range(max(ranks) + 1)) - set(ranks))
     if missing:
-        raise FormatError(
-            f"{path}: the trace of rank {missing[0]} is missing"
-            f" ({len(ranks)} of {max(ranks) + 1} ranks found); every rank's file is needed"
-        )
+        raise _missing(path, missing[0], len(ranks), max(ranks) + 1)
     return [ranks[rank] for rank in sorted(ranks)]
+
+
+def _check_world(path: Path, file: Path, world: object, found: int) -> None:
+    """Raises FormatError when `file` belongs to a job of another size than the number of traces found."""
+    if not isinstance(world, int) or world == found:
+        return
+    if world > found:
+        raise _missing(path, found, found, world)
+    raise FormatError(f"{file}: of a job of {world} ranks, but {found} traces are here: remove those of other jobs")
+
+
+def _missing(path: Path, rank: int, found: int, world: int) -> FormatError:
+    return FormatError(
+        f"{path}: the trace of rank {rank} is missing ({found} of {world} ranks found); every rank's file is needed"
+    )

@@ -181,3 +181,19 @@ def test_a_missing_rank_and_several_prefixes_are_named(tmp_path: Path) -> None:
     write_trace(tmp_path / "c.0.et", small_trace(0))
     with pytest.raises(FormatError, match=r"several runs.*/b, .*/c"):
         read_traces(tmp_path)
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_missing_rank_is_named_even_when_it_is_the_last(tmp_path: Path, gone: int) -> None:
+    traces = tuple(TraceBuilder({"rank": rank, "world_size": 3}).build() for rank in range(3))
+    write_traces(tmp_path, TraceSet(traces))
+    (tmp_path / f"trace.{gone}.et").unlink()
+    with pytest.raises(FormatError, match=f"the trace of rank {gone} is missing"):
+        read_traces(tmp_path)
+
+
+def test_a_trace_of_another_job_is_refused(tmp_path: Path) -> None:
+    for rank, world in enumerate((2, 2, 3)):
+        write_trace(tmp_path / f"trace.{rank}.et", TraceBuilder({"rank": rank, "world_size": world}).build())
+    with pytest.raises(FormatError, match=r"trace\.0\.et: of a job of 2 ranks, but 3 traces"):
+        read_traces(tmp_path)
