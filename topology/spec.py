@@ -72,6 +72,9 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
         if word not in SHAPES:
             raise FormatError(f"unknown shape '{word}'; {nearest(word, SHAPES)}")
         sizes += SHAPES[word]([int(number) for number in numbers.split("x")])
+    missing = [f"{key} is missing: add {units}" for key, units in _UNITS.items() if key not in options]
+    if missing:
+        raise FormatError("; ".join(missing))
     latencies = _per_dimension("latency", parse_time, options, len(sizes))
     bandwidths = _per_dimension("bandwidth", parse_bandwidth, options, len(sizes))
     dimensions = [
@@ -82,8 +85,6 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
 
 
 def _per_dimension(key: str, parse: Callable[[str], Value], options: dict[str, str], count: int) -> list[Value]:
-    if key not in options:
-        raise FormatError(f"{key} is missing: add {_UNITS[key]}")
     values = [parse(value) for value in options[key].split("+")]
     if len(values) == 1:
         return values * count

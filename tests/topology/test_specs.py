@@ -72,6 +72,7 @@ def test_machines_on_rails() -> None:
     [
         ("mesh:4x4,latency=500ns", "bandwidth is missing: add bandwidth=50GB/s"),
         ("mesh:4x4,bandwidth=50GB/s", "latency is missing: add latency=500ns"),
+        ("mesh:4x4", "or bandwidth=400Gbit/s; latency is missing: add latency=500ns"),
         ("mesh:4x4,bandwidth=50,latency=500ns", "a bandwidth with a unit"),
         ("mesh:4x4,bandwidth=0GB/s,latency=500ns", "must be positive"),
         ("mesh:4x4,bandwith=50GB/s,latency=500ns", "unknown key 'bandwith'; did you mean 'bandwidth'?"),
