@@ -99,3 +99,11 @@ def test_convert(traces: Path, tmp_path: Path) -> None:
     assert "2 x BARRIER replayed as COMP of the measured duration" in done.stdout
     assert read_traces(tmp_path / "astra" / "job").groups == {"1": (0, 1)}
     assert hocket("validate", tmp_path / "astra", "--profile", "astra-sim").returncode == 0
+
+
+def test_convert_does_not_replace_the_traces_it_reads(traces: Path) -> None:
+    before = (traces / "trace.0.et").read_bytes()
+    done = hocket("convert", traces, "--profile", "astra-sim", "-o", traces / ".." / "traces")
+    assert done.returncode == 2
+    assert "choose another folder" in done.stderr
+    assert (traces / "trace.0.et").read_bytes() == before

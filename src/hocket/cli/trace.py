@@ -147,6 +147,8 @@ def convert(
     from hocket.chakra import write_traces
 
     traces = _read(path, groups)
+    if output.resolve() == Path(traces.paths[0]).resolve().parent:
+        raise typer.BadParameter(f"-o {output} would replace the traces that are read: choose another folder")
     changes = write_traces(output, traces, prefix, profile)
     typer.echo(f"wrote {traces.num_ranks} traces to {output}")
     for change, count in sorted(changes.items()):
