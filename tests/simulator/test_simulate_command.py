@@ -105,3 +105,23 @@ def test_a_missing_rank_is_named(traces: Path) -> None:
     done = hocket(traces, "--topology", PAIR)
     assert done.returncode == 3
     assert "rank 0" in done.stderr
+
+
+def test_a_misspelt_collective_is_recognized() -> None:
+    done = hocket("allreduce", "--size", "1MiB", "--topology", PAIR)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: allreduce: no trace here") and "did you mean 'all_reduce'?" in done.stderr
+
+
+def test_traces_have_their_own_sizes(traces: Path) -> None:
+    done = hocket(traces, "--size", "1MiB", "--topology", PAIR)
+    assert done.returncode == 2
+    assert "--size is for a collective" in done.stderr
+
+
+def test_links_that_carried_nothing_are_not_among_the_busiest() -> None:
+    # A broadcast from rank 0 over a line of three uses two of the four links.
+    done = hocket("broadcast", "--size", "1kB", "--topology", "mesh:3,bandwidth=1GB/s,latency=1us")
+    assert done.returncode == 0, done.stderr
+    links = [line.split()[:3] for line in done.stdout.splitlines() if "messages" in line]
+    assert sorted(links) == [["0", "->", "1"], ["1", "->", "2"]]

@@ -63,6 +63,8 @@ def simulate(
 ) -> None:
     """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
+    from hocket.core.errors import FormatError
+    from hocket.core.strict_yaml import nearest
     from hocket.core.units import parse_bytes
     from hocket.schedule import Collective, Kind
     from hocket.schedule import load as load_schedule
@@ -71,8 +73,10 @@ def simulate(
 
     options = _Options(model=model, switching=switching, record_links=timeline is not None)
     if what.endswith(".schedule"):
-        if topology or algorithm:
-            raise typer.BadParameter("a schedule has its topology and is an algorithm: drop --topology, --algorithm")
+        if topology or algorithm or size:
+            raise typer.BadParameter(
+                "a schedule has its topology and size and is an algorithm: drop --topology, --algorithm, --size"
+            )
         predictions = [simulate_schedule(load_schedule(what), **options)]
     elif not topology:
         raise typer.BadParameter("--topology is missing, such as --topology dgx-h100:nodes=2")
@@ -84,7 +88,11 @@ def simulate(
         for machine in map(load_topology, topology):
             collective = Collective(Kind(what), machine.num_ranks, parse_bytes(size), chunks, root)
             predictions.append(simulate_collective(collective, machine, name, **options))
+    elif not _is_there(what):
+        raise FormatError(f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, Kind)}")
     else:
+        if size is not None:
+            raise typer.BadParameter("--size is for a collective; traces have their own sizes")
         traces = read_traces(what, groups)
         chosen = _by_kind(algorithm or [])
         scale = _scale(compute_scale)
@@ -106,6 +114,12 @@ def simulate(
     if timeline:
         write_timeline(prediction, timeline)
         typer.echo(f"wrote {timeline}: open it at https://ui.perfetto.dev")
+
+
+def _is_there(prefix: str) -> bool:
+    """Whether this is a path, or the prefix of traces."""
+    path = Path(prefix)
+    return path.exists() or any(file.name.startswith(f"{path.name}.") for file in path.parent.glob("*.et"))
 
 
 def _scale(text: str) -> Fraction:
@@ -149,7 +163,8 @@ def _print_prediction(prediction: Prediction) -> None:
         _print_collectives(prediction)
     if prediction.link_messages.any():
         typer.echo("  busiest links")
-        for link in prediction.link_busy_ps.argsort(kind="stable")[::-1][:_TOP_LINKS].tolist():
+        used = prediction.link_messages.nonzero()[0]
+        for link in used[prediction.link_busy_ps[used].argsort(kind="stable")[::-1][:_TOP_LINKS]].tolist():
             typer.echo(
                 f"    {f'{topology.src[link]} -> {topology.dst[link]}':<22}"
                 f" {prediction.link_utilisation[link]:7.1%} busy, {format_bytes(int(prediction.link_bytes[link]))}"
