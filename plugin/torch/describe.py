@@ -16,6 +16,12 @@ __all__ = ["describer", "is_async_reader", "required_position"]
 
 Arguments = tuple[Any, ...]
 
+_DTYPES = {
+    dtype: f',"dtype":"{str(dtype).removeprefix("torch.")}"'
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
+}
+
 
 def required_position(schema: torch._C.FunctionSchema, name: str) -> int:
     """Where an argument stands that the schema must have."""
@@ -33,24 +39,24 @@ def is_async_reader(schema: torch._C.FunctionSchema) -> Callable[[Arguments], bo
     return lambda arguments: arguments[index] if index < len(arguments) else default
 
 
-def describer(operation: Operation, schema: torch._C.FunctionSchema) -> Callable[[Arguments, Group], str]:
+def describer(operation: Operation, schema: torch._C.FunctionSchema) -> Callable[[Arguments, Group, bool], str]:
     """Describes a call: bytes in and out, type, and what its other arguments say, as `"in":4096,...`."""
     inputs, outputs = _tensors(schema, operation.input), _tensors(schema, operation.output)
-    is_async = is_async_reader(schema)
+    in_place = operation.input == operation.output
     details = _details(schema)
     # `_c10d_functional::wait_tensor` is told a tensor, not an operation: where the outputs lie identifies it.
     addressed = operation.output is not None and operation.kind not in PEER_TO_PEER
-    dtypes: dict[torch.dtype, str] = {}
 
-    def describe(arguments: Arguments, group: Group) -> str:
-        given, taken = inputs(arguments), outputs(arguments)
-        text = f'"in":{_bytes(given)},"out":{_bytes(taken)}'
-        for tensor in given or taken:
-            if tensor.dtype not in dtypes:
-                dtypes[tensor.dtype] = f',"dtype":"{str(tensor.dtype).removeprefix("torch.")}"'
-            text += dtypes[tensor.dtype]
-            break
-        if is_async(arguments):
+    def describe(arguments: Arguments, group: Group, is_async: bool) -> str:
+        given = taken = inputs(arguments)
+        input_bytes = output_bytes = _bytes(given)
+        if not in_place:
+            taken = outputs(arguments)
+            output_bytes = _bytes(taken)
+        tensors = given or taken
+        dtype = _DTYPES[tensors[0].dtype] if tensors else ""
+        text = f'"in":{input_bytes},"out":{output_bytes}{dtype}'
+        if is_async:
             text += ',"async":1'
             if addressed:
                 text += f',"ptr":{[tensor.data_ptr() for tensor in taken]}'
@@ -112,5 +118,6 @@ def _tag(index: int) -> Callable[[Arguments, Group], str]:
 
 def _reduction(index: int) -> Callable[[Arguments, Group], str]:
     unbox = dist.ReduceOp.unbox
-    names = {operation: f',"reduce":"{name}"' for name, operation in dist.ReduceOp.RedOpType.__members__.items()}
-    return lambda arguments, group: names[unbox(arguments[index]).op]
+    # A ReduceOp hashes to its type's number, which is quicker to get than the type.
+    names = {int(kind): f',"reduce":"{name}"' for name, kind in dist.ReduceOp.RedOpType.__members__.items()}
+    return lambda arguments, group: names[hash(unbox(arguments[index]))]

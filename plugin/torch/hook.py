@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import torch
 import torch.distributed as dist
@@ -43,9 +43,10 @@ class Hook:
         self._write: Callable[[str], None]
         self._groups: Groups | None = None
         self._ids = itertools.count()
-        # Which operation a Work belongs to, and its group where only the Work knows the sender. Python gives one C++
-        # Work one object as long as that lives: the last one of each thread is held until its issuer has it.
-        self._works: WeakKeyDictionary[dist.Work, tuple[int, dist.ProcessGroup | None]] = WeakKeyDictionary()
+        # Which operation a Work belongs to, and its group where only the Work knows the sender; a WeakKeyDictionary
+        # would do, at thrice the time. Python gives one C++ Work one object as long as that lives: the last one of
+        # each thread is held until its issuer has it.
+        self._works: dict[ref[dist.Work], tuple[int, dist.ProcessGroup | None]] = {}
         self._held = threading.local()
         self._backward: dict[int, list[int]] = {}
         self._libraries = [torch.library.Library("c10d", "IMPL"), torch.library.Library("_c10d_functional", "IMPL")]
@@ -62,14 +63,15 @@ class Hook:
         redispatch = overload._handle.redispatch_boxed
         describe = describer(operation, schema)
         group_index = required_position(schema, "process_group")
-        is_async = is_async_reader(schema)
+        is_async_call = is_async_reader(schema)
         numbered = operation.kind not in PEER_TO_PEER
         returns_work = bool(schema.returns)
         any_source = name == "recv_any_source_"
-        steps, ids = self._steps, self._ids
+        steps, ids, works, held = self._steps, self._ids, self._works, self._held
+        forget = works.pop
         unbox_group, unbox_work = dist.ProcessGroup.unbox, dist.Work.unbox
 
-        def issue(arguments: tuple[Any, ...]) -> int | None:
+        def issue(arguments: tuple[Any, ...], is_async: bool) -> int | None:
             """Writes the call down and returns its number; None when it is not one of those to record."""
             try:
                 groups = self._groups or self._start()
@@ -77,7 +79,7 @@ class Hook:
                 sequence = f',"seq":{next(group.sequence)}' if numbered else ""
                 if not steps.recording:
                     return None
-                text = describe(arguments, group)
+                text = describe(arguments, group, is_async)
                 identifier = next(ids)
                 self._write(
                     f'{{"k":"collective","id":{identifier},"op":"{name}","group":{group.id}{sequence}'
@@ -88,24 +90,21 @@ class Hook:
                 self._report(name, error)
                 return None
 
-        def follow(identifier: int, arguments: tuple[Any, ...], result: Any) -> None:
-            """Sees to it that completion and waits are written down."""
-            work = unbox_work(result[-1] if type(result) is tuple else result)
-            self._held.work = work
-            self._works[work] = identifier, unbox_group(arguments[group_index]) if any_source else None
-            if numbered and is_async(arguments):  # the end of a synchronous one is the end of its wait
-                self._await_done(identifier, work)
-                self._watch_backward(identifier)
-
         def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
-            identifier = issue(arguments)
+            is_async = is_async_call(arguments)
+            identifier = issue(arguments, is_async)
             begin = _clock()
             result = redispatch(keyset & _BELOW, *arguments)
-            if identifier is not None:
-                if returns_work:
-                    follow(identifier, arguments, result)
-                else:
-                    self._write_wait(identifier, begin)
+            if identifier is None:
+                return result
+            if not returns_work:
+                self._write_wait(identifier, begin)
+                return result
+            held.work = work = unbox_work(result[-1] if type(result) is tuple else result)
+            works[ref(work, forget)] = identifier, unbox_group(arguments[group_index]) if any_source else None
+            if is_async and numbered:  # the end of a synchronous one is the end of its wait
+                self._await_done(identifier, work)
+                self._watch_backward(identifier)
             return result
 
         return kernel
@@ -140,7 +139,7 @@ class Hook:
         def wait_and_record(work: dist.Work, *arguments: Any, **options: Any) -> Any:
             begin = _clock()
             result = wait(work, *arguments, **options)
-            issued = works.pop(work, None)
+            issued = works.pop(ref(work), None)
             if issued is not None:
                 identifier, group = issued
                 source = "" if group is None else f',"peer":{dist.get_global_rank(group, work._source_rank())}'
