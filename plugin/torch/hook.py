@@ -44,7 +44,7 @@ class Hook:
         self._groups: Groups | None = None
         self._ids = itertools.count()
         # Which operation a Work belongs to, and its group where only the Work knows the sender; a WeakKeyDictionary
-        # would do, at thrice the time. Python gives one C++ Work one object as long as that lives: the last one of
+        # would do, at twice the time. Python gives one C++ Work one object as long as that lives: the last one of
         # each thread is held until its issuer has it.
         self._works: dict[ref[dist.Work], tuple[int, dist.ProcessGroup | None]] = {}
         self._held = threading.local()
