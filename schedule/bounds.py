@@ -21,7 +21,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.schedule import least_time
+from hocket._core.schedule import HORIZON_PS, least_time
+from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology, all_gather_cut, eccentricity_ps, set_ingress_bandwidth
@@ -40,7 +41,7 @@ def lower_bound(
     """The largest of the arguments above for the collective on the topology, and the name of the one that is it.
 
     `blocking`: a transfer holds its links for its latency as well. `group`: as in Schedule. Raises Infeasible when
-    ranks that must talk are not connected.
+    ranks that must talk are not connected, or the time is beyond the engine's horizon of 26 days.
     """
     if collective.num_ranks == 1:
         return Bound(0, "a single rank holds everything")
@@ -51,7 +52,13 @@ def lower_bound(
         *_machines(collective, topology, ranks),
         *_cut(collective, topology, ranks),
     ]
-    return max(bounds, key=lambda bound: bound.time_ps)
+    bound = max(bounds, key=lambda bound: bound.time_ps)
+    if bound.time_ps > HORIZON_PS:
+        raise Infeasible(
+            f"{collective.describe()} takes more than 26 days (2^61 ps) on {topology.name}, because of its "
+            f"{bound.reason}: check the units of sizes, bandwidths and latencies"
+        )
+    return bound
 
 
 def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
@@ -118,7 +125,7 @@ def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -
 
 
 def _transfer_time(bytes: int, bandwidth: int) -> int:
-    return -(-bytes * _PICOSECONDS // bandwidth)
+    return -(-bytes * _PICOSECONDS // bandwidth) if bytes else 0
 
 
 def _links_by_rank(ends: NDArray[np.int32], ranks: NDArray[np.int32]) -> list[NDArray[np.int32]]:

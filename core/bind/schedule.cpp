@@ -46,6 +46,7 @@ void bind_transfers(nb::module_& m) {
 }
 
 void bind_bounds(nb::module_& m) {
+  m.attr("HORIZON_PS") = kHorizon;
   m.def(
       "least_time",
       [](const topology::Graph& graph, In<int32_t> links, int64_t chunks, int64_t smallest_bytes, int64_t total_bytes,

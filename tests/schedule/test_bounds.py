@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from hocket.core.errors import Infeasible
 from hocket.schedule import Collective, Kind, lower_bound, retime, verify
 from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.simulator import simulate_schedule
+from hocket.synthesizer import synthesize
 from hocket.topology import Topology
 
 GIB = 2**30
@@ -107,3 +109,46 @@ def test_trivial_and_impossible() -> None:
     assert lower_bound(Collective(Kind.ALL_REDUCE, 1, 100), machines.ring(2)).time_ps == 0
     with pytest.raises(Infeasible, match="cannot reach"):
         lower_bound(Collective(Kind.ALL_REDUCE, 2, 100), Topology.from_links("one-way", 2, [(0, 1, 0, 1)]))
+
+
+def test_nothing_over_links_without_latency_takes_no_time() -> None:
+    pair = Topology.from_links("pair", 2, [(0, 1, 0, 1), (1, 0, 0, 1)])
+    assert lower_bound(Collective(Kind.GATHER, 2, 0), pair).time_ps == 0
+
+
+def test_a_root_that_nothing_reaches_can_broadcast() -> None:
+    # 8 bytes over 1 byte/s: 8 s, and nothing has to enter rank 0.
+    one_way = Topology.from_links("one way", 2, [(0, 1, 5, 1)])
+    assert lower_bound(Collective(Kind.BROADCAST, 2, 8), one_way).time_ps == 8 * 10**12 + 5
+
+
+@pytest.mark.parametrize("size", [2**32, 2**40, 2**62])
+def test_what_takes_months_is_refused(size: int) -> None:
+    # A chunk of 2^31 bytes or more over 1 byte/s takes over 2^30 s; the engine's times end at 2^61 ps = 2.3e6 s.
+    ring = Topology.from_links("ring", 2, [(0, 1, 0, 1), (1, 0, 0, 1)])
+    collective = Collective(Kind.ALL_REDUCE, 2, size)
+    schedule = build("ring", collective, ring)
+    for attempt in (
+        lambda: lower_bound(collective, ring),
+        lambda: retime(schedule),
+        lambda: synthesize(collective, ring),
+        lambda: simulate_schedule(schedule),
+        lambda: simulate_schedule(schedule, model="analytical"),
+    ):
+        with pytest.raises(Infeasible, match="26 days"):
+            attempt()
+
+
+def test_months_made_of_days_are_refused() -> None:
+    # 2^20 bytes over 1 byte/s are 2^20 s, within the horizon of 2^61 ps = 2.2 * 2^20 s; 3 of them in turn are not.
+    one_way = Topology.from_links("one way", 2, [(0, 1, 0, 1)])
+    collective = Collective(Kind.BROADCAST, 2, 3 * 2**20, 3)
+    schedule = build("ring", collective, one_way)
+    for attempt in (
+        lambda: lower_bound(collective, one_way),
+        lambda: retime(schedule),
+        lambda: synthesize(collective, one_way, engine="matching"),
+        lambda: synthesize(collective, one_way, engine="rounds"),
+    ):
+        with pytest.raises(Infeasible, match="26 days"):
+            attempt()

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "hocket/error.hpp"
+
 namespace hocket {
 
 /// Integer picoseconds: the only time inside the core. 2^63 ps is 106 days.
@@ -12,10 +14,25 @@ using Bandwidth = int64_t;
 
 inline constexpr int64_t kPicosecondsPerSecond = 1'000'000'000'000;
 
-/// Time that `bytes` occupy a wire of `bandwidth` bytes/s, rounded up: exact, the same on every machine.
+/// The longest time that the engine works with, 26 days: sums of a few such times still fit.
+inline constexpr Picoseconds kHorizon = Picoseconds{1} << 61;
+
+/// `time`, when it is not beyond the horizon. Throws Infeasible.
+template <typename Time>
+Picoseconds within_horizon(Time time) {
+  if (time > kHorizon) {
+    throw Infeasible(
+        "this takes more than 26 days (2^61 ps), the longest time there is: check the units of sizes, "
+        "bandwidths and latencies");
+  }
+  return static_cast<Picoseconds>(time);
+}
+
+/// Time that `bytes` occupy a wire of `bandwidth` bytes/s, rounded up: exact, the same on every machine. Throws
+/// Infeasible when it is beyond the horizon.
 inline Picoseconds serialization_ps(int64_t bytes, Bandwidth bandwidth) {
   const auto scaled = static_cast<__int128>(bytes) * kPicosecondsPerSecond;
-  return static_cast<Picoseconds>((scaled + bandwidth - 1) / bandwidth);
+  return within_horizon((scaled + bandwidth - 1) / bandwidth);
 }
 
 /// Later than every time.

@@ -29,8 +29,9 @@ Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> li
                        bool blocking) {
   if (demand.chunks == 0) return 0;
   if (links.empty()) throw Infeasible("no link leads to where chunks must go");
+  if (passes(graph, links, demand, blocking, 0)) return 0;
   Picoseconds late = 1;
-  while (!passes(graph, links, demand, blocking, late)) late *= 2;
+  while (!passes(graph, links, demand, blocking, late)) late = within_horizon(late * 2);
   Picoseconds early = late / 2;
   while (early + 1 < late) {
     const Picoseconds middle = early + (late - early) / 2;

@@ -56,7 +56,7 @@ Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, b
       for (const int32_t link : transfers.links(route)) free[link] = start + hold;
     }
     times.start[id] = start;
-    times.finish[id] = start + cost.duration(route, bytes);
+    times.finish[id] = within_horizon(start + cost.duration(route, bytes));
     if (gates.feeds[id] >= 0) opens[gates.feeds[id]] = std::max(opens[gates.feeds[id]], times.finish[id]);
   }
   if (reducing) {

@@ -63,6 +63,7 @@ void check(const Transfers& transfers) {
     if (transfers.start[id] < 0 || transfers.finish[id] <= transfers.start[id]) {
       throw ScheduleError(transfers.describe(id) + " must start at 0 or later and finish after its start");
     }
+    within_horizon(transfers.finish[id]);
     if (id > 0 && transfers.start[id] < transfers.start[id - 1]) {
       throw ScheduleError(transfers.describe(id) + " starts before the transfer listed before it; sort by start");
     }
@@ -83,7 +84,7 @@ RouteCost::RouteCost(const Transfers& transfers)
     for (const int32_t id : transfers.links(static_cast<int32_t>(route))) {
       const Link& link = transfers.graph->links()[id];
       if (at_rank) segment_bandwidth_.push_back(link.bandwidth);
-      latency_[route] += link.latency_ps;
+      latency_[route] = add_ps(latency_[route], link.latency_ps);
       segment_bandwidth_.back() = std::min(segment_bandwidth_.back(), link.bandwidth);
       slowest_[route] = std::min(slowest_[route], link.bandwidth);
       at_rank = !transfers.graph->is_switch(link.dst);

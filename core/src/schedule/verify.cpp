@@ -31,7 +31,7 @@ LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, b
       }
       free[link] = transfers.start[id] + hold;
       holder[link] = id;
-      busy[link] += hold;
+      busy[link] = add_ps(busy[link], hold);
     }
   }
   return busy;

@@ -57,11 +57,11 @@ class LongestPath {
       case NodeKind::kNothing:
         return finish(node, start_[node]);
       case NodeKind::kCompute:
-        return finish(node, start_[node] + operand);
+        return finish(node, add_ps(start_[node], operand));
       case NodeKind::kCollective:
         return join(operand, node);
       case NodeKind::kSend: {
-        finish(node, start_[node] + flight_ps(operand));
+        finish(node, add_ps(start_[node], flight_ps(operand)));
         const int32_t receiver = job_.receiver[operand];
         if (receiver >= 0 && waits_[receiver] == 0) receive(receiver, finish_[node]);
         return;
@@ -79,7 +79,7 @@ class LongestPath {
   }
 
   void finish(int32_t node, Picoseconds time) {
-    finish_[node] = time;
+    finish_[node] = within_horizon(time);
     for (const int32_t next : job_.dependents_of(node)) {
       start_[next] = std::max(start_[next], time);
       if (--waits_[next] == 0) ready_.push_back(next);
@@ -121,8 +121,8 @@ class LongestPath {
     for (int64_t k = job_.messages.route_offset[message]; k < job_.messages.route_offset[message + 1]; k++) {
       const topology::Link& link = graph_.links()[job_.messages.links[k]];
       slowest = std::max(slowest, serialization_ps(job_.messages.bytes[message], link.bandwidth));
-      time += link.latency_ps;
-      if (!graph_.is_switch(link.dst)) time += std::exchange(slowest, 0);
+      time = add_ps(time, link.latency_ps);
+      if (!graph_.is_switch(link.dst)) time = add_ps(time, std::exchange(slowest, 0));
     }
     return time;
   }

@@ -72,7 +72,7 @@ class Replay {
 
   // What a network model sees of the engine.
   Flight& flight(uint32_t id) { return flights_[id]; }
-  void schedule(Picoseconds time, uint32_t id) { queue_.push({time, kNetworkEvent, id}); }
+  void schedule(Picoseconds time, uint32_t id) { queue_.push({within_horizon(time), kNetworkEvent, id}); }
   void occupied(int32_t link, Picoseconds start, Picoseconds finish, uint32_t id) {
     if (!record_occupancy_) return;
     const Flight& flight = flights_[id];
@@ -149,7 +149,8 @@ class Replay {
     running_[rank] = ready.back();
     ready.pop_back();
     outcome_.start_ps[running_[rank]] = now;
-    queue_.push({now + job_.operand[running_[rank]], kComputeEvent, static_cast<uint32_t>(rank)});
+    const Picoseconds done = within_horizon(add_ps(now, job_.operand[running_[rank]]));
+    queue_.push({done, kComputeEvent, static_cast<uint32_t>(rank)});
   }
 
   void finish_compute(int32_t rank, Picoseconds now) {

@@ -152,7 +152,7 @@ class Run {
     for (int32_t physical : network_.path[link]) busy_[physical] = 1;
     promise(network_.dst[link], chunk);
     events_.push({now_ + network_.hold[link], link, kNone});
-    events_.push({now_ + network_.travel[link], link, chunk});
+    events_.push({within_horizon(now_ + network_.travel[link]), link, chunk});
     result_.add(chunk, link, now_, now_ + network_.travel[link]);
   }
 

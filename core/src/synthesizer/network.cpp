@@ -38,12 +38,12 @@ Network::Network(const topology::Graph& graph, std::span<const int64_t> route_of
     Picoseconds latency = 0, serialization = 0;
     for (int32_t id : links) {
       const topology::Link& link = graph.links()[id];
-      latency += link.latency_ps;
+      latency = add_ps(latency, link.latency_ps);
       serialization = std::max(serialization, serialization_ps(chunk_bytes, link.bandwidth));
     }
     src.push_back(graph.links()[links.front()].src);
     dst.push_back(graph.links()[links.back()].dst);
-    travel.push_back(std::max<Picoseconds>(1, latency + serialization));
+    travel.push_back(within_horizon(std::max<Picoseconds>(1, add_ps(latency, serialization))));
     hold.push_back(blocking ? travel.back() : serialization);
   }
   users = path.inverted(static_cast<int32_t>(graph.links().size()));

@@ -34,7 +34,8 @@ std::vector<Picoseconds> distances(const Network& network, int32_t from) {
     if (reached > distance[rank]) continue;
     for (int32_t link : network.out[rank]) {
       Picoseconds& next = distance[network.dst[link]];
-      if (reached + network.travel[link] < next) queue.push({next = reached + network.travel[link], network.dst[link]});
+      const Picoseconds through = add_ps(reached, network.travel[link]);
+      if (through < next) queue.push({next = through, network.dst[link]});
     }
   }
   return distance;
@@ -52,7 +53,7 @@ std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const i
     if (chunks_of[from].empty()) continue;
     const std::vector<Picoseconds> distance = distances(network, from);
     for (int32_t link = 0; link < network.num_links(); link++) {
-      if (distance[network.src[link]] + network.travel[link] > distance[network.dst[link]]) continue;
+      if (add_ps(distance[network.src[link]], network.travel[link]) > distance[network.dst[link]]) continue;
       for (int32_t chunk : chunks_of[from]) shortest[link * words + (chunk >> 6)] |= uint64_t{1} << (chunk & 63);
     }
   }

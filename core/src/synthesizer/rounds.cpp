@@ -58,6 +58,7 @@ class Rounds {
         num_checked_(network.num_links(), 0),
         delay_(rounds_per_hop),
         length_(rounds_per_hop == 1 ? network.travel.front() : network.hold.front()),
+        last_round_((kHorizon - network.travel.front()) / length_),
         picks_(delay_, std::vector<uint32_t>(network.num_links(), kNone)) {
     // Chunks are renamed at random, so that every block holds chunks from everywhere.
     std::iota(chunk_of_.begin(), chunk_of_.end(), 0);
@@ -89,7 +90,7 @@ class Rounds {
       } else {
         round_salt_ = hash(seed_ + static_cast<uint64_t>(++round_));
         shared_block_ = static_cast<int32_t>(round_ / 8 * stride_ % num_blocks_);
-        done = remaining_ == 0 || idle_rounds_ > delay_;
+        done = remaining_ == 0 || idle_rounds_ > delay_ || round_ > last_round_;
       }
       picking = !picking;
     });
@@ -107,6 +108,7 @@ class Rounds {
       for (int thread = 1; thread < threads; thread++) helpers.emplace_back(work, thread);
       work(0);
     }
+    if (round_ > last_round_) within_horizon(static_cast<__int128>(round_) * length_);
     if (remaining_ > 0) throw_stuck();
     return std::move(result_);
   }
@@ -223,6 +225,7 @@ class Rounds {
   std::vector<uint32_t> num_checked_;  ///< [link] arrivals of its source seen since
   int64_t delay_;                      ///< rounds from a pick to the first round in which its chunk may be sent on
   Picoseconds length_;                 ///< of a round
+  int64_t last_round_;                 ///< whose transfers still finish within the horizon
   std::vector<std::vector<uint32_t>> picks_;  ///< [round mod delay][link]
   int64_t remaining_ = 0;                     ///< pairs of rank and chunk not yet picked
   int64_t round_ = 0;

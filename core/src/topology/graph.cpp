@@ -39,6 +39,7 @@ Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links)
     if (link.src == link.dst) fail(" connects a node to itself");
     if (link.bandwidth <= 0) fail(": bandwidth must be positive");
     if (link.latency_ps < 0) fail(": latency must not be negative");
+    if (link.latency_ps > kHorizon) fail(": latency must not be more than 26 days");
   }
   group_by(num_nodes, links_, &Link::src, out_, out_offset_);
   group_by(num_nodes, links_, &Link::dst, in_, in_offset_);

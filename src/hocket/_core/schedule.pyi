@@ -3,6 +3,8 @@ from numpy.typing import NDArray
 
 from hocket._core.topology import Graph
 
+HORIZON_PS: int
+
 class Transfers:
     def __init__(
         self,

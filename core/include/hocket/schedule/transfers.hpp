@@ -36,8 +36,8 @@ struct Transfers {
 };
 
 /// Throws ScheduleError unless the columns agree in length, ids are in range, every route is a connected path of links
-/// from a rank to another rank, transfers are sorted by start, and each starts at 0 or later and finishes after that.
-/// Every other function on Transfers relies on it.
+/// from a rank to another rank, transfers are sorted by start, and each starts at 0 or later and finishes after that;
+/// Infeasible when one finishes beyond the horizon. Every other function on Transfers relies on it.
 void check(const Transfers& transfers);
 
 /// Transfer ids grouped by chunk: those of chunk c are `of(c)`, ascending.
@@ -63,13 +63,13 @@ class RouteCost {
   Picoseconds hold(int32_t route, int64_t bytes, bool blocking) const {
     return blocking ? duration(route, bytes) : serialization_ps(bytes, slowest_[route]);
   }
-  /// From start to finish: latency + serialization, at least one picosecond.
+  /// From start to finish: latency + serialization, at least one picosecond. Throws Infeasible beyond the horizon.
   Picoseconds duration(int32_t route, int64_t bytes) const {
     Picoseconds time = latency_[route];
     for (int64_t at = segment_offset_[route]; at < segment_offset_[route + 1]; at++) {
-      time += serialization_ps(bytes, segment_bandwidth_[at]);
+      time = add_ps(time, serialization_ps(bytes, segment_bandwidth_[at]));
     }
-    return std::max<Picoseconds>(1, time);
+    return within_horizon(std::max<Picoseconds>(1, time));
   }
 
  private:

@@ -56,7 +56,7 @@ class Links {
         last_bytes = bytes;
         last_ps = serialization_ps(bytes, bandwidth);
       }
-      use.busy_ps += last_ps;
+      use.busy_ps = add_ps(use.busy_ps, last_ps);
       use.bytes += bytes;
       use.messages++;
       return last_ps;
@@ -91,10 +91,10 @@ class Analytical {
     for (; flight.hop != flight.end; flight.hop++) {
       Links::State& link = links_[*flight.hop];
       const Picoseconds serialization = link.take(flight.bytes);
-      engine.occupied(*flight.hop, head, head + serialization, id);
+      engine.occupied(*flight.hop, head, add_ps(head, serialization), id);
       slowest = std::max(slowest, serialization);
-      head += link.latency_ps;
-      if (switching == Switching::kStoreAndForward || !link.to_switch) head += std::exchange(slowest, 0);
+      head = add_ps(head, link.latency_ps);
+      if (switching == Switching::kStoreAndForward || !link.to_switch) head = add_ps(head, std::exchange(slowest, 0));
     }
     engine.schedule(head, id);
   }
@@ -147,7 +147,7 @@ class Congestion {
     Links::State& link = links_[id_of_link];
     const Picoseconds start = std::max(now, link.free_at);
     link.free_at = start + link.take(flight.bytes);
-    flight.tail = std::max(link.free_at, flight.tail) + link.latency_ps;
+    flight.tail = add_ps(std::max(link.free_at, flight.tail), link.latency_ps);
     engine.occupied(id_of_link, start, link.free_at, id);
     const bool whole = switching == Switching::kStoreAndForward || !link.to_switch;
     engine.schedule(whole ? flight.tail : start + link.latency_ps, id);

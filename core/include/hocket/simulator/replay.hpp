@@ -35,7 +35,7 @@ struct Outcome {
 /// flight. A message of a collective leaves when what it depends on has arrived, the message before it on its route has
 /// left, and both its ends have reached the collective; a rank's part is done when all it sends and receives is. A
 /// single message leaves when its sender reaches it and is done, for both ends, when it has arrived.
-/// Throws SimulationError when the model is unknown.
+/// Throws SimulationError when the model is unknown, Infeasible when something takes longer than the horizon.
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
                std::string_view model, Switching switching, bool record_occupancy);
 

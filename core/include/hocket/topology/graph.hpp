@@ -18,7 +18,8 @@ struct Link {
 /// Directed multigraph of ranks 0..num_ranks-1 and switches num_ranks..num_nodes-1. Link ids are positions in `links`.
 class Graph {
  public:
-  /// Throws TopologyError when a link leaves the nodes, is a self-loop, or has latency < 0 or bandwidth <= 0.
+  /// Throws TopologyError when a link leaves the nodes, is a self-loop, or has latency < 0 or beyond the
+  /// horizon, or bandwidth <= 0.
   Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links);
 
   int32_t num_ranks() const { return num_ranks_; }
