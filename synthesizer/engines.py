@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
 from hocket.core.enums import StrEnum
+from hocket.core.errors import ScheduleError
 
-__all__ = ["Engine", "Found", "Search"]
+__all__ = ["Engine", "Found", "Search", "TooLargeToSearch"]
 
 # A search goes on for about this many transfers times links of a rank, over its attempts: seconds at most.
 _SEARCH_WORK = 10_000_000
@@ -16,6 +17,8 @@ _FEWEST_ATTEMPTS = 2
 _MOST_ATTEMPTS = 28
 # Below, `auto` lets both engines try: `rounds` is quicker, `matching` chooses better.
 _BOTH_TRANSFERS = 200_000
+# Beyond, `matching` takes minutes to days an attempt: its time grows with the cube of the ports of a switch or faster.
+_LARGEST_WORK = 20_000_000
 # With more rounds a hop, most rounds of the engine `rounds` would be idle.
 _MOST_ROUNDS_PER_HOP = 16
 
@@ -26,6 +29,10 @@ class Engine(StrEnum):
     AUTO = "auto"
     MATCHING = "matching"
     ROUNDS = "rounds"
+
+
+class TooLargeToSearch(ScheduleError):
+    """No engine would be done in reasonable time; who names one and waits may still search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +66,14 @@ class Search:
     def run(self, network: core.Network, origin: NDArray[np.int32]) -> Found:
         """Transfers that bring every chunk c from rank origin[c] to all ranks, the best of the attempts.
 
-        Raises Infeasible when a rank cannot be reached, ScheduleError when the engine does not fit the network.
+        Raises Infeasible when a rank cannot be reached, ScheduleError when the engine does not fit the network, and
+        TooLargeToSearch where `auto` finds no engine that is quick enough.
         """
         transfers = len(origin) * (network.num_ranks - 1)
         work = max(1, transfers * network.num_links // network.num_ranks)
         attempts = self.attempts or min(max(_SEARCH_WORK // work, _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
         found = []
-        for engine in self._engines(network, transfers):
+        for engine in self._engines(network, transfers, work):
             if engine is Engine.ROUNDS:
                 columns = core.rounds(network, origin, self.seed, attempts, self.target_ps, self.threads)
             else:
@@ -75,9 +83,11 @@ class Search:
                 break
         return min(found, key=lambda candidate: candidate.time_ps)
 
-    def _engines(self, network: core.Network, transfers: int) -> list[Engine]:
+    def _engines(self, network: core.Network, transfers: int, work: int) -> list[Engine]:
         if self.engine is not Engine.AUTO:
             return [self.engine]
         if not network.uniform or network.rounds_per_hop > _MOST_ROUNDS_PER_HOP:
+            if work > _LARGEST_WORK:
+                raise TooLargeToSearch(f"{transfers} deliveries over {network.num_links} links are too many to search")
             return [Engine.MATCHING]
         return [Engine.ROUNDS, Engine.MATCHING] if transfers <= _BOTH_TRANSFERS else [Engine.ROUNDS]

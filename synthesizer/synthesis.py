@@ -10,7 +10,7 @@ from hocket._core.synthesizer import Network
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, concatenate, lower_bound, retime, reverse, verify
 from hocket.schedule.algorithms import ALGORITHMS, build
-from hocket.synthesizer.engines import Engine, Search
+from hocket.synthesizer.engines import Engine, Search, TooLargeToSearch
 from hocket.topology import Topology, rank_routes
 
 __all__ = ["best_schedule", "synthesize"]
@@ -36,7 +36,7 @@ def synthesize(
     all_gather and broadcast are found by matching over the time-expanded network (the idea of TACOS, Won et al.,
     MICRO 2024); reduce_scatter and reduce are theirs on the reversed topology, run backwards; all_reduce is
     reduce_scatter, then all_gather. With the engine `auto` the native algorithms are candidates too, so the result is
-    never slower than theirs.
+    never slower than theirs; where a search would take hours (switches of hundreds of ports) they are the only ones.
 
     `attempts` bounds the search (None: as many as the size allows); it stops early within 0.01 % of the lower bound.
     `blocking`: a transfer holds its links for latency + serialization, as in TACOS, instead of serialization only.
@@ -60,7 +60,10 @@ def synthesize(
 
 def best_schedule(collective: Collective, topology: Topology, search: Search, blocking: bool) -> Schedule:
     """What `synthesize` does, neither verified nor compared with a bound."""
-    found = _search_schedule(collective, topology, search, blocking)
+    try:
+        found = _search_schedule(collective, topology, search, blocking)
+    except TooLargeToSearch:
+        return min(_native_schedules(collective, topology, blocking), key=lambda schedule: schedule.time_ps)
     if search.engine is not Engine.AUTO or collective.num_chunks * collective.num_ranks > _NATIVE_DELIVERIES:
         return found
     return min([found, *_native_schedules(collective, topology, blocking)], key=lambda schedule: schedule.time_ps)

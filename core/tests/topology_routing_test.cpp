@@ -63,8 +63,9 @@ TEST(Router, NamesThePairThatHasNoRoute) {
 }
 
 TEST(Router, SaturatesInsteadOfOverflowing) {
-  const Graph graph(3, 3, {{0, 1, kNever - 1, 1}, {1, 2, kNever - 1, 1}});
-  EXPECT_EQ(Router(graph).route(0, 2), (std::vector<int32_t>{0, 1}));
+  // Four links of 2^61 ps are 2^63 ps.
+  const Graph graph(5, 5, {{0, 1, kHorizon, 1}, {1, 2, kHorizon, 1}, {2, 3, kHorizon, 1}, {3, 4, kHorizon, 1}});
+  EXPECT_EQ(Router(graph, int64_t{1} << 62).route(0, 4), (std::vector<int32_t>{0, 1, 2, 3}));
 }
 
 TEST(RankRoutes, AreLinksWhereThereAreNoSwitches) {

@@ -143,3 +143,10 @@ def test_remainders_are_spread_exactly() -> None:
     schedule = synthesize(Collective(Kind.ALL_REDUCE, 16, 100, 3), load(MESH))
     assert np.unique(schedule.collective.chunk_bytes).tolist() == [2, 3]
     assert verify(schedule).num_transfers == 2 * 48 * 15
+
+
+def test_what_is_too_large_to_search_takes_a_native_algorithm() -> None:
+    # 400 * 399 deliveries over 399 routes from each rank: 64 million choices to look at, more than 20.
+    topology = load("switch:400,bandwidth=50GB/s,latency=500ns")
+    schedule = synthesize(Collective(Kind.ALL_GATHER, 400, 2**20), topology)
+    assert schedule.generator in ALGORITHMS

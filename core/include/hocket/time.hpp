@@ -28,11 +28,14 @@ Picoseconds within_horizon(Time time) {
   return static_cast<Picoseconds>(time);
 }
 
-/// Time that `bytes` occupy a wire of `bandwidth` bytes/s, rounded up: exact, the same on every machine. Throws
-/// Infeasible when it is beyond the horizon.
+/// Time that `bytes` occupy a wire of `bandwidth` bytes/s, rounded up: exact, the same on every machine.
+inline __int128 exact_serialization_ps(int64_t bytes, Bandwidth bandwidth) {
+  return (static_cast<__int128>(bytes) * kPicosecondsPerSecond + bandwidth - 1) / bandwidth;
+}
+
+/// The same as a time. Throws Infeasible when it is beyond the horizon.
 inline Picoseconds serialization_ps(int64_t bytes, Bandwidth bandwidth) {
-  const auto scaled = static_cast<__int128>(bytes) * kPicosecondsPerSecond;
-  return within_horizon((scaled + bandwidth - 1) / bandwidth);
+  return within_horizon(exact_serialization_ps(bytes, bandwidth));
 }
 
 /// Later than every time.

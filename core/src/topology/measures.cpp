@@ -72,20 +72,28 @@ Bandwidth ingress(const Graph& graph, std::span<const int32_t> ranks, std::vecto
     Bandwidth bandwidth;
   };
   std::vector<Arc> arcs;
-  int32_t nodes = 2;
+  std::vector<MaxFlow::Capacity> from_source(2);  // by node: what the other ranks send it, as one arc
   for (size_t at = 0; at < region.size(); at++) {
     for (const int32_t id : graph.in_links(region[at])) {
       const Link& link = graph.links()[id];
       if (local[link.src] == kSet) continue;
       if (graph.is_switch(link.src) && local[link.src] < 0) {
-        local[link.src] = nodes++;
+        local[link.src] = static_cast<int32_t>(from_source.size());
+        from_source.push_back(0);
         region.push_back(link.src);
       }
-      arcs.push_back({graph.is_switch(link.src) ? local[link.src] : kSource, local[link.dst], link.bandwidth});
+      if (graph.is_switch(link.src)) {
+        arcs.push_back({local[link.src], local[link.dst], link.bandwidth});
+      } else {
+        from_source[local[link.dst]] += link.bandwidth;
+      }
     }
   }
   for (const int32_t node : region) local[node] = -1;
-  MaxFlow network(nodes);
+  MaxFlow network(static_cast<int32_t>(from_source.size()));
+  for (int32_t node = 0; node < static_cast<int32_t>(from_source.size()); node++) {
+    if (from_source[node] > 0) network.add_arc(kSource, node, from_source[node]);
+  }
   for (const Arc& arc : arcs) network.add_arc(arc.src, arc.dst, arc.bandwidth);
   return saturated(network.run(kSource, kSet));
 }

@@ -1,5 +1,6 @@
 #include "hocket/topology/routing.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <string>
@@ -15,7 +16,10 @@ std::vector<Picoseconds> link_costs(const Graph& graph, int64_t reference_bytes)
   std::vector<Picoseconds> cost;
   cost.reserve(graph.links().size());
   for (const Link& link : graph.links()) {
-    cost.push_back(add_ps(link.latency_ps, serialization_ps(reference_bytes, link.bandwidth)));
+    // Only compared, so that what is beyond the horizon may as well be the horizon.
+    const __int128 serialization =
+        std::min<__int128>(exact_serialization_ps(reference_bytes, link.bandwidth), kHorizon);
+    cost.push_back(add_ps(link.latency_ps, static_cast<Picoseconds>(serialization)));
   }
   return cost;
 }
@@ -46,6 +50,7 @@ std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picosecond
       distance[before] = through;
     }
   };
+  int32_t num_settled = 1;
   std::vector<int32_t> held_back;
   const auto settle = [&](bool ranks_forward) {
     while (!queue.empty()) {
@@ -53,6 +58,7 @@ std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picosecond
       queue.pop();
       if (settled[node]) continue;
       settled[node] = true;
+      num_settled++;
       if (graph.is_switch(node) || ranks_forward) {
         expand(node);
       } else {
@@ -64,7 +70,7 @@ std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picosecond
   settled[destination] = true;
   expand(destination);
   settle(false);
-  if (routing == Routing::kAny) {
+  if (routing == Routing::kAny && num_settled < graph.num_nodes()) {
     for (const int32_t rank : held_back) expand(rank);
     settle(true);
   }
