@@ -67,11 +67,7 @@ def read_yaml(text: str, source: str) -> Document:
     """
     document = Document(source)
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if not isinstance(node, yaml.MappingNode):
-            raise FormatError(f"{source}: expected a YAML mapping of keys to values")
-        document.content = _Reader(loader, document).mapping(node, "$")
+        document.content = _Reader(text, document).root()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise FormatError(f"{source}:{line}: {error.problem or error.context}") from error
@@ -82,47 +78,72 @@ def read_yaml(text: str, source: str) -> Document:
     return document
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses aliases, with which a few lines can stand for more than memory holds."""
+# libyaml reads ten times as fast; PyYAML has it on most platforms.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            problem = "aliases (*name) are not read: write the value again"
-            raise yaml.composer.ComposerError(None, None, problem, self.current_event.start_mark)
-        return super().compose_node(parent, index)
+
+def _line(event: Any) -> int:  # Any: in PyYAML's types an event may lack its mark
+    line: int = event.start_mark.line
+    return line + 1
 
 
 class _Reader:
-    """Turns a node tree into plain values, noting lines."""
+    """Turns parsing events into plain values, noting lines. Aliases, with which a few lines can stand for more than
+    memory holds, are refused."""
 
-    def __init__(self, loader: _Loader, document: Document) -> None:
-        self.loader = loader
+    def __init__(self, text: str, document: Document) -> None:
+        self.loader = _Loader(text)
         self.document = document
 
-    def value(self, node: yaml.Node, path: str) -> Any:
-        self.document.lines[path] = node.start_mark.line + 1
-        if isinstance(node, yaml.MappingNode):
-            return self.mapping(node, path)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, f"{path}[{index}]") for index, item in enumerate(node.value)]
+    def root(self) -> dict[str, Any]:
+        """The mapping that is the one document of the stream."""
+        self.loader.get_event()  # the stream starts
+        if not self.loader.check_event(yaml.StreamEndEvent):
+            self.loader.get_event()  # the document starts
+        event = self.loader.get_event()
+        if not isinstance(event, yaml.MappingStartEvent):
+            raise FormatError(f"{self.document.source}: expected a YAML mapping of keys to values")
+        content: dict[str, Any] = self.value(event, "$")
+        self.loader.get_event()  # the document ends
+        event = self.loader.get_event()
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise FormatError(f"{self._place(event)}: a second YAML document starts: keep one")
+        return content
+
+    def value(self, event: yaml.Event, path: str) -> Any:
+        self.document.lines[path] = _line(event)
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event, path)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self.mapping(path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[Any] = []
+            while not isinstance(event := self.loader.get_event(), yaml.SequenceEndEvent):
+                items.append(self.value(event, f"{path}[{len(items)}]"))
+            return items
+        raise FormatError(f"{self._place(event)}: aliases (*name) are not read: write the value again")
+
+    def scalar(self, event: Any, path: str) -> Any:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self.loader.resolve(yaml.ScalarNode, event.value, event.implicit)
         try:
-            return self.loader.construct_object(node)
+            return self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark))
         except ValueError as error:  # PyYAML lets int(), float() and date() speak for themselves
             raise FormatError(f"{self.document.where(path)}: {error}") from error
 
-    def mapping(self, node: yaml.MappingNode, path: str) -> dict[str, Any]:
-        self.document.lines[path] = node.start_mark.line + 1
+    def mapping(self, path: str) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise FormatError(f"{self.document.source}:{line}: a key must be a plain word")
-            key = key_node.value
+        while not isinstance(event := self.loader.get_event(), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                raise FormatError(f"{self._place(event)}: a key must be a plain word")
+            key, line = event.value, _line(event)
             if key in result:
                 first = self.document.lines[f"{path}.{key}"]
-                raise FormatError(
-                    f"{self.document.source}:{line}: key '{key}' was given on line {first} already: keep one"
-                )
-            result[key] = self.value(value_node, f"{path}.{key}")
+                raise FormatError(f"{self._place(event)}: key '{key}' was given on line {first} already: keep one")
+            result[key] = self.value(self.loader.get_event(), f"{path}.{key}")
             self.document.lines[f"{path}.{key}"] = line
         return result
+
+    def _place(self, event: yaml.Event) -> str:
+        return f"{self.document.source}:{_line(event)}"

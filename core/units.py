@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from decimal import Context
 from fractions import Fraction
+from functools import lru_cache
 
 from hocket.core.errors import FormatError
 
@@ -28,6 +29,8 @@ _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s
 _NUMBER = r"\s*([0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,2})?|\.[0-9]{1,40})\s*"
 _LARGEST = 2**63 - 1  # what the engine's integers hold
 _EXACT = Context(prec=100)
+
+# Files repeat the same few bandwidths and times on thousands of links: both are parsed once.
 
 
 def _parse(text: str, pattern: str, expected: str) -> tuple[Fraction, tuple[str, ...]]:
@@ -58,6 +61,7 @@ def parse_bytes(text: str) -> int:
     return _integer(size, text)
 
 
+@lru_cache
 def parse_bandwidth(text: str) -> int:
     """A bandwidth such as `50GB/s`, `12.5GiB/s` or `400Gbit/s` (also Gb/s), in bytes per second (rounded down).
 
@@ -71,6 +75,7 @@ def parse_bandwidth(text: str) -> int:
     return _integer(bandwidth, text)
 
 
+@lru_cache
 def parse_time(text: str) -> int:
     """A time such as `500ns`, `1.5us` or `2ms`, in picoseconds. Raises FormatError when the unit is missing."""
     number, (unit,) = _parse(text, r"(ps|ns|us|µs|ms|s)", "a time with a unit, such as 500ns, 1.5us or 2ms")

@@ -107,6 +107,8 @@ def test_a_product_that_lost_a_link_keeps_its_dimensions(tmp_path: Path) -> None
         ("name: nothing\n", 1, "expected spec, or ranks with links, or dimensions"),
         ("name: &a x\nnotes: [*a]\nranks: 3\n", 2, "aliases"),
         ("name: [1\n", 2, "expected ',' or ']'"),
+        ("name: x\n---\nname: y\n", 2, "a second YAML document"),
+        ("name: x\n? [1]\n: 2\n", 2, "a key must be a plain word"),
         ("name: !!int x\n", 1, "invalid literal"),
         ("topology: [Ring]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\nunits: GB\n", 5, "unknown key 'units'"),
         ("topology: [Ring]\nnpus_count: [4, 2]\nbandwidth: [50]\nlatency: [500]\n", 2, "one entry a dimension, 1"),
