@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 
 from hocket.core.errors import ScheduleError
-from hocket.plugin.executor.datatypes import Array
+from hocket.plugin.executor.datatypes import Array, ReduceOp
 from hocket.plugin.executor.job import Job
 from hocket.schedule.collective import Kind
 
@@ -63,14 +63,23 @@ def allocate(job: Job, rank: int, size: int, in_place: bool) -> Buffers:
 
 
 def _pattern(job: Job, rank: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """One period of rank's input values, in 1..largest_input: a zero (never written) is right nowhere."""
+    """One period of rank's input values, in 1..largest_input: a zero (never written) is right nowhere.
+
+    Of max and min every rank in turn has the result: it is above (below) half, so that none can be left out unseen.
+    """
     # splitmix64's finalizer (Steele, Lea, Flood 2014) over (rank, position).
     with np.errstate(over="ignore"):
         z = (np.arange(_PERIOD, dtype=np.uint64) + np.uint64(rank << 32)) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)
-    return (z % np.uint64(job.largest_input)).astype(np.int64) + 1
+    turns = job.op in (ReduceOp.MAX, ReduceOp.MIN)
+    largest = job.largest_input // 2 if turns else job.largest_input
+    values = (z % np.uint64(largest)).astype(np.int64) + 1
+    if turns:
+        has_turn = np.arange(_PERIOD) % job.program.num_ranks == rank
+        values[has_turn == (job.op is ReduceOp.MAX)] += largest
+    return values
 
 
 def _values(job: Job, rank: int, start: int, count: int) -> Array:
@@ -88,14 +97,26 @@ def fill(job: Job, rank: int, buffers: Buffers) -> None:
     """Puts the crafted input in place; everything else is zero, which is wrong in every result."""
     buffers.output[:] = 0
     buffers.scratch[:] = 0
+    buffers.input[:] = _input(job, rank, len(buffers.input))
+
+
+def _input(job: Job, rank: int, count: int) -> Array:
+    """What the rank's input holds; zeros where the collective does not read it."""
     if job.program.kind not in (Kind.BROADCAST, Kind.SCATTER) or rank == job.program.root:
-        buffers.input[:] = _values(job, rank, 0, len(buffers.input))
-    else:
-        buffers.input[:] = 0
+        return _values(job, rank, 0, count)
+    return np.zeros(count, job.elements.storage)
 
 
-def count_wrong(job: Job, rank: int, output: Array) -> int:
-    """Elements of rank's output that differ from the exact result (0 on ranks where the output means nothing)."""
+def count_wrong(job: Job, rank: int, buffers: Buffers) -> int:
+    """Elements of rank's output that differ from the exact result (none on ranks where it means nothing), and of an
+    out-of-place call's input that differ from what they were: it is the caller's."""
+    wrong = _count_wrong_results(job, rank, buffers.output)
+    if not np.shares_memory(buffers.input, buffers.output):
+        wrong += int(np.count_nonzero(buffers.input != _input(job, rank, len(buffers.input))))
+    return wrong
+
+
+def _count_wrong_results(job: Job, rank: int, output: Array) -> int:
     kind, ranks, root, count = job.program.kind, job.program.num_ranks, job.program.root, len(output)
     if kind in (Kind.REDUCE, Kind.GATHER) and rank != root:
         return 0

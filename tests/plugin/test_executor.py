@@ -76,10 +76,10 @@ def test_one_changed_element_is_counted_once(kind: Kind, data: st.DataObject) ->
         list(ranks.map(lambda rank: runs[rank].run(buffers[rank]), range(4)))
     rank = program.root if kind in (Kind.REDUCE, Kind.GATHER) else data.draw(st.integers(0, 3))
     output = buffers[rank].output
-    assert count_wrong(task, rank, output) == 0
+    assert count_wrong(task, rank, buffers[rank]) == 0
     position = data.draw(st.integers(0, len(output) - 1))
     output[position] += data.draw(st.integers(1, 100))
-    assert count_wrong(task, rank, output) == 1
+    assert count_wrong(task, rank, buffers[rank]) == 1
 
 
 def test_nothing_received_is_wrong_everywhere() -> None:
@@ -129,6 +129,49 @@ def test_a_contribution_counted_twice_is_wrong(op: str, wrong_ranks: int) -> Non
         assert row.wrong > 0
     else:
         assert row.wrong == wrong_ranks * 10
+
+
+@pytest.mark.parametrize("op", [ReduceOp.MAX, ReduceOp.MIN])
+def test_a_contribution_left_out_is_wrong(op: ReduceOp) -> None:
+    """Rank 3 forwards the chunk it gets first without its part, the maximum (minimum) of every fourth element: of a
+    chunk of 4 elements, one is wrong on all 4 ranks."""
+    program = handmade.ring_all_reduce(4)
+    gpu = program.gpus[3]
+    (block,) = gpu.thread_blocks
+    assert block.steps[1].type == StepType.RECEIVE_REDUCE_COPY_SEND
+    forwards = replace(block.steps[1], type=StepType.RECEIVE_COPY_SEND)
+    steps = (block.steps[0], forwards, *block.steps[2:])
+    broken = replace(program, gpus=(*program.gpus[:3], replace(gpu, thread_blocks=(replace(block, steps=steps),))))
+    (row,) = run_in_threads(job(broken, 4 * 4, op=op))
+    assert row.wrong == 4
+
+
+def test_a_changed_input_of_an_out_of_place_call_is_wrong() -> None:
+    """Each of 4 ranks ends by overwriting the first chunk (of 8, so 3 elements of 24) of its input by the second."""
+    program = handmade.PROGRAMS[Kind.ALL_TO_ALL](4)
+
+    def overwriting(gpu):
+        clobber = handmade.step(StepType.COPY, ("i", 1), ("i", 0), depend_block=1, depend_step=1)
+        sender = gpu.thread_blocks[1]
+        published = replace(sender, steps=(sender.steps[0], replace(sender.steps[1], has_dependents=True)))
+        own = replace(gpu.thread_blocks[0], steps=(*gpu.thread_blocks[0].steps, clobber))
+        return replace(gpu, thread_blocks=(own, published, *gpu.thread_blocks[2:]))
+
+    broken = replace(program, gpus=tuple(map(overwriting, program.gpus)))
+    (row,) = run_in_threads(job(broken, 24))
+    assert row.wrong >= 4 * 3
+
+
+def test_a_message_left_behind_makes_later_runs_wrong() -> None:
+    """Rank 1 sends its partial sum twice; the first run takes one, each later one the message of the run before."""
+    program = handmade.chain_reduce(2, root=0)
+    gpu = program.gpus[1]
+    (block,) = gpu.thread_blocks
+    extra = StepType.SEND, ("o", 0), ("o", 0)
+    steps = (*block.steps, handmade.step(*extra, count=block.steps[-1].count))
+    twice = replace(gpu, thread_blocks=(replace(block, steps=steps),))
+    (row,) = run_in_threads(job(replace(program, gpus=(program.gpus[0], twice)), 8 * program.chunks_per_loop))
+    assert row.wrong > 0
 
 
 def test_a_step_outside_of_its_buffer_names_the_place() -> None:
