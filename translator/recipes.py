@@ -1,6 +1,7 @@
 """How to run an MSCCL XML on each runtime: environment, command, and the log lines that prove it was used."""
 
 from pathlib import Path
+from shlex import quote
 
 from hocket.schedule import Kind, Program
 from hocket.translator.profiles import ProfileName
@@ -71,7 +72,7 @@ def run_recipe(program: Program, profile: ProfileName, path: Path | str) -> str:
 
     Sources: the runtimes' documentation and source code; none of it was run where this was written.
     """
-    file = Path(path).resolve()
+    file = quote(str(Path(path).resolve()))
     sizes = f"-b {program.min_bytes or 1024} -e {program.max_bytes or 1 << 30} -f 2"
     environment = [f"  -x {setting.format(file=file)} \\" for setting in _ENVIRONMENT[profile]]
     modes = {(True, True): "both", (True, False): "only the in-place", (False, True): "only the out-of-place"}

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from hocket.core.errors import HocketError
-from hocket.core.units import format_bytes
 from hocket.plugin.executor.datatypes import DATA_TYPES, DataType, ReduceOp
 from hocket.schedule.collective import Kind
 from hocket.schedule.program import Program
@@ -86,7 +85,7 @@ class Job:
         if size <= 0 or size % unit:
             nearest = max(round(size / unit), 1) * unit
             raise HocketError(
-                f"size {size} B ({format_bytes(size)}): its {size / self.elements.size_bytes:g} {self.data_type} "
+                f"size {size} B: its {size / self.elements.size_bytes:g} {self.data_type} "
                 f"elements cannot be cut into nchunksperloop={self.program.chunks_per_loop} equal chunks (MSCCL would "
                 f"silently fall back to its stock algorithm); use a positive multiple of {unit} B, such as {nearest}"
             )

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from hocket.core.errors import HocketError
 from hocket.plugin.executor.job import Job, Result, Row
 
-__all__ = ["BACKENDS", "launch"]
+__all__ = ["BACKENDS", "check_backend", "launch"]
 
 # backend: (module it needs, extra of hocket that brings it)
 BACKENDS = {"gloo": ("torch", "torch"), "mpi": ("mpi4py", "mpi")}
@@ -28,17 +28,21 @@ BACKENDS = {"gloo": ("torch", "torch"), "mpi": ("mpi4py", "mpi")}
 _NOTE_END = '"$@"; code=$?; echo $code > "$0/$$.exit"; exit $code'
 
 
+def check_backend(backend: str) -> None:
+    """Raises HocketError when the backend is unknown or not installed."""
+    if backend not in BACKENDS:
+        raise HocketError(f"unknown backend '{backend}'; known: {', '.join(BACKENDS)}")
+    module, extra = BACKENDS[backend]
+    if find_spec(module) is None:
+        raise HocketError(f"backend {backend} needs {module}: pip install 'hocket[{extra}]'")
+
+
 def launch(job: Job, timeout_s: float) -> Iterator[Row]:
     """Runs the job on local processes and yields each row as it comes.
 
-    Raises HocketError when the backend is not installed, when a worker fails or dies (naming rank and exit code), or
-    when nothing new was measured for `timeout_s`. All workers are gone when this ends, however it ends.
+    Raises HocketError when a worker fails or dies (naming rank and exit code), or when nothing new was measured for
+    `timeout_s`. All workers are gone when this ends, however it ends.
     """
-    if job.backend not in BACKENDS:
-        raise HocketError(f"unknown backend '{job.backend}'; known: {', '.join(BACKENDS)}")
-    module, extra = BACKENDS[job.backend]
-    if find_spec(module) is None:
-        raise HocketError(f"backend {job.backend} needs {module}: pip install 'hocket[{extra}]'")
     with tempfile.TemporaryDirectory(prefix="hocket-run-") as name:
         folder = Path(name)
         (folder / "job.pickle").write_bytes(pickle.dumps(job))

@@ -7,7 +7,7 @@ from typing import Any
 
 from hocket.core.errors import HocketError
 from hocket.plugin.executor.job import Job, Result, Row
-from hocket.plugin.executor.launch import launch
+from hocket.plugin.executor.launch import check_backend, launch
 from hocket.plugin.executor.table import bandwidths
 from hocket.schedule import FIFO_DEPTH, execute
 from hocket.translator import read_xml
@@ -73,8 +73,10 @@ def prepare(
     """The job that runs the file on `ranks` processes (None: as many as the file is for); `options` as in `Job`.
 
     The program is proved first, at the FIFO depth the executor gives its protocol, unless `verify` is false. Raises
-    FormatError, ScheduleError or DeadlockError for a file that is wrong, HocketError for a request it does not fit.
+    FormatError, ScheduleError or DeadlockError for a file that is wrong, HocketError for a request it does not fit, and
+    for a backend that is not installed.
     """
+    check_backend(backend)
     program = read_xml(path, root=root)
     if ranks not in (None, program.num_ranks):
         raise HocketError(
@@ -84,7 +86,10 @@ def prepare(
     if not 0 <= program.root < program.num_ranks:
         raise HocketError(f"{path}: root {program.root} is not one of the ranks 0..{program.num_ranks - 1}")
     if verify:
-        execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
+        try:
+            execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
+        except HocketError as error:
+            raise type(error)(f"{path}: {error}") from error
     return Job(program, backend, tuple(sizes), **options)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shlex
 import signal
 import subprocess
 import sys
@@ -263,6 +264,31 @@ def test_prints_how_to_run_on_a_runtime(runtime: str, expected: list[str], ring:
     assert "only the in-place columns" in done.stdout
     for text in expected:
         assert text in done.stdout
+
+
+@pytest.mark.parametrize("runtime", ["msccl", "executor", "rccl"])
+def test_what_is_printed_can_be_pasted_into_a_shell(runtime: str, ring: Path, tmp_path: Path) -> None:
+    path = tmp_path / "two words.xml"
+    path.write_text(ring.read_text())
+    done = run(path, "--print", runtime)
+    assert done.returncode == 0, done.stderr
+    words = shlex.split(done.stdout, comments=True)
+    assert any(word.removeprefix("MSCCL_XML_FILES=") == str(path) for word in words)
+
+
+@pytest.mark.parametrize(("backend", "said"), [("nvlink", "unknown backend 'nvlink'; known: gloo, mpi")])
+def test_a_run_that_cannot_start_prints_no_table(backend: str, said: str, ring: Path) -> None:
+    done = run(ring, "--backend", backend)
+    assert done.returncode == 3
+    assert done.stderr == f"error: {said}\n"
+    assert done.stdout == ""
+
+
+def test_a_file_that_is_not_proved_is_named(corrupted: Path) -> None:
+    done = run(corrupted, "--backend", "mpi")
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"error: {corrupted}: in-place call: ")
+    assert done.stdout == ""
 
 
 def test_prints_for_no_unknown_runtime(ring: Path) -> None:
