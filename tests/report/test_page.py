@@ -69,3 +69,23 @@ def test_page_is_self_contained_and_draws_every_figure(tmp_path: Path, browser: 
     # One bar a transfer: two in the timeline.
     assert page.locator("figure").nth(2).locator(".bars .point").count() == 2
     page.close()
+
+
+def test_a_narrow_page_needs_no_sideways_scrolling(tmp_path: Path, browser: Any) -> None:
+    wide = Table(["machine", "step"], [["one " * 40, "3.5 ms"]])
+    path = tmp_path / "report.html"
+    path.write_text(render("Title", "what was done", [Section(f"Section{n}", [wide]) for n in range(8)]), "utf-8")
+    page = browser.new_page(viewport={"width": 500, "height": 800})
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == 500
+    page.close()
+
+
+def test_a_heading_stands_above_its_numbers(tmp_path: Path, browser: Any) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(render("Title", "", [Section("S", [Table(["machine", "step"], [["one", "3.5 ms"]])])]), "utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    aligned = page.eval_on_selector_all("th", "cells => cells.map(cell => getComputedStyle(cell).textAlign)")
+    assert aligned == ["left", "right"]
+    page.close()

@@ -106,7 +106,7 @@ def _synthesized(result: Result, schedule: Schedule) -> list[Block]:
     utilisation = simulate_collective(collective, topology, contenders["synthesized"]).link_utilisation
     return [
         Text(
-            f"{result.synthesis['engine']}, seed {schedule.seed}: {schedule.num_transfers} transfers of "
+            f"Engine {result.synthesis['engine']}, seed {schedule.seed}: {schedule.num_transfers} transfers of "
             f"{collective.num_chunks} chunks, each rank's result proved right and no link used twice at a time."
         ),
         Table(["algorithm", "time", "times the bound", "busbw"], rows),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from itertools import repeat
 from typing import Any
 
 from hocket import __version__
@@ -48,14 +49,15 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; numbers align to the right."""
+    """Rows of cells; numbers and the headings of columns of numbers align to the right."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def html(self) -> str:
-        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
-        body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in self.rows)
+        numeric = [all(_is_number(row[at]) for row in self.rows) for at in range(len(self.columns))]
+        head = "".join(map(_cell, self.columns, numeric, repeat("th")))
+        body = "".join(f"<tr>{''.join(_cell(cell, _is_number(cell), 'td') for cell in row)}</tr>" for row in self.rows)
         return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
@@ -88,9 +90,13 @@ class Section:
         return f'<section id="s{number}"><h2>{escape(self.title)}</h2>\n{blocks}\n</section>'
 
 
-def _cell(text: str) -> str:
-    numeric = text[:1].isdigit() or (text[:1] in ("-", "+", ".") and text[1:2].isdigit())
-    return f'<td class="number">{escape(text)}</td>' if numeric else f"<td>{escape(text)}</td>"
+def _is_number(text: str) -> bool:
+    return text[:1].isdigit() or (text[:1] in ("-", "+", ".") and text[1:2].isdigit())
+
+
+def _cell(text: str, numeric: bool, tag: str) -> str:
+    attribute = ' class="number"' if numeric else ""
+    return f"<{tag}{attribute}>{escape(text)}</{tag}>"
 
 
 def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
