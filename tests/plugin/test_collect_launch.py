@@ -141,6 +141,15 @@ def test_without_torch_it_says_so(tmp_path: Path) -> None:
     assert "pip install 'hocket[torch]'" in finished.stderr
 
 
+def test_a_job_without_collectives_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text("print('done')")
+    command = [sys.executable, "-m", "hocket", "collect", "--out", "traces", "-n", "1", "silent.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3, done.stderr
+    assert "done" in done.stdout
+    assert "error: traces: nothing was recorded" in done.stderr
+
+
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "script.py").write_text("")

@@ -48,8 +48,10 @@ def launch(
     import os
     import subprocess
     import sys
+    from pathlib import Path
 
     from hocket.collect import check_script
+    from hocket.core.errors import HocketError
     from hocket.plugin.torch.settings import Settings
 
     check_script(script)
@@ -57,6 +59,8 @@ def launch(
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
     finished = subprocess.run(command, env=os.environ | settings.to_environment())
+    if finished.returncode == 0 and not any(Path(out).glob("trace.*.et")):
+        raise HocketError(f"{out}: nothing was recorded: no rank issued a collective in the steps to record")
     raise typer.Exit(finished.returncode)
 
 
