@@ -103,6 +103,17 @@ def test_a_limit_of_the_runtime_is_a_failed_proof() -> None:
     assert "is a fused rcs, which rccl cannot run" in done.stderr
 
 
+def test_without_a_profile_the_fitting_runtimes_are_told() -> None:
+    done = hocket("verify", DATA / "broadcast_binomial_8.xml")
+    assert done.returncode == 0
+    told = [line for line in done.stdout.splitlines() if line.startswith(("fits", "not for"))]
+    assert [line[: line.index(":")] if ":" in line else line for line in told] == [
+        "not for msccl",  # maxBytes 0
+        "fits executor",
+        "not for rccl",  # fused steps
+    ]
+
+
 def test_what_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "cut.xml").write_text((DATA / "broadcast_binomial_8.xml").read_text()[:900])
     (tmp_path / "x.schedule").write_bytes(b"not a schedule")

@@ -29,8 +29,8 @@ def verify(
 
     A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. An XML:
     it is executed as the runtimes do, with whole steps in one message (small sizes) and one chunk a message (large
-    sizes): values, races, deadlock. Exit code 0: proved; 1: not proved, with a counterexample (deadlocks too); 3: the
-    file cannot be read.
+    sizes): values, races, deadlock; without --profile it is also told which runtimes would load it. Exit code 0:
+    proved; 1: not proved, with a counterexample (deadlocks too); 3: the file cannot be read.
     """
     if file.suffix == ".xml":
         _verify_xml(file, profile, root, fifo_depth)
@@ -77,3 +77,19 @@ def _verify_xml(file: Path, profile: str | None, root: int | None, fifo_depth: i
             typer.echo(f"proved: {execute(program, fifo_depth=depth, max_count=max_count).describe()}")
     except (ScheduleError, DeadlockError) as error:
         raise _refuted(error) from error
+    if profile is None:
+        _tell_fits(file, root)
+
+
+def _tell_fits(file: Path, root: int | None) -> None:
+    """Prints which runtimes would load and run the file; a file needs to fit only the one it is for."""
+    from hocket.core.errors import FormatError, ScheduleError
+    from hocket.translator import PROFILES, check_limits, read_xml
+
+    for name in PROFILES:
+        try:
+            check_limits(read_xml(file, profile=name, root=root), name)
+        except (FormatError, ScheduleError) as error:
+            typer.echo(f"not for {name}: {error}")
+        else:
+            typer.echo(f"fits {name}")
