@@ -15,10 +15,11 @@ import torch.distributed as dist
 
 from hocket.core.errors import FormatError
 from hocket.plugin.torch.clock import FOREVER, ClockServer, measure_offset
+from hocket.plugin.torch.folder import merged_files, stream_path
 from hocket.plugin.torch.hook import Hook
 from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
-from hocket.plugin.torch.stream import Stream, stream_path
+from hocket.plugin.torch.stream import Stream
 
 __all__ = ["Collector", "arm", "mark_step"]
 
@@ -62,6 +63,9 @@ class Collector:
     def _open(self) -> Stream:
         self._rank, self._world = dist.get_rank(), dist.get_world_size()
         self._process = os.getpid()
+        if self._rank == 0:  # should this job die, nobody must take an earlier job's traces for its own
+            for stale in merged_files(self.folder):
+                stale.unlink()
         self._stream = self.steps.stream = Stream(stream_path(self.folder, self._rank))
         self._stream.write_record(
             "meta",

@@ -10,9 +10,9 @@ from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write
 from hocket.plugin.torch.alignment import align
+from hocket.plugin.torch.folder import merged_files, stream_path
 from hocket.plugin.torch.matching import Mismatch, clock_residual, match, number_groups
 from hocket.plugin.torch.recording import Recording, read_recording
-from hocket.plugin.torch.stream import stream_path
 from hocket.plugin.torch.summary import Summary, summarize
 from hocket.plugin.torch.tables import render
 from hocket.plugin.torch.timeline import build_trace, window
@@ -38,7 +38,7 @@ def merge(folder: Path | str) -> Summary:
 
     present = [recording for recording in recordings if recording.calls]
     origin = min(window(recording)[0] for recording in present)
-    for stale in folder.glob("trace.*.et"):  # of an earlier job with more ranks
+    for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
         stale.unlink()
     for recording in present:
         metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}

@@ -20,12 +20,7 @@ import os
 import threading
 from pathlib import Path
 
-__all__ = ["Stream", "stream_path"]
-
-
-def stream_path(folder: Path | str, rank: int) -> Path:
-    """Where rank `rank`'s stream lies in a collection's folder."""
-    return Path(folder) / "stream" / f"rank{rank}.jsonl"
+__all__ = ["Stream"]
 
 
 class Stream:

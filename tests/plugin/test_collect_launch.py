@@ -96,9 +96,13 @@ def test_a_script_runs_as_by_itself(tmp_path: Path, end: str, code: int) -> None
 def test_what_a_dying_job_recorded_is_kept(tmp_path: Path, end: str) -> None:
     (tmp_path / "script.py").write_text(TWO_RANKS.format(end=end))
     out = tmp_path / "out"
+    out.mkdir()
+    earlier = out / "trace.7.et"  # of an earlier job: nobody must take it for this one's
+    earlier.write_bytes(b"")
     command = [sys.executable, "-m", "hocket", "collect", "--out", str(out), "-n", "2", "--timeout", "5"]
     assert run([*command, str(tmp_path / "script.py")]).returncode == 1
 
+    assert not earlier.exists()
     assert kinds(out / "stream" / "rank1.jsonl").count("collective") == 4
     merged = merge(out)
     assert merged.returncode == 0, merged.stderr
@@ -148,6 +152,18 @@ def test_a_job_without_collectives_is_no_success(tmp_path: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert "done" in done.stdout
     assert "error: traces: nothing was recorded" in done.stderr
+
+
+def test_a_collection_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out" / "stream").mkdir(parents=True)
+    kept = tmp_path / "out" / "stream" / "rank0.jsonl"
+    kept.write_text("recorded\n")
+    script = tmp_path / "train.py"
+    script.write_text("")
+    done = run([sys.executable, "-m", "hocket", "collect", "--out", str(tmp_path / "out"), str(script)])
+    assert done.returncode == 3
+    assert "holds a collection already" in done.stderr
+    assert kept.read_text() == "recorded\n"
 
 
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from hocket.chakra import NodeType, read_traces
 from hocket.core.errors import FormatError, HocketError
+from hocket.plugin.torch.folder import stream_path
 from hocket.plugin.torch.merge import merge
 from hocket.plugin.torch.recording import read_recording
-from hocket.plugin.torch.stream import Stream, stream_path
+from hocket.plugin.torch.stream import Stream
 from hocket.plugin.torch.summary import Summary
 
 Record = dict[str, Any]

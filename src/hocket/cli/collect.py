@@ -49,12 +49,15 @@ def launch(
     import subprocess
     import sys
     from pathlib import Path
+    from shlex import quote
 
     from hocket.collect import check_script
     from hocket.core.errors import HocketError
     from hocket.plugin.torch.settings import Settings
 
     check_script(script)
+    if any(Path(out, "stream").glob("rank*.jsonl")):
+        raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
     settings = Settings(out, skip_steps, steps, timeout)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
