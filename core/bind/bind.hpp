@@ -37,6 +37,13 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T, Allocator> data) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
 }
 
+/// Runs `work` without the GIL: it must touch no Python object.
+template <typename Work>
+auto unlocked(Work work) {
+  nb::gil_scoped_release release;
+  return work();
+}
+
 // One file of this folder a subject; each fills its own submodule of `hocket._core`.
 void bind_topology(nb::module_& m);
 void bind_chakra(nb::module_& m);

@@ -10,27 +10,20 @@ namespace {
 
 using schedule::Transfers;
 
-/// Runs `work` without the GIL.
-template <typename Work>
-auto released(Work&& work) {
-  nb::gil_scoped_release release;
-  return work();
-}
-
 nb::tuple find_dependencies(const OwnedTransfers& transfers) {
-  auto found = released([&] { return schedule::find_dependencies(transfers); });
+  auto found = unlocked([&] { return schedule::find_dependencies(transfers); });
   return nb::make_tuple(give(std::move(found.offset)), give(std::move(found.ids)));
 }
 
 nb::tuple retime(const OwnedTransfers& transfers, In<int64_t> chunk_bytes, bool blocking, bool reducing) {
-  auto times = released([&] { return schedule::retime(transfers, view(chunk_bytes), blocking, reducing); });
+  auto times = unlocked([&] { return schedule::retime(transfers, view(chunk_bytes), blocking, reducing); });
   return nb::make_tuple(give(std::move(times.start)), give(std::move(times.finish)));
 }
 
 auto verify(const OwnedTransfers& transfers, In<int32_t> ranks, In<int32_t> origin, In<int32_t> destination,
             In<int64_t> chunk_bytes, bool reducing, bool timed, bool blocking) {
   const schedule::Conditions conditions{view(ranks), view(origin), view(destination), view(chunk_bytes), reducing};
-  return give(released([&] { return schedule::verify(transfers, conditions, timed, blocking); }));
+  return give(unlocked([&] { return schedule::verify(transfers, conditions, timed, blocking); }));
 }
 
 void bind_transfers(nb::module_& m) {

@@ -22,13 +22,6 @@ void init_graph(Graph* self, int32_t num_ranks, int32_t num_nodes, In<int32_t> s
   new (self) Graph(num_ranks, num_nodes, std::move(links));
 }
 
-/// Runs without the GIL: the engine touches no Python object.
-template <typename Work>
-auto unlocked(Work work) {
-  nb::gil_scoped_release release;
-  return work();
-}
-
 nb::tuple give_routes(topology::Routes routes) {
   return nb::make_tuple(give(std::move(routes.offset)), give(std::move(routes.links)));
 }
