@@ -8,7 +8,7 @@ from hocket import schedule as schedules
 from hocket._core.simulator import Plan
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule
-from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.schedule.algorithms import ALGORITHMS, build, build_all
 from hocket.simulator.workload import BARRIER, Call
 from hocket.topology import Topology
 
@@ -77,14 +77,8 @@ class Planner:
             name = DEFAULT_ALGORITHMS[call.kind]
         if name != AUTO:
             return [self._native(name, call, note)]
-        plans = []
-        for native, algorithm in ALGORITHMS.items():
-            if call.collective.kind in algorithm.kinds:
-                try:
-                    plans.append(self._native(native, call))
-                except ScheduleError:  # for example not a power of two: not applicable
-                    continue
-        return plans
+        schedules = build_all(call.collective, self._topology, call.members)
+        return [Planned.of(schedule, schedule.generator) for schedule in schedules]
 
     def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
         return Planned.of(build(name, call.collective, self._topology, call.members), name, note)

@@ -9,7 +9,7 @@ import numpy as np
 from hocket._core.synthesizer import Network
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, concatenate, lower_bound, retime, reverse, verify
-from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.schedule.algorithms import build_all
 from hocket.synthesizer.engines import Engine, Search, TooLargeToSearch
 from hocket.topology import Topology, rank_routes
 
@@ -70,11 +70,9 @@ def best_schedule(collective: Collective, topology: Topology, search: Search, bl
 
 
 def _native_schedules(collective: Collective, topology: Topology, blocking: bool) -> Iterator[Schedule]:
-    for name, algorithm in ALGORITHMS.items():
-        if collective.kind in algorithm.kinds:
-            # Some need a power of two of ranks, or exchange partial sums in a way that exclusive links reorder.
-            with suppress(ScheduleError):
-                yield retime(build(name, collective, topology), blocking)
+    for schedule in build_all(collective, topology):
+        with suppress(ScheduleError):  # some exchange partial sums in a way that exclusive links reorder
+            yield retime(schedule, blocking)
 
 
 def _search_schedule(collective: Collective, topology: Topology, search: Search, blocking: bool) -> Schedule:

@@ -3,13 +3,15 @@
 A chunk climbs its tree and comes down again (all_reduce), or does one of the two; the chunks follow each other. Steps
 for f chunks per tree: the height of the tree, floor(log2 n), twice for all_reduce, plus f-1. (Sanders, Speck and
 Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009; the trees are NCCL's. In an
-all_reduce over an odd number of ranks one rank is an inner one in both.)
+all_reduce over an odd number of ranks one rank is an inner one in both. That a chunk descends while the next ones still
+climb is the overlap of C-Cube: Cho et al., "Logical/physical topology-aware collective communication", HPCA 2023.)
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.trees import Tree
 from hocket.schedule.collective import Collective, Kind
 
 _Ranks = NDArray[np.int64]
@@ -24,20 +26,9 @@ def double_binary_tree(collective: Collective) -> Moves:
     trees = _rooted_trees(n, collective.root) if collective.rooted else _twin_trees(n)
     parts = []
     for first, parent in enumerate(trees):
-        depth = _depth(parent)
-        child = np.flatnonzero(parent >= 0)[:, None]
-        chunk = np.arange(first, collective.num_chunks, 2)
-        turn = np.arange(len(chunk))  # chunks of a tree follow each other, one step apart
-        height = int(depth.max())
-        climb = Moves.of(height - depth[child] + turn, child, parent[child], chunk, reduce=True)
-        descend = Moves.of(depth[child] - 1 + turn, parent[child], child, chunk, reduce=False)
-        match collective.kind:
-            case Kind.REDUCE:
-                parts += [climb]
-            case Kind.BROADCAST:
-                parts += [descend]
-            case _:
-                parts += [climb, descend.delayed(height)]
+        child = np.flatnonzero(parent >= 0)
+        tree = Tree(_depth(parent)[child] - 1, parent[child], child)
+        parts.append(tree.pipelined(collective.kind, np.arange(first, collective.num_chunks, 2)))
     return Moves.together(*parts)
 
 

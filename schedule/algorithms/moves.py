@@ -35,9 +35,10 @@ class Moves:
 
     @classmethod
     def together(cls, *parts: "Moves") -> "Moves":
-        """All moves of the parts, each at its own step."""
+        """All moves of the parts, each at its own step; without parts none."""
         names = ("step", "src", "dst", "chunk", "reduce")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        none = cls.of([], [], [], [], reduce=False)
+        return cls(*(np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in names))
 
     def delayed(self, steps: int) -> "Moves":
         return replace(self, step=self.step + steps)
@@ -49,3 +50,14 @@ class Moves:
     def reversed(self, *, reduce: bool) -> "Moves":
         """The moves backwards in time: what was summed up along them is copied back (or the other way round)."""
         return Moves(self.num_steps - 1 - self.step, self.dst, self.src, self.chunk, np.full(len(self.chunk), reduce))
+
+    def relabelled(self, label: NDArray[np.int64]) -> "Moves":
+        """Of moves with one chunk per rank: those of rank r and its chunk become those of rank `label[r]` and its."""
+        return replace(self, src=label[self.src], dst=label[self.dst], chunk=label[self.chunk])
+
+    def in_pieces(self, chunks_per_rank: int, pieces: ArrayLike) -> "Moves":
+        """Of moves with one chunk per rank: the same with the given `pieces` of the `chunks_per_rank` of each rank."""
+        chunk = self.chunk[:, None] * chunks_per_rank + np.asarray(pieces)
+        times = chunk.shape[1]
+        step, src, dst, reduce = (np.repeat(column, times) for column in (self.step, self.src, self.dst, self.reduce))
+        return Moves(step, src, dst, chunk.ravel(), reduce)

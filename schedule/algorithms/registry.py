@@ -1,41 +1,72 @@
 """The list of native algorithms, and how their moves become a schedule on a topology."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule.algorithms.direct import KINDS as DIRECT_KINDS
-from hocket.schedule.algorithms.direct import direct
-from hocket.schedule.algorithms.double_binary_tree import KINDS as DOUBLE_BINARY_TREE_KINDS
-from hocket.schedule.algorithms.double_binary_tree import double_binary_tree
-from hocket.schedule.algorithms.halving_doubling import KINDS as HALVING_DOUBLING_KINDS
-from hocket.schedule.algorithms.halving_doubling import halving_doubling
+from hocket.schedule.algorithms import (
+    binary_tree,
+    bine,
+    binomial,
+    bruck,
+    chain,
+    direct,
+    double_binary_tree,
+    halving_doubling,
+    hierarchical,
+    multi_ring,
+    multitree,
+    pairwise,
+    pat,
+    recursive_doubling,
+    ring,
+    swing,
+    torus_ring,
+)
 from hocket.schedule.algorithms.moves import Moves
-from hocket.schedule.algorithms.ring import KINDS as RING_KINDS
-from hocket.schedule.algorithms.ring import ring
+from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
 from hocket.topology import Topology, routes
 
-__all__ = ["ALGORITHMS", "Algorithm", "build"]
+__all__ = ["ALGORITHMS", "Algorithm", "build", "build_all"]
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A native algorithm: the kinds it can do, and its moves for a collective of one of them."""
+    """A native algorithm: the kinds it can do, and its moves for a collective of one of them in a place."""
 
     kinds: tuple[Kind, ...]
-    moves: Callable[[Collective], Moves]
+    moves: Callable[[Collective, Place], Moves]
+
+
+def _anywhere(kinds: tuple[Kind, ...], moves: Callable[[Collective], Moves]) -> Algorithm:
+    """An algorithm that does not look at the topology."""
+    return Algorithm(kinds, lambda collective, _: moves(collective))
 
 
 ALGORITHMS = {
-    "ring": Algorithm(RING_KINDS, ring),
-    "direct": Algorithm(DIRECT_KINDS, direct),
-    "halving_doubling": Algorithm(HALVING_DOUBLING_KINDS, halving_doubling),
-    "double_binary_tree": Algorithm(DOUBLE_BINARY_TREE_KINDS, double_binary_tree),
+    "ring": _anywhere(ring.KINDS, ring.ring),
+    "direct": _anywhere(direct.KINDS, direct.direct),
+    "halving_doubling": _anywhere(halving_doubling.KINDS, halving_doubling.halving_doubling),
+    "double_binary_tree": _anywhere(double_binary_tree.KINDS, double_binary_tree.double_binary_tree),
+    "recursive_doubling": _anywhere(recursive_doubling.KINDS, recursive_doubling.recursive_doubling),
+    "bruck": _anywhere(bruck.KINDS, bruck.bruck),
+    "pat": _anywhere(pat.KINDS, pat.pat),
+    "pairwise": _anywhere(pairwise.KINDS, pairwise.pairwise),
+    "binomial": _anywhere(binomial.KINDS, binomial.binomial),
+    "bine": _anywhere(bine.KINDS, bine.bine),
+    "binary_tree": _anywhere(binary_tree.KINDS, binary_tree.binary_tree),
+    "chain": _anywhere(chain.KINDS, chain.chain),
+    "swing": Algorithm(swing.KINDS, swing.swing),
+    "multi_ring": Algorithm(multi_ring.KINDS, multi_ring.multi_ring),
+    "torus_ring": Algorithm(torus_ring.KINDS, torus_ring.torus_ring),
+    "hierarchical": Algorithm(hierarchical.KINDS, hierarchical.hierarchical),
+    "multitree": Algorithm(multitree.KINDS, multitree.multitree),
 }
 
 
@@ -43,8 +74,8 @@ def build(name: str, collective: Collective, topology: Topology, group: NDArray[
     """The untimed schedule of native algorithm `name` (a key of ALGORITHMS), over shortest routes.
 
     `group` (int32, length collective.num_ranks) places the collective's ranks on the topology; None: rank i is rank i.
-    Raises ScheduleError for an unknown name, a kind or number of ranks the algorithm cannot do, or more ranks than the
-    topology has, and Infeasible when two ranks that must talk are not connected.
+    Raises ScheduleError for an unknown name, a kind, number of ranks or place the algorithm cannot do, or more ranks than
+    the topology has, and Infeasible when two ranks that must talk are not connected.
     """
     if name not in ALGORITHMS:
         raise ScheduleError(f"'{name}' is not a native algorithm; there are {', '.join(ALGORITHMS)}")
@@ -57,7 +88,7 @@ def build(name: str, collective: Collective, topology: Topology, group: NDArray[
             f"{collective.describe()} does not fit {topology.name} with {topology.num_ranks} ranks"
             + ("" if group is None else f" and the group {ranks.tolist()}")
         )
-    moves = algorithm.moves(collective)
+    moves = algorithm.moves(collective, Place(topology, ranks))
     pairs, pair = np.unique(moves.src * collective.num_ranks + moves.dst, return_inverse=True)
     src, dst = np.divmod(pairs, collective.num_ranks)
     route_offset, route_links = routes(topology.graph, zip(ranks[src], ranks[dst], strict=True))
@@ -80,3 +111,14 @@ def build(name: str, collective: Collective, topology: Topology, group: NDArray[
         seed=None,
         group=group,
     )
+
+
+def build_all(collective: Collective, topology: Topology, group: NDArray[np.int32] | None = None) -> Iterator[Schedule]:
+    """The untimed schedule of each native algorithm that can do the collective there, in the order of ALGORITHMS.
+
+    Raises Infeasible as `build`.
+    """
+    for name, algorithm in ALGORITHMS.items():
+        if collective.kind in algorithm.kinds:
+            with suppress(ScheduleError):  # for example not a power of two of ranks
+                yield build(name, collective, topology, group)

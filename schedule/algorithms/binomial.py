@@ -1,0 +1,19 @@
+"""Binomial trees: the ranks that have the data double in every step; the farthest ranks are served first.
+
+ceil(log2 n) steps, plus f-1 to pipeline the f chunks of broadcast and reduce. broadcast, reduce: the root sends (or gets)
+the buffer S ceil(log2 n) times. scatter, gather: S(n-1)/n, where a block on its way is sent again by each rank between
+(Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005).
+"""
+
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.trees import binomial_tree
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "binomial"]
+
+KINDS = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
+
+
+def binomial(collective: Collective) -> Moves:
+    tree = binomial_tree(collective.num_ranks, far_first=True).rooted_at(collective.root)
+    return tree.moves(collective)

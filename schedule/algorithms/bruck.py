@@ -1,0 +1,44 @@
+"""Bruck's algorithms: ceil(log2 n) steps for any number of ranks, with more and more blocks in a message.
+
+all_gather: in step s a rank sends the 2^s blocks it has 2^s ranks ahead; S(n-1)/n leaves each rank. reduce_scatter is its
+mirror image. all_to_all: a block travels the binary digits of its distance; about S/2 leaves each rank in each step.
+(Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.)
+"""
+
+import numpy as np
+
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.trees import Tree, binomial_tree
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "bruck", "from_every_rank"]
+
+KINDS = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL)
+
+
+def bruck(collective: Collective) -> Moves:
+    if collective.kind is Kind.ALL_TO_ALL:
+        return _all_to_all(collective.num_ranks, collective.chunks_per_rank)
+    return from_every_rank(collective, binomial_tree(collective.num_ranks, far_first=False))
+
+
+def from_every_rank(collective: Collective, tree: Tree) -> Moves:
+    """all_gather or reduce_scatter, each rank's block along the tree, rooted at that rank."""
+    n, f = collective.num_ranks, collective.chunks_per_rank
+    root, k = np.arange(n)[:, None], np.arange(f)
+    step, parent, child = (column[:, None, None] for column in (tree.step, tree.parent, tree.child))
+    gather = Moves.of(step, (root + parent) % n, (root + child) % n, root * f + k, reduce=False)
+    return gather.reversed(reduce=True) if collective.reducing else gather
+
+
+def _all_to_all(n: int, f: int) -> Moves:
+    rank, distance = (column.ravel()[:, None] for column in np.indices((n, n)))
+    parts = []
+    for step in range((n - 1).bit_length()):
+        digit = 1 << step
+        travels = (distance & digit).ravel() > 0
+        source, ahead = rank[travels], distance[travels]
+        at = source + ahead % digit  # the lower digits are done
+        chunk = (source * n + (source + ahead) % n) * f + np.arange(f)
+        parts.append(Moves.of(step, at % n, (at + digit) % n, chunk, reduce=False))
+    return Moves.together(*parts)

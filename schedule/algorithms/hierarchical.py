@@ -1,0 +1,53 @@
+"""One dimension after the other, for topologies that are a product (or machines with as many ranks each).
+
+reduce_scatter goes through the dimensions from the first to the last with ever smaller buffers, all_gather comes back:
+lower dimensions carry more bytes, upper ones S over the ranks below them. Rings where the links are rings, everybody to
+everybody where a switch or a full mesh joins a line. all_reduce: 2 sum(n_d - 1) steps, 2S(n-1)/n leaves each rank;
+reduce_scatter and all_gather: one half of that each. all_to_all: in dimension d a block gets to its destination's
+coordinate d; sum(n_d - 1) steps, S sum(1 - 1/n_d) leaves each rank. (Cho et al., "BlueConnect: decomposing all-reduce
+for deep learning on heterogeneous network hierarchy", MLSys 2019; ASTRA-sim's hierarchical collectives.)
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule.algorithms.dimensions import by_dimension
+from hocket.schedule.algorithms.direct import direct
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Place
+from hocket.schedule.algorithms.ring import ring
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "hierarchical"]
+
+KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.ALL_TO_ALL)
+
+_LINE_MOVES = {"ring": ring, "mesh": ring, "fully_connected": direct, "switch": direct}
+
+
+def hierarchical(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
+    lines = place.lines("hierarchical")
+    if len(lines) < 2:
+        raise ScheduleError(f"hierarchical needs two dimensions or more; {place.topology.name} has one here: use ring")
+    f, sizes = collective.chunks_per_rank, [line.size for line in lines]
+    if collective.kind is Kind.ALL_TO_ALL:
+        return _all_to_all(sizes, f)
+    line_moves = [_LINE_MOVES[line.kind] for line in lines]
+    return by_dimension(collective.kind, sizes, range(len(sizes)), line_moves).in_pieces(f, np.arange(f))
+
+
+def _all_to_all(sizes: Sequence[int], f: int) -> Moves:
+    n, stride = int(np.prod(sizes)), 1
+    source, target = (column.ravel() for column in np.indices((n, n)))
+    at, moves = source, Moves.together()
+    for size in sizes:
+        ahead = (target // stride - at // stride) % size
+        to = at + ((target // stride % size) - (at // stride % size)) * stride
+        go = ahead > 0
+        chunk = (source * n + target)[go, None] * f + np.arange(f)
+        moves = moves.then(Moves.of(ahead[go, None] - 1, at[go, None], to[go, None], chunk, reduce=False))
+        at, stride = to, stride * size
+    return moves

@@ -1,0 +1,81 @@
+"""Several rings at once, chunk k of a rank on ring k mod (number of rings).
+
+The rings are what the topology gives: on a ring both directions; on a full mesh of n ranks the phi(n) strides that visit
+all ranks; on a two-dimensional torus its two edge-disjoint Hamiltonian cycles, in both directions (Bose et al., "Lee
+distance and topological properties of k-ary n-cubes", 1995); on other two-dimensional ones, such as machines with a
+network port for each rank, as many rings as ranks in a line, each of which leaves a machine by another port (NCCL's
+channels). On one topology no two rings of the first three kinds share a link. all_reduce: 2(n-1) steps, 2S(n-1)/n leaves
+each rank; reduce_scatter and all_gather: one half of that each.
+"""
+
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Line, Place
+from hocket.schedule.algorithms.ring import ring
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "multi_ring"]
+
+KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
+
+_Cycle = NDArray[np.int64]
+
+
+def multi_ring(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError when the topology is none of the above."""
+    n, f = collective.num_ranks, collective.chunks_per_rank
+    cycles = _cycles(place)
+    one = ring(Collective(collective.kind, n, size_bytes=0))
+    parts = [
+        one.relabelled(cycle).in_pieces(f, np.arange(first, f, len(cycles))) for first, cycle in enumerate(cycles[:f])
+    ]
+    return Moves.together(*parts)
+
+
+def _cycles(place: Place) -> list[_Cycle]:
+    """Orders of the ranks around each ring."""
+    lines = place.lines("multi_ring")
+    n = len(place.ranks)
+    match lines:
+        case [Line("ring", _)]:
+            return _both_ways(np.arange(n))
+        case [Line("fully_connected", _)]:
+            return [np.arange(n) * stride % n for stride in range(1, n) if gcd(stride, n) == 1]
+        case [Line("ring", columns), Line("ring", rows)] if min(rows, columns) > 2:
+            if _splits(rows, columns):
+                return [cycle for one in _torus_cycles(rows, columns) for cycle in _both_ways(one)]
+            if _splits(columns, rows):
+                turned = np.arange(n).reshape(rows, columns).T.ravel()
+                return [cycle for one in _torus_cycles(columns, rows) for cycle in _both_ways(turned[one])]
+        case [Line(inside, columns), Line(_, rows)] if inside in ("switch", "fully_connected"):
+            return [_rotated(rows, columns, first) for first in range(columns)]
+    raise ScheduleError(
+        f"multi_ring finds no rings on {place.topology.name}: it knows rings, full meshes, tori of k x rk ranks, and "
+        "switches or full meshes in a second dimension; use ring or torus_ring"
+    )
+
+
+def _both_ways(cycle: _Cycle) -> list[_Cycle]:
+    return [cycle, cycle[::-1]]
+
+
+def _splits(rows: int, columns: int) -> bool:
+    return rows % columns == 0 and gcd(rows // columns, columns - 1) == 1
+
+
+def _rotated(rows: int, columns: int, first: int) -> _Cycle:
+    """Row after row, each from the column in which the one before ended."""
+    row, step = np.indices((rows, columns))
+    cycle: _Cycle = row * columns + (first + step - row) % columns
+    return cycle.ravel()
+
+
+def _torus_cycles(rows: int, columns: int) -> list[_Cycle]:
+    """Two Hamiltonian cycles of a torus without a common link, where `_splits`."""
+    turn, step = np.indices((rows, columns))
+    return [_rotated(rows, columns, 0), ((turn * (columns - 1) + step) % rows * columns + turn % columns).ravel()]

@@ -1,0 +1,71 @@
+"""One spanning tree per rank, grown together over the links between ranks, so that no link is used twice in a step.
+
+The trees take turns; in its turn a tree adds one rank, over a link that no tree uses in this step, below the rank that
+joined it first. When no tree can add one the next step begins. Chunk r travels from its rank along tree r (all_gather),
+or up a tree over the reversed links (reduce_scatter); all_reduce is the second, then the first. Each rank gets every
+chunk once: S(n-1)/n for each half; the steps are those that the links need, at least (n-1)/(links into a rank).
+(Huang et al., "Communication algorithm-architecture co-design for distributed deep learning", ISCA 2021.)
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Place
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "multitree"]
+
+KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
+
+_Ranks = NDArray[np.int64]
+
+
+def multitree(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError unless links between the ranks themselves reach all of them."""
+    n, f = collective.num_ranks, collective.chunks_per_rank
+    src, dst = _links(place)
+    gather, scatter = Moves.together(), Moves.together()
+    if collective.kind is not Kind.REDUCE_SCATTER:
+        gather = _grow(n, src, dst, place.topology.name)
+    if collective.reducing:
+        scatter = _grow(n, dst, src, place.topology.name).reversed(reduce=True)
+    return scatter.then(gather).in_pieces(f, np.arange(f))
+
+
+def _links(place: Place) -> tuple[_Ranks, _Ranks]:
+    """Collective ranks at the ends of each link between two of them."""
+    rank_of = np.full(place.topology.num_nodes, -1)
+    rank_of[place.ranks] = np.arange(len(place.ranks))
+    src, dst = rank_of[place.topology.src], rank_of[place.topology.dst]
+    inside = (src >= 0) & (dst >= 0)
+    return src[inside], dst[inside]
+
+
+def _grow(n: int, src: _Ranks, dst: _Ranks, name: str) -> Moves:
+    """all_gather with one chunk per rank."""
+    joined = np.where(np.eye(n, dtype=np.bool_), 0, n)  # [tree, rank]: how many joined before; n: not in the tree
+    size = np.ones(n, np.int64)
+    moves = []  # step, parent, child, tree
+    step = 0
+    while (size < n).any():
+        free = np.ones(len(src), np.bool_)
+        until = size.copy()  # ranks that join in this step can send from the next one on
+        growing = np.flatnonzero(size < n).tolist()
+        while growing:
+            grown = []
+            for tree in growing:
+                links = np.flatnonzero(free & (joined[tree, src] < until[tree]) & (joined[tree, dst] == n))
+                if len(links):
+                    link = links[joined[tree, src[links]].argmin()]
+                    free[link] = False
+                    joined[tree, dst[link]] = size[tree]
+                    size[tree] += 1
+                    moves.append((step, src[link], dst[link], tree))
+                    grown.append(tree)
+            growing = grown
+        if (size == until).all():
+            raise ScheduleError(f"multitree needs links between the ranks that reach all; {name} has not: use ring")
+        step += 1
+    return Moves.of(*np.array(moves, np.int64).reshape(-1, 4).T, reduce=False)

@@ -1,0 +1,25 @@
+"""Pairwise exchange, for a power of two of ranks: in step s the ranks r and r xor s exchange their blocks.
+
+n-1 steps, S(n-1)/n leaves each rank; every step is a perfect matching, so no rank is ever busy with two others (Thakur,
+Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005).
+"""
+
+import numpy as np
+
+from hocket.schedule.algorithms.exchange import require_power_of_two
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "pairwise"]
+
+KINDS = (Kind.ALL_TO_ALL, Kind.REDUCE_SCATTER)
+
+
+def pairwise(collective: Collective) -> Moves:
+    """Raises ScheduleError unless the number of ranks is a power of two."""
+    n, f = collective.num_ranks, collective.chunks_per_rank
+    require_power_of_two("pairwise", n, "direct")
+    step, rank, k = np.arange(n - 1)[:, None, None], np.arange(n)[:, None], np.arange(f)
+    peer = rank ^ (step + 1)
+    block = peer if collective.reducing else rank * n + peer
+    return Moves.of(step, rank, peer, block * f + k, reduce=collective.reducing)

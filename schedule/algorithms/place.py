@@ -1,0 +1,58 @@
+"""Where a collective runs, for the algorithms that look at the topology."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import ScheduleError
+from hocket.topology import Topology
+
+__all__ = ["Line", "Place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What joins the ranks that differ in one coordinate only: `kind` as in `Dimension`, over `size` ranks."""
+
+    kind: str
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Collective rank i is rank `ranks[i]` of the topology."""
+
+    topology: Topology
+    ranks: NDArray[np.int32]
+
+    def lines(self, algorithm: str) -> tuple[Line, ...]:
+        """The lines of each dimension that the ranks spread over: rank = c0 + c1*n0 + c2*n0*n1 + ...
+
+        They are the topology's dimensions or, if it has none, its machines (of equally many consecutive ranks) and the
+        ranks inside one. Raises ScheduleError, in the name of `algorithm`, where there are none, or where the ranks do
+        not fill a box of them in ascending order.
+        """
+        coordinates = self.ranks.astype(np.int64)
+        lines, extent = [], 1
+        for line in self._all_lines():
+            extent *= (size := len(np.unique(coordinates % line.size)))
+            # A part of a ring has two ends.
+            kind = "mesh" if line.kind == "ring" and size < line.size else line.kind
+            lines += [Line(kind, size)] if size > 1 else []
+            coordinates //= line.size
+        if extent != len(self.ranks) or (np.diff(self.ranks) <= 0).any():
+            raise ScheduleError(
+                f"{algorithm} needs ranks that fill, in ascending order, a box of the dimensions (or machines) of the "
+                f"topology; {self.topology.name} does not give that: use ring or direct"
+            )
+        return tuple(lines)
+
+    def _all_lines(self) -> list[Line]:
+        if self.topology.dimensions:
+            return [Line(dimension.kind, dimension.size) for dimension in self.topology.dimensions]
+        machines = len(np.unique(self.topology.machine))
+        inside = self.topology.num_ranks // machines
+        if not np.array_equal(self.topology.machine, np.arange(self.topology.num_ranks) // inside):
+            return []
+        return [Line("switch", inside), Line("switch", machines)]

@@ -1,0 +1,27 @@
+"""Recursive doubling, for a power of two of ranks: in step s ranks 2^s apart exchange all that they have.
+
+log2(n) steps. all_reduce exchanges partial sums of the whole buffer S: S log2(n) leaves each rank, the fewest steps that
+there can be, for small buffers; all_gather: S(n-1)/n leaves each rank, the largest messages over the longest way (Thakur,
+Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005).
+"""
+
+import numpy as np
+
+from hocket.schedule.algorithms.exchange import exchange, require_power_of_two
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "recursive_doubling"]
+
+KINDS = (Kind.ALL_REDUCE, Kind.ALL_GATHER)
+
+
+def recursive_doubling(collective: Collective) -> Moves:
+    """Raises ScheduleError unless the number of ranks is a power of two."""
+    n, f = collective.num_ranks, collective.chunks_per_rank
+    require_power_of_two("recursive_doubling", n, "bruck for all_gather, double_binary_tree for all_reduce")
+    rank, steps = np.arange(n), np.arange(n.bit_length() - 1)
+    if collective.kind is Kind.ALL_REDUCE:
+        step = steps[:, None, None]
+        return Moves.of(step, rank[:, None], rank[:, None] ^ (1 << step), np.arange(n * f), reduce=True)
+    return exchange(Kind.ALL_GATHER, n, [rank ^ (1 << step) for step in steps[::-1]]).in_pieces(f, np.arange(f))

@@ -1,0 +1,56 @@
+"""Swing: halving and doubling between partners that swing from side to side, for rings and tori of powers of two.
+
+Rank r's partner of step s is r + (-1)^r (1 - (-2)^(s+1))/3: nearer than 2^s on a ring. On a torus the steps go through
+the dimensions in turn. Chunk k of a rank starts with dimension k mod d, and the chunks of every other such round go the
+other way around: 2d chunks per rank keep all links of a d-dimensional torus busy. all_reduce: 2 log2(n) steps, 2(n-1)/n
+of the buffer through each rank; reduce_scatter and all_gather: one half of that each. (De Sensi et al., "Swing:
+Short-cutting rings for higher bandwidth allreduce", NSDI 2024, the bandwidth-optimal variant.)
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.schedule.algorithms.exchange import exchange, require_power_of_two
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Place
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "partner", "swing"]
+
+KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
+
+
+def swing(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError unless the ranks fill a box of the topology whose sides are powers of two."""
+    f = collective.chunks_per_rank
+    sizes = [line.size for line in place.lines("swing")]
+    for size in sizes:
+        require_power_of_two("swing", size, "ring or torus_ring")
+    parts = []
+    for variant in range(min(f, 2 * len(sizes))):
+        partners = _partners(sizes, first=variant % len(sizes), mirrored=variant >= len(sizes))
+        moves = exchange(collective.kind, collective.num_ranks, partners)
+        parts.append(moves.in_pieces(f, np.arange(variant, f, 2 * len(sizes))))
+    return Moves.together(*parts)
+
+
+def partner(n: int, step: int) -> NDArray[np.int64]:
+    """Each rank's partner on a ring of n ranks, a power of two."""
+    rank = np.arange(n)
+    distance = (1 - (-2) ** (step + 1)) // 3
+    return (rank + np.where(rank % 2 == 0, distance, -distance)) % n
+
+
+def _partners(sizes: Sequence[int], first: int, *, mirrored: bool) -> list[NDArray[np.int64]]:
+    """Per step the partner of each rank of the box; `mirrored`: with every ring walked the other way around."""
+    rank, stride = np.arange(np.prod(sizes)), np.cumprod([1, *sizes])
+    partners = []
+    for turn in range(max(sizes, default=1).bit_length() - 1):
+        for d in np.roll(range(len(sizes)), -first):
+            if turn < sizes[d].bit_length() - 1:
+                at = rank // stride[d] % sizes[d]
+                to = -partner(sizes[d], turn)[-at] % sizes[d] if mirrored else partner(sizes[d], turn)[at]
+                partners.append(rank + (to - at) * stride[d])
+    return partners
