@@ -1,6 +1,6 @@
 """Which algorithm each collective follows, and its plan in the engine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,7 +65,7 @@ class Planner:
             name: _load_for(kind, name, topology) for kind, name in algorithms.items() if name.endswith(SCHEDULE_SUFFIX)
         }
 
-    def candidates(self, call: Call) -> list[Planned]:
+    def candidates(self, call: Call) -> Iterable[Planned]:
         """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
         name, note = self._algorithms[call.kind], None
         if name in self._files:
@@ -77,8 +77,8 @@ class Planner:
             name = DEFAULT_ALGORITHMS[call.kind]
         if name != AUTO:
             return [self._native(name, call, note)]
-        schedules = build_all(call.collective, self._topology, call.members)
-        return [Planned.of(schedule, schedule.generator) for schedule in schedules]
+        natives = build_all(call.collective, self._topology, call.members)
+        return (Planned.of(schedule, schedule.generator) for schedule in natives)
 
     def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
         return Planned.of(build(name, call.collective, self._topology, call.members), name, note)

@@ -2,6 +2,7 @@
 #include "hocket/schedule/bounds.hpp"
 #include "hocket/schedule/dependencies.hpp"
 #include "hocket/schedule/retime.hpp"
+#include "hocket/schedule/spanning_trees.hpp"
 #include "hocket/schedule/verify.hpp"
 #include "transfers.hpp"
 
@@ -49,12 +50,18 @@ void bind_bounds(nb::module_& m) {
       "graph"_a, "links"_a, "chunks"_a, "smallest_bytes"_a, "total_bytes"_a, "blocking"_a);
 }
 
+nb::tuple grow_trees(int64_t num_ranks, In<int64_t> src, In<int64_t> dst) {
+  auto edges = released([&] { return schedule::grow_trees(num_ranks, view(src), view(dst)); });
+  return nb::make_tuple(give(std::move(edges.step)), give(std::move(edges.link)), give(std::move(edges.tree)));
+}
+
 }  // namespace
 
 void bind_schedule(nb::module_& m) {
   bind_transfers(m);
   bind_bounds(m);
   bind_interpreter(m);
+  m.def("grow_trees", &grow_trees, "num_ranks"_a, "src"_a, "dst"_a);
 }
 
 }  // namespace hocket::bind

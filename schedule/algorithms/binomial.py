@@ -1,8 +1,8 @@
 """Binomial trees: the ranks that have the data double in every step; the farthest ranks are served first.
 
-ceil(log2 n) steps, plus f-1 to pipeline the f chunks of broadcast and reduce. broadcast, reduce: the root sends (or gets)
-the buffer S ceil(log2 n) times. scatter, gather: S(n-1)/n, where a block on its way is sent again by each rank between
-(Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005).
+ceil(log2 n) steps, plus f-1 to pipeline the f chunks of broadcast and reduce. broadcast, reduce: the root sends (or
+gets) the buffer S ceil(log2 n) times. scatter, gather: the root sends (or gets) S(n-1)/n; every rank on a block's way
+sends it again. (Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.)
 """
 
 from hocket.schedule.algorithms.moves import Moves

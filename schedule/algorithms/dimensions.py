@@ -30,9 +30,7 @@ def by_dimension(kind: Kind, sizes: Sequence[int], order: Sequence[int], line_mo
     return moves
 
 
-def _along_lines(
-    half: Kind, line_moves: LineMoves, sizes: Sequence[int], order: Sequence[int], position: int
-) -> Moves:
+def _along_lines(half: Kind, line_moves: LineMoves, sizes: Sequence[int], order: Sequence[int], position: int) -> Moves:
     """One half along all lines of dimension order[position], for all chunks that are there: their coordinates in the
     dimensions before it in `order` are their holder's, those in the dimensions after it are any."""
     one = line_moves(Collective(half, sizes[order[position]], size_bytes=0))

@@ -58,6 +58,5 @@ class Moves:
     def in_pieces(self, chunks_per_rank: int, pieces: ArrayLike) -> "Moves":
         """Of moves with one chunk per rank: the same with the given `pieces` of the `chunks_per_rank` of each rank."""
         chunk = self.chunk[:, None] * chunks_per_rank + np.asarray(pieces)
-        times = chunk.shape[1]
-        step, src, dst, reduce = (np.repeat(column, times) for column in (self.step, self.src, self.dst, self.reduce))
-        return Moves(step, src, dst, chunk.ravel(), reduce)
+        step, src, dst = (np.repeat(column, chunk.shape[1]) for column in (self.step, self.src, self.dst))
+        return Moves(step, src, dst, chunk.ravel(), np.repeat(self.reduce, chunk.shape[1]))

@@ -1,11 +1,10 @@
 """Several rings at once, chunk k of a rank on ring k mod (number of rings).
 
-The rings are what the topology gives: on a ring both directions; on a full mesh of n ranks the phi(n) strides that visit
-all ranks; on a two-dimensional torus its two edge-disjoint Hamiltonian cycles, in both directions (Bose et al., "Lee
-distance and topological properties of k-ary n-cubes", 1995); on other two-dimensional ones, such as machines with a
-network port for each rank, as many rings as ranks in a line, each of which leaves a machine by another port (NCCL's
-channels). On one topology no two rings of the first three kinds share a link. all_reduce: 2(n-1) steps, 2S(n-1)/n leaves
-each rank; reduce_scatter and all_gather: one half of that each.
+On a ring: both directions. On a full mesh of n ranks: the phi(n) strides that visit all ranks. On a two-dimensional
+torus: its two Hamiltonian cycles without a common link, in both directions (Bose et al., "Lee distance and topological
+properties of k-ary n-cubes", 1995). So far no two rings share a link. On machines (or lines) whose ranks a switch or a
+full mesh joins: as many rings as ranks in a machine, each of which leaves a machine through another rank (NCCL's
+channels). all_reduce: 2(n-1) steps, 2S(n-1)/n leaves each rank; reduce_scatter and all_gather: one half of that each.
 """
 
 from math import gcd

@@ -10,6 +10,7 @@ chunk once: S(n-1)/n for each half; the steps are those that the links need, at 
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core.schedule import grow_trees
 from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
@@ -45,27 +46,7 @@ def _links(place: Place) -> tuple[_Ranks, _Ranks]:
 
 def _grow(n: int, src: _Ranks, dst: _Ranks, name: str) -> Moves:
     """all_gather with one chunk per rank."""
-    joined = np.where(np.eye(n, dtype=np.bool_), 0, n)  # [tree, rank]: how many joined before; n: not in the tree
-    size = np.ones(n, np.int64)
-    moves = []  # step, parent, child, tree
-    step = 0
-    while (size < n).any():
-        free = np.ones(len(src), np.bool_)
-        until = size.copy()  # ranks that join in this step can send from the next one on
-        growing = np.flatnonzero(size < n).tolist()
-        while growing:
-            grown = []
-            for tree in growing:
-                links = np.flatnonzero(free & (joined[tree, src] < until[tree]) & (joined[tree, dst] == n))
-                if len(links):
-                    link = links[joined[tree, src[links]].argmin()]
-                    free[link] = False
-                    joined[tree, dst[link]] = size[tree]
-                    size[tree] += 1
-                    moves.append((step, src[link], dst[link], tree))
-                    grown.append(tree)
-            growing = grown
-        if (size == until).all():
-            raise ScheduleError(f"multitree needs links between the ranks that reach all; {name} has not: use ring")
-        step += 1
-    return Moves.of(*np.array(moves, np.int64).reshape(-1, 4).T, reduce=False)
+    step, link, tree = grow_trees(n, src, dst)
+    if len(link) < n * (n - 1):
+        raise ScheduleError(f"multitree needs links between the ranks that reach all; {name} has not: use ring")
+    return Moves.of(step, src[link], dst[link], tree, reduce=False)

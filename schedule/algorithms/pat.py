@@ -1,8 +1,8 @@
 """Parallel aggregated trees: Bruck's all_gather with the far ranks first, so that the large messages stay near.
 
 ceil(log2 n) steps for any number of ranks; S(n-1)/n leaves each rank. reduce_scatter is the mirror image, near ranks
-first. (Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", 2025; here with all blocks
-of a step in one message, as NCCL does for small sizes. For large ones it limits the blocks per message to its buffers.)
+first. (Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", 2025; here with all
+blocks of a step at once, as NCCL does for small sizes. For large ones its buffers limit them, at the price of steps.)
 """
 
 from hocket.schedule.algorithms.bruck import from_every_rank

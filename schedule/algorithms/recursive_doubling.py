@@ -1,8 +1,8 @@
 """Recursive doubling, for a power of two of ranks: in step s ranks 2^s apart exchange all that they have.
 
-log2(n) steps. all_reduce exchanges partial sums of the whole buffer S: S log2(n) leaves each rank, the fewest steps that
-there can be, for small buffers; all_gather: S(n-1)/n leaves each rank, the largest messages over the longest way (Thakur,
-Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005).
+log2(n) steps. all_reduce exchanges partial sums of the whole buffer: S log2(n) leaves each rank, in the fewest steps
+there can be; for small buffers. all_gather: S(n-1)/n leaves each rank, the largest messages on the longest ways.
+(Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.)
 """
 
 import numpy as np

@@ -74,8 +74,8 @@ def build(name: str, collective: Collective, topology: Topology, group: NDArray[
     """The untimed schedule of native algorithm `name` (a key of ALGORITHMS), over shortest routes.
 
     `group` (int32, length collective.num_ranks) places the collective's ranks on the topology; None: rank i is rank i.
-    Raises ScheduleError for an unknown name, a kind, number of ranks or place the algorithm cannot do, or more ranks than
-    the topology has, and Infeasible when two ranks that must talk are not connected.
+    Raises ScheduleError for an unknown name, a kind, number of ranks or place the algorithm cannot do, or more ranks
+    than the topology has, and Infeasible when two ranks that must talk are not connected.
     """
     if name not in ALGORITHMS:
         raise ScheduleError(f"'{name}' is not a native algorithm; there are {', '.join(ALGORITHMS)}")

@@ -40,7 +40,8 @@ def partner(n: int, step: int) -> NDArray[np.int64]:
     """Each rank's partner on a ring of n ranks, a power of two."""
     rank = np.arange(n)
     distance = (1 - (-2) ** (step + 1)) // 3
-    return (rank + np.where(rank % 2 == 0, distance, -distance)) % n
+    ranks: NDArray[np.int64] = (rank + np.where(rank % 2 == 0, distance, -distance)) % n
+    return ranks
 
 
 def _partners(sizes: Sequence[int], first: int, *, mirrored: bool) -> list[NDArray[np.int64]]:

@@ -41,6 +41,9 @@ def least_time(
     total_bytes: int,
     blocking: bool,
 ) -> int: ...
+def grow_trees(
+    num_ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
 def execute(
     num_ranks: int,
     num_connections: int,

@@ -9,11 +9,12 @@ from hocket.report import Cards, Code, Figure, Section, Table, Text, render
 from hocket.report.figures import curves, link_timeline, stacked_times, topology_picture
 from hocket.report.page import Block
 from hocket.schedule import Collective, Kind, Schedule, load, lower_bound
-from hocket.schedule.algorithms import ALGORITHMS
+from hocket.schedule.algorithms import build_all
 from hocket.simulator import simulate_collective
 
 __all__ = ["next_commands", "report_page"]
 
+_CURVES = 5  # of the fastest algorithms
 _CURVE_SIZES = tuple(2**power for power in range(14, 29, 2))
 
 
@@ -94,16 +95,26 @@ def _predicted(result: Result) -> list[Block]:
 def _synthesized(result: Result, schedule: Schedule) -> list[Block]:
     collective, topology = schedule.collective, schedule.topology
     contenders = _contenders(result, schedule)
-    rows, series = [], {}
-    for name, algorithm in contenders.items():
-        prediction = simulate_collective(collective, topology, algorithm)
-        rows.append([name, format_time(prediction.time_ps), f"{prediction.ratio:.3f}", _busbw(collective, prediction)])
-        series[name] = [_simulated_busbw(size, schedule, algorithm) for size in _CURVE_SIZES]
+    predictions = {name: simulate_collective(collective, topology, contenders[name]) for name in contenders}
+    ranking = sorted(contenders, key=lambda name: predictions[name].time_ps)
+    rows = [
+        [
+            name,
+            format_time(predictions[name].time_ps),
+            f"{predictions[name].ratio:.3f}",
+            _busbw(collective, predictions[name]),
+        ]
+        for name in ranking
+    ]
+    series = {
+        name: [_simulated_busbw(size, schedule, contenders[name]) for size in _CURVE_SIZES]
+        for name in ranking[:_CURVES]
+    }
     series["bound"] = [
         _gigabytes(part, lower_bound(part, topology).time_ps)
         for part in (_resized(collective, size) for size in _CURVE_SIZES)
     ]
-    utilisation = simulate_collective(collective, topology, contenders["synthesized"]).link_utilisation
+    utilisation = predictions["synthesized"].link_utilisation
     return [
         Text(
             f"Engine {result.synthesis['engine']}, seed {schedule.seed}: {schedule.num_transfers} transfers of "
@@ -112,7 +123,7 @@ def _synthesized(result: Result, schedule: Schedule) -> list[Block]:
         Table(["algorithm", "time", "times the bound", "busbw"], rows),
         Figure(
             curves(_CURVE_SIZES, series, "busbw (GB/s)", "bound"),
-            f"all_reduce on {topology.name} under the congestion model. The synthesized schedule was made for "
+            f"The {_CURVES} fastest on {topology.name} under the congestion model. The synthesized schedule was made for "
             f"{format_bytes(result.size_bytes)} and is replayed at the other sizes.",
         ),
         Figure(
@@ -123,9 +134,9 @@ def _synthesized(result: Result, schedule: Schedule) -> list[Block]:
 
 
 def _contenders(result: Result, schedule: Schedule) -> dict[str, str]:
-    """Every native algorithm for this collective and rank count, and the new schedule."""
-    native = {name: name for name, algorithm in ALGORITHMS.items() if schedule.collective.kind in algorithm.kinds}
-    return {**native, "synthesized": str(result.folder / "ar.schedule")}
+    """Every native algorithm that can do this collective on this topology, and the new schedule."""
+    natives = [native.generator for native in build_all(schedule.collective, schedule.topology)]
+    return {**dict(zip(natives, natives, strict=True)), "synthesized": str(result.folder / "ar.schedule")}
 
 
 def _resized(collective: Collective, size_bytes: int) -> Collective:
