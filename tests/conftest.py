@@ -17,6 +17,7 @@ settings.load_profile("hocket")
 # A shell's background job ignores Ctrl-C and so would all it starts; tests send it to what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+sys.path.append(str(Path(__file__).parent))  # `homes`, for the tests of several folders
 
 
 @pytest.fixture(scope="session")

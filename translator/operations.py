@@ -40,7 +40,11 @@ class Messages:
 
 
 def merge(schedule: Schedule, placement: Placement, max_count: int) -> Messages:
-    """The schedule's messages, of at most `max_count` chunks each."""
+    """The schedule's messages, of at most `max_count` chunks each.
+
+    What a rank sends while it gets the same chunk from another goes by itself: as a connection may hold a single chunk,
+    two ranks that exchange several chunks at once would each wait for the other to receive.
+    """
     src, dst = schedule.src.astype(np.int64), schedule.dst.astype(np.int64)
     src_buffer, src_offset = placement.home(schedule.src, schedule.chunk)
     dst_buffer, dst_offset = placement.home(schedule.dst, schedule.chunk)
@@ -51,6 +55,8 @@ def merge(schedule: Schedule, placement: Placement, max_count: int) -> Messages:
         follows &= np.diff(column[order].astype(np.int64)) == 0
     for offset in (src_offset, dst_offset):
         follows &= np.diff(offset[order]) == 1
+    alone = _exchanged(schedule)[order]
+    follows &= ~alone[1:] & ~alone[:-1]
     position = np.arange(len(order))
     run_start = np.maximum.accumulate(np.where(np.concatenate([[True], ~follows])[: len(order)], position, 0))
     heads = np.flatnonzero((position - run_start) % max_count == 0)
@@ -70,6 +76,21 @@ def merge(schedule: Schedule, placement: Placement, max_count: int) -> Messages:
         dst_buffer=dst_buffer[first],
         dst_offset=dst_offset[first],
     )
+
+
+def _exchanged(schedule: Schedule) -> NDArray[np.bool_]:
+    """Per transfer whether, while it is under way, its source gets its chunk or its destination sends it."""
+    moments, moment = np.unique(np.concatenate([schedule.start_ps, schedule.finish_ps]), return_inverse=True)
+    start, finish = moment.reshape(2, -1)
+    place = schedule.chunk.astype(np.int64) * schedule.collective.num_ranks
+    leaving, entering = ((place + rank) * len(moments) for rank in (schedule.src, schedule.dst))
+
+    def meets(own: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
+        begun = np.searchsorted(np.sort(other + start), own + finish)
+        over = np.searchsorted(np.sort(other + finish), own + start, side="right")
+        return begun > over
+
+    return meets(leaving, entering) | meets(entering, leaving)
 
 
 @dataclass(frozen=True, slots=True, order=True)

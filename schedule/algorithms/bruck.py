@@ -1,7 +1,7 @@
 """Bruck's algorithms: ceil(log2 n) steps for any number of ranks, with more and more blocks in a message.
 
 all_gather: in step s a rank sends the 2^s blocks it has 2^s ranks ahead; S(n-1)/n leaves each rank. reduce_scatter is
-its mirror image. all_to_all: a block travels the binary digits of its distance; about S/2 leaves each rank in each step.
+its mirror image. all_to_all: a block travels the binary digits of its distance; S/2 or so leaves a rank in each step.
 (Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.)
 """
 

@@ -54,8 +54,8 @@ def _cycles(place: Place) -> list[_Cycle]:
         case [Line(inside, columns), Line(_, rows)] if inside in ("switch", "fully_connected"):
             return [_rotated(rows, columns, first) for first in range(columns)]
     raise ScheduleError(
-        f"multi_ring finds no rings on {place.topology.name}: it knows rings, full meshes, tori of k x rk ranks, and "
-        "switches or full meshes in a second dimension; use ring or torus_ring"
+        f"multi_ring finds no rings on {place.topology.name}: it knows rings, full meshes, tori of k x rk ranks "
+        "where r and k-1 have no common divisor, and machines; use ring or torus_ring"
     )
 
 
@@ -64,6 +64,7 @@ def _both_ways(cycle: _Cycle) -> list[_Cycle]:
 
 
 def _splits(rows: int, columns: int) -> bool:
+    """Whether `_torus_cycles` works."""
     return rows % columns == 0 and gcd(rows // columns, columns - 1) == 1
 
 
@@ -75,6 +76,6 @@ def _rotated(rows: int, columns: int, first: int) -> _Cycle:
 
 
 def _torus_cycles(rows: int, columns: int) -> list[_Cycle]:
-    """Two Hamiltonian cycles of a torus without a common link, where `_splits`."""
+    """Two Hamiltonian cycles of a torus without a common link, where it `_splits`."""
     turn, step = np.indices((rows, columns))
     return [_rotated(rows, columns, 0), ((turn * (columns - 1) + step) % rows * columns + turn % columns).ravel()]

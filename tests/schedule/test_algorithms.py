@@ -1,74 +1,125 @@
-"""Every native algorithm, for every kind it does, at many numbers of ranks: verified, and as many steps as it says."""
+"""Every native algorithm, for every kind it does, wherever it can run: verified, and refused where it cannot."""
 
 import machines
 import numpy as np
 import pytest
+from homes import LINK, home
 
 from hocket.core.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, retime, verify
-from hocket.schedule.algorithms import ALGORITHMS, build
-from hocket.topology import Topology
+from hocket.schedule.algorithms import ALGORITHMS, build, build_all
+from hocket.simulator import simulate_collective
+from hocket.topology import Topology, load
 
 CASES = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algorithm.kinds]
 BYTES = 1_000_003  # no multiple of anything: the chunks differ in size
+SHAPES = [
+    *[f"{kind}:{n}" for kind in ("ring", "switch", "fully_connected") for n in (2, 3, 4, 5, 8, 16)],
+    *["mesh:4", "torus:4x4", "torus:3x3", "torus:3x6", "torus:3x9", "torus:8x4", "torus:4x2x2", "mesh:3x4"],
+    *["switch:4xring:4", "fully_connected:3xswitch:2", "ring:3xswitch:4", "hypercube:3"],
+]
+DGX = "dgx-h100:nodes=3,gpus=4"
+RINGS_IN = {"ring", "fully_connected"}  # of one dimension
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES)
-def test_verified_before_and_after_timing(name: str, kind: Kind) -> None:
-    for n in [1, 2, 4, 8, 16] if name == "halving_doubling" else [1, 2, 3, 4, 5, 7, 8, 13, 16]:
-        for chunks_per_rank, root in [(1, 0), (3, n // 2)]:
-            schedule = build(name, Collective(kind, n, BYTES, chunks_per_rank, root), machines.switch(n))
+def power_of_two(n: int) -> bool:
+    return n & (n - 1) == 0
+
+
+def can_run(name: str, topology: Topology) -> bool:
+    """What docs/schedule.md says each algorithm needs."""
+    kinds = [dimension.kind for dimension in topology.dimensions]
+    sizes = [dimension.size for dimension in topology.dimensions]
+    match name:
+        case "halving_doubling" | "recursive_doubling" | "pairwise" | "bine":
+            return power_of_two(topology.num_ranks)
+        case "swing":
+            return all(power_of_two(size) for size in sizes or [topology.num_ranks])
+        case "torus_ring":
+            return bool(kinds) and set(kinds) <= {"ring", "mesh"}
+        case "multitree":
+            return topology.num_nodes == topology.num_ranks
+        case "hierarchical":
+            return len(kinds) > 1 or len(set(topology.machine.tolist())) > 1
+        case "multi_ring" if len(kinds) == 1:
+            return kinds[0] in RINGS_IN
+        case "multi_ring" if len(kinds) == 2:
+            torus = kinds == ["ring", "ring"] and sizes in ([4, 4], [3, 3], [3, 9], [8, 4])
+            return torus or kinds[0] in ("switch", "fully_connected")
+        case "multi_ring":
+            return not kinds and len(set(topology.machine.tolist())) > 1
+    return True
+
+
+@pytest.mark.parametrize("spec", [*[f"{shape},{LINK}" for shape in SHAPES], DGX])
+def test_verified_before_and_after_timing_or_refused(spec: str) -> None:
+    topology = load(spec)
+    n = topology.num_ranks
+    for name, kind in CASES:
+        for chunks_per_rank, root in [(1, 0), (3, n // 2), (8, n - 1)]:
+            collective = Collective(kind, n, BYTES, chunks_per_rank, root)
+            if not can_run(name, topology):
+                with pytest.raises(ScheduleError, match=f"^{name} (needs|finds)"):
+                    build(name, collective, topology)
+                continue
+            schedule = build(name, collective, topology)
             verify(schedule)
+            if (name, kind) == ("recursive_doubling", Kind.ALL_REDUCE):
+                continue  # see below
             for blocking in (False, True):
                 verify(retime(schedule, blocking))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "n", "chunks_per_rank", "steps"),
-    [
-        ("ring", Kind.ALL_REDUCE, 8, 1, 2 * 7),
-        ("ring", Kind.ALL_GATHER, 8, 2, 7),
-        ("ring", Kind.BROADCAST, 8, 5, 8 - 2 + 5),
-        ("direct", Kind.ALL_TO_ALL, 8, 1, 7),
-        ("halving_doubling", Kind.ALL_REDUCE, 8, 1, 2 * 3),
-        # Tree of 8: root 0, below it 4, then 2 and 6, then the odd ranks: height 3; 4 chunks in each tree.
-        ("double_binary_tree", Kind.ALL_REDUCE, 8, 1, 2 * 3 + 4 - 1),
-        ("double_binary_tree", Kind.BROADCAST, 8, 2, 3),
-    ],
-)
-def test_steps(name: str, kind: Kind, n: int, chunks_per_rank: int, steps: int) -> None:
-    assert build(name, Collective(kind, n, BYTES, chunks_per_rank), machines.switch(n)).time_ps == steps
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_any_number_of_ranks_on_a_switch(name: str, kind: Kind) -> None:
+    """Of a topology without dimensions: the algorithms that need none."""
+    for n in [1, 2, 3, 4, 6, 7, 8, 12, 13, 16, 23, 32]:
+        topology = machines.switch(n)
+        if n > 1 and can_run(name, topology):
+            verify(retime(build(name, Collective(kind, n, BYTES, 1, n // 3), topology)))
+        elif n == 1 and name not in ("hierarchical", "multi_ring"):
+            assert build(name, Collective(kind, 1, BYTES, 2), topology).num_transfers == 0
 
 
-@pytest.mark.parametrize("name", ["ring", "halving_doubling", "direct"])
-def test_all_reduce_sends_the_least_from_each_rank(name: str) -> None:
-    n, size = 8, 8 * 1000
-    schedule = build(name, Collective(Kind.ALL_REDUCE, n, size), machines.switch(n))
-    sent = np.bincount(schedule.src, weights=schedule.collective.chunk_bytes[schedule.chunk])
-    assert sent.tolist() == [2 * (n - 1) * size // n] * n
-
-
-@pytest.mark.parametrize("n", [8, 15, 16])
-def test_double_binary_tree_makes_a_rank_an_inner_node_of_one_tree(n: int) -> None:
-    schedule = build("double_binary_tree", Collective(Kind.BROADCAST, n, 2, 2, root=3), machines.switch(n))
-    inner = [set(schedule.src[schedule.chunk == chunk].tolist()) - {3} for chunk in (0, 1)]
-    assert inner[0] and inner[1] and not inner[0] & inner[1]
-
-
-def test_ring_all_reduce_on_a_ring_takes_its_closed_form() -> None:
-    n, size = 8, 8 * 2**20
-    schedule = retime(build("ring", Collective(Kind.ALL_REDUCE, n, size), machines.ring(n)))
-    serialization = -(-(size // n) * 10**12 // machines.BANDWIDTH)
-    assert schedule.time_ps == 2 * (n - 1) * (machines.LATENCY_PS + serialization)
+def test_recursive_doubling_is_simulated_where_links_reorder_its_exchanges() -> None:
+    ring, collective = load(f"ring:8,{LINK}"), Collective(Kind.ALL_REDUCE, 8, 8_000_000)
+    verify(build("recursive_doubling", collective, ring))
+    with pytest.raises(ScheduleError, match="would send other contributions"):
+        retime(build("recursive_doubling", collective, ring))
+    prediction = simulate_collective(collective, ring, "recursive_doubling")
+    # Rank 0 sends 8 MB (160 us at 50 GB/s) to 1, 2 and 4, all clockwise: over one link.
+    assert prediction.time_ps >= 3 * 160_000_000
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_group_runs_on_its_ranks(name: str, kind: Kind) -> None:
-    group = np.array([6, 1, 4, 3], np.int32)
-    schedule = build(name, Collective(kind, 4, BYTES, 2, root=2), machines.mesh(2, 4), group)
+    group = np.array([0, 2, 4, 6], np.int32)  # every other column: the ranks of two rings
+    shape = "ring" if name == "torus_ring" else "fully_connected"
+    topology = load(f"{shape}:4x{shape}:2,{LINK}")
+    schedule = build(name, Collective(kind, 4, BYTES, 2, root=2), topology, group)
     verify(schedule)
     assert set(schedule.route_src.tolist()) <= set(group.tolist())
     assert set(schedule.src.tolist()) <= {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_order_of_a_group(name: str, kind: Kind) -> None:
+    group = np.array([3, 0, 2, 1], np.int32)
+    topology = home(name)
+    collective = Collective(kind, 4, BYTES, 2, root=2)
+    if name in ("swing", "multi_ring", "torus_ring", "hierarchical"):
+        with pytest.raises(ScheduleError, match="in ascending order, a box of the dimensions"):
+            build(name, collective, topology, group)
+    else:
+        verify(build(name, collective, topology, group))
+
+
+def test_build_all_builds_what_can_run() -> None:
+    topology = load(f"torus:3x3,{LINK}")
+    names = [schedule.generator for schedule in build_all(Collective(Kind.ALL_REDUCE, 9, BYTES), topology)]
+    kinds = {name: algorithm.kinds for name, algorithm in ALGORITHMS.items()}
+    assert names == [name for name in ALGORITHMS if Kind.ALL_REDUCE in kinds[name] and can_run(name, topology)]
+    assert "swing" not in names and "torus_ring" in names
 
 
 def test_refuses_what_it_cannot_do() -> None:
@@ -84,3 +135,5 @@ def test_refuses_what_it_cannot_do() -> None:
     one_way = Topology.from_links("one-way", 2, [(0, 1, 0, 1)])
     with pytest.raises(Infeasible):
         build("ring", Collective(Kind.ALL_REDUCE, 2, 4), one_way)
+    with pytest.raises(ScheduleError, match="links between the ranks that reach all; one-way has not"):
+        build("multitree", Collective(Kind.ALL_REDUCE, 2, 4), one_way)

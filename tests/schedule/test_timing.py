@@ -6,12 +6,13 @@ from itertools import pairwise
 import machines
 import numpy as np
 import pytest
+from homes import natives, products
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, dependencies, retime, verify
-from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.schedule.algorithms import build
 from hocket.topology import Topology
 
 
@@ -23,12 +24,9 @@ def lists(schedule: Schedule) -> list[list[int]]:
 @st.composite
 def native(draw: st.DrawFn) -> Schedule:
     n = draw(st.sampled_from([2, 3, 4, 5, 8]))
-    name = draw(st.sampled_from(sorted(ALGORITHMS)))
-    if name == "halving_doubling" and n & (n - 1):
-        name = "ring"
-    kind = draw(st.sampled_from(ALGORITHMS[name].kinds))
+    kind = draw(st.sampled_from([kind for kind in Kind if kind is not Kind.CUSTOM]))
     collective = Collective(kind, n, draw(st.integers(0, 10_000)), draw(st.integers(1, 2)), draw(st.integers(0, n - 1)))
-    return build(name, collective, draw(machines.topologies(n)))
+    return draw(natives(collective, draw(st.one_of(machines.topologies(n), st.sampled_from(products(n))))))
 
 
 def test_ring_waits_for_the_step_before() -> None:

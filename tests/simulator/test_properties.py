@@ -1,12 +1,12 @@
 """What holds for every graph and every collective."""
 
 import numpy as np
+from homes import products
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule
-from hocket.schedule.algorithms import ALGORITHMS, build
+from hocket.schedule.algorithms import build, build_all
 from hocket.simulator import simulate_schedule
 from hocket.topology import Topology
 
@@ -31,17 +31,13 @@ def topologies(draw: st.DrawFn) -> Topology:
 
 @st.composite
 def schedules(draw: st.DrawFn) -> Schedule:
-    """A native algorithm for any collective it can do on a random topology."""
-    topology = draw(topologies())
-    name = draw(st.sampled_from(sorted(ALGORITHMS)))
-    kind = draw(st.sampled_from(ALGORITHMS[name].kinds))
+    """A native algorithm for any collective it can do on a random topology or one with dimensions."""
+    topology = draw(st.one_of(topologies(), st.sampled_from(products(draw(st.sampled_from([2, 4, 6]))))))
+    kind = draw(st.sampled_from([kind for kind in Kind if kind is not Kind.CUSTOM]))
     size, chunks = draw(st.integers(0, 10**6)), draw(st.integers(1, 2))
     root = draw(st.integers(0, topology.num_ranks - 1))
     collective = Collective(kind, topology.num_ranks, size, chunks, root)
-    try:
-        return build(name, collective, topology)
-    except ScheduleError:  # not for this number of ranks
-        return build("direct", collective, topology)
+    return draw(st.sampled_from(list(build_all(collective, topology))))
 
 
 @settings(deadline=None, max_examples=80)

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from homes import home
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule, steps_of
@@ -46,7 +47,7 @@ def prove(program: Program, profile: str) -> None:
 @pytest.mark.parametrize(("name", "kind", "in_place"), NATIVE)
 def test_native_algorithms(name: str, kind: Kind, in_place: bool, profile: str) -> None:
     for chunks_per_rank in (1, 3):
-        schedule = build(name, Collective(kind, RANKS, 12000, chunks_per_rank), full(RANKS))
+        schedule = build(name, Collective(kind, RANKS, 12000, chunks_per_rank), home(name))
         prove(lower(schedule, profile, in_place=in_place), profile)
 
 

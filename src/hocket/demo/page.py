@@ -123,8 +123,8 @@ def _synthesized(result: Result, schedule: Schedule) -> list[Block]:
         Table(["algorithm", "time", "times the bound", "busbw"], rows),
         Figure(
             curves(_CURVE_SIZES, series, "busbw (GB/s)", "bound"),
-            f"The {_CURVES} fastest on {topology.name} under the congestion model. The synthesized schedule was made for "
-            f"{format_bytes(result.size_bytes)} and is replayed at the other sizes.",
+            f"The {_CURVES} fastest on {topology.name} under the congestion model. The synthesized schedule was made "
+            f"for {format_bytes(result.size_bytes)} and is replayed at the other sizes.",
         ),
         Figure(
             topology_picture(topology, utilisation.tolist()), "Links: width is bandwidth, red is busy all the time."

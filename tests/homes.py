@@ -1,0 +1,31 @@
+"""Where native algorithms can run, for the tests of whatever takes a schedule."""
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hocket.schedule import Collective, Kind, Schedule
+from hocket.schedule.algorithms import build_all
+from hocket.topology import Topology, load
+
+LINK = "bandwidth=50GB/s,latency=500ns"
+
+
+def home(name: str) -> Topology:
+    """Four ranks on which native algorithm `name` can do all of its kinds."""
+    return load(f"{'torus' if name == 'torus_ring' else 'fully_connected'}:2x2,{LINK}")
+
+
+def products(num_ranks: int) -> list[Topology]:
+    """Topologies with dimensions, on which the algorithms that look at them can run."""
+    shapes = {4: ["ring:4", "torus:2x2", "switch:2xring:2"], 6: ["mesh:2x3"], 8: ["torus:2x4", "hypercube:3"]}
+    return [load(f"{shape},{LINK}") for shape in [f"fully_connected:{num_ranks}", *shapes.get(num_ranks, [])]]
+
+
+def natives(
+    collective: Collective, topology: Topology, group: NDArray[np.int32] | None = None
+) -> st.SearchStrategy[Schedule]:
+    """Each native algorithm that can do the collective there, but for the one that `retime` may refuse."""
+    schedules = build_all(collective, topology, group)
+    exchange = ("recursive_doubling", Kind.ALL_REDUCE)
+    return st.sampled_from([each for each in schedules if (each.generator, collective.kind) != exchange])
