@@ -31,7 +31,9 @@ struct Lowering {
 /// Puts operations, given in an order in which their accesses mean what they should, into one global order that keeps
 /// the order of conflicting accesses, sends before receives, and every `after`. If `after` of each send is the receive
 /// of the message before it on its connection, the blocks cannot deadlock at any FIFO depth: the first unfinished
-/// operation of the order never waits. Raises ScheduleError when no such order exists.
+/// operation of the order never waits. (A message that a connection cannot hold at once needs its receiver meanwhile:
+/// the caller cuts those that leave a place while it is written, or reach one while it is sent.) Raises ScheduleError
+/// when no such order exists.
 Lowering lower(std::span<const Operation> operations, int32_t num_ranks, int32_t num_blocks);
 
 }  // namespace hocket::translator
