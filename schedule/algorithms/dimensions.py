@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.collective import Collective, Kind
 
-__all__ = ["by_dimension"]
+__all__ = ["LineMoves", "by_dimension"]
 
 _Ranks = NDArray[np.int64]
 

@@ -4,6 +4,8 @@ import machines
 import numpy as np
 import pytest
 from homes import LINK, home
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hocket.core.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, retime, verify
@@ -137,3 +139,30 @@ def test_refuses_what_it_cannot_do() -> None:
         build("ring", Collective(Kind.ALL_REDUCE, 2, 4), one_way)
     with pytest.raises(ScheduleError, match="links between the ranks that reach all; one-way has not"):
         build("multitree", Collective(Kind.ALL_REDUCE, 2, 4), one_way)
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> tuple[Topology, np.ndarray]:
+    """A product of up to three dimensions, and some of the coordinates in each: a box of its ranks."""
+    kinds = st.sampled_from(["ring", "mesh", "fully_connected", "switch"])
+    dimensions = draw(st.lists(st.tuples(kinds, st.integers(2, 5)), min_size=1, max_size=3))
+    topology = load("x".join(f"{kind}:{size}" for kind, size in dimensions) + f",{LINK}")
+    ranks, stride = np.zeros(1, np.int64), 1
+    for _, size in dimensions:
+        chosen = sorted(draw(st.sets(st.integers(0, size - 1), min_size=1)))
+        ranks = (np.array(chosen)[:, None] * stride + ranks).ravel()
+        stride *= size
+    return topology, ranks.astype(np.int32)
+
+
+@settings(max_examples=150)
+@given(boxes(), st.sampled_from([kind for kind in Kind if kind is not Kind.CUSTOM]), st.integers(1, 7), st.data())
+def test_any_box_of_any_product(
+    box: tuple[Topology, np.ndarray], kind: Kind, chunks_per_rank: int, data: st.DataObject
+) -> None:
+    topology, group = box
+    root = data.draw(st.integers(0, len(group) - 1))
+    for schedule in build_all(Collective(kind, len(group), BYTES, chunks_per_rank, root), topology, group):
+        verify(schedule)
+        if (schedule.generator, kind) != ("recursive_doubling", Kind.ALL_REDUCE):
+            verify(retime(schedule))
