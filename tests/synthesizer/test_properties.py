@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.core.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, retime, verify
-from hocket.schedule.algorithms import build_all
+from hocket.schedule.algorithms import ALGORITHMS, build_all
 from hocket.synthesizer import Engine, synthesize
 from hocket.topology import Topology, load
 
