@@ -1,0 +1,16 @@
+"""Examples are run as a reader would run them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_compare_algorithms(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "compare_algorithms.py"), "mesh:3x3,bandwidth=50GB/s,latency=500ns"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first_words = [line.split()[0] for line in done.stdout.splitlines()]
+    assert first_words == ["bound", "ring", "direct", "synthesized", "wrote"]
+    assert "<algo" in (tmp_path / "ar.xml").read_text()
