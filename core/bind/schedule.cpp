@@ -51,7 +51,7 @@ void bind_bounds(nb::module_& m) {
 }
 
 nb::tuple grow_trees(int64_t num_ranks, In<int64_t> src, In<int64_t> dst) {
-  auto edges = released([&] { return schedule::grow_trees(num_ranks, view(src), view(dst)); });
+  auto edges = unlocked([&] { return schedule::grow_trees(num_ranks, view(src), view(dst)); });
   return nb::make_tuple(give(std::move(edges.step)), give(std::move(edges.link)), give(std::move(edges.tree)));
 }
 
