@@ -35,7 +35,7 @@ def main() -> None:
         topology = load(spec)
         call = Call(kind, tuple(range(topology.num_ranks)), SIZE)
         start = time.process_time()
-        planned = Planned.of(build(algorithm, call.collective, topology), algorithm)
+        planned = Planned(build(algorithm, call.collective, topology), algorithm)
         plan_s = time.process_time() - start
         for model in (Model.CONGESTION, Model.ANALYTICAL):
             _print_case(call, topology, planned, plan_s, model)

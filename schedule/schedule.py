@@ -111,6 +111,19 @@ class Schedule:
         """Receiving collective rank of each transfer (int32, length M)."""
         return self.collective_rank[self.route_dst][self.route]
 
+    @cached_property
+    def busiest_link_ps(self) -> int:
+        """Picoseconds that the busiest link needs for its bytes alone, rounded down.
+
+        Where links are not shared for free, no timing of these transfers is quicker.
+        """
+        route_bytes = np.bincount(
+            self.route, self.collective.chunk_bytes[self.chunk], minlength=len(self.route_offset) - 1
+        )
+        per_use = np.repeat(route_bytes, np.diff(self.route_offset))
+        link_bytes = np.bincount(self.route_links, per_use, minlength=self.topology.num_links)
+        return int((link_bytes * 1e12 / self.topology.bandwidth).max(initial=0) * (1 - 1e-9))
+
     @property
     def time_ps(self) -> int:
         """When the last transfer is done, in picoseconds (steps when untimed); 0 for an empty schedule."""

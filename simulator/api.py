@@ -34,7 +34,7 @@ def simulate_schedule(
     collective, ranks = schedule.collective, tuple(schedule.ranks.tolist())
     call = Call(collective.kind, ranks, collective.size_bytes, collective.root, collective.chunks_per_rank)
     workload = single_call(call, schedule.topology.num_ranks)
-    return simulate(workload, schedule.topology, fidelity, lambda _: [Planned.of(schedule, schedule.generator)])
+    return simulate(workload, schedule.topology, fidelity, lambda _: [Planned(schedule, schedule.generator)])
 
 
 def simulate_collective(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from hocket import schedule as schedules
@@ -26,20 +27,22 @@ DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in Kind if kind is not Kind.
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """The engine's plan of a collective, the name of the algorithm (or schedule file) it came from, and why it is not
-    what was asked for."""
+    """The schedule that a collective follows, the name of the algorithm (or schedule file) it came from, and why it is
+    not what was asked for."""
 
-    plan: Plan
-    collective: Collective
+    schedule: Schedule
     algorithm: str
     note: str | None = None
 
-    @classmethod
-    def of(cls, schedule: Schedule, algorithm: str, note: str | None = None) -> "Planned":
-        """A schedule's messages, in its order on every route, waiting for what they depend on."""
-        collective = schedule.collective
-        plan = Plan(schedule.transfers, collective.chunk_bytes[schedule.chunk], schedule.ranks)
-        return cls(plan, collective, algorithm, note)
+    @property
+    def collective(self) -> Collective:
+        return self.schedule.collective
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The engine's form: messages in the schedule's order on every route, waiting for what they depend on."""
+        schedule = self.schedule
+        return Plan(schedule.transfers, self.collective.chunk_bytes[schedule.chunk], schedule.ranks)
 
 
 class Planner:
@@ -72,16 +75,16 @@ class Planner:
             schedule = self._files[name]
             if tuple(schedule.ranks.tolist()) == call.group and schedule.collective.root == call.root:
                 scaled = replace(schedule, collective=replace(schedule.collective, size_bytes=call.size_bytes))
-                return [Planned.of(scaled, Path(name).name)]
+                return [Planned(scaled, Path(name).name)]
             note = f"{name} is for other ranks or another root than some {call.kind}: these use a native algorithm"
             name = DEFAULT_ALGORITHMS[call.kind]
         if name != AUTO:
             return [self._native(name, call, note)]
         natives = build_all(call.collective, self._topology, call.members)
-        return (Planned.of(schedule, schedule.generator) for schedule in natives)
+        return (Planned(schedule, schedule.generator) for schedule in natives)
 
     def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
-        return Planned.of(build(name, call.collective, self._topology, call.members), name, note)
+        return Planned(build(name, call.collective, self._topology, call.members), name, note)
 
 
 def _load_for(kind: str, path: str, topology: Topology) -> Schedule:

@@ -1,6 +1,5 @@
 """Collectives out of one search: spreading chunks to all ranks, forwards or backwards in time, or both in turn."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -63,16 +62,24 @@ def best_schedule(collective: Collective, topology: Topology, search: Search, bl
     try:
         found = _search_schedule(collective, topology, search, blocking)
     except TooLargeToSearch:
-        return min(_native_schedules(collective, topology, blocking), key=lambda schedule: schedule.time_ps)
+        return _best_native(None, collective, topology, blocking)
     if search.engine is not Engine.AUTO or collective.num_chunks * collective.num_ranks > _NATIVE_DELIVERIES:
         return found
-    return min([found, *_native_schedules(collective, topology, blocking)], key=lambda schedule: schedule.time_ps)
+    return _best_native(found, collective, topology, blocking)
 
 
-def _native_schedules(collective: Collective, topology: Topology, blocking: bool) -> Iterator[Schedule]:
-    for schedule in build_all(collective, topology):
+def _best_native(best: Schedule | None, collective: Collective, topology: Topology, blocking: bool) -> Schedule:
+    """The quickest of `best` and the native algorithms' schedules."""
+    for native in build_all(collective, topology):
+        if best is not None and native.busiest_link_ps >= best.time_ps:
+            continue
         with suppress(ScheduleError):  # some exchange partial sums in a way that exclusive links reorder
-            yield retime(schedule, blocking)
+            timed = retime(native, blocking)
+            if best is None or timed.time_ps < best.time_ps:
+                best = timed
+    if best is None:
+        raise ScheduleError(f"no native algorithm does {collective.describe()} on {topology.name}")
+    return best
 
 
 def _search_schedule(collective: Collective, topology: Topology, search: Search, blocking: bool) -> Schedule:

@@ -37,6 +37,15 @@ def test_no_verified_schedule_beats_the_bound(data: st.DataObject) -> None:
     schedule = retime(data.draw(natives(collective, topology, group)), blocking)
     verify(dataclasses.replace(schedule, bound=bound))
     assert bound.time_ps <= schedule.time_ps
+    assert schedule.busiest_link_ps <= schedule.time_ps
+
+
+def test_busiest_link_of_a_ring() -> None:
+    # Each of 4 links carries 2 (n-1) chunks of 1000 B: at the ring's bandwidth.
+    ring = machines.ring(4)
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 4, 4000), ring)
+    expected = 6 * 1000 * 10**12 / int(ring.bandwidth[0])
+    assert expected - 2 <= schedule.busiest_link_ps <= expected  # rounded down
 
 
 @pytest.mark.parametrize(
