@@ -23,6 +23,7 @@ _ABSENT: dict[str, int] = {
     "root": -1,
     "num_ops": -1,
     "tensor_bytes": -1,
+    "involved_dims": -1,
 }
 _DTYPES: dict[str, DTypeLike] = {
     "id": np.uint64,

@@ -10,7 +10,7 @@ from hocket.core.strict_yaml import Document
 from hocket.topology.builders import product
 from hocket.topology.model import Dimension, Topology
 
-__all__ = ["KEYS", "from_astra_sim"]
+__all__ = ["Network", "from_astra_sim", "read_network"]
 
 _NOTE = "ASTRA-sim network file: its GB/s was read as 2^30 bytes/s (GiB/s), as ASTRA-sim does"
 _KINDS = {"Ring": "ring", "FullyConnected": "fully_connected", "Switch": "switch"}
@@ -25,7 +25,17 @@ class Network(msgspec.Struct, forbid_unknown_fields=True):
     latency: list[Annotated[float, msgspec.Meta(ge=0, le=1e12)]]
 
 
-KEYS = Network.__struct_fields__
+
+def read_network(document: Document) -> Network:
+    """The file as it is. Raises FormatError naming file and line, also where lists differ in length."""
+    network = document.convert(Network)
+    count = len(network.topology)
+    for key in Network.__struct_fields__:
+        if len(getattr(network, key)) != count or count == 0:
+            raise FormatError(
+                f"{document.where(f'$.{key}')}: {key} must have one entry a dimension, {max(count, 1)} here"
+            )
+    return network
 
 
 def from_astra_sim(document: Document) -> Topology:
@@ -33,13 +43,7 @@ def from_astra_sim(document: Document) -> Topology:
 
     Format: ASTRA-sim 2.0 analytical backend. Raises FormatError or TopologyError naming file and line.
     """
-    network = document.convert(Network)
-    count = len(network.topology)
-    for key in KEYS:
-        if len(getattr(network, key)) != count or count == 0:
-            raise FormatError(
-                f"{document.where(f'$.{key}')}: {key} must have one entry a dimension, {max(count, 1)} here"
-            )
+    network = read_network(document)
     dimensions = [
         Dimension(_KINDS[kind], size, latency_ps=_scaled(latency, 10**3), bandwidth=_scaled(bandwidth, 2**30))
         for kind, size, bandwidth, latency in zip(

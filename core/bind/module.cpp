@@ -24,5 +24,6 @@ NB_MODULE(_core, m) {
   subject("schedule", hocket::bind::bind_schedule);
   subject("synthesizer", hocket::bind::bind_synthesizer);
   subject("simulator", hocket::bind::bind_simulator);
+  subject("astra", hocket::bind::bind_astra);
   subject("translator", hocket::bind::bind_translator);
 }

@@ -52,6 +52,9 @@ def assert_same_as_protobuf(path: Path) -> None:
         assert trace.ctrl_deps[trace.ctrl_offset[row] : trace.ctrl_offset[row + 1]].tolist() == list(node.ctrl_deps)
         for name, column in INTEGERS.items():
             assert getattr(trace, column)[row] == values.get(name, -1)
+        dims = list(values["involved_dim"].values) if "involved_dim" in values else None
+        mask = -1 if dims is None else sum(value << at for at, value in enumerate([*dims, True]))
+        assert trace.involved_dims[row] == mask
         group = int(trace.process_group[row])
         assert (trace.strings[group] if group >= 0 else None) == values.get("pg_name")
 

@@ -107,7 +107,7 @@ def test_columns_that_disagree_are_refused(tmp_path: Path) -> None:
 unsigned = st.integers(0, 2**64 - 1)
 absent_or = {name: st.integers(-1, 2**31 - 1) for name in ("comm_src", "comm_dst", "comm_tag", "comm_priority", "root")}
 absent_or |= {name: st.integers(-(2**63), 2**63 - 1) for name in ("comm_type", "comm_bytes", "num_ops")}
-absent_or |= {"tensor_bytes": st.integers(-1, 2**63 - 1)}
+absent_or |= {"tensor_bytes": st.integers(-1, 2**63 - 1), "involved_dims": st.just(-1) | st.integers(1, 2**63 - 1)}
 nodes = st.fixed_dictionaries(
     {
         "kind": st.integers(0, 7),

@@ -20,7 +20,7 @@ using wire::tag;
 
 /// One AttributeProto, as far as columns need it.
 struct Attribute {
-  enum class Kind { kNone, kInteger, kHuge, kText, kOther };
+  enum class Kind { kNone, kInteger, kHuge, kText, kBools, kOther };
 
   void set(int64_t value) {
     kind = Kind::kInteger;
@@ -35,6 +35,7 @@ struct Attribute {
   Kind kind = Kind::kNone;
   int64_t integer = 0;
   std::string_view text;
+  std::span<const uint8_t> bools;  // a BoolList message
 };
 
 Attribute parse_attribute(Cursor cursor) {
@@ -85,12 +86,38 @@ Attribute parse_attribute(Cursor cursor) {
         attribute.kind = Attribute::Kind::kText;
         attribute.text = cursor.text();
         break;
+      case tag(kAttrBoolList, wire::kBytes):
+        attribute.kind = Attribute::Kind::kBools;
+        attribute.bools = cursor.bytes();
+        break;
       default:
         attribute.kind = Attribute::Kind::kOther;
         cursor.skip(key);
     }
   }
   return attribute;
+}
+
+/// The values of a BoolList as bits from the lowest, with one more set bit behind the last.
+int64_t bits(std::span<const uint8_t> list, const uint8_t* start) {
+  constexpr int kMost = 62;
+  int64_t mask = 0;
+  int size = 0;
+  const auto add = [&](bool value) {
+    if (size == kMost) throw Malformed(start, "attribute involved_dim has more than 62 values");
+    mask |= int64_t{value} << size++;
+  };
+  for (Cursor cursor(list); !cursor.at_end();) {
+    const uint32_t key = cursor.key();
+    if (key == tag(1, wire::kVarint)) {
+      add(cursor.varint() != 0);
+    } else if (key == tag(1, wire::kBytes)) {
+      for (Cursor packed(cursor.bytes()); !packed.at_end();) add(packed.varint() != 0);
+    } else {
+      cursor.skip(key);
+    }
+  }
+  return mask | int64_t{1} << size;
 }
 
 /// Equality with a literal as one comparison of words, without a call.
@@ -133,9 +160,9 @@ class Reader {
     columns_.duration_us.resize(num_nodes);
     columns_.is_cpu_op.assign(num_nodes, -1);
     columns_.process_group.assign(num_nodes, -1);
-    for (auto column :
-         {&Columns::duration_ns, &Columns::comm_type, &Columns::comm_bytes, &Columns::comm_src, &Columns::comm_dst,
-          &Columns::comm_tag, &Columns::comm_priority, &Columns::root, &Columns::num_ops, &Columns::tensor_bytes}) {
+    for (auto column : {&Columns::duration_ns, &Columns::comm_type, &Columns::comm_bytes, &Columns::comm_src,
+                        &Columns::comm_dst, &Columns::comm_tag, &Columns::comm_priority, &Columns::root,
+                        &Columns::num_ops, &Columns::tensor_bytes, &Columns::involved_dims}) {
       (columns_.*column).assign(num_nodes, -1);
     }
     columns_.data_offset.assign(num_nodes + 1, 0);
@@ -227,6 +254,10 @@ class Reader {
     } else if (is(attribute.name, "pg_name")) {
       if (attribute.kind != Attribute::Kind::kText) throw Malformed(start, "attribute pg_name must be a string");
       columns_.process_group[row] = interner_.index(attribute.text);
+    } else if (is(attribute.name, "involved_dim")) {
+      if (attribute.kind != Attribute::Kind::kBools)
+        throw Malformed(start, "attribute involved_dim must be a bool_list");
+      columns_.involved_dims[row] = bits(attribute.bools, start);
     } else if (const auto column = integer_column(attribute.name)) {
       (columns_.*column)[row] = integer(attribute, start);
     }

@@ -1,5 +1,6 @@
 #include "hocket/chakra/writer.hpp"
 
+#include <bit>
 #include <limits>
 
 #include "hocket/chakra/schema.hpp"
@@ -44,6 +45,21 @@ void put_attribute(std::string& out, std::string_view name, std::string_view val
   put_varint(out, 2 + name.size() + wire::varint_size(key) + wire::varint_size(value.size()) + value.size());
   put_text(out, tag(kAttrName, wire::kBytes), name);
   put_text(out, key, value);
+}
+
+/// A BoolList attribute of the bits below the highest one of `mask`.
+void put_bools(std::string& out, std::string_view name, uint64_t mask) {
+  const auto size = static_cast<size_t>(std::bit_width(mask) - 1);
+  const size_t list = size == 0 ? 0 : 2 + size;  // at most 63 values: all lengths here are one byte
+  put_varint(out, tag(kNodeAttr, wire::kBytes));
+  put_varint(out, 2 + name.size() + wire::varint_size(tag(kAttrBoolList, wire::kBytes)) + 1 + list);
+  put_text(out, tag(kAttrName, wire::kBytes), name);
+  put_varint(out, tag(kAttrBoolList, wire::kBytes));
+  put_varint(out, list);
+  if (size == 0) return;
+  put_varint(out, tag(1, wire::kBytes));
+  put_varint(out, size);
+  for (size_t bit = 0; bit < size; bit++) put_varint(out, mask >> bit & 1);
 }
 
 /// An attribute with a column of integers, and the member of the oneof that MLCommons' tools use for it.
@@ -93,6 +109,7 @@ void put_node(const TraceView& trace, size_t row, std::string& out) {
     const int64_t value = (columns.*attribute.column)[row];
     if (value != -1) put_attribute(out, attribute.name, attribute.member, encoded(attribute, value, columns.id[row]));
   }
+  if (columns.involved_dims[row] > 0) put_bools(out, "involved_dim", columns.involved_dims[row]);
   if (columns.process_group[row] >= 0) {
     put_attribute(out, "pg_name", trace.strings[columns.process_group[row]]);
   }

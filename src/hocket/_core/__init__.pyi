@@ -1,3 +1,4 @@
+from hocket._core import astra as astra
 from hocket._core import chakra as chakra
 from hocket._core import schedule as schedule
 from hocket._core import simulator as simulator

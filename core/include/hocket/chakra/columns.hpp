@@ -35,6 +35,7 @@ struct Table {
   Column<int64_t> root;
   Column<int64_t> num_ops;
   Column<int64_t> tensor_bytes;
+  Column<int64_t> involved_dims;
   Column<int64_t> data_offset;
   Column<uint64_t> data_deps;
   Column<int64_t> ctrl_offset;
@@ -62,6 +63,7 @@ struct Table {
     visit("root", root);
     visit("num_ops", num_ops);
     visit("tensor_bytes", tensor_bytes);
+    visit("involved_dims", involved_dims);
   }
 
   /// Calls `visit(name, column)` for the four columns that hold the dependencies.

@@ -32,6 +32,7 @@ enum AttributeField : uint32_t {
   kAttrSfixed32 = 23,
   kAttrSfixed64 = 25,
   kAttrBool = 27,
+  kAttrBoolList = 28,
   kAttrString = 29,
 };
 

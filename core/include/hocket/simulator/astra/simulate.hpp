@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hocket/simulator/astra/program.hpp"
+#include "hocket/simulator/astra/setup.hpp"
+
+namespace hocket::simulator::astra {
+
+/// A receive whose message never came: the workload's node that waits, the rank that should have sent, and how much.
+struct Waiting {
+  uint32_t node;
+  int32_t source;
+  int64_t bytes;
+};
+
+/// What a node of the workload has come to.
+enum class Progress : uint8_t { kWaiting, kReady, kIssued, kDone };
+
+struct Outcome {
+  std::vector<Nanoseconds> finish_ns;   // of each rank, -1: never
+  std::vector<Nanoseconds> compute_ns;  // of each rank: what its accelerator computed
+  std::vector<uint8_t> progress;        // of each node
+  std::vector<Waiting> waiting;
+  std::vector<int32_t> crashed;  // ranks at whose finish the peer's statistics abort
+  // What the result says about itself:
+  std::vector<double> byte_hops;  // bytes times links of all messages, per dimension
+  int64_t partly_charged = 0;     // messages that cross several dimensions and paid for the first one only
+  Nanoseconds uncharged_ns = 0;   // what they would have paid for the others, in all
+  int64_t messages = 0;
+  int64_t events = 0;
+};
+
+/// Runs a workload as ASTRA-sim does. `custom` are the collectives given as graphs: a program whose ranks are positions
+/// in the group.
+/// Throws SimulationError when the workload asks for something that ASTRA-sim cannot do, naming rank and node row.
+Outcome simulate(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
+                 std::span<const Group> groups, const Program& workload, std::span<const Program> custom);
+
+}  // namespace hocket::simulator::astra

@@ -1,0 +1,115 @@
+#include "hocket/simulator/astra/simulate.hpp"
+
+#include "engine.hpp"
+
+namespace hocket::simulator::astra {
+
+Engine::Engine(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
+               std::span<const Group> groups, const Program& program, std::span<const Program> custom)
+    : dimensions(dimensions),
+      system(system),
+      groups(groups),
+      program(program),
+      custom(custom),
+      num_ranks(program.num_ranks()),
+      clock(num_ranks),
+      links(dimensions, system.congestion, clock, messages),
+      channels(links, clock, messages),
+      transport(channels, system.rendezvous),
+      streams(*this, num_ranks, static_cast<int32_t>(dimensions.size()) * system.queues_per_dimension,
+              (system.active_chunks + system.queues_per_dimension - 1) / system.queues_per_dimension),
+      collectives(*this),
+      memory(memory, clock),
+      workload(*this) {}
+
+void Engine::run() {
+  const auto run_callback = [this](const Callback& callback) { call(callback); };
+  const auto time_of = [this](uint32_t channel) -> const LinkTime& { return channels.time_of(channel); };
+  for (int32_t rank = 0; rank < num_ranks; rank++) workload.start(rank);
+  while (clock.has_events()) {
+    const Event event = clock.next();
+    events++;
+    switch (event.kind) {
+      case Clock::kRank:
+        workload.in_rank_event = true;
+        clock.fire(event.id, run_callback);
+        workload.in_rank_event = false;
+        break;
+      case Clock::kArrival:
+        channels.arrive(event.id, run_callback);
+        break;
+      case Clock::kLinkFree:
+        links.free(event.id, time_of);
+        break;
+      case Clock::kDeferred:
+        call(clock.take_deferred(event.id));
+        break;
+    }
+  }
+}
+
+void Engine::call(const Callback& callback) {
+  switch (callback.kind) {
+    case Callback::kNothing:
+      break;
+    case Callback::kProcessed:
+      if (callback.value < 0) {
+        streams.phase_of(callback.id).processed();
+      } else {
+        clock.after(streams.rank_of(callback.id), callback.value, {Callback::kReduced, callback.id, 0});
+      }
+      break;
+    case Callback::kReduced:
+      streams.phase_of(callback.id).processed();
+      break;
+    case Callback::kReceived:
+      streams.phase_of(callback.id).received();
+      break;
+    case Callback::kCustomNode:
+      streams.phase_of(callback.id).custom_node_done(static_cast<uint32_t>(callback.value));
+      break;
+    case Callback::kNode:
+      workload.node_done(callback.id);
+      break;
+    case Callback::kMemoryServer:
+      memory.free(static_cast<int32_t>(callback.value));
+      break;
+    case Callback::kRendezvousSend:
+      transport.agreed_to_send(callback.id);
+      break;
+    case Callback::kRendezvousReceive:
+      transport.agreed_to_receive(callback.id);
+      break;
+  }
+}
+
+uint32_t Engine::node_behind(const Callback& callback) const {
+  const Callback& purpose = transport.purpose(callback);
+  return purpose.kind == Callback::kNode ? purpose.id : streams.node_of(purpose.id);
+}
+
+Outcome Engine::outcome() const {
+  Outcome outcome;
+  outcome.finish_ns = workload.finish_ns;
+  outcome.compute_ns = workload.compute_ns;
+  outcome.progress = workload.progress;
+  outcome.crashed = workload.crashed;
+  channels.each_waiting([&](const ChannelKey& key, const Callback& received) {
+    outcome.waiting.push_back({node_behind(received), key.src, key.bytes});
+  });
+  outcome.byte_hops = links.byte_hops();
+  outcome.partly_charged = links.partly_charged();
+  outcome.uncharged_ns = links.uncharged();
+  outcome.messages = links.messages();
+  outcome.events = events;
+  return outcome;
+}
+
+Outcome simulate(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
+                 std::span<const Group> groups, const Program& workload, std::span<const Program> custom) {
+  Engine engine(dimensions, system, memory, groups, workload, custom);
+  engine.run();
+  return engine.outcome();
+}
+
+}  // namespace hocket::simulator::astra

@@ -1,0 +1,58 @@
+#include "streams.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine.hpp"
+
+namespace hocket::simulator::astra {
+
+void Streams::launch(Stream stream) {
+  const uint32_t index = streams_.add(std::move(stream));
+  insert(index);
+  pump(queue_of(streams_[index].rank, streams_[index].queue));
+}
+
+void Streams::advance(uint32_t stream) {
+  const std::unique_ptr<Phase> over = std::move(streams_[stream].phase);  // it is still on the call stack
+  const int32_t rank = streams_[stream].rank;
+  Queue& queue = queue_of(rank, streams_[stream].queue);
+  const bool is_last = streams_[stream].next_plan == streams_[stream].num_phases();
+  if (is_last) engine_.workload.stream_done(streams_[stream].node);
+  std::erase(queue.streams, stream);
+  if (is_last) {
+    streams_.take(stream);
+  } else {
+    insert(stream);
+  }
+  queue.running--;
+  pump(queue);
+  if (!is_last) pump(queue_of(rank, streams_[stream].queue));
+}
+
+void Streams::insert(uint32_t stream) {
+  Stream& entering = streams_[stream];
+  entering.queue = entering.custom ? 0 : entering.plans[entering.next_plan].queue;
+  entering.next_plan++;
+  entering.is_running = false;
+  std::vector<uint32_t>& waiting = queue_of(entering.rank, entering.queue).streams;
+  const auto goes_behind = [&](uint32_t other) {
+    return streams_[other].is_running || streams_[other].priority >= entering.priority;
+  };
+  waiting.insert(std::ranges::find_if_not(waiting, goes_behind), stream);
+}
+
+void Streams::pump(Queue& queue) {
+  while (queue.running < limit_ && queue.running < static_cast<int32_t>(queue.streams.size())) {
+    const uint32_t index = queue.streams[queue.running];
+    Stream& stream = streams_[index];
+    const Endpoint endpoint(engine_, index, stream.rank, stream.tag, stream.in_small_group);
+    stream.is_running = true;
+    stream.phase = stream.custom ? make_custom_phase(*stream.custom, stream.position, stream.group, endpoint)
+                                 : make_phase(stream.plans[stream.next_plan - 1], endpoint);
+    queue.running++;
+    stream.phase->start();
+  }
+}
+
+}  // namespace hocket::simulator::astra

@@ -1,0 +1,140 @@
+#include "workload.hpp"
+
+#include <algorithm>
+
+#include "engine.hpp"
+
+namespace hocket::simulator::astra {
+
+Workload::Workload(Engine& engine)
+    : finish_ns(engine.num_ranks, -1),
+      compute_ns(engine.num_ranks, 0),
+      progress(engine.program.num_nodes(), 0),
+      engine_(engine),
+      ranks_(engine.num_ranks),
+      rank_of_(engine.program.num_nodes()),
+      waits_(engine.program.num_nodes()),
+      streams_left_(engine.program.num_nodes(), 0) {
+  const Program& program = engine.program;
+  for (int32_t rank = 0; rank < engine.num_ranks; rank++) {
+    for (int64_t node = program.rank_offset[rank]; node < program.rank_offset[rank + 1]; node++) {
+      rank_of_[node] = rank;
+      waits_[node] = program.waits_of(static_cast<uint32_t>(node));
+      if (waits_[node] == 0) freed_.push_back(static_cast<uint32_t>(node));
+    }
+  }
+  for (const uint32_t node : freed_) {
+    ranks_[rank_of_[node]].ready[program.resource[node]].push(node);
+    progress[node] = static_cast<uint8_t>(Progress::kReady);
+  }
+  freed_.clear();
+}
+
+void Workload::start(int32_t rank) {
+  issue_ready(rank);
+  finish_if_done(rank);
+}
+
+void Workload::node_done(uint32_t node) {
+  const int32_t rank = rank_of_[node];
+  ranks_[rank].busy[engine_.program.resource[node]] = false;
+  release(rank, node);
+  issue_ready(rank);
+  finish_if_done(rank);
+}
+
+void Workload::release(int32_t rank, uint32_t node) {
+  progress[node] = static_cast<uint8_t>(Progress::kDone);
+  ranks_[rank].in_flight--;
+  for (const uint32_t dependent : engine_.program.dependents_of(node)) {
+    if (--waits_[dependent] == 0) freed_.push_back(dependent);
+  }
+}
+
+void Workload::issue_ready(int32_t rank) {
+  Rank& state = ranks_[rank];
+  const auto take_freed = [&] {
+    for (const uint32_t node : freed_) {
+      state.ready[engine_.program.resource[node]].push(node);
+      progress[node] = static_cast<uint8_t>(Progress::kReady);
+    }
+    freed_.clear();
+  };
+  take_freed();
+  while (true) {
+    int first = -1;
+    for (int resource = 0; resource < kNumResources; resource++) {
+      if (state.busy[resource] || state.ready[resource].empty()) continue;
+      if (first < 0 || state.ready[resource].top() < state.ready[first].top()) first = resource;
+    }
+    if (first < 0) break;
+    const uint32_t node = state.ready[first].top();
+    state.ready[first].pop();
+    state.busy[first] = first != static_cast<int>(Resource::kNothing);
+    issue(rank, node);
+  }
+  take_freed();  // what skipped nodes freed starts with the next completion
+}
+
+void Workload::issue(int32_t rank, uint32_t node) {
+  const Program& program = engine_.program;
+  const Callback done{Callback::kNode, node, 0};
+  Rank& state = ranks_[rank];
+  state.in_flight++;
+  progress[node] = static_cast<uint8_t>(Progress::kIssued);
+  const Action action = program.action_of(node);
+  const auto on_processor = program.resource[node] == static_cast<uint8_t>(Resource::kProcessor);
+  state.breaks_statistics |= on_processor || action == Action::kMemory;
+  switch (action) {
+    case Action::kSkip:
+      state.busy[program.resource[node]] = false;
+      return release(rank, node);
+    case Action::kReplay:
+      return compute(rank, node, program.duration_ns[node]);
+    case Action::kRoofline:
+      return compute(rank, node, roofline_duration(node));
+    case Action::kMemory:
+      return engine_.memory.access(rank, node, program.tensor_bytes[node]);
+    case Action::kBroadcast:
+      return engine_.clock.after(rank, program.duration_ns[node], done);
+    case Action::kCollective:
+      streams_left_[node] = engine_.collectives.start(rank, node);
+      return;
+    case Action::kSend: {
+      const uint32_t channel = engine_.channels.open(
+          {static_cast<uint32_t>(program.tag[node]), rank, program.peer[node], program.bytes[node]});
+      engine_.transport.send(channel, done);
+      return engine_.channels.close(channel);
+    }
+    case Action::kReceive: {
+      const uint32_t channel = engine_.channels.open(
+          {static_cast<uint32_t>(program.tag[node]), program.peer[node], rank, program.bytes[node]});
+      engine_.transport.receive(channel, done);
+      return engine_.channels.close(channel);
+    }
+  }
+}
+
+void Workload::compute(int32_t rank, uint32_t node, Nanoseconds duration) {
+  const bool on_processor = engine_.program.resource[node] == static_cast<uint8_t>(Resource::kProcessor);
+  if (!on_processor) compute_ns[rank] += duration;
+  engine_.clock.after(rank, duration, {Callback::kNode, node, 0});
+}
+
+Nanoseconds Workload::roofline_duration(uint32_t node) const {
+  const auto operations = static_cast<double>(engine_.program.num_ops[node]);
+  const double intensity = operations / static_cast<double>(engine_.program.tensor_bytes[node]);
+  const double performance =
+      std::min(engine_.system.local_memory_bandwidth * intensity, engine_.system.peak_performance);
+  return whole_nanoseconds(operations / performance * 1e9);
+}
+
+void Workload::finish_if_done(int32_t rank) {
+  const Rank& state = ranks_[rank];
+  const bool is_idle = std::ranges::all_of(state.ready, [](const Ready& ready) { return ready.empty(); });
+  if (!is_idle || state.in_flight > 0 || finish_ns[rank] >= 0) return;
+  finish_ns[rank] = engine_.clock.now();
+  if (state.breaks_statistics && !in_rank_event) crashed.push_back(rank);
+}
+
+}  // namespace hocket::simulator::astra

@@ -1,0 +1,125 @@
+"""What a simulation runs on: ASTRA-sim's network, system and remote-memory files, read and checked against each other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hocket.core.errors import FormatError, TopologyError
+from hocket.core.files import read_text
+from hocket.core.strict_yaml import read_yaml
+from hocket.simulator.astra.system import (
+    KIND_NAMES,
+    Backend,
+    Implementation,
+    MemoryFile,
+    SystemFile,
+    implementations_of,
+    read_memory,
+    read_system,
+)
+from hocket.topology.astra_sim import read_network
+
+__all__ = ["AstraSetup", "Dimension", "read_setup"]
+
+_BYTES_PER_GB = 1 << 30  # on links; memories count 1e9
+_DEFAULT_ENDPOINT_DELAY_NS = 10  # which the injection scale leaves alone
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One dimension of the network; latency in nanoseconds of one link, bandwidth in 2^30 bytes/s."""
+
+    shape: str
+    size: int
+    bandwidth: float
+    latency_ns: float
+
+    @property
+    def bytes_per_ns(self) -> float:
+        """As ASTRA-sim computes it."""
+        return self.bandwidth * _BYTES_PER_GB / 1e9
+
+    @property
+    def num_links(self) -> int:
+        """Directed links of one instance of the dimension."""
+        if self.shape == "FullyConnected":
+            return self.size * (self.size - 1)
+        return 2 * self.size if self.shape == "Switch" or self.size > 2 else self.size
+
+
+@dataclass(frozen=True)
+class AstraSetup:
+    """`implementations` has a tuple for each collective of KIND_NAMES, in its order; `system_path` is its file."""
+
+    dimensions: tuple[Dimension, ...]
+    system: SystemFile
+    implementations: tuple[tuple[Implementation, ...], ...]
+    memory: MemoryFile
+    backend: Backend
+    queues_per_dimension: int
+    injection_scale: float
+    rendezvous: bool
+    system_path: Path
+
+    @property
+    def num_ranks(self) -> int:
+        """The product of the dimensions' sizes."""
+        ranks = 1
+        for dimension in self.dimensions:
+            ranks *= dimension.size
+        return ranks
+
+    @property
+    def endpoint_delay_ns(self) -> int:
+        """What is paid before the first message of a phase and after every message received."""
+        if self.system.endpoint_delay is None:
+            return _DEFAULT_ENDPOINT_DELAY_NS
+        return int(int(self.system.endpoint_delay) * self.injection_scale)
+
+
+def read_setup(
+    network: Path | str,
+    system: Path | str,
+    memory: Path | str | None = None,
+    *,
+    backend: Backend | str = Backend.ANALYTICAL,
+    queues_per_dimension: int = 1,
+    injection_scale: float = 1.0,
+    rendezvous: bool = False,
+) -> AstraSetup:
+    """Reads ASTRA-sim's files; the rest are its command-line options.
+
+    Raises FormatError or TopologyError, naming the file and the key, for what ASTRA-sim refuses, crashes on or ignores.
+    """
+    document = read_yaml(read_text(network), str(network))
+    read = read_network(document)
+    for at, size in enumerate(read.npus_count):
+        if size < 2:
+            raise TopologyError(f"{document.where(f'$.npus_count[{at}]')}: a dimension needs at least 2 ranks")
+    backend = Backend(backend)
+    if backend is Backend.CONGESTION and len(read.topology) > 1:
+        raise TopologyError(
+            f"{network}: ASTRA-sim's congestion-aware backend has one dimension, {len(read.topology)} given;"
+            " use --model analytical, or simulate without --compat"
+        )
+    dimensions = tuple(
+        map(Dimension, read.topology, read.npus_count, read.bandwidth, read.latency)
+    )
+    settings = read_system(system)
+    implementations = tuple(implementations_of(settings, name, system) for name in KIND_NAMES.values())
+    for name, configured in zip(KIND_NAMES.values(), implementations, strict=True):
+        if len(configured) > len(dimensions) and not configured[0].flat:
+            raise FormatError(
+                f"{system}: {name}-implementation: {len(configured)} algorithms for {len(dimensions)} dimensions of"
+                f" {network}; give one a dimension"
+            )
+    return AstraSetup(
+        dimensions=dimensions,
+        system=settings,
+        implementations=implementations,
+        memory=read_memory(memory),
+        backend=backend,
+        queues_per_dimension=queues_per_dimension,
+        injection_scale=injection_scale,
+        rendezvous=rendezvous,
+        system_path=Path(system),
+    )
