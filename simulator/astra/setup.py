@@ -1,6 +1,7 @@
 """What a simulation runs on: ASTRA-sim's network, system and remote-memory files, read and checked against each other."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from hocket.core.errors import FormatError, TopologyError
@@ -48,17 +49,32 @@ class Dimension:
 
 @dataclass(frozen=True)
 class AstraSetup:
-    """`implementations` has a tuple for each collective of KIND_NAMES, in its order; `system_path` is its file."""
+    """Files and command-line options together. `system_path` is the system file, for messages and paths beside it.
+
+    Raises FormatError when a collective has more algorithms than there are dimensions.
+    """
 
     dimensions: tuple[Dimension, ...]
     system: SystemFile
-    implementations: tuple[tuple[Implementation, ...], ...]
-    memory: MemoryFile
-    backend: Backend
-    queues_per_dimension: int
-    injection_scale: float
-    rendezvous: bool
-    system_path: Path
+    memory: MemoryFile = MemoryFile()
+    backend: Backend = Backend.ANALYTICAL
+    queues_per_dimension: int = 1
+    injection_scale: float = 1.0
+    rendezvous: bool = False
+    system_path: Path = Path("system.json")
+
+    def __post_init__(self) -> None:
+        for name, configured in zip(KIND_NAMES.values(), self.implementations, strict=True):
+            if len(configured) > len(self.dimensions) and not configured[0].flat:
+                raise FormatError(
+                    f"{self.system_path}: {name}-implementation: {len(configured)} algorithms for"
+                    f" {len(self.dimensions)} dimensions; give one a dimension"
+                )
+
+    @cached_property
+    def implementations(self) -> tuple[tuple[Implementation, ...], ...]:
+        """The algorithms of each collective of KIND_NAMES, in its order."""
+        return tuple(implementations_of(self.system, name, self.system_path) for name in KIND_NAMES.values())
 
     @property
     def num_ranks(self) -> int:
@@ -95,29 +111,16 @@ def read_setup(
     for at, size in enumerate(read.npus_count):
         if size < 2:
             raise TopologyError(f"{document.where(f'$.npus_count[{at}]')}: a dimension needs at least 2 ranks")
-    backend = Backend(backend)
-    if backend is Backend.CONGESTION and len(read.topology) > 1:
+    if Backend(backend) is Backend.CONGESTION and len(read.topology) > 1:
         raise TopologyError(
             f"{network}: ASTRA-sim's congestion-aware backend has one dimension, {len(read.topology)} given;"
             " use --model analytical, or simulate without --compat"
         )
-    dimensions = tuple(
-        map(Dimension, read.topology, read.npus_count, read.bandwidth, read.latency)
-    )
-    settings = read_system(system)
-    implementations = tuple(implementations_of(settings, name, system) for name in KIND_NAMES.values())
-    for name, configured in zip(KIND_NAMES.values(), implementations, strict=True):
-        if len(configured) > len(dimensions) and not configured[0].flat:
-            raise FormatError(
-                f"{system}: {name}-implementation: {len(configured)} algorithms for {len(dimensions)} dimensions of"
-                f" {network}; give one a dimension"
-            )
     return AstraSetup(
-        dimensions=dimensions,
-        system=settings,
-        implementations=implementations,
+        dimensions=tuple(map(Dimension, read.topology, read.npus_count, read.bandwidth, read.latency)),
+        system=read_system(system),
         memory=read_memory(memory),
-        backend=backend,
+        backend=Backend(backend),
         queues_per_dimension=queues_per_dimension,
         injection_scale=injection_scale,
         rendezvous=rendezvous,

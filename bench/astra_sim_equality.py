@@ -1,0 +1,114 @@
+"""Compares compatibility mode with recorded ASTRA-sim runs, row by row: `python -m hocket.bench.astra_sim_equality DIR`.
+
+DIR has CSVs of single collectives (columns as in `setup_of`), whose `finish_cycles` and `finish_cycles_min` are the
+latest and earliest finish of a rank and `exposed_max` the largest exposed communication.
+"""
+
+import csv
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
+from hocket.simulator.astra import AstraPrediction, AstraSetup, Backend, Dimension, SystemFile, simulate_astra
+
+__all__ = ["Row", "agrees", "predict", "rows_of", "setup_of", "trace_of"]
+
+_KINDS = {
+    "allreduce": CollectiveType.ALL_REDUCE,
+    "allgather": CollectiveType.ALL_GATHER,
+    "reducescatter": CollectiveType.REDUCE_SCATTER,
+    "alltoall": CollectiveType.ALL_TO_ALL,
+}
+
+Row = dict[str, str]
+
+
+@dataclass
+class _Totals:
+    rows: int = 0
+    equal: int = 0
+    messages: int = 0
+    seconds: float = 0
+    peer_seconds: float = 0
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a CSV that ran to their end in ASTRA-sim and are one collective of known kind."""
+    with path.open(newline="") as file:
+        yield from (row for row in csv.DictReader(file) if row["status"] == "ok" and row["collective"] in _KINDS)
+
+
+def setup_of(row: Row) -> AstraSetup:
+    """The files that the row's run had, as objects."""
+    shapes = row["topology"].split("x")
+    columns = (row[name].split("x") for name in ("npus_count", "bandwidth_GBps", "latency_ns"))
+    dimensions = tuple(
+        Dimension(shape, int(size), float(bandwidth), float(latency))
+        for shape, size, bandwidth, latency in zip(shapes, *columns, strict=True)
+    )
+    system = SystemFile(
+        scheduling_policy=row["sched"],  # type: ignore[arg-type]  # the CSV's words are ASTRA-sim's
+        collective_optimization=row["coll_opt"],  # type: ignore[arg-type]
+        all_reduce_implementation=tuple(row["ar_impl"].split("|")),
+        all_gather_implementation=tuple(row["ag_impl"].split("|")),
+        reduce_scatter_implementation=tuple(row["rs_impl"].split("|")),
+        all_to_all_implementation=tuple(row["a2a_impl"].split("|")),
+        preferred_dataset_splits=int(row["splits"]),
+        active_chunks_per_dimension=int(row["active_chunks"]),
+        endpoint_delay=float(row["endpoint_delay"]),
+        local_mem_bw=float(row["local_mem_bw"]),
+    )
+    backend = Backend.CONGESTION if row["backend"] == "aware" else Backend.ANALYTICAL
+    return AstraSetup(dimensions, system, backend=backend, queues_per_dimension=int(row["queues_per_dim"]))
+
+
+def trace_of(row: Row) -> Trace:
+    """The collective, as every rank calls it."""
+    builder = TraceBuilder()
+    builder.add_collective(row["collective"], _KINDS[row["collective"]], int(row["size_bytes"]))
+    return builder.build()
+
+
+def predict(row: Row) -> AstraPrediction:
+    """Hocket's result for the row's input."""
+    setup = setup_of(row)
+    return simulate_astra(TraceSet((trace_of(row),) * setup.num_ranks), setup)
+
+
+def agrees(row: Row, prediction: AstraPrediction) -> bool:
+    """Whether first and last finish and the largest exposed communication are ASTRA-sim's."""
+    return (
+        int(row["finish_cycles"]) == prediction.time_ns
+        and int(row["finish_cycles_min"]) == int(prediction.finish_ns.min())
+        and int(row["exposed_max"]) == max(prediction.exposed_ns)
+    )
+
+
+def main() -> int:
+    """Prints the rows compared and equal of every CSV; returns how many differ."""
+    different = 0
+    for path in sorted(Path(sys.argv[1]).glob("*.csv")):
+        totals = _Totals()
+        for row in rows_of(path):
+            start = time.process_time()
+            prediction = predict(row)
+            totals.seconds += time.process_time() - start
+            totals.peer_seconds += float(row["wall_s"] or 0)
+            totals.messages += prediction.messages
+            totals.rows += 1
+            totals.equal += agrees(row, prediction)
+        if totals.rows:
+            print(
+                f"{path.name:<26} {totals.rows:5} rows compared, {totals.equal:5} equal; {totals.messages:>11} messages"
+                f" in {totals.seconds:8.2f} s of CPU time ({totals.peer_seconds:8.2f} s there)"
+            )
+        different += totals.rows - totals.equal
+    print(f"{different} rows differ")
+    return different
+
+
+if __name__ == "__main__":
+    sys.exit(main() > 0)
