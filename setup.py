@@ -21,7 +21,9 @@ class SharedLibrary(Extension):
     """A shared library installed inside the package that Python never imports: NCCL opens it by path."""
 
 
-HEADERS = paths("core/include/**/*.hpp") + paths("core/bind/*.hpp") + paths("plugin/nccl/*.hpp")
+HEADERS = (
+    paths("core/include/**/*.hpp") + paths("core/src/**/*.hpp") + paths("core/bind/*.hpp") + paths("plugin/nccl/*.hpp")
+)
 COMMON = {
     "language": "c++",
     "depends": HEADERS,

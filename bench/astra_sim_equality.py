@@ -1,4 +1,4 @@
-"""Compares compatibility mode with recorded ASTRA-sim runs, row by row: `python -m hocket.bench.astra_sim_equality DIR`.
+"""Compares compatibility mode with recorded ASTRA-sim runs: `python -m hocket.bench.astra_sim_equality DIR`.
 
 DIR has CSVs of single collectives (columns as in `setup_of`), whose `finish_cycles` and `finish_cycles_min` are the
 latest and earliest finish of a rank and `exposed_max` the largest exposed communication.

@@ -47,8 +47,8 @@ class Trace:
     (attribute `comm_size`: bytes of the input of a collective on this rank, as MLCommons' converter counts, or of a
     message); `comm_src`, `comm_dst`, `comm_tag`, `comm_priority` int64 (world ranks); `process_group` int32, an index
     into `strings` (attribute `pg_name`); `num_ops`, `tensor_bytes` int64 (attribute `tensor_size`);
-    `root` int64 (Hocket's attribute `comm_root`, a world rank); `involved_dims` int64 (ASTRA-sim's `involved_dim`: bit d
-    set where a collective involves network dimension d, and one more bit set behind the last).
+    `root` int64 (Hocket's attribute `comm_root`, a world rank); `involved_dims` int64 (ASTRA-sim's `involved_dim`:
+    bit d is set where a collective involves network dimension d, and one more bit is behind the last).
     Dependencies are node ids, in CSR form: those of row k are `data_deps[data_offset[k]:data_offset[k+1]]`
     (uint64 ids, int64 offsets), and the same for `ctrl_deps`.
     `metadata` holds the attributes of the file's GlobalMetadata.

@@ -25,7 +25,6 @@ class Network(msgspec.Struct, forbid_unknown_fields=True):
     latency: list[Annotated[float, msgspec.Meta(ge=0, le=1e12)]]
 
 
-
 def read_network(document: Document) -> Network:
     """The file as it is. Raises FormatError naming file and line, also where lists differ in length."""
     network = document.convert(Network)

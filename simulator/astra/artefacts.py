@@ -37,9 +37,9 @@ def _faster_than_links(setup: AstraSetup, outcome: dict[str, Any]) -> Iterator[s
         least = byte_hops / (links * dimension.bytes_per_ns)
         if least > max(time, 1):
             yield (
-                f"NOT PHYSICAL: dimension {number} ({dimension.shape} of {dimension.size}) needs at least {least:.0f} ns"
-                f" to carry the bytes sent with all its links busy, {least / max(time, 1):.2f} times the result:"
-                " ASTRA-sim shares links for free"
+                f"NOT PHYSICAL: dimension {number} ({dimension.shape} of {dimension.size}) needs at least"
+                f" {least:.0f} ns to carry the bytes sent with all its links busy, {least / max(time, 1):.2f} times the"
+                " result: ASTRA-sim shares links for free"
             )
 
 
@@ -69,7 +69,8 @@ def _inflated(columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArr
         if charged != size:
             more = f"{100 * (charged - size) / size:.1f}% more" if size else "instead of nothing"
             notes.append(
-                f"{count} x {name} of {size} bytes: charged as {chunks} chunks of {chunk} bytes, {charged} bytes, {more}"
+                f"{count} x {name} of {size} bytes: charged as {chunks} chunks of {chunk} bytes, {charged} bytes,"
+                f" {more}"
             )
     yield from notes[:_SHOWN]
     if len(notes) > _SHOWN:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.chakra import NodeType, TraceSet, read_traces
+from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
 from hocket.core.errors import FormatError, TraceError
 from hocket.core.files import read_text
 from hocket.core.strict_yaml import read_yaml
@@ -22,9 +22,7 @@ _STREAMS_PER_GROUP = 1_000_000
 _IN_GROUPS_OF_MANY = Implementation("ring", Algorithm.RING, -1, False)
 
 
-def rings_of(
-    setup: AstraSetup, kind: int, group: tuple[int, ...] | None
-) -> list[tuple[Implementation, int]]:
+def rings_of(setup: AstraSetup, kind: int, group: tuple[int, ...] | None) -> list[tuple[Implementation, int]]:
     """Algorithm and size of every logical dimension that a collective runs on; `group` None: of everybody."""
     configured = setup.implementations[kind]
     if group is not None and len(group) < setup.num_ranks:
@@ -62,12 +60,12 @@ class Collectives:
         index_of: dict[str, int] = {}
         members: list[set[int]] = []
         result = np.full(len(rows), -1, np.int32)
-        for at, (row, name) in enumerate(zip(rows, self.nodes.groups()[rows], strict=True)):
+        for at, (row, name) in enumerate(zip(rows.tolist(), self.nodes.groups()[rows], strict=True)):
             if name in _EVERYBODY:
                 continue
             if name not in index_of:
                 index_of[name] = len(self.groups)
-                self.groups.append(self._group(int(row), name))
+                self.groups.append(self._group(row, name))
                 members.append(set(self.groups[-1][0]))
             result[at] = index_of[name]
             if int(self.nodes.rank[row]) not in members[result[at]]:
@@ -80,7 +78,7 @@ class Collectives:
         ranks = self.nodes.traces.groups.get(name)
         if ranks is None:
             known = ", ".join(self.nodes.traces.groups) or "none"
-            self.nodes.refuse(row, f"group {name} is not in the communicator groups (known: {known}); give --comm-groups")
+            self.nodes.refuse(row, f"group {name} is in no communicator group (known: {known}); give --comm-groups")
         if max(ranks) >= self.setup.num_ranks:
             raise TraceError(f"group {name}: rank {max(ranks)} is not on the network of {self.setup.num_ranks} ranks")
         return list(ranks), int(name) * _STREAMS_PER_GROUP
@@ -143,18 +141,20 @@ class Collectives:
             ranks = None if columns["group"][row] < 0 else self.groups[columns["group"][row]][0]
             if self.setup.system.preferred_dataset_splits is None:
                 raise FormatError(
-                    f"{self.setup.system_path}: preferred-dataset-splits is missing: into how many chunks is a collective cut?"
+                    f"{self.setup.system_path}: preferred-dataset-splits is missing: the chunks of a collective"
                 )
             if columns["custom"][row] >= 0:
                 self._check_custom(row, self.custom[columns["custom"][row]], ranks)
             else:
                 self._check_native(row, int(columns["kind"][row]), ranks)
-        gathers = rows[(columns["kind"][rows] == list(KIND_NAMES.values()).index("all-gather")) & (columns["custom"][rows] < 0)]
+        is_gather = columns["kind"][rows] == list(KIND_NAMES).index(CollectiveType.ALL_GATHER)
+        gathers = rows[is_gather & (columns["custom"][rows] < 0)]
         splits = self.setup.system.preferred_dataset_splits or 0
         small = gathers[columns["bytes"][gathers] < splits]
         if len(small):
             self.nodes.refuse(
-                small[0], f"an all_gather of fewer bytes than preferred-dataset-splits ({splits}) never ends in ASTRA-sim"
+                small[0],
+                f"an all_gather of fewer bytes than preferred-dataset-splits ({splits}) never ends in ASTRA-sim",
             )
 
     def _check_custom(self, row: int, graph: dict[str, NDArray[Any]], ranks: list[int] | None) -> None:
@@ -174,7 +174,9 @@ class Collectives:
             algorithm = implementation.algorithm
             is_tree = algorithm is Algorithm.DOUBLE_BINARY_TREE
             if (is_tree or algorithm is Algorithm.HALVING_DOUBLING) and size & (size - 1):
-                self.nodes.refuse(row, f"{implementation.name} needs a power of two, not {size} ranks; use ring or direct")
+                self.nodes.refuse(
+                    row, f"{implementation.name} needs a power of two, not {size} ranks; use ring or direct"
+                )
             if is_tree and group is not None and len(group) < self.setup.num_ranks:
                 self.nodes.refuse(row, "doubleBinaryTree does not run in a communicator group; use ring or direct")
             if algorithm is Algorithm.HALVING_DOUBLING and name == "all-to-all":

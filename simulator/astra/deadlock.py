@@ -9,6 +9,8 @@ from hocket.simulator.astra.program import Nodes
 
 __all__ = ["explain"]
 
+# What the engine says about a node's progress; 0: it waits for its dependencies.
+_READY = 1
 _ISSUED = 2
 _DONE = 3
 
@@ -46,5 +48,11 @@ def _stuck(nodes: Nodes, outcome: dict[str, Any], rank: int) -> str:
     started = first + np.flatnonzero(progress == _ISSUED)
     if len(started):
         return f"{nodes.describe(int(started[0]))} started and has nobody to end it"
+    ready = first + np.flatnonzero(progress == _READY)
+    if len(ready):
+        return (
+            f"{nodes.describe(int(ready[0]))} never starts: a skipped node freed it, and ASTRA-sim looks for such nodes"
+            " only when another one ends"
+        )
     node = int(first + np.flatnonzero(progress < _DONE)[0])
-    return f"{nodes.describe(node)} never starts: its dependencies never end, or are a cycle"
+    return f"{nodes.describe(node)} never starts: it depends on itself, through its dependencies"

@@ -38,7 +38,7 @@ class AstraPrediction:
 
     @property
     def exposed_ns(self) -> list[int]:
-        """ASTRA-sim's exposed communication of each rank: finish less computation, which wraps below zero as its does."""
+        """ASTRA-sim's exposed communication of each rank: finish less computation, modulo 2^64 as there."""
         exposed: list[int] = (self.finish_ns - self.compute_ns).tolist()
         return [value % _WRAP for value in exposed]
 

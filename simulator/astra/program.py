@@ -207,4 +207,3 @@ def _peers(nodes: Nodes, action: NDArray[np.uint8], num_ranks: int) -> NDArray[n
     nodes.require(~is_message | ((size > 0) & (size <= _MAX_BYTES)), "comm_size is missing or out of range")
     nodes.require(~is_message | (nodes.of("comm_tag") >= 0), "comm_tag is missing; ASTRA-sim needs it on messages")
     return peer.astype(np.int32)
-

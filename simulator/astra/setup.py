@@ -1,6 +1,6 @@
-"""What a simulation runs on: ASTRA-sim's network, system and remote-memory files, read and checked against each other."""
+"""What a simulation runs on: ASTRA-sim's network, system and remote-memory files, checked against each other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -56,7 +56,7 @@ class AstraSetup:
 
     dimensions: tuple[Dimension, ...]
     system: SystemFile
-    memory: MemoryFile = MemoryFile()
+    memory: MemoryFile = field(default_factory=MemoryFile)
     backend: Backend = Backend.ANALYTICAL
     queues_per_dimension: int = 1
     injection_scale: float = 1.0
@@ -115,6 +115,10 @@ def read_setup(
         raise TopologyError(
             f"{network}: ASTRA-sim's congestion-aware backend has one dimension, {len(read.topology)} given;"
             " use --model analytical, or simulate without --compat"
+        )
+    if Backend(backend) is Backend.CONGESTION and read.topology == ["Ring"] and read.npus_count == [2]:
+        raise TopologyError(
+            f"{network}: ASTRA-sim's congestion-aware Ring needs 3 ranks; FullyConnected is the same for 2"
         )
     return AstraSetup(
         dimensions=tuple(map(Dimension, read.topology, read.npus_count, read.bandwidth, read.latency)),

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import astra as engine
@@ -32,7 +31,9 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
     input, and DeadlockError with the chain of waits where ranks do not finish.
     """
     if traces.num_ranks != setup.num_ranks:
-        raise TraceError(f"{traces.num_ranks} ranks have traces, the network has {setup.num_ranks}: they must be as many")
+        raise TraceError(
+            f"{traces.num_ranks} ranks have traces, the network has {setup.num_ranks}: they must be as many"
+        )
     nodes = Nodes(traces)
     replay_only = bool(setup.system.replay_only)
     columns = columns_of(nodes, setup.num_ranks, replay_only)
@@ -47,8 +48,8 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
         explain(nodes, outcome)
     if len(outcome["crashed"]):
         raise SimulationError(
-            f"rank {outcome['crashed'][0]}: ASTRA-sim aborts in its statistics when a rank that ran CPU or remote-memory"
-            " nodes ends with a message's arrival; simulate without --compat"
+            f"rank {outcome['crashed'][0]}: ASTRA-sim aborts in its statistics when a rank that ran CPU or"
+            " remote-memory nodes ends with a message's arrival; simulate without --compat"
         )
     return AstraPrediction(
         backend=str(setup.backend),
@@ -83,6 +84,7 @@ def _check_tensors(traces: TraceSet) -> None:
     """With track-local-mem every node must list its tensors, or ASTRA-sim does not get beyond it."""
     for path in traces.paths:
         _, *messages = read_messages(path)
+        message: Any
         for message in messages:
             missing = {"inputs", "outputs"} - {attribute.name for attribute in message.attr}
             if missing:

@@ -21,7 +21,8 @@ _TOP_COLLECTIVES = 12
 EPILOG = (
     "Examples: hocket simulate traces/ --topology dgx-h100:nodes=2 --timeline step.json.gz |"
     " hocket simulate ar.schedule |"
-    " hocket simulate all_reduce --size 64MiB --topology ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring"
+    " hocket simulate all_reduce --size 64MiB --topology ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring |"
+    " hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json out.json"
 )
 
 
@@ -41,7 +42,10 @@ def simulate(
     topology: Annotated[
         list[str] | None, typer.Option("--topology", help="Spec, preset or file; several to compare them.")
     ] = None,
-    model: Annotated[str, typer.Option(help="bound, analytical or congestion.")] = "congestion",
+    model: Annotated[
+        str | None,
+        typer.Option(help="bound, analytical or congestion (the default; with --compat it is analytical)."),
+    ] = None,
     switching: Annotated[str, typer.Option(help="cut_through or store_and_forward.")] = "cut_through",
     algorithm: Annotated[
         list[str] | None,
@@ -54,12 +58,22 @@ def simulate(
         str, typer.Option(help="Computation takes this many times as long as recorded: 0.02, 1/50.")
     ] = "1",
     groups: Annotated[
-        Path | None, typer.Option("--groups", help="Process groups of the traces; comm_groups.json by default.")
+        Path | None,
+        typer.Option("--groups", "--comm-groups", help="Process groups of the traces; comm_groups.json by default."),
     ] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the prediction here.")] = None,
     timeline: Annotated[
         Path | None, typer.Option("--timeline", help="Write a timeline for ui.perfetto.dev here (.json.gz).")
     ] = None,
+    compat: Annotated[
+        str | None, typer.Option(help="astra-sim: its exact result, from its own files, which the next options name.")
+    ] = None,
+    network: Annotated[Path | None, typer.Option(help="ASTRA-sim's network YAML.")] = None,
+    system: Annotated[Path | None, typer.Option(help="ASTRA-sim's system JSON.")] = None,
+    memory: Annotated[Path | None, typer.Option(help="ASTRA-sim's remote-memory JSON; none by default.")] = None,
+    num_queues_per_dim: Annotated[int, typer.Option(min=1, max=1024, help="ASTRA-sim's option.")] = 1,
+    injection_scale: Annotated[float, typer.Option(min=0, max=1e9, help="ASTRA-sim's option.")] = 1.0,
+    rendezvous_protocol: Annotated[bool, typer.Option(help="ASTRA-sim's option.")] = False,
 ) -> None:
     """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
@@ -71,7 +85,19 @@ def simulate(
     from hocket.simulator import simulate_collective, simulate_schedule, simulate_traces, write_timeline
     from hocket.topology import load as load_topology
 
-    options = _Options(model=model, switching=switching, record_links=timeline is not None)
+    if compat is not None:
+        from hocket.cli.simulate_astra import AstraOptions, simulate_as_astra_sim
+
+        if topology or algorithm or timeline or size:
+            raise typer.BadParameter(
+                "--compat takes ASTRA-sim's files: drop --topology, --algorithm, --size, --timeline"
+            )
+        files = AstraOptions(compat, network, system, memory, num_queues_per_dim, injection_scale, rendezvous_protocol)
+        simulate_as_astra_sim(what, groups, model or "analytical", files, json_path)
+        return
+    if network or system or memory:
+        raise typer.BadParameter("--network, --system and --memory are ASTRA-sim's files: add --compat astra-sim")
+    options = _Options(model=model or "congestion", switching=switching, record_links=timeline is not None)
     if what.endswith(".schedule"):
         if topology or algorithm or size:
             raise typer.BadParameter(

@@ -1,6 +1,7 @@
 #include "hocket/simulator/astra/simulate.hpp"
 
 #include "engine.hpp"
+#include "hocket/error.hpp"
 
 namespace hocket::simulator::astra {
 
@@ -28,7 +29,9 @@ void Engine::run() {
   for (int32_t rank = 0; rank < num_ranks; rank++) workload.start(rank);
   while (clock.has_events()) {
     const Event event = clock.next();
-    events++;
+    if (events++ == 0 && event.time == 0) {
+      throw SimulationError("ASTRA-sim aborts when something lasts 0 ns at time 0: raise endpoint-delay or latencies");
+    }
     switch (event.kind) {
       case Clock::kRank:
         workload.in_rank_event = true;

@@ -17,6 +17,7 @@ Workload::Workload(Engine& engine)
       streams_left_(engine.program.num_nodes(), 0) {
   const Program& program = engine.program;
   for (int32_t rank = 0; rank < engine.num_ranks; rank++) {
+    ranks_[rank].left = program.rank_offset[rank + 1] - program.rank_offset[rank];
     for (int64_t node = program.rank_offset[rank]; node < program.rank_offset[rank + 1]; node++) {
       rank_of_[node] = rank;
       waits_[node] = program.waits_of(static_cast<uint32_t>(node));
@@ -45,7 +46,7 @@ void Workload::node_done(uint32_t node) {
 
 void Workload::release(int32_t rank, uint32_t node) {
   progress[node] = static_cast<uint8_t>(Progress::kDone);
-  ranks_[rank].in_flight--;
+  ranks_[rank].left--;
   for (const uint32_t dependent : engine_.program.dependents_of(node)) {
     if (--waits_[dependent] == 0) freed_.push_back(dependent);
   }
@@ -80,7 +81,6 @@ void Workload::issue(int32_t rank, uint32_t node) {
   const Program& program = engine_.program;
   const Callback done{Callback::kNode, node, 0};
   Rank& state = ranks_[rank];
-  state.in_flight++;
   progress[node] = static_cast<uint8_t>(Progress::kIssued);
   const Action action = program.action_of(node);
   const auto on_processor = program.resource[node] == static_cast<uint8_t>(Resource::kProcessor);
@@ -131,8 +131,7 @@ Nanoseconds Workload::roofline_duration(uint32_t node) const {
 
 void Workload::finish_if_done(int32_t rank) {
   const Rank& state = ranks_[rank];
-  const bool is_idle = std::ranges::all_of(state.ready, [](const Ready& ready) { return ready.empty(); });
-  if (!is_idle || state.in_flight > 0 || finish_ns[rank] >= 0) return;
+  if (state.left > 0) return;
   finish_ns[rank] = engine_.clock.now();
   if (state.breaks_statistics && !in_rank_event) crashed.push_back(rank);
 }

@@ -39,7 +39,7 @@ class Workload {
   struct Rank {
     std::array<Ready, kNumResources> ready;  // by resource
     std::array<bool, kNumResources> busy{};
-    uint32_t in_flight = 0;
+    int64_t left = 0;  // nodes that are not done
     bool breaks_statistics = false;
   };
 

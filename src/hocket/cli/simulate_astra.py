@@ -1,0 +1,66 @@
+"""`hocket simulate PREFIX --compat astra-sim`: ASTRA-sim's own result from its own files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.simulator.astra import AstraPrediction
+
+__all__ = ["AstraOptions", "simulate_as_astra_sim"]
+
+
+@dataclass(frozen=True)
+class AstraOptions:
+    """ASTRA-sim's files and command-line options, by its names."""
+
+    compat: str
+    network: Path | None
+    system: Path | None
+    memory: Path | None
+    num_queues_per_dim: int
+    injection_scale: float
+    rendezvous_protocol: bool
+
+
+def simulate_as_astra_sim(
+    prefix: str, groups: Path | None, model: str, options: AstraOptions, json_path: Path | None
+) -> None:
+    """Prints, and writes, what ASTRA-sim would: finish and exposed cycles of every rank."""
+    from hocket.chakra import read_traces
+    from hocket.simulator.astra import Backend, read_setup, simulate_astra
+
+    if options.compat != "astra-sim":
+        raise typer.BadParameter(f"--compat {options.compat}: known: astra-sim")
+    if options.network is None or options.system is None:
+        raise typer.BadParameter("--compat astra-sim needs its files: --network network.yml --system system.json")
+    if model not in set(Backend):
+        raise typer.BadParameter(f"--model {model}: ASTRA-sim's backends are analytical and congestion")
+    setup = read_setup(
+        options.network,
+        options.system,
+        options.memory,
+        backend=model,
+        queues_per_dimension=options.num_queues_per_dim,
+        injection_scale=options.injection_scale,
+        rendezvous=options.rendezvous_protocol,
+    )
+    prediction = simulate_astra(read_traces(prefix, groups), setup)
+    _print(prediction)
+    if json_path:
+        prediction.to_json(json_path)
+        typer.echo(f"wrote {json_path}")
+
+
+def _print(prediction: AstraPrediction) -> None:
+    finish, exposed = prediction.finish_ns, prediction.exposed_ns
+    last = int(finish.argmax())
+    typer.echo(f"ASTRA-sim compatible, model {prediction.backend}: {len(finish)} ranks, {prediction.messages} messages")
+    typer.echo(f"  finish                 {finish.min()} to {finish[last]} ns, rank {last} is last")
+    typer.echo(f"  exposed communication  {exposed[last]} ns on rank {last}")
+    for note in prediction.notes:
+        typer.echo(f"  note: {note}")
