@@ -158,6 +158,11 @@ class Collectives:
             )
 
     def _check_custom(self, row: int, graph: dict[str, NDArray[Any]], ranks: list[int] | None) -> None:
+        if self.setup.system.preferred_dataset_splits != 1:
+            raise FormatError(
+                f"{self.setup.system_path}: preferred-dataset-splits must be 1 with custom collectives: ASTRA-sim runs"
+                " one chunk and waits for all"
+            )
         needed = self.setup.num_ranks if ranks is None else len(ranks)
         given = len(graph["rank_offset"]) - 1
         if given < needed or (ranks is not None and int(graph["peer"].max(initial=-1)) >= needed):
