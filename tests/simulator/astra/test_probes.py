@@ -48,8 +48,11 @@ def probe(shapes: str, sizes: str, algorithms: str, **changes: Any) -> Row:
         (probe("RingxRing", "2x4", "oneRing|oneRing"), (64440, 64440)),
         (probe("RingxRing", "2x4", "oneDirect"), (13240, 13240)),
         (probe("RingxRing", "2x4", "oneHalvingDoubling"), (51168, 51168)),
-        (probe("RingxRing", "2x4", "ring"), (24620, 24620)),  # the first dimension alone
-        (probe("RingxRingxRingxRingxRing", "2x2x2x2x2", "ring|ring|ring|ring|ring"), (25299, 25299)),  # without the last
+        (probe("RingxRing", "2x4", "ring"), (24620, 24620)),  # the first alone
+        (
+            probe("RingxRingxRingxRingxRing", "2x2x2x2x2", "ring|ring|ring|ring|ring"),
+            (25299, 25299),
+        ),  # without the last
     ],
 )
 def test_probes(row: Row, finish: tuple[int, int]) -> None:
