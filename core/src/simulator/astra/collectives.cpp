@@ -1,6 +1,7 @@
 #include "collectives.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine.hpp"
 
@@ -33,50 +34,50 @@ int64_t Collectives::start(int32_t rank, uint32_t node) {
   const int32_t group_index = program.group[node];
   const Group* group = group_index < 0 ? nullptr : &engine_.groups[group_index];
   Membership* member = membership(rank, group_index);
-  int64_t size = program.bytes[node];
+  const Call call{rank, node, kind, group, member, priority(rank, node)};
+  const int32_t custom = member ? member->plan(kind, program.custom[node]) : program.custom[node];
+  return custom < 0 ? start_chunks(call) : start_custom(call, engine_.custom[custom]);
+}
+
+int64_t Collectives::start_custom(const Call& call, const Program& custom) {
+  Stream stream = stream_of(call);
+  stream.custom = &custom;
+  stream.group = call.group;
+  const auto is_before = [&](int32_t other) { return other < call.rank; };
+  stream.position = call.group ? static_cast<int32_t>(std::ranges::count_if(call.group->ranks, is_before)) : call.rank;
+  engine_.streams.launch(std::move(stream));
+  return 1;
+}
+
+int64_t Collectives::start_chunks(const Call& call) {
+  int64_t size = engine_.program.bytes[call.node];
   int64_t chunk = size / engine_.system.splits;
-  if (kind != Kind::kAllGather && engine_.num_ranks > chunk) {
+  if (call.kind != Kind::kAllGather && engine_.num_ranks > chunk) {
     chunk = engine_.num_ranks;
     size = engine_.system.splits * chunk;
   }
-  Stream stream{};
-  stream.rank = rank;
-  stream.node = node;
-  stream.priority = priority(rank, node);
-  int32_t custom = program.custom[node];
-  if (member) {
-    const auto at = static_cast<size_t>(kind);
-    if (!member->is_planned[at]) member->custom[at] = custom;
-    member->is_planned[at] = true;
-    custom = member->custom[at];
-  }
-  if (custom >= 0) {
-    stream.tag = next_tag(rank, member);
-    stream.custom = &engine_.custom[custom];
-    stream.group = group;
-    stream.position = rank;
-    if (group)
-      stream.position =
-          static_cast<int32_t>(std::ranges::count_if(group->ranks, [&](int32_t other) { return other < rank; }));
-    engine_.streams.launch(std::move(stream));
-    return 1;
-  }
-  const bool is_small = group && static_cast<int32_t>(group->ranks.size()) != engine_.num_ranks;
-  const Layout on = layout(rank, kind, is_small ? group : nullptr);
-  stream.in_small_group = is_small;
-  const int64_t chunks = (size + chunk - 1) / chunk;
+  const bool is_small = call.group && static_cast<int32_t>(call.group->ranks.size()) != engine_.num_ranks;
+  const Layout on = layout(call.rank, call.kind, is_small ? call.group : nullptr);
+  const uint32_t dimensions = call.group ? UINT32_MAX : engine_.program.dimensions[call.node];
+  const int64_t chunks = (size + chunk - 1) / chunk;  // the last one is charged in full
   for (int64_t k = 0; k < chunks; k++) {
-    Stream part{};
-    part.rank = rank;
-    part.node = node;
-    part.priority = stream.priority;
-    part.in_small_group = is_small;
-    part.plans = phases(rank, kind, on, group ? UINT32_MAX : program.dimensions[node], chunk);
-    if (part.plans.empty()) return 0;
-    part.tag = next_tag(rank, member);
-    engine_.streams.launch(std::move(part));
+    std::vector<PhasePlan> plans = phases(call.rank, call.kind, on, dimensions, chunk);
+    if (plans.empty()) return 0;
+    Stream stream = stream_of(call);
+    stream.in_small_group = is_small;
+    stream.plans = std::move(plans);
+    engine_.streams.launch(std::move(stream));
   }
   return chunks;
+}
+
+Stream Collectives::stream_of(const Call& call) {
+  Stream stream{};
+  stream.rank = call.rank;
+  stream.node = call.node;
+  stream.priority = call.priority;
+  stream.tag = next_tag(call.rank, call.member);
+  return stream;
 }
 
 Collectives::Layout Collectives::layout(int32_t rank, Kind kind, const Group* group) const {

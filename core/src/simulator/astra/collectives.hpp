@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -26,8 +27,25 @@ class Collectives {
   /// A rank's state in a communicator group.
   struct Membership {
     int64_t next_stream;
-    std::array<int32_t, kNumKinds> custom;  // of the first collective of a kind, which all later ones of it follow
+    std::array<int32_t, kNumKinds> custom{};
     std::array<bool, kNumKinds> is_planned{};
+
+    /// The custom collective of a call: the first call of a kind decides for all later ones.
+    int32_t plan(Kind kind, int32_t of_call) {
+      const auto at = static_cast<size_t>(kind);
+      if (!is_planned[at]) custom[at] = of_call;
+      is_planned[at] = true;
+      return custom[at];
+    }
+  };
+  /// A collective node as its rank issues it.
+  struct Call {
+    int32_t rank;
+    uint32_t node;
+    Kind kind;
+    const Group* group;  // null: everybody
+    Membership* member;  // of the rank in the group
+    int64_t priority;
   };
   /// What a collective runs on: one logical dimension or all of the network's.
   struct Layout {
@@ -39,6 +57,9 @@ class Collectives {
     int32_t direction;
   };
 
+  int64_t start_custom(const Call& call, const Program& custom);
+  int64_t start_chunks(const Call& call);
+  Stream stream_of(const Call& call);
   Layout layout(int32_t rank, Kind kind, const Group* group) const;
   std::vector<PhasePlan> phases(int32_t rank, Kind kind, const Layout& layout, uint32_t dimensions, int64_t bytes);
   void add_phase(std::vector<PhasePlan>& plans, int32_t rank, Kind kind, Kind tree, const Layout& layout, int dimension,

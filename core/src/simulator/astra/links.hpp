@@ -29,7 +29,7 @@ struct Message {
 
 /// The network: how long messages take, and with congestion, who has to wait for whom.
 ///
-/// Without congestion a message is charged for the first dimension in which its ends differ, and for no other message.
+/// Without congestion a message is charged for the first dimension in which its ends differ, and waits for no other.
 /// With it (one dimension only) every link serves one message at a time, in the order in which they were offered, and
 /// devices pass messages on when they have all of them.
 class Links {
