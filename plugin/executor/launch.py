@@ -115,7 +115,7 @@ def _rows(
             deadline = time.monotonic() + timeout_s
         elif line:
             log.append(line)
-        elif any(process.poll() for process in processes):
+        elif any(process.poll() for process in processes) or _failures(folder):  # mpiexec does not notice every death
             raise _death(processes, folder, log)
         if time.monotonic() > deadline:
             raise HocketError(
@@ -130,19 +130,24 @@ def _row(fields: dict[str, dict[str, int] | int | None]) -> Row:
     return Row(**{name: Result(**value) if isinstance(value, dict) else value for name, value in fields.items()})  # type: ignore[arg-type]
 
 
+def _failures(folder: Path) -> list[tuple[Path, int]]:
+    """The notes of workers that failed and their exit codes, the first to end first."""
+    notes = [(path.stat().st_mtime_ns, path, path.read_text()) for path in folder.glob("*.exit")]
+    # A note is empty for an instant, before it is written.
+    return [(path, int(code)) for _, path, code in sorted(notes) if code and int(code)]
+
+
 def _death(processes: list[subprocess.Popen[bytes]], folder: Path, log: list[str]) -> HocketError:
     """The error that names the worker that ended first, and why; the others may have failed because of it."""
-    ends = [(path.stat().st_mtime_ns, -int(path.read_text() or 1), path) for path in folder.glob("*.exit")]
-    failures = sorted(end for end in ends if end[1])
+    failures = _failures(folder)
     if not failures:
         codes = [process.returncode for process in processes]
         return HocketError(f"the workers did not start (exit codes {codes}): {''.join(log[-20:]).strip()}")
-    _, negative_code, path = failures[0]
+    path, code = failures[0]
     rank, report = path.with_suffix(".rank"), path.with_suffix(".error")
     name = f"rank {rank.read_text()}" if rank.exists() else "a rank that had not joined the others yet"
     if report.exists():
         return HocketError(f"{name} failed: {report.read_text(encoding='utf-8').strip()}")
-    code = -negative_code
     # 128 + signal is a shell's exit status of a command that a signal ended.
     reason = f"was killed by signal {code - 128} (out of memory?)" if code > 128 else f"ended with exit code {code}"
     return HocketError(f"{name} {reason}")

@@ -10,11 +10,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 
 import handmade
 import pytest
 
+from hocket.core.errors import HocketError
 from hocket.plugin.executor import Job, ReduceOp
+from hocket.plugin.executor.launch import _rows
 from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock
 from hocket.translator import to_xml
 
@@ -217,6 +220,20 @@ def test_a_killed_rank_is_named(backend: str, ring: Path, tmp_path: Path, nobody
     assert launcher.returncode == 3
     assert "error: rank 2 was killed by signal 9" in errors
     assert not list(tmp_path.iterdir())
+
+
+def test_a_dead_rank_is_noticed_though_its_launcher_lives(tmp_path: Path) -> None:
+    """mpiexec sometimes misses a death; what the dead rank's shell noted is enough."""
+    (tmp_path / "7.rank").write_text("2")
+    (tmp_path / "7.exit").write_text("137\n")
+    (tmp_path / "8.exit").write_text("")  # another, about to be written
+    mpiexec = subprocess.Popen(["sleep", "100"])
+    try:
+        with pytest.raises(HocketError, match="rank 2 was killed by signal 9"):
+            list(_rows([mpiexec], SimpleQueue(), tmp_path, timeout_s=30))
+    finally:
+        mpiexec.kill()
+        mpiexec.wait()
 
 
 @pytest.mark.mpi
