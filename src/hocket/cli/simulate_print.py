@@ -1,0 +1,95 @@
+"""What `hocket simulate` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.simulator import Prediction
+
+__all__ = ["print_comparison", "print_prediction"]
+
+_TOP_LINKS = 5
+_TOP_COLLECTIVES = 12
+
+
+def print_prediction(prediction: Prediction) -> None:
+    """Time, bound, exposed communication, collectives and the busiest links of one prediction."""
+    from hocket.core.units import format_bytes, format_time
+
+    topology = prediction.topology
+    typer.echo(f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_model(prediction)}")
+    slowest = int(prediction.finish_ps.argmax())
+    rows = [
+        ("time", format_time(prediction.time_ps)),
+        ("bound", f"{format_time(prediction.bound_ps)} (time is {prediction.ratio:.3f} times that)"),
+        ("computation", f"{format_time(int(prediction.compute_ps[slowest]))} on rank {slowest}, the last to finish"),
+        ("exposed communication", f"{format_time(int(prediction.exposed_ps[slowest]))} on rank {slowest}"),
+    ]
+    for name, value in rows:
+        typer.echo(f"  {name:<22} {value}")
+    if prediction.collectives:
+        _print_collectives(prediction)
+    if prediction.link_messages.any():
+        typer.echo("  busiest links")
+        used = prediction.link_messages.nonzero()[0]
+        for link in used[prediction.link_busy_ps[used].argsort(kind="stable")[::-1][:_TOP_LINKS]].tolist():
+            typer.echo(
+                f"    {f'{topology.src[link]} -> {topology.dst[link]}':<22}"
+                f" {prediction.link_utilisation[link]:7.1%} busy, {format_bytes(int(prediction.link_bytes[link]))}"
+                f" in {prediction.link_messages[link]} messages"
+            )
+    _print_notes(prediction)
+
+
+def _print_collectives(prediction: Prediction) -> None:
+    """A line per distinct collective, those that ran the longest in all first."""
+    from hocket.core.units import format_bytes, format_time
+
+    totals: dict[tuple[str, int, int, str], list[int]] = {}
+    for call in prediction.collectives:
+        key = (call.kind, len(call.group), call.size_bytes, call.algorithm)
+        total = totals.setdefault(key, [0, 0, 0, 0])
+        waiting, running = call.ready_ps - call.start_ps, call.finish_ps - call.ready_ps
+        for column, value in enumerate((1, waiting, running, call.bound_ps)):
+            total[column] += value
+    ranked = sorted(totals.items(), key=lambda item: -item[1][2])
+    typer.echo("  collectives: mean wait from the first rank to the last, mean time from there, bound")
+    for (kind, ranks, size, algorithm), (count, waiting, running, bound) in ranked[:_TOP_COLLECTIVES]:
+        typer.echo(
+            f"    {count:5} x {kind:<14} {ranks:4} ranks {format_bytes(size):>10}  {algorithm:<18}"
+            f" {format_time(waiting / count):>10} {format_time(running / count):>10} {format_time(bound / count):>10}"
+        )
+    if len(ranked) > _TOP_COLLECTIVES:
+        typer.echo(f"    and {len(ranked) - _TOP_COLLECTIVES} more sorts; --json has them all")
+
+
+def print_comparison(predictions: list[Prediction]) -> None:
+    """A line per topology."""
+    from hocket.core.units import format_time
+
+    width = max(len(prediction.topology.name) for prediction in predictions)
+    typer.echo(f"{'topology':<{width}}  {'time':>10}  {'bound':>10}  {'ratio':>6}  {'exposed':>10}  vs first")
+    for prediction in predictions:
+        exposed = int(prediction.exposed_ps[prediction.finish_ps.argmax()])
+        typer.echo(
+            f"{prediction.topology.name:<{width}}  {format_time(prediction.time_ps):>10}"
+            f"  {format_time(prediction.bound_ps):>10}  {prediction.ratio:6.3f}  {format_time(exposed):>10}"
+            f"  {prediction.time_ps / max(predictions[0].time_ps, 1):.3f}x"
+        )
+    typer.echo(f"{_model(predictions[0])}; exposed communication is that of the last rank to finish")
+    for prediction in predictions:
+        _print_notes(prediction)
+
+
+def _model(prediction: Prediction) -> str:
+    return f"model {prediction.model}, {prediction.switching.replace('_', '-')}"
+
+
+def _print_notes(prediction: Prediction) -> None:
+    for note in prediction.notes:
+        typer.echo(f"  note: {note}")
+    for warning in prediction.warnings:
+        typer.echo(f"  warning: {warning}", err=True)
