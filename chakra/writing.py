@@ -1,6 +1,7 @@
 """Writes execution traces as `.et` files that MLCommons' tools and ASTRA-sim read."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from hocket._core import chakra as engine
@@ -39,11 +40,16 @@ def _varint(value: int) -> bytes:
 
 
 def write_traces(
-    folder: Path | str, traces: TraceSet, prefix: str = "trace", profile: Profile | str = Profile.MLCOMMONS
+    folder: Path | str,
+    traces: TraceSet,
+    prefix: str = "trace",
+    profile: Profile | str = Profile.MLCOMMONS,
+    on_written: Callable[[int], None] | None = None,
 ) -> Counter[str]:
     """Writes `PREFIX.<rank>.et` for every rank and comm_groups.json into a folder, made if absent.
 
-    Returns what the profile changed, in words, and on how many nodes. Raises TraceError as `write_trace` does.
+    Returns what the profile changed, in words, and on how many nodes; calls `on_written(rank)` after each file.
+    Raises TraceError as `write_trace` does.
     """
     changes: Counter[str] = Counter()
     if Profile(profile) is Profile.ASTRA_SIM:
@@ -51,5 +57,7 @@ def write_traces(
     folder = Path(folder)
     for rank, trace in enumerate(traces.traces):
         write_trace(folder / f"{prefix}.{rank}.et", trace)
+        if on_written:
+            on_written(rank)
     write_groups(folder / FILE_NAMES[0], traces.groups)
     return changes

@@ -14,6 +14,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS = {
     "collect": ("hocket.cli.collect", "Capture a PyTorch job's collectives into Chakra traces."),
     "trace": ("hocket.cli.trace", "Look at, check and convert Chakra traces."),
+    "generate": ("hocket.cli.generate", "Make Chakra traces of jobs that nobody ran."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
     "simulate": ("hocket.cli.simulate", "Predict times of traces, schedules and collectives."),
     "synthesize": ("hocket.cli.synthesize", "Make a collective schedule for a topology."),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hocket.chakra.profile import Profile
+from hocket.cli.trace_output import OutputOption, PrefixOption, ProfileOption, write_job
 from hocket.core.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -138,19 +139,13 @@ def to_json(
 @app.command(epilog="Example: hocket trace convert traces/ --profile astra-sim -o astra/")
 def convert(
     path: PathArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the traces and comm_groups.json.")],
-    profile: Annotated[Profile, typer.Option(help="Who shall read the traces.")],
+    output: OutputOption,
+    profile: ProfileOption,
     groups: GroupsOption = None,
-    prefix: Annotated[str, typer.Option(help="The files are called PREFIX.<rank>.et.")] = "trace",
+    prefix: PrefixOption = "trace",
 ) -> None:
     """Write traces for another reader, saying what had to change."""
-    from hocket.chakra import write_traces
-
     traces = _read(path, groups)
     if output.resolve() == Path(traces.paths[0]).resolve().parent:
         raise typer.BadParameter(f"-o {output} would replace the traces that are read: choose another folder")
-    changes = write_traces(output, traces, prefix, profile)
-    typer.echo(f"wrote {traces.num_ranks} traces to {output}")
-    for change, count in sorted(changes.items()):
-        if count:
-            typer.echo(f"  {count} x {change}")
+    write_job(traces, output, prefix, profile)

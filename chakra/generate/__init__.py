@@ -1,0 +1,1 @@
+"""Makes traces of jobs that nobody ran: single collectives, layered networks, training of language models."""

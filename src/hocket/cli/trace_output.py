@@ -1,0 +1,35 @@
+"""The options and the end of every command that writes traces: which files, for whom, and what was written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hocket.chakra.profile import Profile
+
+if TYPE_CHECKING:
+    from hocket.chakra import TraceSet
+
+__all__ = ["OutputOption", "PrefixOption", "ProfileOption", "write_job"]
+
+OutputOption = Annotated[Path, typer.Option("-o", "--output", help="Folder for the traces and comm_groups.json.")]
+ProfileOption = Annotated[Profile, typer.Option(help="Who shall read the traces: mlcommons (all), astra-sim.")]
+PrefixOption = Annotated[str, typer.Option(help="The files are called PREFIX.<rank>.et.")]
+
+
+def write_job(traces: TraceSet, output: Path, prefix: str, profile: Profile) -> None:
+    """Writes the traces of all ranks and says how many nodes, and what the profile had to change."""
+    from hocket.chakra import write_traces
+
+    with typer.progressbar(
+        length=traces.num_ranks, label="writing", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        changes = write_traces(output, traces, prefix, profile, on_written=lambda _: bar.update(1))
+    num_nodes = sum(map(len, traces.traces))
+    typer.echo(f"wrote {traces.num_ranks} traces with {num_nodes} nodes to {output}")
+    for change, count in sorted(changes.items()):
+        if count:
+            typer.echo(f"  {count} x {change}")

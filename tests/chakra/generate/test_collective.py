@@ -1,0 +1,108 @@
+"""`hocket generate collective` as a user runs it, checked and simulated by the commands."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket.chakra import NodeType, read_traces
+from hocket.chakra.generate.collective import Benchmark, Pattern, generate_collective
+from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks
+from hocket.chakra.validate import validate
+from hocket.core.errors import FormatError
+
+RING = "ring:8,bandwidth=50GB/s,latency=500ns"
+
+
+def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_repeated_collective_takes_its_time_and_the_computation_between(tmp_path: Path) -> None:
+    options = ["--ranks", 8, "--size", "64KiB", "--repeat", 3, "--compute", "1ms", "-o", tmp_path / "traces"]
+    done = hocket("generate", "collective", "all_reduce", *options)
+    assert (done.returncode, done.stdout) == (0, f"wrote 8 traces with 48 nodes to {tmp_path / 'traces'}\n")
+    assert hocket("trace", "validate", tmp_path / "traces", "--profile", "astra-sim").returncode == 0
+    out = tmp_path / "out.json"
+    assert hocket("simulate", tmp_path / "traces", "--topology", RING, "--json", out).returncode == 0
+    # Ring: 14 steps of 65536 / 8 = 8192 B at 50 GB/s = 163.84 ns, and 500 ns each; three times, after 1 ms each.
+    assert json.loads(out.read_text())["time_ps"] == 3 * (10**9 + 14 * (163_840 + 500_000))
+
+
+@pytest.mark.parametrize("pattern", [*Pattern])
+def test_every_pattern_is_valid_and_simulates(pattern: str, tmp_path: Path) -> None:
+    done = hocket("generate", "collective", pattern, "--ranks", 8, "--size", "1MiB", "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "8 ranks, " in hocket("trace", "validate", tmp_path).stdout
+    assert hocket("simulate", tmp_path, "--topology", RING).returncode == 0
+    sizes = {int(size) for trace in read_traces(tmp_path).traces for size in trace.comm_bytes}
+    # nccl-tests' size is the larger buffer, a trace's the input: of a gathering one an eighth, of scatter the root's.
+    expected = {"all_gather": {131072}, "gather": {131072}, "scatter": {1 << 20, 0}, "barrier": {0}}
+    assert sizes == expected.get(pattern, {1 << 20})
+
+
+def test_groups_run_side_by_side(tmp_path: Path) -> None:
+    options = ["--ranks", 8, "--group", "0-3", "--group", "7,5", "--size", "100", "-o", tmp_path]
+    assert hocket("generate", "collective", "all_to_all", *options).returncode == 0
+    traces = read_traces(tmp_path)
+    assert traces.groups == {"1": (0, 1, 2, 3), "2": (7, 5)}
+    assert [len(trace) for trace in traces.traces] == [1, 1, 1, 1, 0, 1, 0, 1]
+    assert not validate(traces)
+
+
+def test_uneven_inputs(tmp_path: Path) -> None:
+    sizes = ["--size", 5, "--size", "1KiB", "--size", 0]
+    assert hocket("generate", "collective", "all_to_all", "--ranks", 3, *sizes, "-o", tmp_path).returncode == 0
+    assert [int(trace.comm_bytes[0]) for trace in read_traces(tmp_path).traces] == [5, 1024, 0]
+    assert hocket("trace", "validate", tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["all_redce", "--size", "1MiB"], 2, "did you mean 'all_reduce'?"),
+        (["all_reduce"], 2, "--size is missing"),
+        (["all_gather", "--size", "1MiB", "--ranks", "7"], 3, "choose a multiple of 7 bytes"),
+        (["all_reduce", "--size", "1", "--size", "2"], 3, "the same size on all ranks"),
+        (["gather", "--size", "1", "--size", "2"], 3, "2 sizes for 8 members"),
+        (["all_reduce", "--size", "1", "--group", "0-8"], 3, "among 0..7"),
+        (["all_reduce", "--size", "1", "--group", "0-3", "--group", "3-5"], 3, "one group only"),
+        (["all_reduce", "--size", "1", "--group", "3-0"], 3, "not a list of ranks"),
+        (["ring_exchange", "--size", "1", "--group", "0"], 3, "nobody to exchange"),
+        (["broadcast", "--size", "1", "--root", "8"], 3, "root 8"),
+        (["all_reduce", "--size", "1", "--compute", "10ps"], 3, "nanoseconds"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], code: int, message: str, tmp_path: Path) -> None:
+    ranks = [] if "--ranks" in arguments else ["--ranks", "8"]
+    done = hocket("generate", "collective", *arguments, *ranks, "-o", tmp_path / "traces")
+    assert done.returncode == code
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "traces").exists()
+
+
+@given(st.sampled_from([*Pattern]), st.integers(4, 9), st.integers(0, 1000), st.integers(1, 3), st.data())
+def test_ranks_always_agree(pattern: Pattern, num_ranks: int, unit: int, repeat: int, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(num_ranks)))
+    cut = data.draw(st.integers(2, num_ranks - 2))
+    benchmark = Benchmark(
+        pattern, num_ranks, unit * 2520, groups=(tuple(order[:cut]), tuple(order[cut:])), repeat=repeat
+    )
+    traces = generate_collective(benchmark)
+    assert not validate(traces)
+    messages = sum(int((trace.type == NodeType.COMM_SEND).sum()) for trace in traces.traces)
+    assert messages == (num_ranks * repeat if pattern is Pattern.RING_EXCHANGE else 0)
+
+
+@given(st.text(alphabet="0123456789,- nmsu.e", max_size=12))
+def test_texts_are_read_or_refused(text: str) -> None:
+    for parse in (parse_ranks, parse_nanoseconds):
+        try:
+            assert parse(text) is not None
+        except FormatError as error:
+            assert repr(text)[1:-1] in str(error)
