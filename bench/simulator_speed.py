@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _print_case(call: Call, topology: Topology, planned: Planned, plan_s: float, model: Model) -> None:
-    job = engine_job(single_call(call, topology.num_ranks), topology, [call])
+    job = engine_job(single_call(call, topology.num_ranks), topology)
     fidelity = Fidelity(model, Switching.CUT_THROUGH)
     run_s = float("inf")
     for _ in range(REPEATS):

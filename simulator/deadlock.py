@@ -58,7 +58,7 @@ def _wait_for_members(
     workload: Workload, node: int, start_ps: NDArray[np.int64], unfinished: NDArray[np.bool_]
 ) -> tuple[str, int | None]:
     instance = workload.operand[node]
-    call = workload.collectives[instance]
+    call = workload.calls[workload.call_of[instance]]
     parts = np.flatnonzero((workload.kind == NodeKind.COLLECTIVE) & (workload.operand == instance))
     waits = f"{workload.describe(node)} waits in {call.kind} of ranks {_short(call.group)}"
     late = parts[start_ps[parts] < 0]

@@ -9,7 +9,7 @@ from hocket._core.simulator import Job, critical_path
 from hocket.schedule import Bound
 from hocket.simulator.member_bounds import member_bounds
 from hocket.simulator.traffic import traffic_bound_ps
-from hocket.simulator.workload import Call, NodeKind, Workload
+from hocket.simulator.workload import NodeKind, Workload
 from hocket.topology import Topology
 
 __all__ = ["Floor"]
@@ -24,10 +24,11 @@ class Floor:
     bound_ps: int
 
     @classmethod
-    def of(cls, workload: Workload, topology: Topology, job: Job, calls: list[Call], bounds: list[Bound]) -> "Floor":
+    def of(cls, workload: Workload, topology: Topology, job: Job, bounds: list[Bound]) -> "Floor":
         """The largest of: the critical path with each collective at its members' bounds; a rank's whole computation;
         each collective's bound after its first member's earliest start; all the bytes through the ranks' links.
-        `bounds` are those of `calls`."""
+        `bounds` are those of the workload's calls."""
+        calls = workload.calls
         members = [member_bounds(call.collective, topology, call.members) for call in calls]
         start, finish = critical_path(
             job,
@@ -42,10 +43,9 @@ class Floor:
         np.add.at(computation, workload.rank[computing], workload.operand[computing])
 
         taking_part = workload.kind == NodeKind.COLLECTIVE
-        first = np.full(len(workload.collectives), np.iinfo(np.int64).max)
+        first = np.full(len(workload.call_of), np.iinfo(np.int64).max)
         np.minimum.at(first, workload.operand[taking_part], start[taking_part])
-        time_of = {call: bound.time_ps for call, bound in zip(calls, bounds, strict=True)}
-        collectives = first + np.array([time_of[call] for call in workload.collectives], np.int64)
+        collectives = first + np.array([bound.time_ps for bound in bounds], np.int64)[workload.call_of]
         bound_ps = max(int(times.max(initial=0)) for times in (finish, computation, collectives))
         bound_ps = max(bound_ps, traffic_bound_ps(workload, topology))
         return cls(start, finish, bound_ps)

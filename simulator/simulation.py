@@ -46,7 +46,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
             f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
             f" choose a topology with at least {workload.num_ranks} ranks"
         )
-    calls = list(dict.fromkeys(workload.collectives))
+    calls = workload.calls
     planned = None
     if fidelity.model is not Model.BOUND:
         planned = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
@@ -56,8 +56,8 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         lower_bound(collective, topology, group=call.members)
         for collective, call in zip(collectives, calls, strict=True)
     ]
-    job = engine_job(workload, topology, calls)
-    floor = Floor.of(workload, topology, job, calls, bounds)
+    job = engine_job(workload, topology)
+    floor = Floor.of(workload, topology, job, bounds)
     if planned is None:
         outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, topology.num_links)
     else:
@@ -76,7 +76,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         bound_ps=floor.bound_ps,
         finish_ps=finish,
         compute_ps=_compute_time(workload, outcome),
-        collectives=_collective_times(workload, outcome, calls, bounds, choices),
+        collectives=_collective_times(workload, outcome, bounds, choices),
         link_busy_ps=outcome.link_busy_ps,
         link_bytes=outcome.link_bytes,
         link_messages=outcome.link_messages,
@@ -102,7 +102,7 @@ def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fide
     best, second = next(choices), next(choices, None)
     if second is None:
         return best
-    alone = engine_job(single_call(call, topology.num_ranks), topology, [call])
+    alone = engine_job(single_call(call, topology.num_ranks), topology)
     without_record = Fidelity(fidelity.model, fidelity.switching)
 
     def time_ps(choice: Planned) -> int:
@@ -117,9 +117,8 @@ def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fide
     return best
 
 
-def engine_job(workload: Workload, topology: Topology, calls: list[Call]) -> Job:
-    """The engine's form of a workload; `calls` are its distinct collectives, in the order of their plans."""
-    number = {call: plan for plan, call in enumerate(calls)}
+def engine_job(workload: Workload, topology: Topology) -> Job:
+    """The engine's form of a workload; its calls are numbered like their plans."""
     pairs, pair = np.unique(
         workload.message_src.astype(np.int64) * topology.num_nodes + workload.message_dst, return_inverse=True
     )
@@ -136,8 +135,8 @@ def engine_job(workload: Workload, topology: Topology, calls: list[Call]) -> Job
         message_route_offset=np.cumsum([0, *map(len, message_routes)], dtype=np.int64),
         message_links=np.concatenate([np.zeros(0, np.int32), *message_routes]),
         message_bytes=workload.message_bytes,
-        plan_of=np.array([number[call] for call in workload.collectives], np.int32),
-        plan_members=np.array([len(call.group) for call in calls], np.int32),
+        plan_of=workload.call_of,
+        plan_members=np.array([len(call.group) for call in workload.calls], np.int32),
     )
 
 
@@ -156,30 +155,29 @@ def _compute_time(workload: Workload, outcome: Outcome) -> NDArray[np.int64]:
 
 
 def _collective_times(
-    workload: Workload, outcome: Outcome, calls: list[Call], bounds: list[Bound], algorithms: list[str]
+    workload: Workload, outcome: Outcome, bounds: list[Bound], algorithms: list[str]
 ) -> tuple[CollectiveTime, ...]:
     nodes = workload.kind == NodeKind.COLLECTIVE
     instance = workload.operand[nodes]
-    first = np.full(len(workload.collectives), np.iinfo(np.int64).max)
-    ready = np.zeros(len(workload.collectives), np.int64)
-    finish = np.zeros(len(workload.collectives), np.int64)
+    first = np.full(len(workload.call_of), np.iinfo(np.int64).max)
+    ready = np.zeros(len(workload.call_of), np.int64)
+    finish = np.zeros(len(workload.call_of), np.int64)
     np.minimum.at(first, instance, outcome.start_ps[nodes])
     np.maximum.at(ready, instance, outcome.start_ps[nodes])
     np.maximum.at(finish, instance, outcome.finish_ps[nodes])
-    choice = {call: (bound, algorithm) for call, bound, algorithm in zip(calls, bounds, algorithms, strict=True)}
     return tuple(
         CollectiveTime(
-            kind=call.kind,
-            group=call.group,
-            size_bytes=call.size_bytes,
-            algorithm=choice[call][1],
+            kind=workload.calls[call].kind,
+            group=workload.calls[call].group,
+            size_bytes=workload.calls[call].size_bytes,
+            algorithm=algorithms[call],
             start_ps=start,
             ready_ps=last,
             finish_ps=end,
-            bound_ps=choice[call][0].time_ps,
+            bound_ps=bounds[call].time_ps,
         )
         for call, start, last, end in zip(
-            workload.collectives, first.tolist(), ready.tolist(), finish.tolist(), strict=True
+            workload.call_of.tolist(), first.tolist(), ready.tolist(), finish.tolist(), strict=True
         )
     )
 

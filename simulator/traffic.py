@@ -1,7 +1,5 @@
 """What all the bytes of a workload need, whenever they are sent."""
 
-from collections import Counter
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +19,7 @@ def traffic_bound_ps(workload: Workload, topology: Topology) -> int:
     np.add.at(into, workload.message_dst, workload.message_bytes)
     np.add.at(out, workload.message_src, workload.message_bytes)
     delivered = int(workload.message_bytes.sum())
-    for call, times in Counter(workload.collectives).items():
+    for call, times in zip(workload.calls, np.bincount(workload.call_of).tolist(), strict=True):
         bytes_in, bytes_out = member_bytes(call.collective)
         into[call.members] += times * bytes_in
         out[call.members] += times * bytes_out

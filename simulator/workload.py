@@ -19,7 +19,7 @@ class NodeKind(IntEnum):
 
     NOTHING = 0
     COMPUTE = 1  # picoseconds
-    COLLECTIVE = 2  # index into `collectives`
+    COLLECTIVE = 2  # instance: index into `call_of`
     SEND = 3  # index into the messages
     RECEIVE = 4  # index into the messages
 
@@ -57,7 +57,8 @@ class Workload:
 
     `kind` uint8 (NodeKind), `operand` int64, `member` int32 (position in the collective's group, else 0), `node_id`
     uint64 and `name` int32 (into `strings`) as in the trace. Dependencies are CSR over these rows.
-    `collectives[i]` is collective instance i. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32).
+    Collective instance i is `calls[call_of[i]]` (int32); calls are distinct. Message m goes from rank `message_src[m]`
+    to `message_dst[m]` (int32).
     """
 
     rank_offset: NDArray[np.int64]
@@ -69,7 +70,8 @@ class Workload:
     strings: tuple[str, ...]
     dependency_offset: NDArray[np.int64]
     dependency: NDArray[np.int64]
-    collectives: tuple[Call, ...]
+    calls: tuple[Call, ...]
+    call_of: NDArray[np.int32]
     message_src: NDArray[np.int32]
     message_dst: NDArray[np.int32]
     message_tag: NDArray[np.int64]
@@ -114,7 +116,8 @@ def single_call(call: Call, num_ranks: int) -> Workload:
         strings=(call.kind,),
         dependency_offset=np.zeros(n + 1, np.int64),
         dependency=np.zeros(0, np.int64),
-        collectives=(call,),
+        calls=(call,),
+        call_of=np.zeros(1, np.int32),
         message_src=np.zeros(0, np.int32),
         message_dst=np.zeros(0, np.int32),
         message_tag=np.zeros(0, np.int64),

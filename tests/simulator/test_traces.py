@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet, read_traces
+from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet, read_traces
 from hocket.core.errors import DeadlockError, ScheduleError, SimulationError, TopologyError, TraceError
 from hocket.schedule import Collective, Kind, save
 from hocket.schedule.algorithms import build, build_all
@@ -163,6 +163,12 @@ def test_messages_meet_by_source_destination_and_tag_in_order() -> None:
     assert prediction.node_finish_ps.tolist() == [2 * US, 6 * US, 2 * US, 11 * US, 11 * US]
 
 
+def test_all_ranks_have_two_names() -> None:
+    """ "" and "0" are all ranks, and one sequence of collectives."""
+    traces = job(all_reduce(100, group="0"), all_reduce(100))
+    assert len(simulate_traces(traces, PAIR).collectives) == 1
+
+
 def test_auto_is_at_least_as_fast_as_every_algorithm() -> None:
     traces = job(*[lambda t: t.add_collective("c", CollectiveType.ALL_REDUCE, 100)] * 4)
     auto = simulate_traces(traces, RING4, algorithms="auto")
@@ -240,6 +246,8 @@ def test_a_node_that_depends_on_itself_is_a_deadlock() -> None:
             (lambda t: t.add_send("s", 1, src=0, dst=1), lambda t: t.add_recv("r", 2, src=0, dst=1)),
             {}, TraceError, "has 2 bytes here, but 1 bytes",
         ),
+        ((lambda t: t.add_comp("c", duration_ns=2**62),), {}, TraceError, "not between 0 and 26 days"),
+        ((lambda t: t.add(NodeType.INVALID, "n"),), {}, TraceError, "type INVALID are not modelled"),
         ((all_reduce(),) * 3, {}, TopologyError, "has 2 ranks, the workload 3"),
     ],
 )  # fmt: skip

@@ -1,0 +1,78 @@
+"""Finds the sends and receives that are one message."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.chakra import NodeType
+from hocket.simulator.traces.nodes import Nodes
+from hocket.simulator.traces.numbering import number_equal, occurrence
+
+__all__ = ["Messages", "match_messages"]
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """Nodes `rows` send (`sends`) or receive message `number` (int64); the other columns are those of messages."""
+
+    rows: NDArray[np.int64]
+    sends: NDArray[np.bool_]
+    number: NDArray[np.int64]
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    tag: NDArray[np.int64]
+    size: NDArray[np.int64]
+    notes: tuple[str, ...]
+
+
+def match_messages(nodes: Nodes) -> Messages:
+    """The k-th message with a source, destination and tag is the k-th receive of these.
+
+    Raises TraceError, naming file and node, for missing attributes, ranks that do not exist, and ends that disagree.
+    """
+    rows = np.flatnonzero((nodes.type == NodeType.COMM_SEND) | (nodes.type == NodeType.COMM_RECV))
+    sends = nodes.type[rows] == NodeType.COMM_SEND
+    rank, num_ranks = nodes.rank[rows], nodes.traces.num_ranks
+    src, dst, tag = (nodes.column(name)[rows] for name in ("comm_src", "comm_dst", "comm_tag"))
+    own, other = np.where(sends, src, dst), np.where(sends, dst, src)
+    own_end, other_end = ("comm_dst", "comm_src"), ("comm_src", "comm_dst")  # of receives, of sends
+    nodes.require(other >= 0, rows, lambda at: f"attribute {other_end[int(sends[at])]} is missing")
+    nodes.require(
+        (own == -1) | (own == rank),
+        rows,
+        lambda at: f"{own_end[int(sends[at])]} is {own[at]}, expected this rank, {rank[at]}",
+    )
+    nodes.require(
+        (other != rank) & (other < num_ranks),
+        rows,
+        lambda at: f"{other_end[int(sends[at])]} is {other[at]}, expected another of the {num_ranks} ranks",
+    )
+    src, dst = np.where(sends, rank, other), np.where(sends, other, rank)
+    size = nodes.required(rows, "comm_bytes", "comm_size")
+
+    channel, _ = number_equal(src, dst, tag)
+    place = occurrence(2 * channel + sends)
+    number, first = number_equal(channel, place)
+    leader = first[number]
+    nodes.require(
+        size == size[leader],
+        rows,
+        lambda at: (
+            f"message {place[at]} from rank {src[at]} to rank {dst[at]} with tag {tag[at]} has {size[at]} bytes here,"
+            f" but {size[leader[at]]} bytes in {nodes.describe(int(rows[leader[at]]))}"
+        ),
+    )
+    received = np.zeros(len(first), np.bool_)
+    received[number[~sends]] = True
+    unreceived = int((~received).sum())
+    return Messages(
+        rows=rows,
+        sends=sends,
+        number=number,
+        src=src[first].astype(np.int32),
+        dst=dst[first].astype(np.int32),
+        tag=tag[first],
+        size=size[first],
+        notes=(f"{unreceived} messages are sent but never received",) if unreceived else (),
+    )

@@ -1,0 +1,109 @@
+"""The nodes of all ranks as columns: rank after rank, in ascending id."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.chakra import TraceSet
+from hocket.chakra.finding import source_of
+from hocket.core.errors import TraceError
+
+__all__ = ["Nodes"]
+
+
+class Nodes:
+    """A row a node of the job; `rank_offset` int64 says where each rank's begin.
+
+    Raises TraceError, naming the file, where two nodes of a rank have one id.
+    """
+
+    def __init__(self, traces: TraceSet) -> None:
+        self.traces = traces
+        self.orders = [np.argsort(trace.id, kind="stable") for trace in traces.traces]
+        self.rank_offset = np.cumsum([0, *map(len, traces.traces)], dtype=np.int64)
+        self.id = self.column("id")
+        for rank in range(traces.num_ranks):
+            ids = self.ids_of(rank)
+            twice = ids[1:][ids[1:] == ids[:-1]]
+            if len(twice):
+                source = source_of(traces, rank)
+                raise TraceError(f"{source}: node id {twice[0]} occurs twice; ids must be unique within a rank")
+        self.type = self.column("type")
+
+    def __len__(self) -> int:
+        return int(self.rank_offset[-1])
+
+    def ids_of(self, rank: int) -> NDArray[np.uint64]:
+        """The ids of a rank's nodes, ascending."""
+        return self.id[self.rank_offset[rank] : self.rank_offset[rank + 1]]
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column of `Trace` over all nodes."""
+        columns = [getattr(trace, name) for trace in self.traces.traces]
+        return np.concatenate([column[order] for column, order in zip(columns, self.orders, strict=True)])
+
+    @cached_property
+    def rank(self) -> NDArray[np.int64]:
+        """Rank of each node (int64)."""
+        return np.repeat(np.arange(self.traces.num_ranks), np.diff(self.rank_offset))
+
+    def text_column(self, name: str, strings: dict[str, int]) -> NDArray[np.int32]:
+        """A column that indexes each trace's strings, as indices into `strings`, which grows; -1 stays."""
+        columns = []
+        for trace, order in zip(self.traces.traces, self.orders, strict=True):
+            own = [strings.setdefault(text, len(strings)) for text in trace.strings]
+            columns.append(np.array([*own, -1], np.int32)[getattr(trace, name)[order]])
+        return np.concatenate(columns)
+
+    def dependencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Data and control dependencies as rows, in CSR form. Raises TraceError for one on a node that is absent."""
+        pairs = [self._dependencies_of(rank) for rank in range(self.traces.num_ranks)]
+        counts = np.concatenate([count for count, _ in pairs])
+        offset = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return offset, np.concatenate([rows for _, rows in pairs])
+
+    def _dependencies_of(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many dependencies each node of a rank has, and the rows of all of them, node after node."""
+        trace, order, ids = self.traces.traces[rank], self.orders[rank], self.ids_of(rank)
+        owner = np.concatenate([_owners(trace.data_offset), _owners(trace.ctrl_offset)])
+        wanted = np.concatenate([trace.data_deps, trace.ctrl_deps])
+        found = np.searchsorted(ids, wanted)
+        absent = np.flatnonzero(ids[np.minimum(found, len(ids) - 1)] != wanted) if len(ids) else np.arange(0)
+        if len(absent):
+            raise TraceError(
+                f"{source_of(self.traces, rank)}: node {trace.id[owner[absent[0]]]} depends on node"
+                f" {wanted[absent[0]]}, which does not exist"
+            )
+        row_of = np.empty(len(trace), np.int64)
+        row_of[order] = np.arange(len(trace))
+        owner_row = row_of[owner]
+        rows = found[np.argsort(owner_row, kind="stable")] + self.rank_offset[rank]
+        return np.bincount(owner_row, minlength=len(trace)), rows
+
+    def required(self, rows: NDArray[np.int64], column: str, attribute: str) -> NDArray[np.int64]:
+        """A column at some rows. Raises TraceError, naming the attribute, where it is missing (or negative)."""
+        values: NDArray[np.int64] = self.column(column)[rows]
+        self.require(values >= 0, rows, lambda _: f"attribute {attribute} is missing")
+        return values
+
+    def require(self, holds: NDArray[np.bool_], rows: NDArray[np.int64], fault: Callable[[int], str]) -> None:
+        """Raises TraceError at the first of `rows` for which something does not hold; `fault` says what is wrong, given
+        the place in `rows`."""
+        if not holds.all():
+            at = int(np.argmin(holds))
+            raise TraceError(f"{self.describe(int(rows[at]))}: {fault(at)}")
+
+    def describe(self, row: int) -> str:
+        """File, id and name of a node, for messages."""
+        rank = int(np.searchsorted(self.rank_offset, row, side="right")) - 1
+        trace = self.traces.traces[rank]
+        own = self.orders[rank][row - self.rank_offset[rank]]
+        return f"{source_of(self.traces, rank)}: node {trace.id[own]} ({trace.strings[trace.name[own]]})"
+
+
+def _owners(offset: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The row that each entry of a CSR column belongs to."""
+    return np.repeat(np.arange(len(offset) - 1), np.diff(offset))
