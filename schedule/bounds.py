@@ -7,11 +7,12 @@ pass a chunk on store it first.
 - **ingress / egress of a rank**: a chunk that a rank must hold at the end, and does not hold in full before, enters it
   at least once; a chunk that it contributes to and another rank must hold leaves it at least once. Its links carry one
   chunk at a time, in slots of whole transfers (`least_time`), and together no more than the maximum flow.
-- **machine**: the same for the ranks of one machine, seen as one.
+- **machine**, **plane**, **line**: the same for a set of ranks seen as one: those of a machine, those with the same
+  coordinate in one dimension, those that differ in one dimension only.
 - **traffic** (all_reduce): each chunk is delivered at least 2(n-1) times. Take deliveries in order of their finish. The
   one that first makes some rank know all n contributions has n-2 others or more before it, as n ranks need n-1
   deliveries to be joined; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
-  carry all of that. The same holds for the machines of a cluster, each seen as one rank.
+  carry all of that. The same holds for all machines, planes or lines, each seen as one rank.
 - **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the
   set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787).
 """
@@ -25,7 +26,7 @@ from hocket._core.schedule import HORIZON_PS, least_time
 from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
-from hocket.topology import Topology, all_gather_cut, eccentricity_ps, set_ingress_bandwidth
+from hocket.topology import Topology, all_gather_cut, eccentricity_ps, part_ingress_bandwidth
 
 __all__ = ["lower_bound"]
 
@@ -50,7 +51,7 @@ def lower_bound(
     bounds = [
         *_latency(collective, topology, ranks),
         *_ports(collective, topology, ranks, blocking),
-        *_machines(collective, topology, ranks),
+        *_parts(collective, topology, ranks),
         *_cut(collective, topology, ranks),
     ]
     bound = max(bounds, key=lambda bound: bound.time_ps)
@@ -83,11 +84,14 @@ def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
         ("egress", topology.src, _leaving(collective, each), topology.graph.reversed()),
     ):
         links = _links_by_rank(ends, ranks)
+        alone = np.full(topology.num_ranks, -1, np.int32)
+        alone[ranks] = each
+        bandwidth = part_ingress_bandwidth(flow, alone, n).tolist()
         chunks, total = crossing
         times = [
             max(
                 least_time(topology.graph, links[i], int(chunks[i]), smallest, int(total[i]), blocking),
-                _transfer_time(int(total[i]), set_ingress_bandwidth(flow, ranks[i : i + 1])),
+                _transfer_time(int(total[i]), bandwidth[i]),
             )
             for i in range(n)
         ]
@@ -101,22 +105,37 @@ def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
             yield Bound(time, f"traffic through the {name} of all ranks")
 
 
-def _machines(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
-    machines, machine = np.unique(topology.machine[ranks], return_inverse=True)
-    if len(machines) in (1, len(ranks)):
-        return
-    members = [np.flatnonzero(topology.machine == name).astype(np.int32) for name in machines]
-    for name, crossing, flow in (
-        ("ingress", _entering(collective, machine), topology.graph),
-        ("egress", _leaving(collective, machine), topology.graph.reversed()),
-    ):
-        bandwidth = [set_ingress_bandwidth(flow, ranks_inside) for ranks_inside in members]
-        times = [_transfer_time(int(total), flow) for total, flow in zip(crossing[1], bandwidth, strict=True)]
-        worst = int(np.argmax(times))
-        yield Bound(times[worst], f"{name} of machine {machines[worst]}")
-        if collective.kind is Kind.ALL_REDUCE:
-            total = 2 * (len(machines) - 1) * collective.size_bytes
-            yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of all machines")
+def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
+    for one, every, part_of in _partitions(topology):
+        names, part = np.unique(part_of[ranks], return_inverse=True)
+        if len(names) in (1, len(ranks)):
+            continue
+        position = np.where(np.isin(part_of, names), np.searchsorted(names, part_of), -1).astype(np.int32)
+        for name, crossing, flow in (
+            ("ingress", _entering(collective, part), topology.graph),
+            ("egress", _leaving(collective, part), topology.graph.reversed()),
+        ):
+            bandwidth = part_ingress_bandwidth(flow, position, len(names)).tolist()
+            times = [_transfer_time(total, flow) for total, flow in zip(crossing[1].tolist(), bandwidth, strict=True)]
+            worst = int(np.argmax(times))
+            yield Bound(times[worst], f"{name} of {one.format(names[worst])}")
+            if collective.kind is Kind.ALL_REDUCE:
+                total = 2 * (len(names) - 1) * collective.size_bytes
+                yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of {every}")
+
+
+def _partitions(topology: Topology) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
+    """What a part is called, what all are, and the part of every rank of the topology: its machine; for a product its
+    coordinate in a dimension (a plane), and the first rank that differs from it in one dimension only (a line)."""
+    yield "machine {}", "all machines", topology.machine.astype(np.int64)
+    rank, stride = np.arange(topology.num_ranks), 1
+    for number, dimension in enumerate(topology.dimensions):
+        coordinate = rank // stride % dimension.size
+        yield f"plane {{}} of dimension {number}", f"all planes of dimension {number}", coordinate
+        if len(topology.dimensions) > 2:  # of two dimensions, the lines of one are the planes of the other
+            line = rank - coordinate * stride
+            yield f"the line of dimension {number} through rank {{}}", f"all lines of dimension {number}", line
+        stride *= dimension.size
 
 
 def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:

@@ -5,9 +5,9 @@ from hocket.topology.measures import (
     Cut,
     all_gather_cut,
     eccentricity_ps,
+    part_ingress_bandwidth,
     rank_egress_bandwidth,
     rank_ingress_bandwidth,
-    set_ingress_bandwidth,
 )
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.routing import Routes, rank_routes, routes
@@ -21,10 +21,10 @@ __all__ = [
     "all_gather_cut",
     "eccentricity_ps",
     "load",
+    "part_ingress_bandwidth",
     "rank_egress_bandwidth",
     "rank_ingress_bandwidth",
     "rank_routes",
     "routes",
     "save",
-    "set_ingress_bandwidth",
 ]

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import topology as engine
-from hocket._core.topology import Graph, rank_egress_bandwidth, rank_ingress_bandwidth, set_ingress_bandwidth
+from hocket._core.topology import Graph, part_ingress_bandwidth, rank_egress_bandwidth, rank_ingress_bandwidth
 
 __all__ = [
     "Cut",
     "all_gather_cut",
     "eccentricity_ps",
+    "part_ingress_bandwidth",
     "rank_egress_bandwidth",
     "rank_ingress_bandwidth",
-    "set_ingress_bandwidth",
 ]
 
 

@@ -64,8 +64,8 @@ void bind_topology(nb::module_& m) {
   m.attr("REFERENCE_BYTES") = topology::kReferenceBytes;
   m.def("routes", &routes, "graph"_a, "src"_a, "dst"_a, "reference_bytes"_a = topology::kReferenceBytes);
   m.def("rank_routes", &rank_routes, "graph"_a, "reference_bytes"_a = topology::kReferenceBytes);
-  m.def("set_ingress_bandwidth", [](const Graph& graph, In<int32_t> ranks) {
-    return unlocked([&] { return topology::set_ingress_bandwidth(graph, view(ranks)); });
+  m.def("part_ingress_bandwidth", [](const Graph& graph, In<int32_t> part, int32_t parts) {
+    return give(unlocked([&] { return topology::part_ingress_bandwidth(graph, view(part), parts); }));
   });
   m.def("rank_ingress_bandwidth",
         [](const Graph& graph) { return give(unlocked([&] { return topology::rank_ingress_bandwidth(graph); })); });

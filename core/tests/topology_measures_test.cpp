@@ -54,11 +54,11 @@ TEST(RankBandwidth, IsLimitedByWhatFeedsTheSwitch) {
   EXPECT_EQ(rank_egress_bandwidth(graph), (std::vector<Bandwidth>{3 * kGB, 4 * kGB, 0}));
 }
 
-TEST(SetIngress, CountsOnlyWhatComesFromOutside) {
+TEST(PartIngress, CountsOnlyWhatComesFromOutside) {
   // 0 and 1 share a switch (node 3) with rank 2; 0 -> 1 stays inside.
   const Graph graph(3, 4, {{0, 3, 0, kGB}, {2, 3, 0, 2 * kGB}, {3, 1, 0, 4 * kGB}, {0, 1, 0, kGB}, {2, 0, 0, kGB}});
-  const std::vector<int32_t> set{0, 1};
-  EXPECT_EQ(set_ingress_bandwidth(graph, set), 3 * kGB);
+  EXPECT_EQ(part_ingress_bandwidth(graph, std::vector<int32_t>{0, 0, -1}, 1), (std::vector<Bandwidth>{3 * kGB}));
+  EXPECT_EQ(part_ingress_bandwidth(graph, std::vector<int32_t>{1, 1, 0}, 2), (std::vector<Bandwidth>{0, 3 * kGB}));
 }
 
 TEST(AllGatherCut, FindsTheTrunk) {

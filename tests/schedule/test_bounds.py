@@ -14,7 +14,7 @@ from hocket.schedule import Collective, Kind, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_schedule
 from hocket.synthesizer import synthesize
-from hocket.topology import Topology
+from hocket.topology import Dimension, Topology, load
 
 GIB = 2**30
 US = 10**6
@@ -26,7 +26,10 @@ def test_no_verified_schedule_beats_the_bound(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 6))
     topology = data.draw(machines.topologies(n))
     machine = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
-    topology = dataclasses.replace(topology, machine=np.array(machine, np.int32))
+    # Dimensions need not be what the links suggest: the argument is about any partition of the ranks.
+    sizes = data.draw(st.sampled_from({4: [(2, 2)], 6: [(2, 3), (3, 2)]}.get(n, [(n,)])))
+    planes = tuple(Dimension("mesh", size, 0, 1) for size in sizes)
+    topology = dataclasses.replace(topology, machine=np.array(machine, np.int32), dimensions=planes)
     kind = data.draw(st.sampled_from([kind for kind in Kind if kind is not Kind.CUSTOM]))
     members = data.draw(st.permutations(range(n)))[: data.draw(st.sampled_from([2, 4] if n >= 4 else [2]))]
     group = np.array(members, np.int32)
@@ -103,6 +106,17 @@ def test_cut_and_machines_see_what_single_ranks_do_not() -> None:
     assert (gather.time_ps, gather.reason) == (2000 * 1000, "cut around 2 ranks")
     reduce = lower_bound(Collective(Kind.ALL_REDUCE, 4, 4000), topology)
     assert (reduce.time_ps, reduce.reason) == (4000 * 1000, "ingress of machine 0")
+
+
+def test_a_slow_dimension_bounds_the_planes_it_joins() -> None:
+    # 4 rows of 4 ranks; links of 100 GB/s in a row, of 1 GB/s between rows. As 4 ranks, the rows need 2*3 deliveries of
+    # all 16000 B, through 4 * 4 * 2 links of 1 GB/s: 96000 B / 32 GB/s = 3 us.
+    torus = load("ring:4xring:4,bandwidth=100GB/s+1GB/s,latency=0ns")
+    bound = lower_bound(Collective(Kind.ALL_REDUCE, 16, 16000), torus)
+    assert (bound.time_ps, bound.reason) == (3 * US, "traffic through the ingress of all planes of dimension 1")
+    # all_gather: 12 blocks of 1000 B enter a row through 8 slow links.
+    bound = lower_bound(Collective(Kind.ALL_GATHER, 16, 16000, chunks_per_rank=4), torus)
+    assert (bound.time_ps, bound.reason) == (12000 * 1000 // 8, "ingress of plane 0 of dimension 1")
 
 
 def test_reduce_scatter_is_bound_by_egress() -> None:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -110,16 +111,29 @@ void require_connected(const Graph& graph) {
   if (const int32_t rank = first_apart(graph, Direction::kTo); rank >= 0) fail(rank, 0);
 }
 
-Bandwidth set_ingress_bandwidth(const Graph& graph, std::span<const int32_t> ranks) {
+std::vector<Bandwidth> part_ingress_bandwidth(const Graph& graph, std::span<const int32_t> part, int32_t parts) {
+  if (static_cast<int64_t>(part.size()) != graph.num_ranks()) {
+    throw TopologyError("a part is needed for each of " + std::to_string(graph.num_ranks()) + " ranks, " +
+                        std::to_string(part.size()) + " given");
+  }
+  std::vector<std::vector<int32_t>> members(parts);
+  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) {
+    if (part[rank] < -1 || part[rank] >= parts) {
+      throw TopologyError("part " + std::to_string(part[rank]) + " of rank " + std::to_string(rank) +
+                          " is none of the " + std::to_string(parts) + " parts");
+    }
+    if (part[rank] >= 0) members[part[rank]].push_back(rank);
+  }
+  std::vector<Bandwidth> result;
   std::vector<int32_t> local(graph.num_nodes(), -1);
-  return ingress(graph, ranks, local);
+  for (const std::vector<int32_t>& ranks : members) result.push_back(ingress(graph, ranks, local));
+  return result;
 }
 
 std::vector<Bandwidth> rank_ingress_bandwidth(const Graph& graph) {
-  std::vector<Bandwidth> result;
-  std::vector<int32_t> local(graph.num_nodes(), -1);
-  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) result.push_back(ingress(graph, {&rank, 1}, local));
-  return result;
+  std::vector<int32_t> part(graph.num_ranks());
+  std::iota(part.begin(), part.end(), 0);
+  return part_ingress_bandwidth(graph, part, graph.num_ranks());
 }
 
 std::vector<Bandwidth> rank_egress_bandwidth(const Graph& graph) { return rank_ingress_bandwidth(graph.reversed()); }

@@ -11,8 +11,10 @@ namespace hocket::topology {
 /// Throws TopologyError, naming both ranks, when some rank cannot reach another (over links, switches and ranks).
 void require_connected(const Graph& graph);
 
-/// The most bytes/s that can enter a set of ranks from all ranks outside it at once: the maximum flow through switches.
-Bandwidth set_ingress_bandwidth(const Graph& graph, std::span<const int32_t> ranks);
+/// For every part of the ranks (`part[rank]`, -1: in none) the most bytes/s that can enter it from all ranks outside it
+/// at once: the maximum flow through switches. Throws TopologyError when `part` has another length than the graph has
+/// ranks, or a number outside -1..parts-1.
+std::vector<Bandwidth> part_ingress_bandwidth(const Graph& graph, std::span<const int32_t> part, int32_t parts);
 
 /// For every rank the most bytes/s that can enter it from all other ranks at once: the maximum flow through switches,
 /// which without switches is the sum of the bandwidths of its in-links.
