@@ -24,13 +24,15 @@ def simulate_schedule(
     model: str = Model.CONGESTION,
     switching: str = Switching.CUT_THROUGH,
     record_links: bool = False,
+    link_bins: int = 0,
 ) -> Prediction:
     """The time of a schedule on its topology when every transfer leaves as soon as it can, in its order per route.
 
-    With `record_links` the prediction holds what every link did when (for timelines). Raises SimulationError for an
-    unknown model or switching.
+    With `record_links` the prediction holds what every link did when (for timelines), with `link_bins` (even) how busy
+    each was in about so many bins of time, in constant memory. Raises SimulationError for an unknown model or
+    switching, and an odd number of bins.
     """
-    fidelity = _fidelity(model, switching, record_links)
+    fidelity = _fidelity(model, switching, record_links, link_bins)
     collective, ranks = schedule.collective, tuple(schedule.ranks.tolist())
     call = Call(collective.kind, ranks, collective.size_bytes, collective.root, collective.chunks_per_rank)
     workload = single_call(call, schedule.topology.num_ranks)
@@ -45,13 +47,14 @@ def simulate_collective(
     model: str = Model.CONGESTION,
     switching: str = Switching.CUT_THROUGH,
     record_links: bool = False,
+    link_bins: int = 0,
 ) -> Prediction:
     """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file or `auto`.
 
     Raises ScheduleError when the algorithm is unknown or cannot do the collective, and SimulationError for an unknown
     model or switching.
     """
-    fidelity = _fidelity(model, switching, record_links)
+    fidelity = _fidelity(model, switching, record_links, link_bins)
     group = tuple(range(collective.num_ranks))
     call = Call(collective.kind, group, collective.size_bytes, collective.root, collective.chunks_per_rank)
     planner = Planner(topology, {collective.kind: algorithm})
@@ -68,6 +71,7 @@ def simulate_traces(
     chunks_per_rank: int = 1,
     compute_scale: Fraction = Fraction(1),
     record_links: bool = False,
+    link_bins: int = 0,
 ) -> Prediction:
     """The time of a job's traces on a topology, trace rank r on topology rank r.
 
@@ -78,7 +82,7 @@ def simulate_traces(
     never end, TopologyError when the topology has too few ranks, ScheduleError for an algorithm that cannot do what is
     asked, and SimulationError for an unknown model or switching.
     """
-    fidelity = _fidelity(model, switching, record_links)
+    fidelity = _fidelity(model, switching, record_links, link_bins)
     chosen = dict.fromkeys(DEFAULT_ALGORITHMS, AUTO) if isinstance(algorithms, str) else algorithms
     workload = workload_of(traces, chunks_per_rank)
     if compute_scale != 1:
@@ -86,8 +90,10 @@ def simulate_traces(
     return simulate(workload, topology, fidelity, Planner(topology, chosen).candidates)
 
 
-def _fidelity(model: str, switching: str, record_links: bool) -> Fidelity:
+def _fidelity(model: str, switching: str, record_links: bool, link_bins: int) -> Fidelity:
     for value, values, what in ((model, Model, "model"), (switching, Switching, "switching")):
         if value not in set(values):
             raise SimulationError(f"unknown {what} '{value}'; there are {', '.join(values)}")
-    return Fidelity(Model(model), Switching(switching), record_links)
+    if link_bins < 0 or link_bins % 2:
+        raise SimulationError(f"link_bins must be even and not negative, got {link_bins}")
+    return Fidelity(Model(model), Switching(switching), record_links, link_bins)

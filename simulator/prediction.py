@@ -14,7 +14,7 @@ from hocket.core.units import format_time
 from hocket.simulator.workload import Workload
 from hocket.topology import Topology
 
-__all__ = ["CollectiveTime", "Occupancy", "Prediction"]
+__all__ = ["CollectiveTime", "LinkUse", "Occupancy", "Prediction"]
 
 _JSON_VERSION = 1
 _PICOSECONDS_PER_NANOSECOND = 1000
@@ -59,14 +59,23 @@ class Occupancy:
 
 
 @dataclass(frozen=True, eq=False)
+class LinkUse:
+    """How busy each link is over time, exact: `busy_ps` (int64, links x bins) in bins of `bin_ps` from 0 on."""
+
+    bin_ps: int
+    busy_ps: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class Prediction:
     """How long a workload takes on a topology under a model, next to what no schedule can beat.
 
     Per rank (int64 picoseconds, length ranks): `finish_ps`; `compute_ps`, the time it computes; `exposed_ps`, the time
     until its finish in which it does not. Per link (int64, length links): `link_busy_ps`, `link_bytes`,
-    `link_messages`. Per node of the workload: `node_start_ps`, `node_finish_ps`. `time_ps` is when all is done and
-    `bound_ps` what bounds it from below. `occupancy` is there when it was asked for. `events` counts message-hops and
-    computations.
+    `link_messages`. Per node of the workload: `node_start_ps`, `node_finish_ps`; `node_cause` (int32), the node whose
+    start its finish goes back to without a wait: itself, but for a part in a collective that waited for another
+    member, and for a receive that waited for its send. `time_ps` is when all is done and `bound_ps` what bounds it from
+    below. `occupancy` and `link_use` are there when they were asked for. `events` counts message-hops and computations.
     """
 
     model: str
@@ -83,7 +92,9 @@ class Prediction:
     link_messages: NDArray[np.int64]
     node_start_ps: NDArray[np.int64]
     node_finish_ps: NDArray[np.int64]
+    node_cause: NDArray[np.int32]
     occupancy: Occupancy | None
+    link_use: LinkUse | None
     events: int
     notes: tuple[str, ...]
 

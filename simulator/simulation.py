@@ -15,7 +15,7 @@ from hocket.simulator.floor import Floor
 from hocket.simulator.models import Model, Switching
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.planning import Planned
-from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
+from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.workload import Call, NodeKind, Workload, single_call
 from hocket.topology import Topology, routes
 
@@ -26,11 +26,13 @@ Candidates = Callable[[Call], Iterable[Planned]]
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """The network model, how nodes pass messages on, and whether to record what every link did when."""
+    """The network model, how nodes pass messages on, whether to record what every link did when, and in how many bins
+    of time (0: none) how busy it was."""
 
     model: Model
     switching: Switching
     record_links: bool = False
+    link_bins: int = 0
 
 
 def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
@@ -82,7 +84,9 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         link_messages=outcome.link_messages,
         node_start_ps=outcome.start_ps,
         node_finish_ps=outcome.finish_ps,
+        node_cause=outcome.cause,
         occupancy=_occupancy(outcome) if fidelity.record_links else None,
+        link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
         notes=(*topology.notes, *workload.notes, *remarks),
     )
@@ -92,7 +96,8 @@ def run_engine(job: Job, planned: list[Planned], topology: Topology, fidelity: F
     """Runs a job whose calls follow `planned`."""
     cut_through = fidelity.switching is Switching.CUT_THROUGH
     plans = [choice.plan for choice in planned]
-    return Outcome(**replay(job, plans, topology.graph, fidelity.model, cut_through, fidelity.record_links))
+    records = fidelity.record_links, fidelity.link_bins
+    return Outcome(**replay(job, plans, topology.graph, fidelity.model, cut_through, *records))
 
 
 def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fidelity: Fidelity) -> Planned:
@@ -190,3 +195,10 @@ def _occupancy(outcome: Outcome) -> Occupancy:
         start_ps=outcome.occupancy_start_ps,
         finish_ps=outcome.occupancy_finish_ps,
     )
+
+
+def _link_use(outcome: Outcome, num_links: int) -> LinkUse:
+    """The engine's bins up to the last in which anything happened."""
+    busy = outcome.bin_busy_ps.reshape(num_links, -1)
+    used = -(-int(outcome.finish_ps.max(initial=0)) // outcome.bin_ps)
+    return LinkUse(outcome.bin_ps, busy[:, :used])

@@ -57,8 +57,8 @@ class Workload:
 
     `kind` uint8 (NodeKind), `operand` int64, `member` int32 (position in the collective's group, else 0), `node_id`
     uint64 and `name` int32 (into `strings`) as in the trace. Dependencies are CSR over these rows.
-    Collective instance i is `calls[call_of[i]]` (int32); calls are distinct. Message m goes from rank `message_src[m]`
-    to `message_dst[m]` (int32).
+    Collective instance i is `calls[call_of[i]]` (int32) of the process group named `groups[group_of[i]]` (int32); calls
+    are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32).
     """
 
     rank_offset: NDArray[np.int64]
@@ -72,6 +72,8 @@ class Workload:
     dependency: NDArray[np.int64]
     calls: tuple[Call, ...]
     call_of: NDArray[np.int32]
+    groups: tuple[str, ...]
+    group_of: NDArray[np.int32]
     message_src: NDArray[np.int32]
     message_dst: NDArray[np.int32]
     message_tag: NDArray[np.int64]
@@ -118,6 +120,8 @@ def single_call(call: Call, num_ranks: int) -> Workload:
         dependency=np.zeros(0, np.int64),
         calls=(call,),
         call_of=np.zeros(1, np.int32),
+        groups=("",),
+        group_of=np.zeros(1, np.int32),
         message_src=np.zeros(0, np.int32),
         message_dst=np.zeros(0, np.int32),
         message_tag=np.zeros(0, np.int64),

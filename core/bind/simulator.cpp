@@ -38,16 +38,17 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const std::vector<Record>& records
 }
 
 nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const Graph& graph, const std::string& model,
-                    bool cut_through, bool record_occupancy) {
+                    bool cut_through, bool record_occupancy, int32_t link_bins) {
   Outcome outcome;
   {
     nb::gil_scoped_release release;
     outcome = replay(job, plans, graph, model, cut_through ? Switching::kCutThrough : Switching::kStoreAndForward,
-                     record_occupancy);
+                     record_occupancy, link_bins);
   }
   nb::dict result;
   result["start_ps"] = give(std::move(outcome.start_ps));
   result["finish_ps"] = give(std::move(outcome.finish_ps));
+  result["cause"] = give(std::move(outcome.cause));
   result["link_busy_ps"] = column(outcome.links, &LinkUse::busy_ps);
   result["link_bytes"] = column(outcome.links, &LinkUse::bytes);
   result["link_messages"] = column(outcome.links, &LinkUse::messages);
@@ -56,6 +57,8 @@ nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const
   result["occupancy_message"] = column(outcome.occupancy, &Occupancy::message);
   result["occupancy_start_ps"] = column(outcome.occupancy, &Occupancy::start_ps);
   result["occupancy_finish_ps"] = column(outcome.occupancy, &Occupancy::finish_ps);
+  result["bin_ps"] = outcome.bins.width_ps();
+  result["bin_busy_ps"] = give(std::vector<Picoseconds>(outcome.bins.busy_ps()));
   result["events"] = outcome.events;
   return result;
 }
@@ -85,7 +88,8 @@ void bind_simulator(nb::module_& m) {
   nb::class_<Job>(m, "Job").def("__init__", &init_job, "graph"_a, "rank_offset"_a, "kind"_a, "operand"_a, "member"_a,
                                 "dependency_offset"_a, "dependency"_a, "message_route_offset"_a, "message_links"_a,
                                 "message_bytes"_a, "plan_of"_a, "plan_members"_a);
-  m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "cut_through"_a, "record_occupancy"_a);
+  m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "cut_through"_a, "record_occupancy"_a,
+        "link_bins"_a);
   m.def("critical_path", &bound_job, "job"_a, "graph"_a, "bound_offset"_a, "own_ps"_a, "hear_ps"_a, "source"_a);
 }
 

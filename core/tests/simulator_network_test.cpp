@@ -22,7 +22,7 @@ Outcome two_messages(std::string_view model, Switching switching, Bandwidth last
   const std::vector<int32_t> member(4, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
                 {{0, 2, 4}, {0, 2, 1, 2}, {1000, 1000}}, {}, {});
-  return replay(job, {}, graph, model, switching, true);
+  return replay(job, {}, graph, model, switching, true, 0);
 }
 
 TEST(Network, StoreAndForwardPaysEveryLinkAndQueues) {

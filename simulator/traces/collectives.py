@@ -37,13 +37,15 @@ _SIZE_MAY_DIFFER = (Kind.ALL_GATHER, Kind.GATHER, Kind.ALL_TO_ALL, Kind.SCATTER)
 @dataclass(frozen=True, eq=False)
 class Collectives:
     """Nodes `rows` take part in collective `instance` as member `member` of its group (int64); instance i is
-    `calls[call_of[i]]`."""
+    `calls[call_of[i]]` and that of process group `groups[group_of[i]]`."""
 
     rows: NDArray[np.int64]
     instance: NDArray[np.int64]
     member: NDArray[np.int64]
     calls: tuple[Call, ...]
     call_of: NDArray[np.int32]
+    groups: tuple[str, ...]
+    group_of: NDArray[np.int32]
     notes: tuple[str, ...]
 
 
@@ -90,7 +92,16 @@ def match_collectives(nodes: Nodes, chunks_per_rank: int) -> Collectives:
     uneven[instance[size != size[leader]]] = True
     uneven &= ~_is_one_of(kind[first], (Kind.SCATTER,))
     calls, call_of = _calls(kind[first], groups, groups.of[first], largest, root[first], chunks_per_rank)
-    return Collectives(rows, instance, groups.own_position, calls, call_of, tuple(_notes(int(uneven.sum()), rootless)))
+    return Collectives(
+        rows=rows,
+        instance=instance,
+        member=groups.own_position,
+        calls=calls,
+        call_of=call_of,
+        groups=tuple(groups.names),
+        group_of=groups.of[first].astype(np.int32),
+        notes=tuple(_notes(int(uneven.sum()), rootless)),
+    )
 
 
 def _kinds(nodes: Nodes, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,7 @@ struct Launch {
   int32_t collective;  // -1: a single message
   int32_t position;
   int32_t message;
+  int32_t cause;  // the node that set it off
 
   auto operator<=>(const Launch&) const = default;
 };
@@ -34,7 +36,8 @@ struct Launch {
 template <class Network>
 class Replay {
  public:
-  Replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, bool record_occupancy)
+  Replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, bool record_occupancy,
+         int32_t link_bins)
       : job_(job),
         plans_(plans),
         network_(graph),
@@ -46,6 +49,9 @@ class Replay {
         collectives_(job.plan_of.size()) {
     outcome_.start_ps.assign(job.num_nodes(), -1);
     outcome_.finish_ps.assign(job.num_nodes(), -1);
+    outcome_.cause.resize(job.num_nodes());
+    std::iota(outcome_.cause.begin(), outcome_.cause.end(), 0);
+    outcome_.bins = LinkBins(graph.links().size(), link_bins);
   }
 
   Outcome run() {
@@ -74,6 +80,7 @@ class Replay {
   Flight& flight(uint32_t id) { return flights_[id]; }
   void schedule(Picoseconds time, uint32_t id) { queue_.push({within_horizon(time), kNetworkEvent, id}); }
   void occupied(int32_t link, Picoseconds start, Picoseconds finish, uint32_t id) {
+    outcome_.bins.add(link, start, finish);
     if (!record_occupancy_) return;
     const Flight& flight = flights_[id];
     const int32_t message = flight.collective < 0 ? flight.message : plan(flight.collective).position(flight.message);
@@ -85,7 +92,7 @@ class Replay {
     if (flight.collective < 0) {
       arrive(flight.message, now);
     } else {
-      arrive(flight.collective, flight.message, now);
+      arrive(flight, now);
     }
   }
 
@@ -113,7 +120,7 @@ class Replay {
         join(static_cast<int32_t>(operand), node, now);
         break;
       case NodeKind::kSend:
-        launches_.push_back({-1, static_cast<int32_t>(operand), static_cast<int32_t>(operand)});
+        launches_.push_back({-1, static_cast<int32_t>(operand), static_cast<int32_t>(operand), node});
         break;
       case NodeKind::kReceive:
         if (arrived_[operand]) finish(node, now);
@@ -171,26 +178,27 @@ class Replay {
     }
     const int32_t member = job_.member[node];
     collective.node[member] = node;
-    if (collective.left[member] == 0) return leave(collective, member, now);
+    if (collective.left[member] == 0) return leave(collective, member, node, now);
     for (const int32_t route : plan.routes_at(member)) {
       const int32_t message = plan.first_message(route);
-      if (--collective.message_waits[message] == 0) launch(id, message);
+      if (--collective.message_waits[message] == 0) launch(id, message, node);
     }
   }
 
   /// A member's part in a collective is done.
-  void leave(Collective& collective, int32_t member, Picoseconds now) {
+  void leave(Collective& collective, int32_t member, int32_t cause, Picoseconds now) {
+    outcome_.cause[collective.node[member]] = cause;
     finish(collective.node[member], now);
     if (--collective.members_left == 0) collective = {};
   }
 
   /// Has a message of a collective sent at the end of this instant, and those behind it on its route that waited for
   /// nothing else.
-  void launch(int32_t id, int32_t message) {
+  void launch(int32_t id, int32_t message, int32_t cause) {
     const Plan& plan = this->plan(id);
     std::vector<uint8_t>& waits = collectives_[id].message_waits;
     for (;; message++) {
-      launches_.push_back({id, plan.position(message), message});
+      launches_.push_back({id, plan.position(message), message, cause});
       if (plan.last_on_route(message) || --waits[message + 1] != 0) return;
     }
   }
@@ -212,29 +220,32 @@ class Replay {
                       messages.bytes[launch.message],
                       now,
                       -1,
-                      launch.message};
+                      launch.message,
+                      launch.cause};
     } else {
       const Plan& plan = this->plan(launch.collective);
       const std::span<const int32_t> links = plan.links(plan.route_of(launch.message));
       flights_[id] = {links.data(), links.data() + links.size(), plan.bytes_of(launch.message),
-                      now,          launch.collective,           launch.message};
+                      now,          launch.collective,           launch.message,
+                      launch.cause};
     }
     return id;
   }
 
   /// A message of a collective is there.
-  void arrive(int32_t id, int32_t message, Picoseconds now) {
+  void arrive(const Flight& flight, Picoseconds now) {
+    const int32_t id = flight.collective, message = flight.message;
     const Plan& plan = this->plan(id);
     Collective& collective = collectives_[id];
     for (int32_t gate = plan.feeds(message); gate >= 0; gate = plan.next_gate(gate)) {
       if (--collective.gate_waits[gate] != 0) break;
       for (const int32_t next : plan.waiting(gate)) {
-        if (--collective.message_waits[next] == 0) launch(id, next);
+        if (--collective.message_waits[next] == 0) launch(id, next, flight.cause);
       }
     }
     const int32_t src = plan.src(plan.route_of(message)), dst = plan.dst(plan.route_of(message));
-    if (--collective.left[src] == 0) leave(collective, src, now);
-    if (--collective.left[dst] == 0) leave(collective, dst, now);
+    if (--collective.left[src] == 0) leave(collective, src, flight.cause, now);
+    if (--collective.left[dst] == 0) leave(collective, dst, flight.cause, now);
   }
 
   /// A single message is there.
@@ -242,7 +253,9 @@ class Replay {
     arrived_[message] = true;
     finish(job_.sender[message], now);
     const int32_t receiver = job_.receiver[message];
-    if (receiver >= 0 && outcome_.start_ps[receiver] >= 0) finish(receiver, now);
+    if (receiver < 0 || outcome_.start_ps[receiver] < 0) return;
+    outcome_.cause[receiver] = job_.sender[message];
+    finish(receiver, now);
   }
 
   const Job& job_;
@@ -264,19 +277,19 @@ class Replay {
 
 template <template <Switching> class Network>
 Outcome run(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, Switching switching,
-            bool record_occupancy) {
+            bool record_occupancy, int32_t link_bins) {
   if (switching == Switching::kStoreAndForward) {
-    return Replay<Network<Switching::kStoreAndForward>>(job, plans, graph, record_occupancy).run();
+    return Replay<Network<Switching::kStoreAndForward>>(job, plans, graph, record_occupancy, link_bins).run();
   }
-  return Replay<Network<Switching::kCutThrough>>(job, plans, graph, record_occupancy).run();
+  return Replay<Network<Switching::kCutThrough>>(job, plans, graph, record_occupancy, link_bins).run();
 }
 
 }  // namespace
 
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
-               std::string_view model, Switching switching, bool record_occupancy) {
-  if (model == "analytical") return run<Analytical>(job, plans, graph, switching, record_occupancy);
-  if (model == "congestion") return run<Congestion>(job, plans, graph, switching, record_occupancy);
+               std::string_view model, Switching switching, bool record_occupancy, int32_t link_bins) {
+  if (model == "analytical") return run<Analytical>(job, plans, graph, switching, record_occupancy, link_bins);
+  if (model == "congestion") return run<Congestion>(job, plans, graph, switching, record_occupancy, link_bins);
   throw SimulationError("unknown network model '" + std::string(model) + "', expected analytical or congestion");
 }
 

@@ -30,7 +30,13 @@ class Job:
     ) -> None: ...
 
 def replay(
-    job: Job, plans: Sequence[Plan], graph: Graph, model: str, cut_through: bool, record_occupancy: bool
+    job: Job,
+    plans: Sequence[Plan],
+    graph: Graph,
+    model: str,
+    cut_through: bool,
+    record_occupancy: bool,
+    link_bins: int,
 ) -> dict[str, Any]: ...
 def critical_path(
     job: Job,

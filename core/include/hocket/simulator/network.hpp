@@ -23,6 +23,7 @@ struct Flight {
   Picoseconds tail;
   int32_t collective;  // instance of a collective it belongs to, or -1: a single message
   int32_t message;     // its number there
+  int32_t cause;       // the node that, by reaching the collective or the message, set this off after all else
 };
 
 /// What one link did in a simulation.

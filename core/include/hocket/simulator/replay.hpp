@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hocket/simulator/job.hpp"
+#include "hocket/simulator/link_bins.hpp"
 #include "hocket/simulator/network.hpp"
 #include "hocket/simulator/plan.hpp"
 #include "hocket/topology/graph.hpp"
@@ -24,8 +25,12 @@ struct Occupancy {
 /// What a simulation found. Times of nodes that never came to pass are -1: a deadlock.
 struct Outcome {
   std::vector<Picoseconds> start_ps, finish_ps;  // of each node: when its dependencies were done, when it was
+  /// Of each node: the node whose start its finish goes back to without a wait. Itself, but for the part in a
+  /// collective of one who waited for another member, and for a receive that waited for its send.
+  std::vector<int32_t> cause;
   std::vector<LinkUse> links;
   std::vector<Occupancy> occupancy;  // in order of start per link; empty unless asked for
+  LinkBins bins;                     // busy time of each link over time; empty unless asked for
   int64_t events = 0;
 };
 
@@ -35,8 +40,9 @@ struct Outcome {
 /// flight. A message of a collective leaves when what it depends on has arrived, the message before it on its route has
 /// left, and both its ends have reached the collective; a rank's part is done when all it sends and receives is. A
 /// single message leaves when its sender reaches it and is done, for both ends, when it has arrived.
+/// `record_occupancy` keeps what every link did when; `link_bins`, if not 0, how busy each was in so many bins of time.
 /// Throws SimulationError when the model is unknown, Infeasible when something takes longer than the horizon.
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
-               std::string_view model, Switching switching, bool record_occupancy);
+               std::string_view model, Switching switching, bool record_occupancy, int32_t link_bins);
 
 }  // namespace hocket::simulator
