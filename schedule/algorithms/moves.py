@@ -40,6 +40,10 @@ class Moves:
         none = cls.of([], [], [], [], reduce=False)
         return cls(*(np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in names))
 
+    def at(self, step: _Column) -> "Moves":
+        """The same moves at other steps."""
+        return replace(self, step=step)
+
     def delayed(self, steps: int) -> "Moves":
         return replace(self, step=self.step + steps)
 

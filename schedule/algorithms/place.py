@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
-from hocket.topology import Topology
+from hocket.topology import Topology, routes
 
 __all__ = ["Line", "Place"]
 
@@ -47,6 +47,11 @@ class Place:
                 f"topology; {self.topology.name} does not give that: use ring or direct"
             )
         return tuple(lines)
+
+    def way(self, src: int, dst: int) -> tuple[int, int]:
+        """Latency in picoseconds and bandwidth in bytes/s of the route from one collective rank to another."""
+        links = routes(self.topology.graph, [(int(self.ranks[src]), int(self.ranks[dst]))]).links
+        return int(self.topology.latency_ps[links].sum()), int(self.topology.bandwidth[links].min())
 
     def _all_lines(self) -> list[Line]:
         if self.topology.dimensions:

@@ -25,6 +25,7 @@ from hocket.schedule.algorithms import (
     recursive_doubling,
     ring,
     swing,
+    themis,
     torus_ring,
 )
 from hocket.schedule.algorithms.moves import Moves
@@ -66,6 +67,7 @@ ALGORITHMS = {
     "multi_ring": Algorithm(multi_ring.KINDS, multi_ring.multi_ring),
     "torus_ring": Algorithm(torus_ring.KINDS, torus_ring.torus_ring),
     "hierarchical": Algorithm(hierarchical.KINDS, hierarchical.hierarchical),
+    "themis": Algorithm(themis.KINDS, themis.themis),
     "multitree": Algorithm(multitree.KINDS, multitree.multitree),
 }
 

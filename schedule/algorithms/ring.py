@@ -10,7 +10,7 @@ import numpy as np
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.collective import Collective, Kind
 
-__all__ = ["KINDS", "ring"]
+__all__ = ["KINDS", "backwards", "ring"]
 
 KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.BROADCAST, Kind.REDUCE)
 
@@ -26,6 +26,11 @@ def ring(collective: Collective) -> Moves:
     if collective.kind is Kind.ALL_REDUCE:
         return scatter.then(gather)
     return scatter if collective.reducing else gather
+
+
+def backwards(collective: Collective) -> Moves:
+    """The ring the other way around, for collectives without a root and with one chunk per rank."""
+    return ring(collective).relabelled(-np.arange(collective.num_ranks) % collective.num_ranks)
 
 
 def _chain(n: int, f: int, root: int, *, reduce: bool) -> Moves:

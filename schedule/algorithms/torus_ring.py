@@ -13,7 +13,7 @@ from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import by_dimension
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
-from hocket.schedule.algorithms.ring import ring
+from hocket.schedule.algorithms.ring import backwards, ring
 from hocket.schedule.collective import Collective, Kind
 
 __all__ = ["KINDS", "torus_ring"]
@@ -29,12 +29,8 @@ def torus_ring(collective: Collective, place: Place) -> Moves:
     f, d, sizes = collective.chunks_per_rank, len(lines), [line.size for line in lines]
     parts = []
     for variant in range(min(f, 2 * d)):
-        line_moves = [_backwards if variant >= d else ring] * d
+        line_moves = [backwards if variant >= d else ring] * d
         order = np.roll(range(d), -(variant % d)).tolist()
         moves = by_dimension(collective.kind, sizes, order, line_moves)
         parts.append(moves.in_pieces(f, np.arange(variant, f, 2 * d)))
     return Moves.together(*parts)
-
-
-def _backwards(collective: Collective) -> Moves:
-    return ring(collective).relabelled(-np.arange(collective.num_ranks) % collective.num_ranks)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hocket.schedule import Collective, Kind, Schedule, retime, verify
 from hocket.schedule.algorithms import build
+from hocket.simulator import simulate_collective, simulate_schedule
 from hocket.topology import load
 
 AR, RS, AG, A2A = Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.ALL_TO_ALL
@@ -67,6 +68,7 @@ def links_used(schedule: Schedule, chunks: np.ndarray) -> set[int]:
         ("torus_ring", AG, "mesh:3x4x2", 6, 2 + 3 + 1),
         ("hierarchical", AR, "ring:4xswitch:8", 2, 2 * (3 + 7)),
         ("hierarchical", A2A, "fully_connected:4xring:8", 2, 3 + 7),
+        ("themis", AR, "ring:4xswitch:8", 1, 2 * (3 + 7)),  # one piece: as hierarchical
         ("multitree", AG, "fully_connected:6", 1, 1),
         ("multitree", AR, "ring:8", 2, 2 * 4),  # 7 blocks into each rank over 2 links: 4 steps
     ],
@@ -85,6 +87,7 @@ def test_steps(name: str, kind: Kind, spec: str, chunks_per_rank: int, steps: in
         ("multi_ring", "torus:4x8"),
         ("torus_ring", "torus:4x8"),
         ("hierarchical", "ring:3xswitch:5"),
+        ("themis", "torus:3x4"),
         ("multitree", "torus:3x4"),
     ],
 )
@@ -217,6 +220,56 @@ def test_hierarchical_sends_less_along_upper_dimensions() -> None:
     assert (np.bincount(schedule.src[first]) == 24).all()
     assert (np.bincount(schedule.src[~first]) == 7).all()
     assert schedule.start_ps[first].max() < schedule.start_ps[~first].min()
+
+
+def test_hierarchical_sends_first_what_the_next_dimension_sends_first() -> None:
+    # reduce_scatter of 128 MB at 100 GB/s: three steps of 8 messages of 4 MB in the first dimension, 960 us. In the
+    # third step the sums become ready in the order in which the second dimension sends them, at all ranks alike: its 7
+    # messages, one every 40 us to another rank each, are all hidden behind the 8 of that step.
+    topology = load("switch:4xswitch:8,bandwidth=100GB/s,latency=0ns")
+    schedule = build("hierarchical", Collective(RS, 32, 32 * 4 * 10**6), topology)
+    assert simulate_schedule(schedule).time_ps == 3 * 8 * 40_000_000
+
+
+def test_themis_balances_what_hierarchical_does_not() -> None:
+    # reduce_scatter over 8x8 ranks: 7/8 of the buffer over the first dimension, at 4 times the bandwidth, and 1/8 of
+    # that over the second: hierarchical keeps the first busy twice as long, and only the links of one way around.
+    busy = {}
+    for name in ("hierarchical", "themis"):
+        spec = "torus:8x8,bandwidth=200GB/s+50GB/s,latency=500ns"
+        schedule = build(name, Collective(RS, 64, 2**28, 64), load(spec))
+        first = np.arange(4 * 64) < 2 * 64
+        held = verify(schedule).link_busy_ps
+        busy[name] = [int(held[dimension].max()) for dimension in (first, ~first)]
+    assert busy["hierarchical"][0] == pytest.approx(2 * busy["hierarchical"][1])
+    assert busy["themis"][0] == pytest.approx(busy["themis"][1], rel=0.05)
+
+
+@pytest.mark.parametrize("kind", [AR, RS, AG])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "torus:8x8,bandwidth=200GB/s+50GB/s,latency=500ns",
+        "ring:4xswitch:8,bandwidth=200GB/s+50GB/s,latency=500ns",
+        "fully_connected:4xring:4xswitch:4,bandwidth=100GB/s+200GB/s+50GB/s,latency=500ns",
+    ],
+)
+def test_themis_beats_hierarchical_where_dimensions_differ(spec: str, kind: Kind) -> None:
+    collective = Collective(kind, load(spec).num_ranks, 2**28, 64)
+    times = {name: simulate_collective(collective, load(spec), name).time_ps for name in ("hierarchical", "themis")}
+    assert times["themis"] < times["hierarchical"] / 1.4
+
+
+def test_themis_needs_many_chunks() -> None:
+    """TACOS' figure 18 (Won et al., MICRO 2024): on a symmetric 3-D torus of 25 GiB/s, 64 chunks reach the best
+    schedule there is, 4 chunks do not: three dimensions cannot share them evenly."""
+    torus = load("torus:4x4x4,bandwidth=25GiB/s,latency=500ns")
+    ratios = {}
+    for chunks in (4, 64):
+        prediction = simulate_collective(Collective(AR, 64, 2**30, chunks), torus, "themis")
+        ratios[chunks] = prediction.time_ps / prediction.bound_ps
+    assert ratios[64] < 1.1
+    assert ratios[4] > 1.3
 
 
 def test_multitree_uses_no_link_twice_in_a_step() -> None:

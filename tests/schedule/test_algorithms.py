@@ -41,7 +41,7 @@ def can_run(name: str, topology: Topology) -> bool:
             return bool(kinds) and set(kinds) <= {"ring", "mesh"}
         case "multitree":
             return topology.num_nodes == topology.num_ranks
-        case "hierarchical":
+        case "hierarchical" | "themis":
             return len(kinds) > 1 or len(set(topology.machine.tolist())) > 1
         case "multi_ring" if len(kinds) == 1:
             return kinds[0] in RINGS_IN
@@ -79,7 +79,7 @@ def test_any_number_of_ranks_on_a_switch(name: str, kind: Kind) -> None:
         topology = machines.switch(n)
         if n > 1 and can_run(name, topology):
             verify(retime(build(name, Collective(kind, n, BYTES, 1, n // 3), topology)))
-        elif n == 1 and name not in ("hierarchical", "multi_ring"):
+        elif n == 1 and name not in ("hierarchical", "themis", "multi_ring"):
             assert build(name, Collective(kind, 1, BYTES, 2), topology).num_transfers == 0
 
 
@@ -109,7 +109,7 @@ def test_order_of_a_group(name: str, kind: Kind) -> None:
     group = np.array([3, 0, 2, 1], np.int32)
     topology = home(name)
     collective = Collective(kind, 4, BYTES, 2, root=2)
-    if name in ("swing", "multi_ring", "torus_ring", "hierarchical"):
+    if name in ("swing", "multi_ring", "torus_ring", "hierarchical", "themis"):
         with pytest.raises(ScheduleError, match="in ascending order, a box of the dimensions"):
             build(name, collective, topology, group)
     else:
