@@ -18,6 +18,7 @@ pass a chunk on store it first.
 """
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ from hocket.topology import Topology, all_gather_cut, eccentricity_ps, part_ingr
 __all__ = ["lower_bound"]
 
 _PICOSECONDS = 10**12
+_Integer = TypeVar("_Integer", np.int32, np.intp)
 _LATENCY_WORK = 10_000_000  # links looked at for the latency: seconds at most
 
 
@@ -47,6 +49,8 @@ def lower_bound(
     """
     if collective.num_ranks == 1:
         return Bound(0, "a single rank holds everything")
+    if not collective.sent.any():
+        return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
     bounds = [
         *_latency(collective, topology, ranks),
@@ -64,20 +68,35 @@ def lower_bound(
 
 
 def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
-    bytes = int(collective.chunk_bytes.min())
-    # Any sources give a bound; evenly spread ones where all would take long.
-    searches = int(np.clip(_LATENCY_WORK // max(1, topology.num_links), 1, len(ranks)))
-    sources = ranks[np.arange(searches) * len(ranks) // searches]
-    root = ranks[[collective.root]]
+    sent = collective.sent
+    bytes = int(collective.chunk_bytes[sent].min())
+    from_ranks, to_ranks = _at(ranks, collective.origin[sent]), _at(ranks, collective.destination[sent])
     if collective.kind in (Kind.REDUCE, Kind.GATHER):
-        time = eccentricity_ps(topology.graph.reversed(), bytes, root, ranks)
+        time = eccentricity_ps(topology.graph.reversed(), bytes, to_ranks, from_ranks)
+    elif collective.kind is Kind.ALL_TO_ALL and collective.block_bytes is not None:
+        pairs = np.any(sent.reshape(len(ranks), len(ranks), -1), axis=2)
+        searched = _some(np.flatnonzero(np.any(pairs, axis=1)), topology)
+        time = np.array([
+            eccentricity_ps(topology.graph, bytes, ranks[[source]], ranks[pairs[source]])[0] for source in searched
+        ])  # fmt: skip
     else:
-        time = eccentricity_ps(topology.graph, bytes, root if collective.rooted else sources, ranks)
+        time = eccentricity_ps(topology.graph, bytes, _some(from_ranks, topology), to_ranks)
     yield Bound(int(time.max()), "latency to the farthest rank")
 
 
+def _at(ranks: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The ranks that chunks come from or go to; an end of -1 is every rank."""
+    return ranks if ends[0] < 0 else ranks[np.unique(ends)]
+
+
+def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:
+    """Sources to search from: any give a bound; evenly spread ones where all would take long."""
+    searches = int(np.clip(_LATENCY_WORK // max(1, topology.num_links), 1, len(sources)))
+    return sources[np.arange(searches) * len(sources) // searches]
+
+
 def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32], blocking: bool) -> Iterator[Bound]:
-    n, smallest = len(ranks), int(collective.chunk_bytes.min())
+    n, smallest = len(ranks), int(collective.chunk_bytes[collective.sent].min())
     each = np.arange(n)
     for name, ends, crossing, flow in (
         ("ingress", topology.dst, _entering(collective, each), topology.graph),
@@ -179,7 +198,7 @@ def _crossing(
     everywhere, somewhere = here < 0, there >= 0
     inner, outer = part[here], part[there]
     result = []
-    for weight in (np.ones_like(collective.chunk_bytes), collective.chunk_bytes):
+    for weight in (collective.sent.astype(np.int64), collective.chunk_bytes):
         total = np.full(int(part.max()) + 1, weight[everywhere].sum())
         np.subtract.at(total, outer[everywhere & somewhere], weight[everywhere & somewhere])
         apart = ~everywhere & (~somewhere | (inner != outer))

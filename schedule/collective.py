@@ -1,5 +1,6 @@
 """What a collective must achieve: which rank holds which chunk before, and which must after."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +28,7 @@ class Kind(StrEnum):
 
 
 _REDUCING = {Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE}
+_BLOCKS = {Kind.ALL_GATHER, Kind.GATHER, Kind.REDUCE_SCATTER, Kind.SCATTER}  # a block a rank
 _ROOTED = {Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER}
 
 
@@ -51,6 +53,10 @@ class Collective:
     ==============  =======================  ================================================================
 
     with n = num_ranks and f = chunks_per_rank. Numbering follows MSCCL's (chunk c of an `o` or `i` buffer).
+
+    `block_bytes` are the sizes of blocks that differ (`Collective.uneven`): what each rank contributes to an all_gather
+    or gather, or wants from a reduce_scatter or scatter (n), or what rank s has for rank d of an all_to_all (n*n, at
+    s*n + d). `size_bytes` is then the largest buffer of a rank. Empty blocks are not sent, as in NCCL's all_to_all_v.
     Raises ScheduleError when a field is out of range.
     """
 
@@ -59,6 +65,16 @@ class Collective:
     size_bytes: int
     chunks_per_rank: int = 1
     root: int = 0
+    block_bytes: tuple[int, ...] | None = None
+
+    @classmethod
+    def uneven(
+        cls, kind: Kind, num_ranks: int, block_bytes: Sequence[int], chunks_per_rank: int = 1, root: int = 0
+    ) -> "Collective":
+        """A collective whose blocks differ in size. Raises ScheduleError for a kind without blocks, or a wrong number
+        of them."""
+        blocks = tuple(block_bytes)
+        return cls(kind, num_ranks, _largest_buffer(kind, num_ranks, blocks), chunks_per_rank, root, blocks)
 
     def __post_init__(self) -> None:
         if self.num_ranks < 1:
@@ -69,6 +85,10 @@ class Collective:
             raise ScheduleError(f"{self.kind}: size_bytes must not be negative, got {self.size_bytes}")
         if not 0 <= self.root < self.num_ranks:
             raise ScheduleError(f"{self.kind}: root {self.root} is not one of the ranks 0..{self.num_ranks - 1}")
+        if self.block_bytes is not None:
+            largest = _largest_buffer(self.kind, self.num_ranks, self.block_bytes)
+            if self.size_bytes != largest:
+                raise ScheduleError(f"{self.kind}: size_bytes is {self.size_bytes}, but the blocks make {largest}")
         if self.num_chunks >= 2**31:
             raise ScheduleError(f"{self.kind}: {self.num_chunks} chunks are too many (limit 2^31); use larger chunks")
 
@@ -103,9 +123,18 @@ class Collective:
     @cached_property
     def chunk_bytes(self) -> NDArray[np.int64]:
         """Bytes of each chunk (length num_chunks): exact, remainders spread evenly, their sum per slot set is exact."""
+        if self.block_bytes is not None:
+            blocks = np.array(self.block_bytes, object)[:, None]
+            edges = blocks * np.arange(self.chunks_per_rank + 1) // self.chunks_per_rank
+            return np.diff(edges).astype(np.int64).ravel()
         edges = np.arange(self.slots + 1, dtype=object) * self.size_bytes // self.slots
         slots = np.diff(edges).astype(np.int64)
         return np.tile(slots, self.num_ranks) if self.kind is Kind.ALL_TO_ALL else slots
+
+    @property
+    def sent(self) -> NDArray[np.bool_]:
+        """Which chunks travel: all, but for the empty ones of uneven blocks."""
+        return self.chunk_bytes > 0 if self.block_bytes is not None else np.ones(self.num_chunks, np.bool_)
 
     @cached_property
     def origin(self) -> NDArray[np.int32]:
@@ -137,3 +166,18 @@ class Collective:
 
     def describe(self) -> str:
         return f"{self.kind} over {self.num_ranks} ranks"
+
+
+def _largest_buffer(kind: Kind, num_ranks: int, block_bytes: tuple[int, ...]) -> int:
+    """The largest input or output of a rank. Raises ScheduleError where these are no blocks of the kind."""
+    wanted = num_ranks**2 if kind is Kind.ALL_TO_ALL else num_ranks if kind in _BLOCKS else 0
+    if not wanted:
+        raise ScheduleError(f"{kind}: its ranks' sizes cannot differ")
+    if len(block_bytes) != wanted:
+        raise ScheduleError(f"{kind} of {num_ranks} ranks has {wanted} blocks, got the sizes of {len(block_bytes)}")
+    if min(block_bytes) < 0:
+        raise ScheduleError(f"{kind}: the size of a block must not be negative, got {min(block_bytes)}")
+    if kind is not Kind.ALL_TO_ALL:
+        return sum(block_bytes)
+    blocks = np.array(block_bytes, object).reshape(num_ranks, num_ranks)
+    return int(max(blocks.sum(axis=0).max(), blocks.sum(axis=1).max()))

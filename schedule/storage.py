@@ -50,12 +50,13 @@ class _Array(msgspec.Struct, forbid_unknown_fields=True):
     crc32: int
 
 
-class _Collective(msgspec.Struct, forbid_unknown_fields=True):
+class _Collective(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     kind: Kind
     num_ranks: _Count
     size_bytes: _Bytes
     chunks_per_rank: _Count
     root: _Count
+    block_bytes: tuple[_Bytes, ...] | None = None
 
 
 class _Topology(msgspec.Struct, forbid_unknown_fields=True):
@@ -95,6 +96,7 @@ def _header(schedule: Schedule, table: list[_Array]) -> bytes:
             collective.size_bytes,
             collective.chunks_per_rank,
             collective.root,
+            collective.block_bytes,
         ),
         topology=_Topology(
             topology.name,

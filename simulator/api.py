@@ -33,8 +33,7 @@ def simulate_schedule(
     switching, and an odd number of bins.
     """
     fidelity = _fidelity(model, switching, record_links, link_bins)
-    collective, ranks = schedule.collective, tuple(schedule.ranks.tolist())
-    call = Call(collective.kind, ranks, collective.size_bytes, collective.root, collective.chunks_per_rank)
+    call = Call.of(schedule.collective, schedule.ranks.tolist())
     workload = single_call(call, schedule.topology.num_ranks)
     return simulate(workload, schedule.topology, fidelity, lambda _: [Planned(schedule, schedule.generator)])
 
@@ -55,8 +54,7 @@ def simulate_collective(
     model or switching.
     """
     fidelity = _fidelity(model, switching, record_links, link_bins)
-    group = tuple(range(collective.num_ranks))
-    call = Call(collective.kind, group, collective.size_bytes, collective.root, collective.chunks_per_rank)
+    call = Call.of(collective, range(collective.num_ranks))
     planner = Planner(topology, {collective.kind: algorithm})
     return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
 

@@ -76,14 +76,24 @@ def _through(
 
 
 def _sources(collective: Collective) -> NDArray[np.int32]:
-    """Whose data each member needs: one other member, everybody (-1) or nobody (-2)."""
-    n = collective.num_ranks
-    for_all = collective.destination < 0
-    for_one = ~for_all & (collective.origin != collective.destination)
-    first, last = np.full(n, n, np.int32), np.full(n, -1, np.int32)
-    np.minimum.at(first, collective.destination[for_one], collective.origin[for_one])
-    np.maximum.at(last, collective.destination[for_one], collective.origin[for_one])
-    first = np.minimum(first, collective.origin[for_all].min(initial=n))
-    last = np.maximum(last, collective.origin[for_all].max(initial=-1))
-    source = np.where(first == last, first, np.int32(_EVERYBODY))  # sums have origin -1: everybody
-    return np.where((first == n) | (source == np.arange(n)), np.int32(_NOBODY), source)
+    """Whose data each member needs: one other member, everybody (-1) or nobody (-2). Of several, but not all, one."""
+    n, sent = collective.num_ranks, collective.sent
+    origin, destination = collective.origin[sent], collective.destination[sent]
+    ranks = np.arange(n)
+    if n == 1 or not len(origin):
+        return np.full(n, _NOBODY, np.int32)
+    for_all, summed = destination[0] < 0, origin[0] < 0
+    if summed:
+        wanting = np.isin(ranks, destination) | for_all
+        return np.where(wanting, np.int32(_EVERYBODY), np.int32(_NOBODY))
+    if for_all:
+        origins = np.unique(origin)
+        count = len(origins) - np.isin(ranks, origins)
+        one = np.where(ranks == origins[0], origins[-1], origins[0])
+    else:
+        to, source = np.divmod(np.unique(destination.astype(np.int64) * n + origin), n)
+        count = np.bincount(to[to != source], minlength=n)
+        one = np.zeros(n, np.int64)
+        one[to[to != source]] = source[to != source]
+    of_several = np.where((count == n - 1) & (n > 2), _EVERYBODY, one)
+    return np.where(count == 0, _NOBODY, of_several).astype(np.int32)

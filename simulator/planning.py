@@ -42,6 +42,10 @@ class Planned:
     def plan(self) -> Plan:
         """The engine's form: messages in the schedule's order on every route, waiting for what they depend on."""
         schedule = self.schedule
+        if self.collective.block_bytes is not None:
+            sent = self.collective.sent[schedule.chunk]
+            columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
+            schedule = replace(schedule, **{name: getattr(schedule, name)[sent] for name in columns})
         return Plan(schedule.transfers, self.collective.chunk_bytes[schedule.chunk], schedule.ranks)
 
 
@@ -74,7 +78,7 @@ class Planner:
         if name in self._files:
             schedule = self._files[name]
             if tuple(schedule.ranks.tolist()) == call.group and schedule.collective.root == call.root:
-                scaled = replace(schedule, collective=replace(schedule.collective, size_bytes=call.size_bytes))
+                scaled = replace(schedule, collective=_of_sizes(schedule.collective, call))
                 return [Planned(scaled, Path(name).name)]
             note = f"{name} is for other ranks or another root than some {call.kind}: these use a native algorithm"
             name = DEFAULT_ALGORITHMS[call.kind]
@@ -85,6 +89,10 @@ class Planner:
 
     def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
         return Planned(build(name, call.collective, self._topology, call.members), name, note)
+
+
+def _of_sizes(collective: Collective, call: Call) -> Collective:
+    return replace(collective, size_bytes=call.size_bytes, block_bytes=call.block_bytes)
 
 
 def _load_for(kind: str, path: str, topology: Topology) -> Schedule:

@@ -1,5 +1,6 @@
 """What the simulator runs, before any algorithm or network: a program per rank, joined by collectives and messages."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
@@ -37,13 +38,28 @@ class Call:
     size_bytes: int
     root: int = 0
     chunks_per_rank: int = 1
+    block_bytes: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, collective: Collective, group: Iterable[int]) -> "Call":
+        """The call of a collective by these topology ranks."""
+        return cls(
+            kind=collective.kind,
+            group=tuple(group),
+            size_bytes=collective.size_bytes,
+            root=collective.root,
+            chunks_per_rank=collective.chunks_per_rank,
+            block_bytes=collective.block_bytes,
+        )
 
     @property
     def collective(self) -> Collective:
         """What must be achieved; a barrier is an all_reduce of nothing: everybody hears from everybody."""
         if self.kind == BARRIER:
             return Collective(Kind.ALL_REDUCE, len(self.group), 0)
-        return Collective(Kind(self.kind), len(self.group), self.size_bytes, self.chunks_per_rank, self.root)
+        return Collective(
+            Kind(self.kind), len(self.group), self.size_bytes, self.chunks_per_rank, self.root, self.block_bytes
+        )
 
     @property
     def members(self) -> NDArray[np.int32]:

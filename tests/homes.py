@@ -29,3 +29,18 @@ def natives(
     schedules = build_all(collective, topology, group)
     exchange = ("recursive_doubling", Kind.ALL_REDUCE)
     return st.sampled_from([each for each in schedules if (each.generator, collective.kind) != exchange])
+
+
+BLOCKS = {Kind.ALL_GATHER: 1, Kind.GATHER: 1, Kind.REDUCE_SCATTER: 1, Kind.SCATTER: 1, Kind.ALL_TO_ALL: 2}
+
+
+@st.composite
+def collectives(draw: st.DrawFn, kind: Kind, num_ranks: int, most_bytes: int) -> Collective:
+    """A collective of a kind: even or, where its blocks may differ, uneven with some empty blocks."""
+    chunks, root = draw(st.integers(1, 3)), draw(st.integers(0, num_ranks - 1))
+    if kind not in BLOCKS or draw(st.booleans()):
+        return Collective(kind, num_ranks, draw(st.integers(0, most_bytes)), chunks, root)
+    count = num_ranks ** BLOCKS[kind]
+    sizes = st.one_of(st.just(0), st.integers(0, most_bytes // num_ranks))
+    blocks = draw(st.lists(sizes, min_size=count, max_size=count))
+    return Collective.uneven(kind, num_ranks, blocks, chunks, root)

@@ -36,6 +36,8 @@ def lower(
     collective = schedule.collective
     if protocol not in FIFO_DEPTH:
         raise ScheduleError(f"no protocol '{protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
+    if collective.block_bytes is not None:
+        raise ScheduleError(f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks")
     if channels < 1:
         raise ScheduleError(f"channels must be at least 1, got {channels}")
     if 0 < max_bytes < min_bytes:

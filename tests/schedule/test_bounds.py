@@ -5,7 +5,7 @@ import dataclasses
 import machines
 import numpy as np
 import pytest
-from homes import natives
+from homes import collectives, natives
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,8 +33,7 @@ def test_no_verified_schedule_beats_the_bound(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from([kind for kind in Kind if kind is not Kind.CUSTOM]))
     members = data.draw(st.permutations(range(n)))[: data.draw(st.sampled_from([2, 4] if n >= 4 else [2]))]
     group = np.array(members, np.int32)
-    size, chunks = data.draw(st.integers(0, 10_000)), data.draw(st.integers(1, 3))
-    collective = Collective(kind, len(group), size, chunks, data.draw(st.integers(0, len(group) - 1)))
+    collective = data.draw(collectives(kind, len(group), most_bytes=10_000))
     blocking = data.draw(st.booleans())
     bound = lower_bound(collective, topology, blocking, group)
     schedule = retime(data.draw(natives(collective, topology, group)), blocking)
