@@ -41,9 +41,14 @@ class CollectiveTime:
         return self.finish_ps - self.start_ps
 
     @property
+    def time_ps(self) -> int:
+        """From the last member's start: without the wait for it."""
+        return self.finish_ps - self.ready_ps
+
+    @property
     def ratio(self) -> float:
-        """Duration over bound, waiting for late members included; 1.0 where there is no bound."""
-        return _ratio(self.duration_ps, self.bound_ps)
+        """Time over bound, 1.0 where there is no bound; below 1 where much was done before the last member came."""
+        return _ratio(self.time_ps, self.bound_ps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from hocket.core.errors import TopologyError
 from hocket.schedule import Bound, lower_bound
 from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.floor import Floor
+from hocket.simulator.intervals import covered_ps
 from hocket.simulator.models import Model, Switching
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.planning import Planned
@@ -147,16 +148,9 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
 
 def _compute_time(workload: Workload, outcome: Outcome) -> NDArray[np.int64]:
     """Time in which each rank computes, overlaps counted once."""
-    times = np.zeros(workload.num_ranks, np.int64)
-    for rank in range(workload.num_ranks):
-        nodes = slice(workload.rank_offset[rank], workload.rank_offset[rank + 1])
-        computing = workload.kind[nodes] == NodeKind.COMPUTE
-        start, finish = outcome.start_ps[nodes][computing], outcome.finish_ps[nodes][computing]
-        order = np.argsort(start, kind="stable")
-        until = np.maximum.accumulate(finish[order])
-        fresh = until - np.maximum(start[order], np.concatenate([[0], until[:-1]]))
-        times[rank] = np.maximum(fresh, 0).sum()
-    return times
+    computing = workload.kind == NodeKind.COMPUTE
+    rank = workload.rank[computing]
+    return covered_ps(rank, outcome.start_ps[computing], outcome.finish_ps[computing], workload.num_ranks)
 
 
 def _collective_times(

@@ -6,6 +6,7 @@
 #include "hocket/simulator/job.hpp"
 #include "hocket/simulator/plan.hpp"
 #include "hocket/simulator/replay.hpp"
+#include "hocket/simulator/slack.hpp"
 #include "hocket/topology/graph.hpp"
 #include "transfers.hpp"
 
@@ -79,6 +80,15 @@ nb::tuple bound_job(const Job& job, const Graph& graph, In<int64_t> offset, In<i
   return nb::make_tuple(give(std::move(times.start_ps)), give(std::move(times.finish_ps)));
 }
 
+nb::ndarray<nb::numpy, Picoseconds, nb::ndim<1>> slack_of(In<int64_t> rank_offset, In<uint8_t> kind,
+                                                          In<int64_t> operand, In<int64_t> dependency_offset,
+                                                          In<int64_t> dependency, In<int64_t> start_ps,
+                                                          In<int64_t> finish_ps, In<int32_t> cause) {
+  const Replayed job{view(rank_offset), view(kind),     view(operand),   view(dependency_offset),
+                     view(dependency),  view(start_ps), view(finish_ps), view(cause)};
+  return give(unlocked([&] { return slack(job); }));
+}
+
 }  // namespace
 
 void bind_simulator(nb::module_& m) {
@@ -91,6 +101,8 @@ void bind_simulator(nb::module_& m) {
   m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "cut_through"_a, "record_occupancy"_a,
         "link_bins"_a);
   m.def("critical_path", &bound_job, "job"_a, "graph"_a, "bound_offset"_a, "own_ps"_a, "hear_ps"_a, "source"_a);
+  m.def("slack", &slack_of, "rank_offset"_a, "kind"_a, "operand"_a, "dependency_offset"_a, "dependency"_a, "start_ps"_a,
+        "finish_ps"_a, "cause"_a);
 }
 
 }  // namespace hocket::bind

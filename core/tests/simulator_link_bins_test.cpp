@@ -1,8 +1,8 @@
-#include "hocket/simulator/link_bins.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "hocket/simulator/link_bins.hpp"
 
 namespace hocket::simulator {
 namespace {

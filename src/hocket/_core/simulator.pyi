@@ -46,3 +46,13 @@ def critical_path(
     hear_ps: NDArray[np.int64],
     source: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def slack(
+    rank_offset: NDArray[np.int64],
+    kind: NDArray[np.uint8],
+    operand: NDArray[np.int64],
+    dependency_offset: NDArray[np.int64],
+    dependency: NDArray[np.int64],
+    start_ps: NDArray[np.int64],
+    finish_ps: NDArray[np.int64],
+    cause: NDArray[np.int32],
+) -> NDArray[np.int64]: ...

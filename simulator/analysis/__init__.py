@@ -1,0 +1,32 @@
+"""What a prediction means: critical path, stragglers, and tables of collectives, groups, ranks, steps and links."""
+
+from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
+from hocket.simulator.analysis.columns import Columns
+from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
+from hocket.simulator.analysis.links import link_table, link_use_table
+from hocket.simulator.analysis.ranks import rank_table
+from hocket.simulator.analysis.slack import slack
+from hocket.simulator.analysis.steps import step_table
+from hocket.simulator.analysis.tables import tables, write_csv, write_parquet, write_tables
+from hocket.simulator.analysis.waits import Waits, stragglers, waits
+
+__all__ = [
+    "Columns",
+    "CriticalPath",
+    "Waits",
+    "collective_table",
+    "critical_path",
+    "group_table",
+    "link_table",
+    "link_use_table",
+    "rank_table",
+    "slack",
+    "sort_table",
+    "step_table",
+    "stragglers",
+    "tables",
+    "waits",
+    "write_csv",
+    "write_parquet",
+    "write_tables",
+]

@@ -1,0 +1,104 @@
+"""Collectives one by one, by sort and by process group, with the bandwidths of nccl-tests."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.simulator.analysis.columns import Columns
+from hocket.simulator.prediction import Prediction
+from hocket.simulator.workload import Call
+
+__all__ = ["collective_table", "group_table", "sort_table"]
+
+_PICOSECONDS_PER_SECOND = 1e12
+
+
+def collective_table(prediction: Prediction) -> Columns:
+    """A row a collective, in the order of the traces.
+
+    `kind`; `group`, the name of its process group; `ranks`, how many; `size_bytes` as in `Collective`; `algorithm`;
+    `start_ps`, when the first member came; `ready_ps`, when the last did; `finish_ps`; `wait_ps` = ready - start;
+    `time_ps` = finish - ready; `algbw` = size / time and `busbw` = algbw * bus_factor in bytes/s (nccl-tests'
+    PERFORMANCE.md); `bound_ps` and `ratio` = time / bound, as in CollectiveTime.
+    """
+    workload, times = prediction.workload, prediction.collectives
+    calls = [workload.calls[at] for at in workload.call_of.tolist()]
+    size = np.array([call.size_bytes for call in calls], np.int64)
+    start, ready, finish, bound = (
+        np.array([getattr(each, name) for each in times], np.int64)
+        for name in ("start_ps", "ready_ps", "finish_ps", "bound_ps")
+    )
+    factor = np.array([_bus_factor(call) for call in workload.calls], np.float64)[workload.call_of]
+    algbw = _rate(size, finish - ready)
+    return {
+        "kind": np.array([call.kind for call in calls], np.str_),
+        "group": np.array(workload.groups, np.str_)[workload.group_of],
+        "ranks": np.array([len(call.group) for call in calls], np.int64),
+        "size_bytes": size,
+        "algorithm": np.array([each.algorithm for each in times], np.str_),
+        "start_ps": start,
+        "ready_ps": ready,
+        "finish_ps": finish,
+        "wait_ps": ready - start,
+        "time_ps": finish - ready,
+        "algbw": algbw,
+        "busbw": algbw * factor,
+        "bound_ps": bound,
+        "ratio": np.array([each.ratio for each in times], np.float64),
+    }
+
+
+def sort_table(prediction: Prediction) -> Columns:
+    """A row for all collectives of one kind, number of ranks, size and algorithm; those that ran the longest first.
+
+    `count`; `mean_wait_ps`, `mean_time_ps`, `mean_bound_ps` (rounded down) and `total_time_ps`; `algbw` and `busbw` in
+    bytes/s of their mean time; `ratio` = sum of times over sum of bounds (1 without a bound).
+    """
+    table = collective_table(prediction)
+    columns = ("kind", "ranks", "size_bytes", "algorithm")
+    return _summed(table, columns, order="total_time_ps")
+
+
+def group_table(prediction: Prediction) -> Columns:
+    """A row a process group and kind of collective, with the columns of `sort_table` (`size_bytes`: mean, rounded
+    down)."""
+    return _summed(collective_table(prediction), ("group", "kind", "ranks"), order="total_time_ps")
+
+
+def _summed(table: Columns, keys: tuple[str, ...], order: str) -> Columns:
+    rows = list(zip(*(table[key].tolist() for key in keys), strict=True))
+    distinct = list(dict.fromkeys(rows))
+    number = {key: at for at, key in enumerate(distinct)}
+    of = np.array([number[row] for row in rows], np.int64)
+
+    def total(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        sums = np.zeros(len(distinct), np.int64)
+        np.add.at(sums, of, values)
+        return sums
+
+    count = np.bincount(of, minlength=len(distinct))
+    size, time, bound = total(table["size_bytes"]), total(table["time_ps"]), total(table["bound_ps"])
+    bus_bytes = np.zeros(len(distinct))
+    np.add.at(bus_bytes, of, table["busbw"] * table["time_ps"] / _PICOSECONDS_PER_SECOND)
+    result: Columns = {key: np.array([row[at] for row in distinct], table[key].dtype) for at, key in enumerate(keys)}
+    result |= {
+        "count": count,
+        "size_bytes": size // np.maximum(count, 1),
+        "mean_wait_ps": total(table["wait_ps"]) // np.maximum(count, 1),
+        "mean_time_ps": time // np.maximum(count, 1),
+        "total_time_ps": time,
+        "algbw": _rate(size, time),
+        "busbw": _rate(bus_bytes, time),
+        "mean_bound_ps": bound // np.maximum(count, 1),
+        "ratio": np.where(bound > 0, time / np.maximum(bound, 1), 1.0),
+    }
+    ranked = np.argsort(-result[order], kind="stable")
+    return {name: column[ranked] for name, column in result.items()}
+
+
+def _rate(size: NDArray[np.int64] | NDArray[np.float64], time_ps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Bytes/s; 0 for what takes no time."""
+    return np.where(time_ps > 0, size / np.maximum(time_ps, 1) * _PICOSECONDS_PER_SECOND, 0.0)
+
+
+def _bus_factor(call: Call) -> float:
+    return call.collective.bus_factor

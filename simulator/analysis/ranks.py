@@ -1,0 +1,60 @@
+"""What each rank did with its time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.simulator.analysis.columns import Columns
+from hocket.simulator.analysis.slack import slack
+from hocket.simulator.analysis.waits import waits
+from hocket.simulator.intervals import covered_ps
+from hocket.simulator.models import Model
+from hocket.simulator.prediction import Prediction
+from hocket.simulator.workload import NodeKind
+
+__all__ = ["COMMUNICATION", "rank_table"]
+
+COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE)
+
+
+def rank_table(prediction: Prediction) -> Columns:
+    """A row a rank, int64 picoseconds: `finish_ps`; `compute_ps`; `communication_ps`, in which it takes part in a
+    collective or a message; `overlapped_ps`, in which it does both; `exposed_ps` = finish - compute; `idle_ps`, the
+    part of it in which it does neither; `waited_ps` for other ranks and `caused_wait_ps` to them (sums over
+    communications: those at one time count each); `slack_ps`, by which any one of its computations may take longer
+    without delaying the job (from its finish to the job's end where it computes nothing); not for model `bound`."""
+    workload = prediction.workload
+    ranks, rank = workload.num_ranks, workload.rank
+    start, finish = prediction.node_start_ps, prediction.node_finish_ps
+    computing = workload.kind == NodeKind.COMPUTE
+    communicating = np.isin(workload.kind, COMMUNICATION)
+    either = computing | communicating
+    compute, communication, covered = (
+        covered_ps(rank[rows], start[rows], finish[rows], ranks) for rows in (computing, communicating, either)
+    )
+    waited, caused, found = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64), waits(prediction)
+    np.add.at(waited, found.rank, found.wait_ps)
+    np.add.at(caused, found.late, found.wait_ps)
+    table = {
+        "rank": np.arange(ranks),
+        "finish_ps": prediction.finish_ps,
+        "compute_ps": compute,
+        "communication_ps": communication,
+        "overlapped_ps": compute + communication - covered,
+        "exposed_ps": prediction.finish_ps - compute,
+        "idle_ps": prediction.finish_ps - covered,
+        "waited_ps": waited,
+        "caused_wait_ps": caused,
+    }
+    if prediction.model != Model.BOUND:
+        table["slack_ps"] = _least_slack(prediction)
+    return table
+
+
+def _least_slack(prediction: Prediction) -> NDArray[np.int64]:
+    workload = prediction.workload
+    least = prediction.time_ps - prediction.finish_ps
+    computing = workload.kind == NodeKind.COMPUTE
+    rank = workload.rank[computing]
+    least[rank] = np.iinfo(np.int64).max
+    np.minimum.at(least, rank, slack(prediction)[computing])
+    return least

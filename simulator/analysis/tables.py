@@ -1,0 +1,72 @@
+"""Everything a prediction says as tables, in memory and on disk."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+from hocket.core.errors import HocketError
+from hocket.core.files import atomic_path, atomic_write, make_folder
+from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
+from hocket.simulator.analysis.columns import Columns
+from hocket.simulator.analysis.critical_path import critical_path
+from hocket.simulator.analysis.links import link_table, link_use_table
+from hocket.simulator.analysis.ranks import rank_table
+from hocket.simulator.analysis.steps import step_table
+from hocket.simulator.analysis.waits import stragglers
+from hocket.simulator.models import Model
+from hocket.simulator.prediction import Prediction
+
+__all__ = ["tables", "write_csv", "write_parquet", "write_tables"]
+
+
+def tables(prediction: Prediction) -> dict[str, Columns]:
+    """`collectives`, `sorts` of them, `groups`, `ranks`, `stragglers`, `steps`, `links`; `link_use` where it was
+    recorded, `critical_path` but for model `bound`."""
+    found = {
+        "collectives": collective_table(prediction),
+        "sorts": sort_table(prediction),
+        "groups": group_table(prediction),
+        "ranks": rank_table(prediction),
+        "stragglers": stragglers(prediction),
+        "steps": step_table(prediction),
+        "links": link_table(prediction),
+    }
+    if prediction.link_use is not None:
+        found["link_use"] = link_use_table(prediction)
+    if prediction.model != Model.BOUND:
+        found["critical_path"] = critical_path(prediction).table()
+    return found
+
+
+def write_tables(prediction: Prediction, folder: Path | str, *, parquet: bool = False) -> None:
+    """Writes `prediction.json` and a file a table into the folder: CSV, and with `parquet` Parquet beside it.
+
+    Raises HocketError when Parquet is wanted without pyarrow.
+    """
+    folder = make_folder(folder)
+    prediction.to_json(folder / "prediction.json")
+    writers: list[tuple[str, Callable[[Path, Columns], None]]] = [("csv", write_csv)]
+    if parquet:
+        writers.append(("parquet", write_parquet))
+    for name, table in tables(prediction).items():
+        for suffix, write in writers:
+            write(folder / f"{name}.{suffix}", table)
+
+
+def write_csv(path: Path | str, table: Columns) -> None:
+    """Writes a table as CSV with a line of column names."""
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+
+
+def write_parquet(path: Path | str, table: Columns) -> None:
+    """Writes a table as Parquet. Raises HocketError without pyarrow (extra `parquet`)."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise HocketError("Parquet needs pyarrow: pip install 'hocket[parquet]', or use CSV") from error
+    with atomic_path(path) as temporary:
+        parquet.write_table(pyarrow.table({name: pyarrow.array(column) for name, column in table.items()}), temporary)
