@@ -25,14 +25,16 @@ def simulate_schedule(
     switching: str = Switching.CUT_THROUGH,
     record_links: bool = False,
     link_bins: int = 0,
+    latencies: bool = False,
 ) -> Prediction:
     """The time of a schedule on its topology when every transfer leaves as soon as it can, in its order per route.
 
     With `record_links` the prediction holds what every link did when (for timelines), with `link_bins` (even) how busy
-    each was in about so many bins of time, in constant memory. Raises SimulationError for an unknown model or
+    each was in about so many bins of time, in constant memory; with `latencies` what its collectives take without any
+    bytes (CollectiveTime.regime). Raises SimulationError for an unknown model or
     switching, and an odd number of bins.
     """
-    fidelity = _fidelity(model, switching, record_links, link_bins)
+    fidelity = _fidelity(model, switching, record_links, link_bins, latencies)
     call = Call.of(schedule.collective, schedule.ranks.tolist())
     workload = single_call(call, schedule.topology.num_ranks)
     return simulate(workload, schedule.topology, fidelity, lambda _: [Planned(schedule, schedule.generator)])
@@ -47,13 +49,14 @@ def simulate_collective(
     switching: str = Switching.CUT_THROUGH,
     record_links: bool = False,
     link_bins: int = 0,
+    latencies: bool = False,
 ) -> Prediction:
     """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file or `auto`.
 
     Raises ScheduleError when the algorithm is unknown or cannot do the collective, and SimulationError for an unknown
     model or switching.
     """
-    fidelity = _fidelity(model, switching, record_links, link_bins)
+    fidelity = _fidelity(model, switching, record_links, link_bins, latencies)
     call = Call.of(collective, range(collective.num_ranks))
     planner = Planner(topology, {collective.kind: algorithm})
     return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
@@ -70,6 +73,7 @@ def simulate_traces(
     compute_scale: Fraction = Fraction(1),
     record_links: bool = False,
     link_bins: int = 0,
+    latencies: bool = False,
 ) -> Prediction:
     """The time of a job's traces on a topology, trace rank r on topology rank r.
 
@@ -80,7 +84,7 @@ def simulate_traces(
     never end, TopologyError when the topology has too few ranks, ScheduleError for an algorithm that cannot do what is
     asked, and SimulationError for an unknown model or switching.
     """
-    fidelity = _fidelity(model, switching, record_links, link_bins)
+    fidelity = _fidelity(model, switching, record_links, link_bins, latencies)
     chosen = dict.fromkeys(DEFAULT_ALGORITHMS, AUTO) if isinstance(algorithms, str) else algorithms
     workload = workload_of(traces, chunks_per_rank)
     if compute_scale != 1:
@@ -88,10 +92,10 @@ def simulate_traces(
     return simulate(workload, topology, fidelity, Planner(topology, chosen).candidates)
 
 
-def _fidelity(model: str, switching: str, record_links: bool, link_bins: int) -> Fidelity:
+def _fidelity(model: str, switching: str, record_links: bool, link_bins: int, latencies: bool) -> Fidelity:
     for value, values, what in ((model, Model, "model"), (switching, Switching, "switching")):
         if value not in set(values):
             raise SimulationError(f"unknown {what} '{value}'; there are {', '.join(values)}")
     if link_bins < 0 or link_bins % 2:
         raise SimulationError(f"link_bins must be even and not negative, got {link_bins}")
-    return Fidelity(Model(model), Switching(switching), record_links, link_bins)
+    return Fidelity(Model(model), Switching(switching), record_links, link_bins, latencies)

@@ -16,15 +16,13 @@ from hocket.topology import Topology
 
 __all__ = ["CollectiveTime", "LinkUse", "Occupancy", "Prediction"]
 
-_JSON_VERSION = 1
-_PICOSECONDS_PER_NANOSECOND = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class CollectiveTime:
     """One collective: from the first member's start over the last member's to the last member's end.
 
-    `size_bytes` as in `Collective`; `bound_ps` is the time from a common start that no algorithm can beat.
+    `size_bytes` as in `Collective`; `bound_ps` is the time from a common start that no algorithm can beat; `latency_ps`
+    what the algorithm takes alone without any bytes (None: not asked for).
     """
 
     kind: str
@@ -35,6 +33,7 @@ class CollectiveTime:
     ready_ps: int
     finish_ps: int
     bound_ps: int
+    latency_ps: int | None = None
 
     @property
     def duration_ps(self) -> int:
@@ -49,6 +48,14 @@ class CollectiveTime:
     def ratio(self) -> float:
         """Time over bound, 1.0 where there is no bound; below 1 where much was done before the last member came."""
         return _ratio(self.time_ps, self.bound_ps)
+
+    @property
+    def regime(self) -> str:
+        """`latency` or `bandwidth`: which is the larger part of the time; empty where the latency is not known. Between
+        them is the knee, where the time is twice the latency."""
+        if self.latency_ps is None:
+            return ""
+        return "latency" if self.time_ps < 2 * self.latency_ps else "bandwidth"
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,46 +140,10 @@ class Prediction:
         return self.link_busy_ps / max(self.time_ps, 1)
 
     def as_json(self) -> dict[str, Any]:
-        """The documented JSON form (docs/simulator.md): times in integer picoseconds unless the name says `_ns`."""
-        topology = self.topology
-        return {
-            "format": "hocket.prediction",
-            "version": _JSON_VERSION,
-            "model": self.model,
-            "switching": self.switching,
-            "topology": {"name": topology.name, "ranks": topology.num_ranks, "fingerprint": topology.fingerprint},
-            "time_ps": self.time_ps,
-            "bound_ps": self.bound_ps,
-            "ratio": self.ratio,
-            "below_bound": self.below_bound,
-            "finish_ns": _per_rank_ns(self.finish_ps),
-            "compute_ns": _per_rank_ns(self.compute_ps),
-            "exposed_ns": _per_rank_ns(self.exposed_ps),
-            "collectives": [
-                {
-                    "kind": collective.kind,
-                    "group": collective.group,
-                    "size_bytes": collective.size_bytes,
-                    "algorithm": collective.algorithm,
-                    "start_ps": collective.start_ps,
-                    "ready_ps": collective.ready_ps,
-                    "finish_ps": collective.finish_ps,
-                    "bound_ps": collective.bound_ps,
-                    "ratio": collective.ratio,
-                }
-                for collective in self.collectives
-            ],
-            "links": {
-                "src": topology.src.tolist(),
-                "dst": topology.dst.tolist(),
-                "busy_ps": self.link_busy_ps.tolist(),
-                "bytes": self.link_bytes.tolist(),
-                "messages": self.link_messages.tolist(),
-                "utilisation": self.link_utilisation.tolist(),
-            },
-            "events": self.events,
-            "notes": [*self.notes, *self.warnings],
-        }
+        """The documented JSON form (docs/results.md)."""
+        from hocket.simulator.json_form import prediction_json  # it reads what this module defines
+
+        return prediction_json(self)
 
     def to_json(self, path: Path | str) -> None:
         """Writes the JSON form."""
@@ -183,9 +154,3 @@ class Prediction:
 
 def _ratio(time_ps: int, bound_ps: int) -> float:
     return time_ps / bound_ps if bound_ps else 1.0
-
-
-def _per_rank_ns(times_ps: NDArray[np.int64]) -> dict[str, int]:
-    """Whole nanoseconds, rounded half up, by rank."""
-    rounded = (times_ps + _PICOSECONDS_PER_NANOSECOND // 2) // _PICOSECONDS_PER_NANOSECOND
-    return {str(rank): time for rank, time in enumerate(rounded.tolist())}

@@ -1,7 +1,7 @@
 """Runs a workload on a topology under a model and says what happened."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -27,13 +27,14 @@ Candidates = Callable[[Call], Iterable[Planned]]
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """The network model, how nodes pass messages on, whether to record what every link did when, and in how many bins
-    of time (0: none) how busy it was."""
+    """The network model, how nodes pass messages on, whether to record what every link did when, in how many bins of
+    time (0: none) how busy it was, and whether to see what collectives take without any bytes."""
 
     model: Model
     switching: Switching
     record_links: bool = False
     link_bins: int = 0
+    latencies: bool = False
 
 
 def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
@@ -69,6 +70,9 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
     choices = [choice.algorithm for choice in planned] if planned else [fidelity.model.value] * len(calls)
+    latencies: list[int | None] = [None] * len(calls)
+    if planned and fidelity.latencies:
+        latencies = [_latency(choice, call, topology, fidelity) for choice, call in zip(planned, calls, strict=True)]
     remarks = dict.fromkeys(choice.note for choice in planned or () if choice.note)
     return Prediction(
         model=fidelity.model,
@@ -79,7 +83,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         bound_ps=floor.bound_ps,
         finish_ps=finish,
         compute_ps=_compute_time(workload, outcome),
-        collectives=_collective_times(workload, outcome, bounds, choices),
+        collectives=_collective_times(workload, outcome, bounds, choices, latencies),
         link_busy_ps=outcome.link_busy_ps,
         link_bytes=outcome.link_bytes,
         link_messages=outcome.link_messages,
@@ -123,6 +127,15 @@ def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fide
     return best
 
 
+def _latency(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity) -> int:
+    """Picoseconds that a call takes alone, by its algorithm, when it moves no bytes."""
+    empty = replace(call, size_bytes=0, block_bytes=None)
+    schedule = replace(choice.schedule, collective=replace(choice.collective, size_bytes=0, block_bytes=None))
+    job = engine_job(single_call(empty, topology.num_ranks), topology)
+    without_record = Fidelity(fidelity.model, fidelity.switching)
+    return int(run_engine(job, [Planned(schedule, choice.algorithm)], topology, without_record).finish_ps.max())
+
+
 def engine_job(workload: Workload, topology: Topology) -> Job:
     """The engine's form of a workload; its calls are numbered like their plans."""
     pairs, pair = np.unique(
@@ -154,7 +167,7 @@ def _compute_time(workload: Workload, outcome: Outcome) -> NDArray[np.int64]:
 
 
 def _collective_times(
-    workload: Workload, outcome: Outcome, bounds: list[Bound], algorithms: list[str]
+    workload: Workload, outcome: Outcome, bounds: list[Bound], algorithms: list[str], latencies: list[int | None]
 ) -> tuple[CollectiveTime, ...]:
     nodes = workload.kind == NodeKind.COLLECTIVE
     instance = workload.operand[nodes]
@@ -174,6 +187,7 @@ def _collective_times(
             ready_ps=last,
             finish_ps=end,
             bound_ps=bounds[call].time_ps,
+            latency_ps=latencies[call],
         )
         for call, start, last, end in zip(
             workload.call_of.tolist(), first.tolist(), ready.tolist(), finish.tolist(), strict=True

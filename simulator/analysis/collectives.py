@@ -18,7 +18,8 @@ def collective_table(prediction: Prediction) -> Columns:
     `kind`; `group`, the name of its process group; `ranks`, how many; `size_bytes` as in `Collective`; `algorithm`;
     `start_ps`, when the first member came; `ready_ps`, when the last did; `finish_ps`; `wait_ps` = ready - start;
     `time_ps` = finish - ready; `algbw` = size / time and `busbw` = algbw * bus_factor in bytes/s (nccl-tests'
-    PERFORMANCE.md); `bound_ps` and `ratio` = time / bound, as in CollectiveTime.
+    PERFORMANCE.md); `bound_ps` and `ratio` = time / bound, `regime` (empty unless predicted with
+    `latencies`), as in CollectiveTime.
     """
     workload, times = prediction.workload, prediction.collectives
     calls = [workload.calls[at] for at in workload.call_of.tolist()]
@@ -44,6 +45,7 @@ def collective_table(prediction: Prediction) -> Columns:
         "busbw": algbw * factor,
         "bound_ps": bound,
         "ratio": np.array([each.ratio for each in times], np.float64),
+        "regime": np.array([each.regime for each in times], np.str_),
     }
 
 

@@ -1,0 +1,85 @@
+"""The JSON form of a prediction: docs/results.md has its keys."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.simulator.analysis.collectives import group_table
+from hocket.simulator.analysis.columns import Columns
+from hocket.simulator.analysis.critical_path import critical_path
+from hocket.simulator.analysis.ranks import rank_table
+from hocket.simulator.analysis.steps import step_table
+from hocket.simulator.models import Model
+from hocket.simulator.prediction import Prediction
+
+__all__ = ["FORMAT", "VERSION", "prediction_json"]
+
+FORMAT = "hocket.prediction"
+VERSION = 2  # 1 had no ranks, steps, groups and critical_path, and its collectives' ratio counted their waits
+_PICOSECONDS_PER_NANOSECOND = 1000
+_COLLECTIVE = (
+    "kind",
+    "group",
+    "size_bytes",
+    "algorithm",
+    "start_ps",
+    "ready_ps",
+    "finish_ps",
+    "bound_ps",
+    "ratio",
+    "latency_ps",
+)
+
+
+def prediction_json(prediction: Prediction) -> dict[str, Any]:
+    """Plain values for `json.dump`: times in integer picoseconds unless the name says `_ns`."""
+    topology = prediction.topology
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": prediction.model,
+        "switching": prediction.switching,
+        "topology": {"name": topology.name, "ranks": topology.num_ranks, "fingerprint": topology.fingerprint},
+        "time_ps": prediction.time_ps,
+        "bound_ps": prediction.bound_ps,
+        "ratio": prediction.ratio,
+        "below_bound": prediction.below_bound,
+        "finish_ns": _per_rank_ns(prediction.finish_ps),
+        "compute_ns": _per_rank_ns(prediction.compute_ps),
+        "exposed_ns": _per_rank_ns(prediction.exposed_ps),
+        "ranks": _plain(rank_table(prediction)),
+        "steps": _plain(step_table(prediction)),
+        "groups": _plain(group_table(prediction)),
+        "critical_path": _critical_path(prediction),
+        "collectives": [
+            {name: getattr(collective, name) for name in _COLLECTIVE} for collective in prediction.collectives
+        ],
+        "links": {
+            "src": topology.src.tolist(),
+            "dst": topology.dst.tolist(),
+            "busy_ps": prediction.link_busy_ps.tolist(),
+            "bytes": prediction.link_bytes.tolist(),
+            "messages": prediction.link_messages.tolist(),
+            "utilisation": prediction.link_utilisation.tolist(),
+        },
+        "events": prediction.events,
+        "notes": [*prediction.notes, *prediction.warnings],
+    }
+
+
+def _critical_path(prediction: Prediction) -> dict[str, Any] | None:
+    if prediction.model == Model.BOUND:
+        return None
+    path = critical_path(prediction)
+    return {"parts_ps": path.parts(), "segments": _plain(path.table())}
+
+
+def _plain(table: Columns) -> dict[str, list[Any]]:
+    return {name: column.tolist() for name, column in table.items()}
+
+
+def _per_rank_ns(times_ps: NDArray[np.int64]) -> dict[str, int]:
+    """Whole nanoseconds, rounded half up, by rank."""
+    rounded = (times_ps + _PICOSECONDS_PER_NANOSECOND // 2) // _PICOSECONDS_PER_NANOSECOND
+    return {str(rank): time for rank, time in enumerate(rounded.tolist())}
