@@ -23,7 +23,8 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Transfers of chunks between ranks, sorted by (start_ps, route): structure of arrays, M transfers.
+    """Transfers of chunks between ranks, sorted by start_ps: structure of arrays, M transfers. Where several are ready
+    at one time, they go in this order.
 
     `chunk` int32; `route` int32, an index into the routes; `reduce` bool: the receiver adds the chunk to what it holds
     instead of overwriting it. `start_ps`, `finish_ps` int64: the transfer occupies its route from start and the

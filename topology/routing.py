@@ -19,14 +19,16 @@ class Routes(NamedTuple):
     links: NDArray[np.int32]
 
 
-def routes(graph: Graph, pairs: Iterable[tuple[int, int]], reference_bytes: int = REFERENCE_BYTES) -> Routes:
+def routes(
+    graph: Graph, pairs: Iterable[tuple[int, int]] | NDArray[np.int32], reference_bytes: int = REFERENCE_BYTES
+) -> Routes:
     """One deterministic minimal route for each (source, destination) pair of nodes, in the order given.
 
     A link costs its latency plus the serialization of `reference_bytes`; ranks forward only where switches and direct
     links do not connect a pair; ties go to the lowest link id (dimension 0 first on meshes and tori, clockwise half-way
     around a ring). Raises Infeasible, naming the pair, when there is no route.
     """
-    columns = np.array(list(pairs), dtype=np.int32).reshape(-1, 2)
+    columns = np.array(pairs if isinstance(pairs, np.ndarray) else list(pairs), dtype=np.int32).reshape(-1, 2)
     src, dst = (np.ascontiguousarray(column) for column in columns.T)
     return Routes(*engine.routes(graph, src, dst, reference_bytes))
 

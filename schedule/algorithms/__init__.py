@@ -1,5 +1,5 @@
 """The native algorithms: each a generator of an untimed schedule."""
 
-from hocket.schedule.algorithms.registry import ALGORITHMS, Algorithm, build, build_all
+from hocket.schedule.algorithms.registry import ALGORITHMS, Algorithm, build, build_all, pattern, patterns
 
-__all__ = ["ALGORITHMS", "Algorithm", "build", "build_all"]
+__all__ = ["ALGORITHMS", "Algorithm", "build", "build_all", "pattern", "patterns"]

@@ -8,6 +8,7 @@ its mirror image. all_to_all: a block travels the binary digits of its distance;
 import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.algorithms.trees import Tree, binomial_tree
 from hocket.schedule.collective import Collective, Kind
 
@@ -24,21 +25,18 @@ def bruck(collective: Collective) -> Moves:
 
 def from_every_rank(collective: Collective, tree: Tree) -> Moves:
     """all_gather or reduce_scatter, each rank's block along the tree, rooted at that rank."""
-    n, f = collective.num_ranks, collective.chunks_per_rank
-    root, k = np.arange(n)[:, None], np.arange(f)
-    step, parent, child = (column[:, None, None] for column in (tree.step, tree.parent, tree.child))
-    gather = Moves.of(step, (root + parent) % n, (root + child) % n, root * f + k, reduce=False)
+    n, k = collective.num_ranks, np.arange(collective.chunks_per_rank)  # of rank 0: the other trees are images
+    step, parent, child = (column[:, None] for column in (tree.step, tree.parent, tree.child))
+    gather = Moves.of(step, parent, child, k, reduce=False, symmetry=Symmetry.shifts(n))
     return gather.reversed(reduce=True) if collective.reducing else gather
 
 
 def _all_to_all(n: int, f: int) -> Moves:
-    rank, distance = (column.ravel()[:, None] for column in np.indices((n, n)))
-    parts = []
+    target, parts = np.arange(n), []  # of the blocks of rank 0
     for step in range((n - 1).bit_length()):
         digit = 1 << step
-        travels = (distance & digit).ravel() > 0
-        source, ahead = rank[travels], distance[travels]
-        at = source + ahead % digit  # the lower digits are done
-        chunk = (source * n + (source + ahead) % n) * f + np.arange(f)
-        parts.append(Moves.of(step, at % n, (at + digit) % n, chunk, reduce=False))
+        travels = target[target & digit > 0][:, None]
+        at = travels % digit  # the lower digits are done
+        chunk = travels * f + np.arange(f)
+        parts.append(Moves.of(step, at, at + digit, chunk, reduce=False, symmetry=Symmetry.shifts(n)))
     return Moves.together(*parts)

@@ -1,28 +1,26 @@
 """Reduce-scatter and all-gather over a box of ranks, one dimension after the other."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
 
 __all__ = ["LineMoves", "along_lines", "by_dimension", "phases"]
 
-_Ranks = NDArray[np.int64]
-
-# The moves of reduce_scatter or all_gather among the ranks of one line, with one chunk per rank.
+# The moves of reduce_scatter or all_gather among the ranks of one line, with one chunk per rank: images under shifts.
 LineMoves = Callable[[Collective], Moves]
 
 
 def by_dimension(kind: Kind, sizes: Sequence[int], order: Sequence[int], line_moves: Sequence[LineMoves]) -> Moves:
     """reduce_scatter along the dimensions in `order`, all_gather along them backwards, or all_reduce: both. With one
     chunk per rank, of the box with `sizes`; dimension d does as `line_moves[d]` along all of its lines at once."""
-    moves = Moves.together()
-    for half, position in phases(kind, len(order)):
-        moves = moves.then(along_lines(half, line_moves, sizes, order, position))
-    return moves
+    parts = [along_lines(half, line_moves, sizes, order, position) for half, position in phases(kind, len(order))]
+    return reduce(Moves.then, parts) if parts else Moves.together()
 
 
 def phases(kind: Kind, dimensions: int) -> list[tuple[Kind, int]]:
@@ -35,49 +33,31 @@ def phases(kind: Kind, dimensions: int) -> list[tuple[Kind, int]]:
 def along_lines(
     half: Kind, line_moves: Sequence[LineMoves], sizes: Sequence[int], order: Sequence[int], position: int
 ) -> Moves:
-    """One half along all lines of dimension order[position], for all chunks that are there: their coordinates in the
-    dimensions before it in `order` are their holder's, those in the dimensions after it are any.
+    """One half along the line of dimension order[position] through rank 0 (the other lines are its images), for all
+    chunks that are there: their coordinates in the dimensions before it in `order` are their holder's, those in the
+    dimensions after it are any.
 
     At each step the chunks come in the order in which the dimensions after it send (or have received) them.
     """
-    ones = [line_moves[d](Collective(half, sizes[d], size_bytes=0)) for d in order[position:]]
+    one, *following = [line_moves[d](Collective(half, sizes[d], size_bytes=0)) for d in order[position:]]
     stride = int(np.prod(sizes[: order[position]]))
-    before, after = _offsets(sizes, order[:position]), _offsets(sizes, order[position + 1 :])
-    turns = [_turns(half, one, sizes[d]) for one, d in zip(ones[1:], order[position + 1 :], strict=True)]
-    line = before[:, None, None] + after[:, None]
-    step, src, dst, chunk = (
-        column[:, None, None, None] for column in (ones[0].step, ones[0].src, ones[0].dst, ones[0].chunk)
-    )
+    after = np.zeros(1, np.int64)
+    for d, line in zip(order[position + 1 :], following, strict=True):
+        after = (after[:, None] + _turns(half, line) * int(np.prod(sizes[:d]))).ravel()
+    step, src, dst, chunk = (column[:, None] for column in (one.step, one.src, one.dst, one.chunk))
     return Moves.of(
         step,
-        src * stride + line,
-        dst * stride + line,
-        chunk * stride + before[:, None, None] + _chunks(sizes, order[position + 1 :], turns),
+        src * stride,
+        dst * stride,
+        chunk * stride + after,
         reduce=half is Kind.REDUCE_SCATTER,
+        symmetry=Symmetry.shifts(*sizes),
     )
 
 
-def _turns(half: Kind, one: Moves, size: int) -> _Ranks:
+def _turns(half: Kind, one: Moves) -> NDArray[np.int64]:
     """Distances ahead of a rank of a line, of the ranks whose chunks it sends first (or has received first)."""
-    if half is Kind.REDUCE_SCATTER:
-        first = one.chunk[one.src == 0][np.argsort(one.step[one.src == 0], kind="stable")]
-        return np.append(first, 0)
-    first = one.chunk[one.dst == 0][np.argsort(one.step[one.dst == 0], kind="stable")]
-    return np.append(0, first)
-
-
-def _chunks(sizes: Sequence[int], dimensions: Sequence[int], turns: Sequence[_Ranks]) -> _Ranks:
-    """For each rank of the box spanned by some of the dimensions the box's ranks, in their turns: [rank, turn]."""
-    chunks = np.zeros((1, 1), np.int64)
-    for d, turn in zip(dimensions, turns, strict=True):
-        along = (np.arange(sizes[d])[:, None] + turn) % sizes[d] * int(np.prod(sizes[:d]))
-        chunks = (chunks[:, None, :, None] + along[:, None]).reshape(len(chunks) * sizes[d], -1)
-    return chunks
-
-
-def _offsets(sizes: Sequence[int], dimensions: Iterable[int]) -> _Ranks:
-    """Rank numbers of the box spanned by some of the dimensions."""
-    offsets = np.zeros(1, np.int64)
-    for d in dimensions:
-        offsets = (offsets[:, None] + np.arange(sizes[d]) * int(np.prod(sizes[:d]))).ravel()
-    return offsets
+    scatter = half is Kind.REDUCE_SCATTER
+    home = one.symmetry.inverse(one.src if scatter else one.dst)
+    first = one.symmetry.act(home, one.chunk)[np.argsort(one.step, kind="stable")]
+    return np.append(first, 0) if scatter else np.append(0, first)

@@ -1,41 +1,54 @@
 """Everybody talks to everybody: the fewest hops, and n-1 peers for each rank.
 
-Step s is the exchange with the peer s+1 ranks ahead, so the steps are permutations; within a phase they do not depend
-on each other. all_reduce has two phases: a reduce_scatter, then an all_gather.
+Step s is the exchange with the peer s+1 ranks ahead, each coordinate around its own dimension, so the steps are
+permutations; within a phase they do not depend on each other. all_reduce has two phases: a reduce_scatter, then an
+all_gather. With a root its peers follow in rank order.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Place
+from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
 
-__all__ = ["KINDS", "direct"]
+__all__ = ["KINDS", "direct", "over_line"]
 
 KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
 
 
-def direct(collective: Collective) -> Moves:
+def direct(collective: Collective, place: Place) -> Moves:
+    return _over_box(collective, place.box())
+
+
+def over_line(collective: Collective) -> Moves:
+    return _over_box(collective, (collective.num_ranks,))
+
+
+def _over_box(collective: Collective, sizes: Sequence[int]) -> Moves:
+    """The peer of rank 0 in step s is rank s+1; those of other ranks are as far along each side of a box of `sizes`."""
     n, f, root = collective.num_ranks, collective.chunks_per_rank, collective.root
-    step = np.arange(n - 1)[:, None, None]
-    rank = np.arange(n)[:, None]
-    k = np.arange(f)
-    peer = (rank + step + 1) % n
-    far = (root + step[:, 0] + 1) % n  # the root's peer
+    step, k = np.arange(n - 1)[:, None], np.arange(f)
+    peer = step + 1  # of rank 0: the other ranks are its images
+    far = (root + peer) % n  # of the root
+    every = Symmetry.shifts(*sizes)
+    scatter = Moves.of(step, 0, peer, peer * f + k, reduce=True, symmetry=every)
     match collective.kind:
         case Kind.ALL_GATHER:
-            return Moves.of(step, rank, peer, rank * f + k, reduce=False)
+            return Moves.of(step, 0, peer, k, reduce=False, symmetry=every)
         case Kind.REDUCE_SCATTER:
-            return Moves.of(step, rank, peer, peer * f + k, reduce=True)
+            return scatter
         case Kind.ALL_REDUCE:
-            scatter = Moves.of(step, rank, peer, peer * f + k, reduce=True)
-            return scatter.then(Moves.of(step, rank, peer, rank * f + k, reduce=False))
+            return scatter.then(Moves.of(step, 0, peer, k, reduce=False, symmetry=every))
         case Kind.ALL_TO_ALL:
-            return Moves.of(step, rank, peer, (rank * n + peer) * f + k, reduce=False)
+            return Moves.of(step, 0, peer, peer * f + k, reduce=False, symmetry=every)
         case Kind.BROADCAST:
-            return Moves.of(step[:, 0], root, far, k, reduce=False)
+            return Moves.of(step, root, far, k, reduce=False)
         case Kind.REDUCE:
-            return Moves.of(step[:, 0], far, root, k, reduce=True)
+            return Moves.of(step, far, root, k, reduce=True)
         case Kind.GATHER:
-            return Moves.of(step[:, 0], far, root, far * f + k, reduce=False)
+            return Moves.of(step, far, root, far * f + k, reduce=False)
         case _:
-            return Moves.of(step[:, 0], root, far, far * f + k, reduce=False)
+            return Moves.of(step, root, far, far * f + k, reduce=False)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Kind
 
-__all__ = ["exchange", "require_power_of_two"]
+__all__ = ["exchange", "require_power_of_two", "xor"]
 
 
 def require_power_of_two(algorithm: str, n: int, instead: str) -> None:
@@ -17,18 +17,22 @@ def require_power_of_two(algorithm: str, n: int, instead: str) -> None:
         raise ScheduleError(f"{algorithm} needs a power of two of ranks, got {n}; use {instead}")
 
 
-def exchange(kind: Kind, n: int, partners: Sequence[NDArray[np.int64]]) -> Moves:
-    """reduce_scatter, all_gather (its mirror image) or all_reduce (both) over n ranks with one chunk each, where rank r
-    exchanges with `partners[step][r]`, in reduce_scatter forwards through the steps.
+def xor(n: int) -> Symmetry:
+    """r -> r xor g over n ranks, a power of two: the shifts of a cube with two ranks a side."""
+    return Symmetry.shifts(*[2] * (n.bit_length() - 1))
+
+
+def exchange(kind: Kind, symmetry: Symmetry, partners: Sequence[int]) -> Moves:
+    """reduce_scatter, all_gather (its mirror image) or all_reduce (both) with one chunk a rank, where rank 0 exchanges
+    with `partners[step]`, and so do its images; in reduce_scatter forwards through the steps.
 
     Between the ranks of a pair the chunks that both still work on are shared out, half to each.
     """
-    works_on = np.eye(n, dtype=np.bool_)  # [rank, chunk], after the step
+    works_on = np.zeros(1, np.int64)  # rank 0, after the step
     parts = []
     for step, partner in reversed(list(enumerate(partners))):
-        rank, chunk = np.nonzero(works_on)
-        parts.append(Moves.of(step, partner[rank], rank, chunk, reduce=True))
-        works_on |= works_on[partner]
+        parts.append(Moves.of(step, partner, 0, works_on, reduce=True, symmetry=symmetry))
+        works_on = np.sort(np.concatenate([works_on, symmetry.act(partner, works_on)]))
     scatter = Moves.together(*parts)
     if kind is Kind.REDUCE_SCATTER:
         return scatter

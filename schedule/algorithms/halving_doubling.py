@@ -7,7 +7,7 @@ between neighbours.
 
 import numpy as np
 
-from hocket.schedule.algorithms.exchange import exchange, require_power_of_two
+from hocket.schedule.algorithms.exchange import exchange, require_power_of_two, xor
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.collective import Collective, Kind
 
@@ -20,5 +20,5 @@ def halving_doubling(collective: Collective) -> Moves:
     """Raises ScheduleError unless the number of ranks is a power of two."""
     n, f = collective.num_ranks, collective.chunks_per_rank
     require_power_of_two("halving_doubling", n, "ring or double_binary_tree")
-    partners = [np.arange(n) ^ (1 << bit) for bit in range(n.bit_length() - 1)]
-    return exchange(collective.kind, n, partners).in_pieces(f, np.arange(f))
+    partners = [1 << bit for bit in range(n.bit_length() - 1)]
+    return exchange(collective.kind, xor(n), partners).in_pieces(f, np.arange(f))

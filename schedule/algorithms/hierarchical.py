@@ -9,22 +9,24 @@ for deep learning on heterogeneous network hierarchy", MLSys 2019; ASTRA-sim's h
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import by_dimension
-from hocket.schedule.algorithms.direct import direct
+from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.ring import ring
+from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
 
 __all__ = ["KINDS", "hierarchical"]
 
 KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.ALL_TO_ALL)
 
-_LINE_MOVES = {"ring": ring, "mesh": ring, "fully_connected": direct, "switch": direct}
+_LINE_MOVES = {"ring": ring, "mesh": ring, "fully_connected": over_line, "switch": over_line}
 
 
 def hierarchical(collective: Collective, place: Place) -> Moves:
@@ -40,14 +42,12 @@ def hierarchical(collective: Collective, place: Place) -> Moves:
 
 
 def _all_to_all(sizes: Sequence[int], f: int) -> Moves:
-    n, stride = int(np.prod(sizes)), 1
-    source, target = (column.ravel() for column in np.indices((n, n)))
-    at, moves = source, Moves.together()
+    target, stride, phases = np.arange(np.prod(sizes)), 1, []  # of the blocks of rank 0
     for size in sizes:
-        ahead = (target // stride - at // stride) % size
-        to = at + ((target // stride % size) - (at // stride % size)) * stride
-        go = ahead > 0
-        chunk = (source * n + target)[go, None] * f + np.arange(f)
-        moves = moves.then(Moves.of(ahead[go, None] - 1, at[go, None], to[go, None], chunk, reduce=False))
-        at, stride = to, stride * size
-    return moves
+        ahead = target // stride % size
+        go = target[ahead > 0][:, None]
+        step, at, to = ahead[go] - 1, go % stride, go % (stride * size)
+        chunk = go * f + np.arange(f)
+        phases.append(Moves.of(step, at, to, chunk, reduce=False, symmetry=Symmetry.shifts(*sizes)))
+        stride *= size
+    return reduce(Moves.then, phases)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hocket.schedule.algorithms.symmetry import NONE, Symmetry
+
 __all__ = ["Moves"]
 
 _Column = NDArray[np.int64]
@@ -13,21 +15,35 @@ _Column = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class Moves:
     """Columns of equal length: at `step` collective rank `src` sends `chunk` to `dst`, which copies it or, if
-    `reduce`, adds it. A move uses what its source received in earlier steps."""
+    `reduce`, adds it. A move uses what its source received in earlier steps.
+
+    A move stands for all its images under `symmetry` too: ranks are permuted, and chunks with the ranks in their
+    numbers. An algorithm in which all ranks do alike says what one of them does.
+    """
 
     step: _Column
     src: _Column
     dst: _Column
     chunk: _Column
     reduce: NDArray[np.bool_]
+    symmetry: Symmetry
 
     @classmethod
-    def of(cls, step: ArrayLike, src: ArrayLike, dst: ArrayLike, chunk: ArrayLike, *, reduce: bool) -> "Moves":
+    def of(
+        cls,
+        step: ArrayLike,
+        src: ArrayLike,
+        dst: ArrayLike,
+        chunk: ArrayLike,
+        *,
+        reduce: bool,
+        symmetry: Symmetry = NONE,
+    ) -> "Moves":
         """One move per element of the columns broadcast against each other."""
         steps, sources, targets, chunks = (
             column.ravel().astype(np.int64) for column in np.broadcast_arrays(step, src, dst, chunk)
         )
-        return cls(steps, sources, targets, chunks, np.full(len(steps), reduce))
+        return cls(steps, sources, targets, chunks, np.full(len(steps), reduce), symmetry)
 
     @property
     def num_steps(self) -> int:
@@ -35,10 +51,17 @@ class Moves:
 
     @classmethod
     def together(cls, *parts: "Moves") -> "Moves":
-        """All moves of the parts, each at its own step; without parts none."""
-        names = ("step", "src", "dst", "chunk", "reduce")
-        none = cls.of([], [], [], [], reduce=False)
-        return cls(*(np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in names))
+        """All moves of the parts, which have one symmetry, each at its own step; without parts none."""
+        (symmetry,) = {part.symmetry for part in parts} or {NONE}
+        parts = (cls.of([], [], [], [], reduce=False), *parts)
+        return cls(
+            step=np.concatenate([part.step for part in parts]),
+            src=np.concatenate([part.src for part in parts]),
+            dst=np.concatenate([part.dst for part in parts]),
+            chunk=np.concatenate([part.chunk for part in parts]),
+            reduce=np.concatenate([part.reduce for part in parts]),
+            symmetry=symmetry,
+        )
 
     def at(self, step: _Column) -> "Moves":
         """The same moves at other steps."""
@@ -53,14 +76,27 @@ class Moves:
 
     def reversed(self, *, reduce: bool) -> "Moves":
         """The moves backwards in time: what was summed up along them is copied back (or the other way round)."""
-        return Moves(self.num_steps - 1 - self.step, self.dst, self.src, self.chunk, np.full(len(self.chunk), reduce))
+        return replace(
+            self,
+            step=self.num_steps - 1 - self.step,
+            src=self.dst,
+            dst=self.src,
+            reduce=np.full(len(self.chunk), reduce),
+        )
 
     def relabelled(self, label: NDArray[np.int64]) -> "Moves":
-        """Of moves with one chunk per rank: those of rank r and its chunk become those of rank `label[r]` and its."""
+        """Of moves with one chunk per rank: those of rank r and its chunk become those of rank `label[r]` and its.
+        Labels must turn images into images."""
         return replace(self, src=label[self.src], dst=label[self.dst], chunk=label[self.chunk])
 
     def in_pieces(self, chunks_per_rank: int, pieces: ArrayLike) -> "Moves":
         """Of moves with one chunk per rank: the same with the given `pieces` of the `chunks_per_rank` of each rank."""
         chunk = self.chunk[:, None] * chunks_per_rank + np.asarray(pieces)
         step, src, dst = (np.repeat(column, chunk.shape[1]) for column in (self.step, self.src, self.dst))
-        return Moves(step, src, dst, chunk.ravel(), np.repeat(self.reduce, chunk.shape[1]))
+        return Moves(step, src, dst, chunk.ravel(), np.repeat(self.reduce, chunk.shape[1]), self.symmetry)
+
+    def one_by_one(self) -> "Moves":
+        """Of moves with one chunk per rank: the images spelled out."""
+        image = np.arange(self.symmetry.order)[:, None]
+        src, dst, chunk = (self.symmetry.act(image, column).ravel() for column in (self.src, self.dst, self.chunk))
+        return Moves(np.tile(self.step, len(image)), src, dst, chunk, np.tile(self.reduce, len(image)), NONE)

@@ -30,6 +30,8 @@ def multi_ring(collective: Collective, place: Place) -> Moves:
     n, f = collective.num_ranks, collective.chunks_per_rank
     cycles = _cycles(place)
     one = ring(Collective(collective.kind, n, size_bytes=0))
+    if len(place.lines("multi_ring")) > 1:  # these cycles have no symmetry in common
+        one = one.one_by_one()
     parts = [
         one.relabelled(cycle).in_pieces(f, np.arange(first, f, len(cycles))) for first, cycle in enumerate(cycles[:f])
     ]

@@ -6,7 +6,7 @@ Rabenseifner and Gropp, "Optimization of collective communication operations in 
 
 import numpy as np
 
-from hocket.schedule.algorithms.exchange import require_power_of_two
+from hocket.schedule.algorithms.exchange import require_power_of_two, xor
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.collective import Collective, Kind
 
@@ -19,7 +19,6 @@ def pairwise(collective: Collective) -> Moves:
     """Raises ScheduleError unless the number of ranks is a power of two."""
     n, f = collective.num_ranks, collective.chunks_per_rank
     require_power_of_two("pairwise", n, "direct")
-    step, rank, k = np.arange(n - 1)[:, None, None], np.arange(n)[:, None], np.arange(f)
-    peer = rank ^ (step + 1)
-    block = peer if collective.reducing else rank * n + peer
-    return Moves.of(step, rank, peer, block * f + k, reduce=collective.reducing)
+    step, k = np.arange(n - 1)[:, None], np.arange(f)
+    peer = step + 1  # of rank 0, and so is its block: of an all_to_all those of source 0 come first
+    return Moves.of(step, 0, peer, peer * f + k, reduce=collective.reducing, symmetry=xor(n))

@@ -53,6 +53,13 @@ class Place:
         links = routes(self.topology.graph, [(int(self.ranks[src]), int(self.ranks[dst]))]).links
         return int(self.topology.latency_ps[links].sum()), int(self.topology.bandwidth[links].min())
 
+    def box(self) -> tuple[int, ...]:
+        """Sizes of the lines; all ranks in one where there are none."""
+        try:
+            return tuple(line.size for line in self.lines("a box"))
+        except ScheduleError:
+            return (len(self.ranks),)
+
     def _all_lines(self) -> list[Line]:
         if self.topology.dimensions:
             return [Line(dimension.kind, dimension.size) for dimension in self.topology.dimensions]

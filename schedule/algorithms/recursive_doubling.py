@@ -5,9 +5,11 @@ there can be; for small buffers. all_gather: S(n-1)/n leaves each rank, the larg
 (Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.)
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from hocket.schedule.algorithms.exchange import exchange, require_power_of_two
+from hocket.schedule.algorithms.exchange import exchange, require_power_of_two, xor
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.collective import Collective, Kind
 
@@ -20,8 +22,9 @@ def recursive_doubling(collective: Collective) -> Moves:
     """Raises ScheduleError unless the number of ranks is a power of two."""
     n, f = collective.num_ranks, collective.chunks_per_rank
     require_power_of_two("recursive_doubling", n, "bruck for all_gather, double_binary_tree for all_reduce")
-    rank, steps = np.arange(n), np.arange(n.bit_length() - 1)
+    step = np.arange(n.bit_length() - 1)
     if collective.kind is Kind.ALL_REDUCE:
-        step = steps[:, None, None]
-        return Moves.of(step, rank[:, None], rank[:, None] ^ (1 << step), np.arange(n * f), reduce=True)
-    return exchange(Kind.ALL_GATHER, n, [rank ^ (1 << step) for step in steps[::-1]]).in_pieces(f, np.arange(f))
+        # All ranks send their chunks in one order: none gets the next sum of a chunk before it has sent its own.
+        alike = replace(xor(n), fixes_chunks=True)
+        return Moves.of(step[:, None], 0, 1 << step[:, None], np.arange(n * f), reduce=True, symmetry=alike)
+    return exchange(Kind.ALL_GATHER, xor(n), (1 << step[::-1]).tolist()).in_pieces(f, np.arange(f))

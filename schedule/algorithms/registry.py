@@ -29,12 +29,13 @@ from hocket.schedule.algorithms import (
     torus_ring,
 )
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.pattern import Pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
-from hocket.topology import Topology, routes
+from hocket.topology import Topology
 
-__all__ = ["ALGORITHMS", "Algorithm", "build", "build_all"]
+__all__ = ["ALGORITHMS", "Algorithm", "build", "build_all", "pattern", "patterns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def _anywhere(kinds: tuple[Kind, ...], moves: Callable[[Collective], Moves]) -> 
 
 ALGORITHMS = {
     "ring": _anywhere(ring.KINDS, ring.ring),
-    "direct": _anywhere(direct.KINDS, direct.direct),
+    "direct": Algorithm(direct.KINDS, direct.direct),
     "halving_doubling": _anywhere(halving_doubling.KINDS, halving_doubling.halving_doubling),
     "double_binary_tree": _anywhere(double_binary_tree.KINDS, double_binary_tree.double_binary_tree),
     "recursive_doubling": _anywhere(recursive_doubling.KINDS, recursive_doubling.recursive_doubling),
@@ -75,9 +76,18 @@ ALGORITHMS = {
 def build(name: str, collective: Collective, topology: Topology, group: NDArray[np.int32] | None = None) -> Schedule:
     """The untimed schedule of native algorithm `name` (a key of ALGORITHMS), over shortest routes.
 
+    Raises ScheduleError as `pattern` and where there are 2^31 transfers or more, and Infeasible when two ranks that
+    must talk are not connected.
+    """
+    return pattern(name, collective, topology, group).spelled_out()
+
+
+def pattern(name: str, collective: Collective, topology: Topology, group: NDArray[np.int32] | None = None) -> Pattern:
+    """What native algorithm `name` (a key of ALGORITHMS) does, of ranks that do alike for one of them only.
+
     `group` (int32, length collective.num_ranks) places the collective's ranks on the topology; None: rank i is rank i.
     Raises ScheduleError for an unknown name, a kind, number of ranks or place the algorithm cannot do, or more ranks
-    than the topology has, and Infeasible when two ranks that must talk are not connected.
+    than the topology has.
     """
     if name not in ALGORITHMS:
         raise ScheduleError(f"'{name}' is not a native algorithm; there are {', '.join(ALGORITHMS)}")
@@ -91,28 +101,7 @@ def build(name: str, collective: Collective, topology: Topology, group: NDArray[
             + ("" if group is None else f" and the group {ranks.tolist()}")
         )
     moves = algorithm.moves(collective, Place(topology, ranks))
-    pairs, pair = np.unique(moves.src * collective.num_ranks + moves.dst, return_inverse=True)
-    src, dst = np.divmod(pairs, collective.num_ranks)
-    route_offset, route_links = routes(topology.graph, zip(ranks[src], ranks[dst], strict=True))
-    order = np.lexsort((pair, moves.step))
-    step = moves.step[order]
-    return Schedule(
-        collective=collective,
-        topology=topology,
-        route_offset=route_offset,
-        route_links=route_links,
-        chunk=moves.chunk[order].astype(np.int32),
-        route=pair[order].astype(np.int32),
-        reduce=moves.reduce[order],
-        start_ps=step,
-        finish_ps=step + 1,
-        timed=False,
-        blocking=False,
-        bound=None,
-        generator=name,
-        seed=None,
-        group=group,
-    )
+    return Pattern.of(moves, collective, topology, group, name)
 
 
 def build_all(collective: Collective, topology: Topology, group: NDArray[np.int32] | None = None) -> Iterator[Schedule]:
@@ -120,7 +109,12 @@ def build_all(collective: Collective, topology: Topology, group: NDArray[np.int3
 
     Raises Infeasible as `build`.
     """
+    return (each.spelled_out() for each in patterns(collective, topology, group))
+
+
+def patterns(collective: Collective, topology: Topology, group: NDArray[np.int32] | None = None) -> Iterator[Pattern]:
+    """The pattern of each native algorithm that can do the collective there, in the order of ALGORITHMS."""
     for name, algorithm in ALGORITHMS.items():
         if collective.kind in algorithm.kinds:
             with suppress(ScheduleError):  # for example not a power of two of ranks
-                yield build(name, collective, topology, group)
+                yield pattern(name, collective, topology, group)

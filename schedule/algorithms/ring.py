@@ -8,6 +8,7 @@ reduce: the chunks follow each other along the chain from or to the root, n-2 + 
 import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
 
 __all__ = ["KINDS", "backwards", "ring"]
@@ -19,10 +20,10 @@ def ring(collective: Collective) -> Moves:
     n, f = collective.num_ranks, collective.chunks_per_rank
     if collective.rooted:
         return _chain(n, f, collective.root, reduce=collective.reducing)
-    step = np.arange(n - 1)[:, None, None]
-    rank = np.arange(n)[:, None]
-    scatter = Moves.of(step, rank, (rank + 1) % n, (rank - 1 - step) % n * f + np.arange(f), reduce=True)
-    gather = Moves.of(step, rank, (rank + 1) % n, (rank - step) % n * f + np.arange(f), reduce=False)
+    step, k = np.arange(n - 1)[:, None], np.arange(f)
+    around = Symmetry.shifts(n)
+    scatter = Moves.of(step, 0, 1, (-1 - step) % n * f + k, reduce=True, symmetry=around)
+    gather = Moves.of(step, 0, 1, -step % n * f + k, reduce=False, symmetry=around)
     if collective.kind is Kind.ALL_REDUCE:
         return scatter.then(gather)
     return scatter if collective.reducing else gather

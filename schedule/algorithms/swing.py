@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hocket.schedule.algorithms.exchange import exchange, require_power_of_two
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
+from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
 
 __all__ = ["KINDS", "partner", "swing"]
@@ -31,7 +32,7 @@ def swing(collective: Collective, place: Place) -> Moves:
     parts = []
     for variant in range(min(f, 2 * len(sizes))):
         partners = _partners(sizes, first=variant % len(sizes), mirrored=variant >= len(sizes))
-        moves = exchange(collective.kind, collective.num_ranks, partners)
+        moves = exchange(collective.kind, Symmetry(tuple(sizes), swings=True), partners)
         parts.append(moves.in_pieces(f, np.arange(variant, f, 2 * len(sizes))))
     return Moves.together(*parts)
 
@@ -44,14 +45,12 @@ def partner(n: int, step: int) -> NDArray[np.int64]:
     return ranks
 
 
-def _partners(sizes: Sequence[int], first: int, *, mirrored: bool) -> list[NDArray[np.int64]]:
-    """Per step the partner of each rank of the box; `mirrored`: with every ring walked the other way around."""
-    rank, stride = np.arange(np.prod(sizes)), np.cumprod([1, *sizes])
-    partners = []
+def _partners(sizes: Sequence[int], first: int, *, mirrored: bool) -> list[int]:
+    """Per step the partner of rank 0 of the box; `mirrored`: with every ring walked the other way around."""
+    strides, partners = np.cumprod([1, *sizes]).tolist(), []
     for turn in range(max(sizes, default=1).bit_length() - 1):
-        for d in np.roll(range(len(sizes)), -first):
+        for d in np.roll(range(len(sizes)), -first).tolist():
             if turn < sizes[d].bit_length() - 1:
-                at = rank // stride[d] % sizes[d]
-                to = -partner(sizes[d], turn)[-at] % sizes[d] if mirrored else partner(sizes[d], turn)[at]
-                partners.append(rank + (to - at) * stride[d])
+                to = int(partner(sizes[d], turn)[0])
+                partners.append((-to % sizes[d] if mirrored else to) * strides[d])
     return partners

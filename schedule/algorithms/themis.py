@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import LineMoves, along_lines, phases
-from hocket.schedule.algorithms.direct import direct
+from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.pipeline import Stage, shortest_first
 from hocket.schedule.algorithms.place import Place
@@ -49,7 +49,7 @@ class _Dimension:
 
     def moves(self, way: int) -> LineMoves:
         if self.steps == 1:
-            return direct
+            return over_line
         return backwards if way else ring
 
     def step_ps(self, bytes: int) -> int:

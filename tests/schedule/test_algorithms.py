@@ -87,7 +87,7 @@ def test_recursive_doubling_is_simulated_where_links_reorder_its_exchanges() -> 
     ring, collective = load(f"ring:8,{LINK}"), Collective(Kind.ALL_REDUCE, 8, 8_000_000)
     verify(build("recursive_doubling", collective, ring))
     with pytest.raises(ScheduleError, match="would send other contributions"):
-        retime(build("recursive_doubling", collective, ring))
+        retime(build("recursive_doubling", collective, ring), blocking=True)
     prediction = simulate_collective(collective, ring, "recursive_doubling")
     # Rank 0 sends 8 MB (160 us at 50 GB/s) to 1, 2 and 4, all clockwise: over one link.
     assert prediction.time_ps >= 3 * 160_000_000

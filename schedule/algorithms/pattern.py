@@ -1,0 +1,130 @@
+"""A native algorithm on a topology before it is spelled out: the transfers of one rank, those of others are images."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.symmetry import Symmetry
+from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.schedule import Schedule
+from hocket.topology import Routes, Topology, routes
+
+__all__ = ["Pattern"]
+
+_MAX_TRANSFERS = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Transfers in the order of their steps, as columns: at `step` (int64) `chunk` (int64) travels over `connection`
+    (int32), to be added at its end where `reduce`. Connection j is from collective rank `src[j]` to `dst[j]` (int64).
+
+    Each stands for its images under `symmetry` too. Where that is not trivial all connections start at rank 0. `group`
+    as in Schedule.
+    """
+
+    collective: Collective
+    topology: Topology
+    group: NDArray[np.int32] | None
+    generator: str
+    symmetry: Symmetry
+    src: NDArray[np.int64]
+    dst: NDArray[np.int64]
+    step: NDArray[np.int64]
+    connection: NDArray[np.int32]
+    chunk: NDArray[np.int64]
+    reduce: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, moves: Moves, collective: Collective, topology: Topology, group: NDArray[np.int32] | None, generator: str
+    ) -> "Pattern":
+        """The moves in order, those of one connection in a step together."""
+        symmetry, n = moves.symmetry, collective.num_ranks
+        home = symmetry.inverse(moves.src)
+        src, dst = symmetry.act(home, moves.src), symmetry.act(home, moves.dst)
+        chunk = _image_of_chunk(symmetry, collective, home, moves.chunk)
+        ends, connection = np.unique(src * n + dst, return_inverse=True)
+        order = np.lexsort((connection, moves.step))
+        return cls(
+            collective=collective,
+            topology=topology,
+            group=group,
+            generator=generator,
+            symmetry=symmetry,
+            src=ends // n,
+            dst=ends % n,
+            step=moves.step[order],
+            connection=connection[order].astype(np.int32),
+            chunk=chunk[order],
+            reduce=moves.reduce[order],
+        )
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        """Topology rank of each collective rank (int32)."""
+        return np.arange(self.collective.num_ranks, dtype=np.int32) if self.group is None else self.group
+
+    @property
+    def num_transfers(self) -> int:
+        """Those of all ranks."""
+        return len(self.chunk) * self.symmetry.order
+
+    @cached_property
+    def routes(self) -> Routes:
+        """Shortest routes: that of connection j, seen from element g of the symmetry, is route j * order + g."""
+        image = np.arange(self.symmetry.order)
+        ends = [self.ranks[self.symmetry.act(image, end[:, None]).ravel()] for end in (self.src, self.dst)]
+        return routes(self.topology.graph, np.column_stack(ends))
+
+    def spelled_out(self) -> Schedule:
+        """The untimed schedule with the transfers of all ranks: transfer k * order + g is the image of transfer k under
+        element g, so that the order of a step's transfers is the same for all ranks.
+
+        Raises ScheduleError when there are 2^31 transfers or more, and Infeasible when two ranks that must talk are not
+        connected.
+        """
+        if self.num_transfers > _MAX_TRANSFERS:
+            raise ScheduleError(
+                f"{self.generator}: {self.collective.describe()} takes {self.num_transfers} transfers (limit 2^31)"
+            )
+        order = self.symmetry.order
+        image = np.arange(order)
+        chunk = _image_of_chunk(self.symmetry, self.collective, image, self.chunk[:, None])
+        step = np.repeat(self.step, order)
+        return Schedule(
+            collective=self.collective,
+            topology=self.topology,
+            route_offset=self.routes.offset,
+            route_links=self.routes.links,
+            chunk=chunk.astype(np.int32).ravel(),
+            route=(self.connection[:, None] * order + image).astype(np.int32).ravel(),
+            reduce=np.repeat(self.reduce, order),
+            start_ps=step,
+            finish_ps=step + 1,
+            timed=False,
+            blocking=False,
+            bound=None,
+            generator=self.generator,
+            seed=None,
+            group=self.group,
+        )
+
+
+def _image_of_chunk(
+    symmetry: Symmetry, collective: Collective, element: NDArray[np.int64], chunk: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Where each element takes each chunk (int64, broadcast)."""
+    if symmetry.fixes_chunks:
+        return chunk + np.zeros_like(element)
+    block, piece = np.divmod(chunk, collective.chunks_per_rank)
+    if collective.kind is Kind.ALL_TO_ALL:
+        source, target = np.divmod(block, collective.num_ranks)
+        image = symmetry.act(element, source) * collective.num_ranks + symmetry.act(element, target)
+    else:
+        image = symmetry.act(element, block)
+    return image * collective.chunks_per_rank + piece
