@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hocket.chakra.agreement import collectives_by_group
 from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.subset import subset
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 from hocket.core.errors import TraceError
@@ -55,15 +55,14 @@ def adapt_trace(trace: Trace, numbers: Mapping[str, str] | None = None, changes:
     changes["REDUCE_SCATTER_BLOCK written as REDUCE_SCATTER"] += int(block.sum())
     changes["is_cpu_op set to false"] += int(((trace.is_cpu_op != 0) & ~is_metadata).sum())
     changes["METADATA nodes left out"] += int(is_metadata.sum())
-    strings, process_group = _renamed(trace, numbers or {})
+    renamed = rename_groups(trace, _checked_numbers(trace, numbers or {}))
     adapted = replace(
-        trace,
-        strings=strings,
+        renamed,
         type=np.where(replayed, NodeType.COMP, trace.type).astype(np.uint8),
         comm_type=np.where(replayed, -1, np.where(block, CollectiveType.REDUCE_SCATTER, trace.comm_type)),
         comm_bytes=np.where(replayed, -1, trace.comm_bytes),
         root=np.where(replayed, -1, trace.root),
-        process_group=np.where(replayed, -1, process_group).astype(np.int32),
+        process_group=np.where(replayed, -1, renamed.process_group).astype(np.int32),
         is_cpu_op=np.zeros(len(trace), np.int8),
     )
     kept, num_dangling = subset(adapted, ~is_metadata)
@@ -110,19 +109,15 @@ def _group_numbers(traces: TraceSet) -> dict[str, str]:
     return numbers | {name: next(free) for name in names if name not in numbers}
 
 
-def _renamed(trace: Trace, numbers: Mapping[str, str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """The trace's strings with the groups' new names at their end, and the column that refers to them."""
-    used = np.unique(trace.process_group[trace.process_group >= 0])
-    names = [trace.strings[index] for index in used]
-    for name in names:
+def _checked_numbers(trace: Trace, numbers: Mapping[str, str]) -> Mapping[str, str]:
+    """`numbers`, when they have all groups of the trace that are no integers."""
+    for name in group_names(trace):
         if name not in numbers and name and not name.isdecimal():
             raise TraceError(
                 f"group '{name}': ASTRA-sim names groups by integers, on which all ranks must agree; "
                 "write the traces of all ranks together"
             )
-    place = np.full(len(trace.strings) + 1, -1, np.int32)
-    place[used] = len(trace.strings) + np.arange(len(used))
-    return trace.strings + tuple(numbers.get(name, name) for name in names), place[trace.process_group]
+    return numbers
 
 
 def _all_to_alls(traces: TraceSet) -> Iterator[list[tuple[int, int]]]:

@@ -14,6 +14,8 @@ from hocket.chakra.generate.collective import Benchmark, Pattern, generate_colle
 from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks
 from hocket.chakra.validate import validate
 from hocket.core.errors import FormatError
+from hocket.simulator import simulate_traces
+from hocket.topology import load
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 
@@ -35,12 +37,12 @@ def test_repeated_collective_takes_its_time_and_the_computation_between(tmp_path
 
 
 @pytest.mark.parametrize("pattern", [*Pattern])
-def test_every_pattern_is_valid_and_simulates(pattern: str, tmp_path: Path) -> None:
-    done = hocket("generate", "collective", pattern, "--ranks", 8, "--size", "1MiB", "-o", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "8 ranks, " in hocket("trace", "validate", tmp_path).stdout
-    assert hocket("simulate", tmp_path, "--topology", RING).returncode == 0
-    sizes = {int(size) for trace in read_traces(tmp_path).traces for size in trace.comm_bytes}
+def test_every_pattern_is_valid_and_simulates(pattern: Pattern) -> None:
+    traces = generate_collective(Benchmark(pattern, 8, 1 << 20))
+    assert not validate(traces)
+    prediction = simulate_traces(traces, load(RING))
+    assert prediction.time_ps >= prediction.bound_ps > 0
+    sizes = {int(size) for trace in traces.traces for size in trace.comm_bytes}
     # nccl-tests' size is the larger buffer, a trace's the input: of a gathering one an eighth, of scatter the root's.
     expected = {"all_gather": {131072}, "gather": {131072}, "scatter": {1 << 20, 0}, "barrier": {0}}
     assert sizes == expected.get(pattern, {1 << 20})
