@@ -19,6 +19,7 @@ __all__ = [
     "format_time",
     "parse_bandwidth",
     "parse_bytes",
+    "parse_sizes",
     "parse_time",
 ]
 
@@ -59,6 +60,27 @@ def parse_bytes(text: str) -> int:
     if size.denominator != 1:
         raise FormatError(f"'{text}' is not a whole number of bytes")
     return _integer(size, text)
+
+
+def parse_sizes(text: str) -> list[int]:
+    """A size, or several: `1KiB..1GiB` doubles from the first up to the last, `1KiB..1GiB:4` takes four times as much.
+
+    Raises FormatError when the text has another form, or the range is empty or endless.
+    """
+    first, separator, rest = text.partition("..")
+    if not separator:
+        return [parse_bytes(text)]
+    last, _, factor_text = rest.partition(":")
+    start, stop = parse_bytes(first), parse_bytes(last)
+    if not factor_text.isdecimal() and factor_text:
+        raise FormatError(f"'{text}': the factor after : must be a whole number, such as 1KiB..1GiB:4")
+    factor = int(factor_text or 2)
+    if start < 1 or stop < start or factor < 2:
+        raise FormatError(f"'{text}': expected at least 1 byte up to no less, by a factor of at least 2: 1KiB..1GiB:2")
+    sizes = [start]
+    while sizes[-1] * factor <= stop:
+        sizes.append(sizes[-1] * factor)
+    return sizes
 
 
 @lru_cache

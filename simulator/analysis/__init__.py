@@ -3,6 +3,7 @@
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
+from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
 from hocket.simulator.analysis.links import link_table, link_use_table
 from hocket.simulator.analysis.ranks import rank_table
 from hocket.simulator.analysis.slack import slack
@@ -11,12 +12,16 @@ from hocket.simulator.analysis.tables import tables, write_csv, write_parquet, w
 from hocket.simulator.analysis.waits import Waits, stragglers, waits
 
 __all__ = [
+    "AlphaBeta",
     "Columns",
     "CriticalPath",
     "Waits",
+    "alpha_beta",
     "collective_table",
     "critical_path",
+    "crossovers",
     "group_table",
+    "knee_bytes",
     "link_table",
     "link_use_table",
     "rank_table",

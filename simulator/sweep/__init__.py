@@ -1,0 +1,8 @@
+"""Many simulations at once: grids of what-ifs, resumable, in one process or on many."""
+
+from hocket.simulator.sweep.execution import sweep
+from hocket.simulator.sweep.grid import grid
+from hocket.simulator.sweep.point import Point
+from hocket.simulator.sweep.sweep_file import load_sweep
+
+__all__ = ["Point", "grid", "load_sweep", "sweep"]

@@ -1,0 +1,78 @@
+"""Runs the points of a sweep, here or on an executor's workers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+
+from hocket.simulator.analysis import Columns
+from hocket.simulator.sweep.answer import Answer, answer
+from hocket.simulator.sweep.point import Point
+from hocket.simulator.sweep.store import opened
+
+__all__ = ["sweep"]
+
+_BATCH = 8  # points a task of an executor
+_DTYPES = {str(int): np.int64, str(float): np.float64, str(str): np.str_}
+
+
+def sweep(
+    points: Sequence[Point],
+    *,
+    executor: Executor | None = None,
+    path: Path | str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Columns:
+    """Simulates every point and returns columns in their order: those of `Point`, then those of `Answer` (`ranks`,
+    `time_ps`, `bound_ps` int64, -1 where there is none; `used_algorithm`; `busbw` float64, bytes/s; `error`: why a
+    point cannot be simulated, else empty), and `ratio` = time / bound (float64, nan where there is none).
+
+    With `executor` (any `concurrent.futures.Executor`: processes, MPI) its workers simulate; the result is the same.
+    With `path` answers are appended there (JSON lines) as they come, and those that are there already are not
+    simulated again: a sweep that was interrupted goes on where it stopped. `progress(done, all)` is called whenever
+    some are answered. Raises FormatError when the file at `path` is none of a sweep.
+    """
+    with opened(path) as store:
+        wanted = {point.key: point for point in points}
+        asked = [point for key, point in wanted.items() if key not in store.answers]
+        done = len(wanted) - len(asked)
+        if progress:
+            progress(done, len(wanted))
+        for answered in _answers(asked, executor):
+            store.add(answered)
+            done += len(answered)
+            if progress:
+                progress(done, len(wanted))
+        return _columns(points, [store.answers[point.key] for point in points])
+
+
+def _answers(points: list[Point], executor: Executor | None) -> Iterator[list[tuple[Point, Answer]]]:
+    """Answered batches, as they come."""
+    if executor is None:
+        yield from ([(point, answer(point))] for point in points)
+        return
+    batches = [points[start : start + _BATCH] for start in range(0, len(points), _BATCH)]
+    tasks = [executor.submit(_answer_batch, batch) for batch in batches]
+    try:
+        for task in as_completed(tasks):
+            yield task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _answer_batch(points: list[Point]) -> list[tuple[Point, Answer]]:
+    return [(point, answer(point)) for point in points]
+
+
+def _columns(points: Sequence[Point], answers: Sequence[Answer]) -> Columns:
+    columns: Columns = {}
+    for rows, kind in ((points, Point), (answers, Answer)):
+        values = [asdict(row) for row in rows]
+        for field in fields(kind):
+            columns[field.name] = np.array([row[field.name] for row in values], _DTYPES[str(field.type)])
+    time, bound = columns["time_ps"], columns["bound_ps"]
+    columns["ratio"] = np.where(time < 0, np.nan, np.where(bound > 0, time / np.maximum(bound, 1), 1.0))
+    return columns

@@ -1,0 +1,71 @@
+"""Answers on disk, appended one a line as they come: what was answered once is not asked again."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from hocket.core.errors import FormatError, HocketError
+from hocket.core.files import make_folder
+from hocket.simulator.sweep.answer import Answer
+from hocket.simulator.sweep.point import Point
+
+__all__ = ["Store", "opened"]
+
+
+class _Record(msgspec.Struct, forbid_unknown_fields=True):
+    key: str
+    point: Point
+    answer: Answer
+
+
+class Store:
+    """Answers by the key of their point; appended to a file, if there is one."""
+
+    def __init__(self, file: IO[bytes] | None = None) -> None:
+        self.answers: dict[str, Answer] = {}
+        self._file = file
+        if file is None:
+            return
+        file.seek(0)
+        content = file.read()
+        whole = content.rfind(b"\n") + 1
+        for number, line in enumerate(content[:whole].splitlines(), 1):
+            try:
+                record = msgspec.json.decode(line, type=_Record)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise FormatError(
+                    f"{file.name}:{number}: not an answer of a sweep: {error}; choose another file"
+                ) from error
+            self.answers[record.key] = record.answer
+        file.truncate(whole)  # a last line without an end was cut off with the run that wrote it
+
+    def add(self, answered: Iterable[tuple[Point, Answer]]) -> None:
+        """Keeps answers, on disk before this returns."""
+        lines = []
+        for point, answer in answered:
+            self.answers[point.key] = answer
+            lines.append(json.dumps({"key": point.key, "point": asdict(point), "answer": asdict(answer)}) + "\n")
+        if self._file is not None:
+            self._file.write("".join(lines).encode())
+            self._file.flush()
+
+
+@contextmanager
+def opened(path: Path | str | None) -> Iterator[Store]:
+    """The store at a path, made if absent. Raises HocketError when it cannot be written."""
+    if path is None:
+        yield Store()
+        return
+    path = Path(path)
+    make_folder(path.parent)
+    try:
+        file = path.open("a+b")
+    except OSError as error:
+        raise HocketError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    with file:
+        yield Store(file)
