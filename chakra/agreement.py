@@ -11,12 +11,11 @@ from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 
 __all__ = ["collectives_by_group", "disagreements"]
 
-# The others may differ by rank: all_to_all with uneven splits, and what only the root holds.
+# The others may differ by rank: all_to_all and all_gather of uneven blocks, and what only the root holds.
 _SAME_SIZE = (
     CollectiveType.ALL_REDUCE,
     CollectiveType.BROADCAST,
     CollectiveType.REDUCE,
-    CollectiveType.ALL_GATHER,
     CollectiveType.REDUCE_SCATTER,
     CollectiveType.REDUCE_SCATTER_BLOCK,
 )

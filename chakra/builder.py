@@ -1,6 +1,6 @@
 """Builds a trace node by node."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -24,6 +24,7 @@ _ABSENT: dict[str, int] = {
     "num_ops": -1,
     "tensor_bytes": -1,
     "involved_dims": -1,
+    "in_splits": -1,
 }
 _DTYPES: dict[str, DTypeLike] = {
     "id": np.uint64,
@@ -33,6 +34,7 @@ _DTYPES: dict[str, DTypeLike] = {
     "duration_us": np.uint64,
     "is_cpu_op": np.int8,
     "process_group": np.int32,
+    "in_splits": np.int32,
 }
 
 
@@ -60,9 +62,20 @@ class TraceBuilder:
         return self.add(NodeType.COMP, name, num_ops=num_ops, tensor_bytes=tensor_bytes, is_cpu_op=is_cpu_op, **common)
 
     def add_collective(
-        self, name: str, kind: CollectiveType, num_bytes: int, *, group: str = "", root: int = -1, **common: Any
+        self,
+        name: str,
+        kind: CollectiveType,
+        num_bytes: int,
+        *,
+        group: str = "",
+        root: int = -1,
+        in_splits: Sequence[int] = (),
+        **common: Any,
     ) -> int:
-        """A collective of a process group; `num_bytes` is the size of this rank's input."""
+        """A collective of a process group; `num_bytes` is the size of this rank's input, `in_splits` (in any unit) how
+        it is cut for the members; none: evenly."""
+        if in_splits:
+            common["in_splits"] = self._string(str(list(in_splits)))
         return self.add(
             NodeType.COMM_COLL, name, comm_type=kind, comm_bytes=num_bytes, group=group, root=root, **common
         )

@@ -48,7 +48,9 @@ class Trace:
     message); `comm_src`, `comm_dst`, `comm_tag`, `comm_priority` int64 (world ranks); `process_group` int32, an index
     into `strings` (attribute `pg_name`); `num_ops`, `tensor_bytes` int64 (attribute `tensor_size`);
     `root` int64 (Hocket's attribute `comm_root`, a world rank); `involved_dims` int64 (ASTRA-sim's `involved_dim`:
-    bit d is set where a collective involves network dimension d, and one more bit is behind the last).
+    bit d is set where a collective involves network dimension d, and one more bit is behind the last);
+    `in_splits` int32, an index into `strings`: PyTorch's attribute `in_split_size`, such as "[3, 5]", how a rank's
+    input is cut for the members of the group, in group order and in any unit.
     Dependencies are node ids, in CSR form: those of row k are `data_deps[data_offset[k]:data_offset[k+1]]`
     (uint64 ids, int64 offsets), and the same for `ctrl_deps`.
     `metadata` holds the attributes of the file's GlobalMetadata.
@@ -75,6 +77,7 @@ class Trace:
     num_ops: NDArray[np.int64]
     tensor_bytes: NDArray[np.int64]
     involved_dims: NDArray[np.int64]
+    in_splits: NDArray[np.int32]
     data_offset: NDArray[np.int64]
     data_deps: NDArray[np.uint64]
     ctrl_offset: NDArray[np.int64]

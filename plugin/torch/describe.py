@@ -60,6 +60,8 @@ def describer(operation: Operation, schema: torch._C.FunctionSchema) -> Callable
             text += ',"async":1'
             if addressed:
                 text += f',"ptr":{[tensor.data_ptr() for tensor in taken]}'
+        if operation.in_parts and len({tensor.nbytes for tensor in given}) > 1:
+            text += f',"in_splits":{[tensor.nbytes for tensor in given]}'
         for detail in details:
             text += detail(arguments, group)
         return text

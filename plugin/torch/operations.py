@@ -8,11 +8,15 @@ PEER_TO_PEER = ("send", "recv")
 
 
 class Operation(NamedTuple):
-    """A dispatcher operation: collective kind and the names of its arguments that hold input and output tensors."""
+    """A dispatcher operation: collective kind and the names of its arguments that hold input and output tensors.
+
+    `in_parts`: the input is a list of a tensor for each rank, which may differ in size.
+    """
 
     kind: str
     input: str | None = None
     output: str | None = None
+    in_parts: bool = False
 
 
 OPERATIONS = {
@@ -24,13 +28,13 @@ OPERATIONS = {
     "_allgather_base_": Operation("all_gather", "input_tensor", "output_tensor"),
     "allgather_coalesced_": Operation("all_gather", "input_list", "output_lists"),
     "allgather_into_tensor_coalesced_": Operation("all_gather", "inputs", "outputs"),
-    "reduce_scatter_": Operation("reduce_scatter", "input_tensors", "output_tensors"),
+    "reduce_scatter_": Operation("reduce_scatter", "input_tensors", "output_tensors", in_parts=True),
     "_reduce_scatter_base_": Operation("reduce_scatter", "input_tensor", "output_tensor"),
     "reduce_scatter_tensor_coalesced_": Operation("reduce_scatter", "inputs", "outputs"),
-    "scatter_": Operation("scatter", "input_tensors", "output_tensors"),
+    "scatter_": Operation("scatter", "input_tensors", "output_tensors", in_parts=True),
     "gather_": Operation("gather", "input_tensors", "output_tensors"),
     "gather_into_tensor_": Operation("gather", "input_tensor", "output_tensor"),
-    "alltoall_": Operation("all_to_all", "input_tensors", "output_tensors"),
+    "alltoall_": Operation("all_to_all", "input_tensors", "output_tensors", in_parts=True),
     "alltoall_base_": Operation("all_to_all", "input", "output"),
     "barrier": Operation("barrier"),
     "monitored_barrier_": Operation("barrier"),

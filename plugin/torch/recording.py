@@ -55,6 +55,7 @@ class _Collective(msgspec.Struct, tag="collective", tag_field="k"):
     peer: int | None = None
     tag: int = 0
     reduce: str | None = None
+    in_splits: tuple[int, ...] = ()
 
 
 class _Done(msgspec.Struct, tag="done", tag_field="k"):
@@ -118,7 +119,8 @@ class Group:
 class Call:
     """A collective or message on one rank. Times are ns, sizes bytes, `root` and `peer` world ranks.
 
-    `end` is None when completion was not seen; `wait` is when a thread waited for it, None when none did.
+    `end` is None when completion was not seen; `wait` is when a thread waited for it, None when none did. `in_splits`
+    are the parts of the input for the group's ranks (rows of the tensor, or bytes), empty when all are the same.
     """
 
     op: str
@@ -139,12 +141,13 @@ class Call:
     peer: int | None
     tag: int
     reduction: str | None
+    in_splits: tuple[int, ...]
 
     @property
     def num_bytes(self) -> int:
         """What MLCommons' converter counts: this rank's input; a message's size. A scatter's is its root's."""
         if self.kind == "scatter":
-            return self.output_bytes * len(self.group.ranks)
+            return self.input_bytes or self.output_bytes * len(self.group.ranks)
         return self.output_bytes if self.kind == "recv" else self.input_bytes
 
 
@@ -293,4 +296,5 @@ def _call(record: _Collective, group: Group, end: int | None, wait: _Wait | None
         peer=record.peer if wait is None or record.peer is not None else wait.peer,
         tag=record.tag,
         reduction=record.reduce,
+        in_splits=record.in_splits,
     )

@@ -96,7 +96,9 @@ class _Builder:
         else:
             kind = CollectiveType[call.kind.upper()]
             root = -1 if call.root is None else call.root
-            node = self._builder.add_collective(call.kind, kind, call.num_bytes, group=group, root=root, **common)
+            node = self._builder.add_collective(
+                call.kind, kind, call.num_bytes, group=group, root=root, in_splits=call.in_splits, **common
+            )
         self._calls[index] = node, deps
 
     def wait(self, thread: int, index: int) -> None:

@@ -124,6 +124,27 @@ def test_traces_hold_the_calls(traces: TraceSet, calls: dict[str, list[Calls]], 
         assert not trace.is_cpu_op.any()
 
 
+def test_traces_say_how_uneven_inputs_are_cut(traces: TraceSet) -> None:
+    for trace in traces.traces:
+        cut = [
+            trace.strings[text] for text in trace.in_splits[trace.comm_type == CollectiveType.ALL_TO_ALL] if text >= 0
+        ]
+        assert set(cut) == {"[1, 2, 3, 3]"}
+
+
+def test_lists_of_tensors_of_different_sizes_are_described_in_bytes() -> None:
+    torch = pytest.importorskip("torch")
+    from hocket.plugin.torch.describe import describer
+    from hocket.plugin.torch.groups import Group
+    from hocket.plugin.torch.operations import OPERATIONS
+
+    describe = describer(OPERATIONS["alltoall_"], torch.ops.c10d.alltoall_.default._schema)
+    outputs, group = [torch.empty(2), torch.empty(2)], Group(0, [0, 1])
+    uneven = describe((outputs, [torch.empty(1), torch.empty(3)], None, 0), group, False)
+    assert json.loads("{" + uneven + "}")["in_splits"] == [4, 12]
+    assert "in_splits" not in describe((outputs, outputs, None, 0), group, False)
+
+
 def test_traces_depend_only_on_earlier_nodes(traces: TraceSet) -> None:
     for trace in traces.traces:
         assert trace.id.tolist() == list(range(len(trace)))

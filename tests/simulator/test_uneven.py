@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hocket.core.errors import ScheduleError
+from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet, read_traces, write_traces
+from hocket.core.errors import ScheduleError, TraceError
 from hocket.schedule import Collective, Kind, load, lower_bound, save, verify
 from hocket.schedule.algorithms import build
-from hocket.simulator import simulate_collective, simulate_schedule
+from hocket.simulator import simulate_collective, simulate_schedule, simulate_traces
 from hocket.topology import load as load_topology
 from hocket.translator import lower
 
@@ -98,3 +99,64 @@ def test_wrong_blocks_are_refused(kind: Kind, blocks: list[int], message: str) -
         Collective.uneven(kind, 3, blocks)
     with pytest.raises(ScheduleError, match="size_bytes is 5, but the blocks make 6"):
         Collective(Kind.GATHER, 3, 5, block_bytes=(1, 2, 3))
+
+
+def job(kind: CollectiveType, sizes: list[int], splits: list[list[int]], root: int = -1) -> TraceSet:
+    """Traces of ranks that do one collective: bytes of each rank's input, and how it is cut."""
+    traces: list[Trace] = []
+    for size, cut in zip(sizes, splits, strict=True):
+        builder = TraceBuilder()
+        builder.add_collective("c", kind, size, root=root, in_splits=cut)
+        traces.append(builder.build())
+    return TraceSet(tuple(traces))
+
+
+NONE: list[list[int]] = [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("traces", "kind", "blocks"),
+    [
+        # Rows of 10 bytes; rank 1, without splits, cuts evenly.
+        (
+            job(CollectiveType.ALL_TO_ALL, [60, 90, 10], [[1, 2, 3], [], [0, 0, 1]]),
+            Kind.ALL_TO_ALL, (10, 20, 30, 30, 30, 30, 0, 0, 10),
+        ),
+        (job(CollectiveType.ALL_TO_ALL, [3, 4, 0], NONE), Kind.ALL_TO_ALL, (1, 1, 1, 1, 1, 2, 0, 0, 0)),
+        (job(CollectiveType.ALL_GATHER, [10, 0, 7], NONE), Kind.ALL_GATHER, (10, 0, 7)),
+        (job(CollectiveType.GATHER, [10, 0, 7], NONE, root=1), Kind.GATHER, (10, 0, 7)),
+        (job(CollectiveType.REDUCE_SCATTER, [60] * 3, [[1, 2, 3]] * 3), Kind.REDUCE_SCATTER, (10, 20, 30)),
+        (job(CollectiveType.SCATTER, [0, 60, 0], [[], [1, 2, 3], []], root=1), Kind.SCATTER, (10, 20, 30)),
+    ],
+)  # fmt: skip
+def test_traces_say_the_sizes_of_blocks(traces: TraceSet, kind: Kind, blocks: tuple[int, ...], tmp_path: Path) -> None:
+    write_traces(tmp_path, traces)
+    prediction = simulate_traces(read_traces(tmp_path), RING3)
+    assert [call.block_bytes for call in prediction.workload.calls] == [blocks]
+    alone = Collective.uneven(kind, 3, blocks, root=1 if kind in (Kind.GATHER, Kind.SCATTER) else 0)
+    assert prediction.time_ps == simulate_collective(alone, RING3, prediction.collectives[0].algorithm).time_ps
+    assert ("spread evenly" in " ".join(prediction.notes)) == (blocks == (1, 1, 1, 1, 1, 2, 0, 0, 0))
+
+
+def test_blocks_that_turn_out_equal_are_an_even_collective() -> None:
+    prediction = simulate_traces(job(CollectiveType.ALL_TO_ALL, [30] * 3, [[5, 5, 5]] * 3), RING3)
+    assert [(call.size_bytes, call.block_bytes) for call in prediction.workload.calls] == [(30, None)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "splits", "message"),
+    [
+        ([60] * 3, [[1, 2], [], []], r"rank 0: node 0 \(c\): in_split_size is '\[1, 2\]', expected 3 sizes"),
+        ([60] * 3, [[], [1, 2, -3], []], r"rank 1: node 0 \(c\): in_split_size is '\[1, 2, -3\]', expected 3 sizes"),
+        ([61] * 3, [[1, 2, 3]] * 3, "comm_size is 61, no multiple of the 6 of in_split_size"),
+        ([6] * 3, [[0, 0, 0]] * 3, "comm_size is 6, no multiple of the 0 of in_split_size"),
+        (
+            [6] * 3,
+            [[1, 2, 3], [1, 2, 3], [3, 2, 1]],
+            r"in_split_size is \[3, 2, 1\], but \[1, 2, 3\] in rank 0: node 0",
+        ),
+    ],
+)
+def test_wrong_splits_are_refused(sizes: list[int], splits: list[list[int]], message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        simulate_traces(job(CollectiveType.REDUCE_SCATTER, sizes, splits), RING3)

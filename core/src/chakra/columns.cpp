@@ -27,10 +27,12 @@ void TraceView::check() const {
   check_dependencies("data_offset", columns.data_offset, columns.size(), columns.data_deps.size());
   check_dependencies("ctrl_offset", columns.ctrl_offset, columns.size(), columns.ctrl_deps.size());
   const auto num_strings = static_cast<int64_t>(strings.size());
+  const auto is_text = [num_strings](int32_t index) { return index >= -1 && index < num_strings; };
   for (size_t row = 0; row < columns.size(); row++) {
-    if (columns.name[row] < 0 || columns.name[row] >= num_strings || columns.process_group[row] < -1 ||
-        columns.process_group[row] >= num_strings) {
-      throw TraceError("row " + std::to_string(row) + ": name or process_group is no index into the strings");
+    if (columns.name[row] < 0 || !is_text(columns.name[row]) || !is_text(columns.process_group[row]) ||
+        !is_text(columns.in_splits[row])) {
+      throw TraceError("row " + std::to_string(row) +
+                       ": name, process_group or in_splits is no index into the strings");
     }
     if (columns.type[row] >= kNumNodeTypes) {
       throw TraceError("row " + std::to_string(row) + ": no node type has the number " +

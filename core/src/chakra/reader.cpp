@@ -160,6 +160,7 @@ class Reader {
     columns_.duration_us.resize(num_nodes);
     columns_.is_cpu_op.assign(num_nodes, -1);
     columns_.process_group.assign(num_nodes, -1);
+    columns_.in_splits.assign(num_nodes, -1);
     for (auto column : {&Columns::duration_ns, &Columns::comm_type, &Columns::comm_bytes, &Columns::comm_src,
                         &Columns::comm_dst, &Columns::comm_tag, &Columns::comm_priority, &Columns::root,
                         &Columns::num_ops, &Columns::tensor_bytes, &Columns::involved_dims}) {
@@ -252,8 +253,9 @@ class Reader {
     if (is(attribute.name, "is_cpu_op")) {
       columns_.is_cpu_op[row] = integer(attribute, start) != 0;
     } else if (is(attribute.name, "pg_name")) {
-      if (attribute.kind != Attribute::Kind::kText) throw Malformed(start, "attribute pg_name must be a string");
-      columns_.process_group[row] = interner_.index(attribute.text);
+      columns_.process_group[row] = text(attribute, start);
+    } else if (is(attribute.name, "in_split_size")) {
+      columns_.in_splits[row] = text(attribute, start);
     } else if (is(attribute.name, "involved_dim")) {
       if (attribute.kind != Attribute::Kind::kBools)
         throw Malformed(start, "attribute involved_dim must be a bool_list");
@@ -261,6 +263,13 @@ class Reader {
     } else if (const auto column = integer_column(attribute.name)) {
       (columns_.*column)[row] = integer(attribute, start);
     }
+  }
+
+  int32_t text(const Attribute& attribute, const uint8_t* start) {
+    if (attribute.kind != Attribute::Kind::kText) {
+      throw Malformed(start, "attribute " + std::string(attribute.name) + " must be a string");
+    }
+    return interner_.index(attribute.text);
   }
 
   static int64_t integer(const Attribute& attribute, const uint8_t* start) {

@@ -113,6 +113,7 @@ void put_node(const TraceView& trace, size_t row, std::string& out) {
   if (columns.process_group[row] >= 0) {
     put_attribute(out, "pg_name", trace.strings[columns.process_group[row]]);
   }
+  if (columns.in_splits[row] >= 0) put_attribute(out, "in_split_size", trace.strings[columns.in_splits[row]]);
   if (static_cast<uint64_t>(columns.duration_ns[row]) != columns.duration_us[row] * 1000) {
     put_attribute(out, "duration_ns", kAttrInt64, columns.duration_ns[row]);
   }

@@ -14,7 +14,7 @@ enum class NodeType : uint8_t { kInvalid, kMetadata, kMemLoad, kMemStore, kComp,
 inline constexpr uint64_t kNumNodeTypes = 8;
 
 /// The nodes of one execution trace as columns, a row a node in file order; -1 where a node lacks an attribute.
-/// `name` and `process_group` are indices into the trace's strings. Node k depends on the ids
+/// `name`, `process_group` and `in_splits` are indices into the trace's strings. Node k depends on the ids
 /// `data_deps[data_offset[k]]` up to `data_deps[data_offset[k + 1]]` (exclusive), and the same for `ctrl_deps`.
 template <template <typename> typename Column>
 struct Table {
@@ -36,6 +36,7 @@ struct Table {
   Column<int64_t> num_ops;
   Column<int64_t> tensor_bytes;
   Column<int64_t> involved_dims;
+  Column<int32_t> in_splits;
   Column<int64_t> data_offset;
   Column<uint64_t> data_deps;
   Column<int64_t> ctrl_offset;
@@ -64,6 +65,7 @@ struct Table {
     visit("num_ops", num_ops);
     visit("tensor_bytes", tensor_bytes);
     visit("involved_dims", involved_dims);
+    visit("in_splits", in_splits);
   }
 
   /// Calls `visit(name, column)` for the four columns that hold the dependencies.

@@ -1,0 +1,110 @@
+"""The nodes by which ranks join collectives, and which of them are one collective."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.chakra import CollectiveType, NodeType
+from hocket.schedule import Kind
+from hocket.simulator.traces.groups import Groups
+from hocket.simulator.traces.nodes import Nodes
+from hocket.simulator.traces.numbering import number_equal, occurrence
+from hocket.simulator.workload import BARRIER
+
+__all__ = ["Joins"]
+
+_KINDS = {
+    CollectiveType.ALL_REDUCE: Kind.ALL_REDUCE.value,
+    CollectiveType.REDUCE: Kind.REDUCE.value,
+    CollectiveType.ALL_GATHER: Kind.ALL_GATHER.value,
+    CollectiveType.GATHER: Kind.GATHER.value,
+    CollectiveType.SCATTER: Kind.SCATTER.value,
+    CollectiveType.BROADCAST: Kind.BROADCAST.value,
+    CollectiveType.ALL_TO_ALL: Kind.ALL_TO_ALL.value,
+    CollectiveType.REDUCE_SCATTER: Kind.REDUCE_SCATTER.value,
+    CollectiveType.REDUCE_SCATTER_BLOCK: Kind.REDUCE_SCATTER.value,
+    CollectiveType.BARRIER: BARRIER,
+}
+_KIND_NAMES = tuple(dict.fromkeys(_KINDS.values()))
+_KIND_OF_TYPE = np.array([_KIND_NAMES.index(_KINDS[CollectiveType(code)]) for code in range(len(_KINDS))])
+_ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
+_SIZE_MAY_DIFFER = (Kind.ALL_GATHER, Kind.GATHER, Kind.ALL_TO_ALL, Kind.SCATTER)
+
+
+class Joins:
+    """Columns (int64) over the collective nodes: `rows` of `Nodes`, `kind`, `size` (bytes of the rank's input), `root`
+    (a position in the group, 0 where there is none), `position` of the rank in its group, `instance` (which
+    collective). `leader` is the first join of each one's collective, `first` that of each collective. `rootless` are
+    the kinds of which some join lacks a root.
+
+    The k-th collective of a process group on one member is the k-th on all. Raises TraceError, naming file and node,
+    for missing attributes, unknown kinds, groups and roots, and ranks that disagree.
+    """
+
+    def __init__(self, nodes: Nodes) -> None:
+        rows = np.flatnonzero(nodes.type == NodeType.COMM_COLL)
+        code = nodes.required(rows, "comm_type", "comm_type")
+        nodes.require(
+            code < len(_KIND_OF_TYPE), rows, lambda at: f"comm_type {code[at]} is not a collective of the schema (0..9)"
+        )
+        self.rows = rows
+        self.kind = _KIND_OF_TYPE[code]
+        self.size = np.zeros(len(rows), np.int64)
+        sized = ~self.is_one_of(BARRIER)
+        self.size[sized] = nodes.required(rows[sized], "comm_bytes", "comm_size")
+        self.groups = Groups(nodes, rows)
+        self.position = self.groups.own_position
+        self.root = self._roots(nodes)
+        self._number = occurrence(self.groups.of * nodes.traces.num_ranks + nodes.rank[rows])
+        self.instance, self.first = number_equal(self.groups.of, self._number)
+        self.leader = self.first[self.instance]
+        self._require_agreement(nodes)
+
+    def is_one_of(self, *kinds: str) -> NDArray[np.bool_]:
+        """Which joins are of these kinds."""
+        return np.isin(self.kind, [_KIND_NAMES.index(kind) for kind in kinds])
+
+    def kind_of(self, at: int) -> str:
+        """The kind of a join."""
+        return _KIND_NAMES[int(self.kind[at])]
+
+    def ranks_of(self, at: int) -> tuple[int, ...]:
+        """World ranks of the group of a join."""
+        return self.groups.members[int(self.groups.of[at])]
+
+    def _roots(self, nodes: Nodes) -> NDArray[np.int64]:
+        root = nodes.column("root")[self.rows]
+        rooted = self.is_one_of(*_ROOTED)
+        given = rooted & (root >= 0)
+        self.rootless = sorted(_KIND_NAMES[kind] for kind in np.unique(self.kind[rooted & ~given]))
+        position = np.zeros(len(root), np.int64)
+        position[given] = self.groups.position(self.groups.of[given], root[given])
+        nodes.require(
+            position >= 0,
+            self.rows,
+            lambda at: f"root {root[at]} is not in its process group {list(self.ranks_of(at))}",
+        )
+        return position
+
+    def _require_agreement(self, nodes: Nodes) -> None:
+        def here(at: int) -> str:
+            name = self.groups.names[self.groups.of[at]]
+            return f"collective {self._number[at]} of process group '{name}' is {self.kind_of(at)}"
+
+        def differs(at: int) -> str:
+            ranks, other = self.ranks_of(at), int(self.leader[at])
+            return (
+                f"{here(at)} with root {ranks[self.root[at]]} here, but {self.kind_of(other)} with root"
+                f" {ranks[self.root[other]]} in {nodes.describe(int(self.rows[other]))}"
+            )
+
+        def differs_in_size(at: int) -> str:
+            other = int(self.leader[at])
+            return (
+                f"{here(at)} of {self.size[at]} bytes here, but another rank has {self.size[other]} bytes"
+                f" (first seen in {nodes.describe(int(self.rows[other]))})"
+            )
+
+        leader = self.leader
+        nodes.require((self.kind == self.kind[leader]) & (self.root == self.root[leader]), self.rows, differs)
+        same_size = self.size == self.size[leader]
+        nodes.require(same_size | self.is_one_of(*_SIZE_MAY_DIFFER), self.rows, differs_in_size)
