@@ -2,7 +2,7 @@
 
 import typer
 
-from hocket.cli import generate_collective, generate_network
+from hocket.cli import generate_collective, generate_llm, generate_network
 
 __all__ = ["app"]
 
@@ -15,3 +15,4 @@ app = typer.Typer(
 )
 app.command(epilog=generate_collective.EPILOG)(generate_collective.collective)
 app.command(epilog=generate_network.EPILOG)(generate_network.network)
+app.command(epilog=generate_llm.EPILOG)(generate_llm.llm)

@@ -1,0 +1,40 @@
+"""The matrices of a model, and how tensor parallelism splits them (Megatron-LM, arXiv:1909.08053)."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Linear", "Split"]
+
+
+class Split(Enum):
+    """The side of a matrix that tensor parallelism splits; NONE: every rank holds all of it."""
+
+    NONE = 0
+    INPUTS = 1
+    OUTPUTS = 2
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear layer of `inputs` x `outputs` weights; `bias` adds one for each output."""
+
+    inputs: int
+    outputs: int
+    split: Split
+    bias: bool = False
+
+    @property
+    def weights(self) -> int:
+        return self.inputs * self.outputs
+
+    @property
+    def parameters(self) -> int:
+        return self.weights + (self.outputs if self.bias else 0)
+
+    def on_rank(self, tp: int) -> "Linear":
+        """The part of one of `tp` ranks; a bias is split with the outputs only."""
+        if self.split is Split.INPUTS:
+            return Linear(self.inputs // tp, self.outputs, self.split, self.bias)
+        if self.split is Split.OUTPUTS:
+            return Linear(self.inputs, -(-self.outputs // tp), self.split, self.bias)
+        return self
