@@ -9,7 +9,7 @@ import time
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
-from hocket.simulator.models import Model, Switching
+from hocket.simulator.models import Model
 from hocket.simulator.planning import Planned
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
 from hocket.simulator.workload import Call, single_call
@@ -37,13 +37,13 @@ def main() -> None:
         start = time.process_time()
         planned = Planned(build(algorithm, call.collective, topology), algorithm)
         plan_s = time.process_time() - start
-        for model in (Model.CONGESTION, Model.ANALYTICAL):
+        for model in (Model.CONGESTION, Model.FLOW, Model.ANALYTICAL):
             _print_case(call, topology, planned, plan_s, model)
 
 
 def _print_case(call: Call, topology: Topology, planned: Planned, plan_s: float, model: Model) -> None:
     job = engine_job(single_call(call, topology.num_ranks), topology)
-    fidelity = Fidelity(model, Switching.CUT_THROUGH)
+    fidelity = Fidelity(model)
     run_s = float("inf")
     for _ in range(REPEATS):
         start = time.process_time()

@@ -34,7 +34,14 @@ _SCHEDULE_ARRAYS = {
     "start_ps": "<i8",
     "finish_ps": "<i8",
 }
-_TOPOLOGY_ARRAYS = {"src": "<i4", "dst": "<i4", "latency_ps": "<i8", "bandwidth": "<i8", "machine": "<i4"}
+_TOPOLOGY_ARRAYS = {
+    "src": "<i4",
+    "dst": "<i4",
+    "latency_ps": "<i8",
+    "bandwidth": "<i8",
+    "link_class": "<i4",
+    "machine": "<i4",
+}
 _GROUP_ARRAY = {"group": "<i4"}
 _DTYPES = _SCHEDULE_ARRAYS | {f"topology.{name}": dtype for name, dtype in _TOPOLOGY_ARRAYS.items()} | _GROUP_ARRAY
 
@@ -63,6 +70,7 @@ class _Topology(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     num_ranks: _Count
     num_nodes: _Count
+    classes: list[str]
     dimensions: list[Dimension]
     notes: list[str]
     fingerprint: str
@@ -102,6 +110,7 @@ def _header(schedule: Schedule, table: list[_Array]) -> bytes:
             topology.name,
             topology.num_ranks,
             topology.num_nodes,
+            list(topology.classes),
             list(topology.dimensions),
             list(topology.notes),
             topology.fingerprint,
@@ -175,6 +184,7 @@ def _parse(content: NDArray[np.uint8], check: bool) -> Schedule:
         name=header.topology.name,
         num_ranks=header.topology.num_ranks,
         num_nodes=header.topology.num_nodes,
+        classes=tuple(header.topology.classes),
         dimensions=tuple(header.topology.dimensions),
         notes=tuple(header.topology.notes),
         **{name: arrays[f"topology.{name}"] for name in _TOPOLOGY_ARRAYS},

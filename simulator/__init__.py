@@ -1,7 +1,7 @@
 """How long it takes: replays traces and schedules on a topology, next to the physical bound."""
 
 from hocket.simulator.api import simulate_collective, simulate_schedule, simulate_traces
-from hocket.simulator.models import Model, Switching
+from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
 from hocket.simulator.planning import DEFAULT_ALGORITHMS
 from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
 from hocket.simulator.timeline import write_timeline
@@ -9,9 +9,11 @@ from hocket.simulator.timeline import write_timeline
 __all__ = [
     "DEFAULT_ALGORITHMS",
     "CollectiveTime",
+    "LinkSetting",
     "Model",
     "Occupancy",
     "Prediction",
+    "Queueing",
     "Switching",
     "simulate_collective",
     "simulate_schedule",

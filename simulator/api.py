@@ -1,13 +1,14 @@
 """The three things a user simulates: a schedule, a collective, the traces of a job."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from hocket.chakra import TraceSet
 from hocket.core.errors import SimulationError
 from hocket.schedule import Collective, Schedule
-from hocket.simulator.models import Model, Switching
+from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link
 from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planned, Planner
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.simulation import Fidelity, simulate
@@ -22,19 +23,21 @@ def simulate_schedule(
     schedule: Schedule,
     *,
     model: str = Model.CONGESTION,
-    switching: str = Switching.CUT_THROUGH,
+    switching: LinkSetting = Switching.CUT_THROUGH,
+    queueing: LinkSetting = Queueing.FIFO,
     record_links: bool = False,
     link_bins: int = 0,
     latencies: bool = False,
 ) -> Prediction:
     """The time of a schedule on its topology when every transfer leaves as soon as it can, in its order per route.
 
-    With `record_links` the prediction holds what every link did when (for timelines), with `link_bins` (even) how busy
-    each was in about so many bins of time, in constant memory; with `latencies` what its collectives take without any
-    bytes (CollectiveTime.regime). Raises SimulationError for an unknown model or
-    switching, and an odd number of bins.
+    `switching` and `queueing` are a value for all links or one for each class of links, `Topology.classes`. With
+    `record_links` the prediction holds what every link did when (for timelines), with `link_bins` (even) how busy each
+    was in about so many bins of time, in constant memory; with `latencies` what its collectives take without any bytes
+    (CollectiveTime.regime). Raises SimulationError for an unknown model, switching, queueing or class of links, and an
+    odd number of bins.
     """
-    fidelity = _fidelity(model, switching, record_links, link_bins, latencies)
+    fidelity = _fidelity(schedule.topology, model, switching, queueing, record_links, link_bins, latencies)
     call = Call.of(schedule.collective, schedule.ranks.tolist())
     workload = single_call(call, schedule.topology.num_ranks)
     return simulate(workload, schedule.topology, fidelity, lambda _: [Planned(schedule, schedule.generator)])
@@ -46,7 +49,8 @@ def simulate_collective(
     algorithm: str = AUTO,
     *,
     model: str = Model.CONGESTION,
-    switching: str = Switching.CUT_THROUGH,
+    switching: LinkSetting = Switching.CUT_THROUGH,
+    queueing: LinkSetting = Queueing.FIFO,
     record_links: bool = False,
     link_bins: int = 0,
     latencies: bool = False,
@@ -54,9 +58,9 @@ def simulate_collective(
     """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file or `auto`.
 
     Raises ScheduleError when the algorithm is unknown or cannot do the collective, and SimulationError for an unknown
-    model or switching.
+    model, switching, queueing or class of links.
     """
-    fidelity = _fidelity(model, switching, record_links, link_bins, latencies)
+    fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies)
     call = Call.of(collective, range(collective.num_ranks))
     planner = Planner(topology, {collective.kind: algorithm})
     return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
@@ -67,10 +71,12 @@ def simulate_traces(
     topology: Topology,
     *,
     model: str = Model.CONGESTION,
-    switching: str = Switching.CUT_THROUGH,
+    switching: LinkSetting = Switching.CUT_THROUGH,
+    queueing: LinkSetting = Queueing.FIFO,
     algorithms: Mapping[str, str] | Literal["auto"] = DEFAULT_ALGORITHMS,
     chunks_per_rank: int = 1,
     compute_scale: Fraction = Fraction(1),
+    overlap_slowdown: Fraction = Fraction(1),
     record_links: bool = False,
     link_bins: int = 0,
     latencies: bool = False,
@@ -80,11 +86,13 @@ def simulate_traces(
     `algorithms` maps a kind of collective (or `barrier`) to a native algorithm, a `.schedule` file, or `auto`: the
     native algorithm that is fastest on its own under the model (as a string: for all kinds). `chunks_per_rank` cuts
     the collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if
-    the processors were faster? Raises TraceError when the traces are inconsistent, DeadlockError when they
-    never end, TopologyError when the topology has too few ranks, ScheduleError for an algorithm that cannot do what is
-    asked, and SimulationError for an unknown model or switching.
+    the processors were faster? While a rank communicates it computes `overlap_slowdown` times as long.
+    Raises TraceError when the traces are inconsistent, DeadlockError when they never end, TopologyError when the
+    topology has too few ranks, ScheduleError for an algorithm that cannot do what is asked, and SimulationError for an
+    unknown model, switching, queueing or class of links and a slowdown below 1.
     """
-    fidelity = _fidelity(model, switching, record_links, link_bins, latencies)
+    fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies)
+    fidelity = replace(fidelity, slowdown=_at_least_1(overlap_slowdown))
     chosen = dict.fromkeys(DEFAULT_ALGORITHMS, AUTO) if isinstance(algorithms, str) else algorithms
     workload = workload_of(traces, chunks_per_rank)
     if compute_scale != 1:
@@ -92,10 +100,27 @@ def simulate_traces(
     return simulate(workload, topology, fidelity, Planner(topology, chosen).candidates)
 
 
-def _fidelity(model: str, switching: str, record_links: bool, link_bins: int, latencies: bool) -> Fidelity:
-    for value, values, what in ((model, Model, "model"), (switching, Switching, "switching")):
-        if value not in set(values):
-            raise SimulationError(f"unknown {what} '{value}'; there are {', '.join(values)}")
+def _fidelity(
+    topology: Topology,
+    model: str,
+    switching: LinkSetting,
+    queueing: LinkSetting,
+    record_links: bool,
+    link_bins: int,
+    latencies: bool,
+) -> Fidelity:
+    if model not in set(Model):
+        raise SimulationError(f"unknown model '{model}'; there are {', '.join(Model)}")
+    per_link(switching, Switching, topology)
+    per_link(queueing, Queueing, topology)
     if link_bins < 0 or link_bins % 2:
         raise SimulationError(f"link_bins must be even and not negative, got {link_bins}")
-    return Fidelity(Model(model), Switching(switching), record_links, link_bins, latencies)
+    return Fidelity(
+        Model(model), switching, queueing, record_links=record_links, link_bins=link_bins, latencies=latencies
+    )
+
+
+def _at_least_1(slowdown: Fraction) -> Fraction:
+    if slowdown < 1 or slowdown.numerator >= 2**31:
+        raise SimulationError(f"overlap_slowdown {slowdown}: expected a fraction of at least 1, of integers below 2^31")
+    return slowdown

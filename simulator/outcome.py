@@ -12,14 +12,15 @@ __all__ = ["Outcome"]
 class Outcome:
     """Times of each node of the workload (-1: never), the use of each link, and what each link did when (if recorded).
 
-    `cause` as in Prediction.node_cause. `bin_busy_ps` is the busy time of each link in bins of `bin_ps`, link after
-    link; empty unless asked for. All columns int64 except `cause`, `occupancy_link`, `occupancy_collective` and
-    `occupancy_message`: int32.
+    `cause` and `slowed_ps` as in Prediction. `bin_busy_ps` is the busy time of each link in bins of `bin_ps`,
+    link after link; empty unless asked for. All columns int64 except `cause`, `occupancy_link`, `occupancy_collective`
+    and `occupancy_message`: int32.
     """
 
     start_ps: NDArray[np.int64]
     finish_ps: NDArray[np.int64]
     cause: NDArray[np.int32]
+    slowed_ps: NDArray[np.int64]
     link_busy_ps: NDArray[np.int64]
     link_bytes: NDArray[np.int64]
     link_messages: NDArray[np.int64]
@@ -33,9 +34,13 @@ class Outcome:
     events: int
 
     @classmethod
-    def without_network(cls, start_ps: NDArray[np.int64], finish_ps: NDArray[np.int64], num_links: int) -> "Outcome":
+    def without_network(
+        cls, start_ps: NDArray[np.int64], finish_ps: NDArray[np.int64], num_ranks: int, num_links: int
+    ) -> "Outcome":
         """Times of nodes, and links that did nothing."""
         idle, none64, none32 = np.zeros(num_links, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32)
         itself = np.arange(len(start_ps), dtype=np.int32)
         links = (idle, idle, idle, none32, none32, none32, none64, none64)
-        return cls(start_ps, finish_ps, itself, *links, bin_ps=1, bin_busy_ps=none64, events=0)
+        return cls(
+            start_ps, finish_ps, itself, np.zeros(num_ranks, np.int64), *links, bin_ps=1, bin_busy_ps=none64, events=0
+        )

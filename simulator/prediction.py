@@ -82,8 +82,9 @@ class LinkUse:
 class Prediction:
     """How long a workload takes on a topology under a model, next to what no schedule can beat.
 
-    Per rank (int64 picoseconds, length ranks): `finish_ps`; `compute_ps`, the time it computes; `exposed_ps`, the time
-    until its finish in which it does not. Per link (int64, length links): `link_busy_ps`, `link_bytes`,
+    Per rank (int64 picoseconds, length ranks): `finish_ps`; `compute_ps`, the time it computes; `slowed_ps`, the part
+    of that by which communication at the same time drew it out; `exposed_ps`, the time until its finish in which it
+    does not compute. Per link (int64, length links): `link_busy_ps`, `link_bytes`,
     `link_messages`. Per node of the workload: `node_start_ps`, `node_finish_ps`; `node_cause` (int32), the node whose
     start its finish goes back to without a wait: itself, but for a part in a collective that waited for another
     member, and for a receive that waited for its send. `time_ps` is when all is done and `bound_ps` what bounds it from
@@ -92,6 +93,7 @@ class Prediction:
 
     model: str
     switching: str
+    queueing: str
     topology: Topology
     workload: Workload
     time_ps: int
@@ -105,6 +107,7 @@ class Prediction:
     node_start_ps: NDArray[np.int64]
     node_finish_ps: NDArray[np.int64]
     node_cause: NDArray[np.int32]
+    slowed_ps: NDArray[np.int64]
     occupancy: Occupancy | None
     link_use: LinkUse | None
     events: int

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import chain
 
 import numpy as np
@@ -13,7 +14,7 @@ from hocket.schedule import Bound, lower_bound
 from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.floor import Floor
 from hocket.simulator.intervals import covered_ps
-from hocket.simulator.models import Model, Switching
+from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.planning import Planned
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
@@ -27,11 +28,14 @@ Candidates = Callable[[Call], Iterable[Planned]]
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """The network model, how nodes pass messages on, whether to record what every link did when, in how many bins of
-    time (0: none) how busy it was, and whether to see what collectives take without any bytes."""
+    """The network model; how nodes pass messages on; whom links serve next; how many times as long a rank computes
+    while it communicates; whether to record what every link did when, in how many bins of time (0: none) how busy it
+    was, and whether to see what collectives take without any bytes."""
 
     model: Model
-    switching: Switching
+    switching: LinkSetting = Switching.CUT_THROUGH
+    queueing: LinkSetting = Queueing.FIFO
+    slowdown: Fraction = Fraction(1)
     record_links: bool = False
     link_bins: int = 0
     latencies: bool = False
@@ -63,7 +67,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     job = engine_job(workload, topology)
     floor = Floor.of(workload, topology, job, bounds)
     if planned is None:
-        outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, topology.num_links)
+        outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, workload.num_ranks, topology.num_links)
     else:
         outcome = run_engine(job, planned, topology, fidelity)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
@@ -76,7 +80,8 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     remarks = dict.fromkeys(choice.note for choice in planned or () if choice.note)
     return Prediction(
         model=fidelity.model,
-        switching=fidelity.switching,
+        switching=setting_name(fidelity.switching),
+        queueing=setting_name(fidelity.queueing),
         topology=topology,
         workload=workload,
         time_ps=int(finish.max(initial=0)) if planned is not None else floor.bound_ps,
@@ -90,6 +95,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         node_start_ps=outcome.start_ps,
         node_finish_ps=outcome.finish_ps,
         node_cause=outcome.cause,
+        slowed_ps=outcome.slowed_ps,
         occupancy=_occupancy(outcome) if fidelity.record_links else None,
         link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
@@ -99,10 +105,19 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
 
 def run_engine(job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
     """Runs a job whose calls follow `planned`."""
-    cut_through = fidelity.switching is Switching.CUT_THROUGH
-    plans = [choice.plan for choice in planned]
-    records = fidelity.record_links, fidelity.link_bins
-    return Outcome(**replay(job, plans, topology.graph, fidelity.model, cut_through, *records))
+    return Outcome(
+        **replay(
+            job,
+            [choice.plan for choice in planned],
+            topology.graph,
+            fidelity.model,
+            stores=per_link(fidelity.switching, Switching, topology),
+            queueing=per_link(fidelity.queueing, Queueing, topology),
+            slowdown=(fidelity.slowdown.numerator, fidelity.slowdown.denominator),
+            record_occupancy=fidelity.record_links,
+            link_bins=fidelity.link_bins,
+        )
+    )
 
 
 def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fidelity: Fidelity) -> Planned:
@@ -113,14 +128,14 @@ def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fide
     if second is None:
         return best
     alone = engine_job(single_call(call, topology.num_ranks), topology)
-    without_record = Fidelity(fidelity.model, fidelity.switching)
+    without_record = replace(fidelity, record_links=False, link_bins=0)
 
     def time_ps(choice: Planned) -> int:
         return int(run_engine(alone, [choice], topology, without_record).finish_ps.max())
 
     least = time_ps(best)
     for choice in chain([second], choices):
-        if fidelity.model is Model.CONGESTION and choice.schedule.busiest_link_ps >= least:
+        if fidelity.model in (Model.CONGESTION, Model.FLOW) and choice.schedule.busiest_link_ps >= least:
             continue
         if (time := time_ps(choice)) < least:
             best, least = choice, time
@@ -132,7 +147,7 @@ def _latency(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity
     empty = replace(call, size_bytes=0, block_bytes=None)
     schedule = replace(choice.schedule, collective=replace(choice.collective, size_bytes=0, block_bytes=None))
     job = engine_job(single_call(empty, topology.num_ranks), topology)
-    without_record = Fidelity(fidelity.model, fidelity.switching)
+    without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
     return int(run_engine(job, [Planned(schedule, choice.algorithm)], topology, without_record).finish_ps.max())
 
 
@@ -154,7 +169,9 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         message_route_offset=np.cumsum([0, *map(len, message_routes)], dtype=np.int64),
         message_links=np.concatenate([np.zeros(0, np.int32), *message_routes]),
         message_bytes=workload.message_bytes,
+        message_priority=workload.message_priority,
         plan_of=workload.call_of,
+        priority_of=workload.call_priority,
         plan_members=np.array([len(call.group) for call in workload.calls], np.int32),
     )
 

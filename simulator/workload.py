@@ -74,7 +74,8 @@ class Workload:
     `kind` uint8 (NodeKind), `operand` int64, `member` int32 (position in the collective's group, else 0), `node_id`
     uint64 and `name` int32 (into `strings`) as in the trace. Dependencies are CSR over these rows.
     Collective instance i is `calls[call_of[i]]` (int32) of the process group named `groups[group_of[i]]` (int32); calls
-    are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32).
+    are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32). `call_priority` (of instances)
+    and `message_priority` (int32): the higher, the sooner served.
     """
 
     rank_offset: NDArray[np.int64]
@@ -94,6 +95,8 @@ class Workload:
     message_dst: NDArray[np.int32]
     message_tag: NDArray[np.int64]
     message_bytes: NDArray[np.int64]
+    call_priority: NDArray[np.int32]
+    message_priority: NDArray[np.int32]
     notes: tuple[str, ...] = ()
 
     @property
@@ -142,4 +145,6 @@ def single_call(call: Call, num_ranks: int) -> Workload:
         message_dst=np.zeros(0, np.int32),
         message_tag=np.zeros(0, np.int64),
         message_bytes=np.zeros(0, np.int64),
+        call_priority=np.zeros(1, np.int32),
+        message_priority=np.zeros(0, np.int32),
     )

@@ -68,8 +68,8 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
 
     ranks = np.arange(num_ranks)
     stride, num_nodes = 1, num_ranks
-    src, dst, latency_ps, bandwidth = [], [], [], []
-    for dimension in dimensions:
+    src, dst, latency_ps, bandwidth, link_class = [], [], [], [], []
+    for number, dimension in enumerate(dimensions):
         coordinate = ranks // stride % dimension.size
         lines = ranks[coordinate == 0]
         local = KINDS[dimension.kind](dimension.size)
@@ -82,6 +82,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
         dst.append(nodes[:, local[:, 1]].ravel())
         latency_ps.append(np.full(src[-1].size, dimension.latency_ps))
         bandwidth.append(np.full(src[-1].size, dimension.bandwidth))
+        link_class.append(np.full(src[-1].size, number, np.int32))
         stride *= dimension.size
     return Topology(
         name=name,
@@ -91,6 +92,8 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
         dst=np.concatenate(dst).astype(np.int32),
         latency_ps=np.concatenate(latency_ps).astype(np.int64),
         bandwidth=np.concatenate(bandwidth).astype(np.int64),
+        link_class=np.concatenate(link_class),
+        classes=tuple(map(str, range(len(dimensions)))),
         machine=np.zeros(num_ranks, np.int32),
         dimensions=tuple(dimensions),
         notes=tuple(notes),

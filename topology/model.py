@@ -1,7 +1,7 @@
 """The topology data model: a directed multigraph of ranks and switches, as columns."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from hocket._core.topology import Graph
 
-__all__ = ["Dimension", "Topology"]
+__all__ = ["DEFAULT_CLASS", "Dimension", "Topology"]
+
+DEFAULT_CLASS = "link"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,11 @@ class Topology:
     """A directed multigraph: ranks are nodes 0..num_ranks-1, switches num_ranks..num_nodes-1.
 
     Link columns (length L, a link's id is its position): `src`, `dst` int32 node ids; `latency_ps` int64 picoseconds;
-    `bandwidth` int64 bytes per second. `machine` (length num_ranks, int32) is the machine (host) each rank sits in.
-    `dimensions` is set when the topology is a product of dimensions. `notes` are sentences that every command that
-    uses the topology prints (for example how a unit was read).
+    `bandwidth` int64 bytes per second; `link_class` int32, an index into `classes`: the names by which options choose
+    links (of a product the numbers of its dimensions: "0", "1", ...). `machine` (length num_ranks, int32) is the
+    machine (host) each rank sits in. `dimensions` is set when
+    the topology is a product of dimensions. `notes` are sentences that every command that uses the topology prints (for
+    example how a unit was read).
     """
 
     name: str
@@ -43,6 +47,8 @@ class Topology:
     dst: NDArray[np.int32]
     latency_ps: NDArray[np.int64]
     bandwidth: NDArray[np.int64]
+    link_class: NDArray[np.int32]
+    classes: tuple[str, ...]
     machine: NDArray[np.int32]
     dimensions: tuple[Dimension, ...] = ()
     notes: tuple[str, ...] = field(default=())
@@ -56,11 +62,15 @@ class Topology:
         *,
         num_switches: int = 0,
         machine: Iterable[int] | None = None,
+        link_class: Sequence[str] | None = None,
         dimensions: tuple[Dimension, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> "Topology":
-        """A topology from (src, dst, latency_ps, bandwidth) tuples. Raises TopologyError on a bad link."""
+        """A topology from (src, dst, latency_ps, bandwidth) tuples and the name of each link's class (`link` unless
+        given). Raises TopologyError on a bad link."""
         columns = np.array(list(links), dtype=np.int64).reshape(-1, 4)
+        names = [DEFAULT_CLASS] * len(columns) if link_class is None else link_class
+        number = {name: at for at, name in enumerate(dict.fromkeys(names))}
         topology = cls(
             name=name,
             num_ranks=num_ranks,
@@ -69,6 +79,8 @@ class Topology:
             dst=columns[:, 1].astype(np.int32),
             latency_ps=columns[:, 2].copy(),
             bandwidth=columns[:, 3].copy(),
+            link_class=np.array([number[name] for name in names], np.int32),
+            classes=tuple(number),
             machine=np.zeros(num_ranks, np.int32) if machine is None else np.array(list(machine), np.int32),
             dimensions=dimensions,
             notes=notes,

@@ -44,7 +44,8 @@ def dgx(name: str, parts: Dgx, nodes: int = 1, gpus: int = _GPUS) -> Topology:
 
     GPU g of every machine reaches through its own NIC the leaf switch of rail g; the leaves meet in one spine whose
     links carry all NICs of a rail at once. Ranks go machine by machine. Nodes after the ranks: an NVSwitch a machine,
-    a NIC a GPU, a leaf a rail, the spine. Raises TopologyError when `nodes` or `gpus` is out of range.
+    a NIC a GPU, a leaf a rail, the spine. Classes of links: `nvlink`, `pcie` (GPU - NIC) and `fabric`.
+    Raises TopologyError when `nodes` or `gpus` is out of range.
     """
     if not 1 <= nodes <= _NODES or not 1 <= gpus <= _GPUS or nodes * gpus < 2:
         raise TopologyError(f"{name} takes nodes from 1 to {_NODES}, gpus from 1 to {_GPUS}, and 2 GPUs or more in all")
@@ -56,18 +57,21 @@ def dgx(name: str, parts: Dgx, nodes: int = 1, gpus: int = _GPUS) -> Topology:
     links = [
         link for rank in range(num_ranks) for link in _both(rank, nvswitch + rank // gpus, NVLINK_PS, parts.nvlink)
     ]
+    link_class = ["nvlink"] * len(links)
     if nodes > 1:
         for rank in range(num_ranks):
             links += _both(rank, nic + rank, PCIE_PS, parts.pcie)
             links += _both(nic + rank, leaf + rank % gpus, FABRIC_PS, parts.nic)
         for rail in range(gpus):
             links += _both(leaf + rail, spine, FABRIC_PS, parts.nic * nodes)
+        link_class += ["pcie", "pcie", "fabric", "fabric"] * num_ranks + ["fabric", "fabric"] * gpus
     return Topology.from_links(
         f"{name}:nodes={nodes},gpus={gpus}",
         num_ranks,
         links,
         num_switches=nodes if nodes == 1 else spine + 1 - num_ranks,
         machine=[rank // gpus for rank in range(num_ranks)],
+        link_class=link_class,
     )
 
 

@@ -15,23 +15,25 @@ from hocket.core.files import atomic_write
 from hocket.core.strict_yaml import Document
 from hocket.core.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.topology.builders import product
-from hocket.topology.model import Dimension, Topology
+from hocket.topology.model import DEFAULT_CLASS, Dimension, Topology
 from hocket.topology.spec import from_spec
 
 __all__ = ["from_file", "save"]
 
 Node = Annotated[int, msgspec.Meta(ge=0, lt=2**24)]
+ClassName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Quantity = str | int | float  # a bare number is taken in, to be refused with a message about units
 
 
-class Link(msgspec.Struct, forbid_unknown_fields=True, rename={"src": "from", "dst": "to"}):
-    """A directed link; with `both` a second one follows it, from `to` to `from`."""
+class Link(msgspec.Struct, forbid_unknown_fields=True, rename={"src": "from", "dst": "to", "link_class": "class"}):
+    """A directed link; with `both` a second one follows it, from `to` to `from`. Options choose links by `class`."""
 
     src: Node
     dst: Node
     latency: Quantity
     bandwidth: Quantity
     both: bool = False
+    link_class: ClassName = DEFAULT_CLASS
 
 
 class DimensionEntry(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,16 +94,23 @@ def _topology(document: Document, file: TopologyFile, name: str) -> Topology:
     )
     if not file.ranks:
         return product(name, dimensions, file.notes)
-    links = []
+    links, link_class = [], []
     for at, entry in enumerate(file.links):
         latency, bandwidth = _quantities(document, f"$.links[{at}]", entry)
         links.append((entry.src, entry.dst, latency, bandwidth))
         if entry.both:
             links.append((entry.dst, entry.src, latency, bandwidth))
+        link_class += [entry.link_class] * (1 + entry.both)
     if dimensions and math.prod(dimension.size for dimension in dimensions) != file.ranks:
         raise FormatError(f"{document.where('$.dimensions')}: the sizes do not multiply to {file.ranks} ranks")
     return Topology.from_links(
-        name, file.ranks, links, num_switches=file.switches, dimensions=dimensions, notes=tuple(file.notes)
+        name,
+        file.ranks,
+        links,
+        num_switches=file.switches,
+        link_class=link_class,
+        dimensions=dimensions,
+        notes=tuple(file.notes),
     )
 
 
@@ -147,14 +156,15 @@ def save(topology: Topology, path: Path | str) -> None:
 
 
 def _link_lines(topology: Topology) -> Iterator[str]:
-    columns = (topology.src, topology.dst, topology.latency_ps, topology.bandwidth)
+    columns = (topology.src, topology.dst, topology.latency_ps, topology.bandwidth, topology.link_class)
     links = list(zip(*(column.tolist() for column in columns), strict=True))
     at = 0
     while at < len(links):
-        src, dst, latency, bandwidth = links[at]
-        both = links[at + 1 : at + 2] == [(dst, src, latency, bandwidth)]
+        src, dst, latency, bandwidth, number = links[at]
+        both = links[at + 1 : at + 2] == [(dst, src, latency, bandwidth, number)]
+        named = topology.classes[number] != DEFAULT_CLASS
         yield (
             f"- {{from: {src}, to: {dst}, latency: {exact_time(latency)}, bandwidth: {exact_bandwidth(bandwidth)}"
-            f"{', both: true' if both else ''}}}\n"
+            f"{', both: true' if both else ''}{f', class: {topology.classes[number]}' if named else ''}}}\n"
         )
         at += 2 if both else 1

@@ -1,4 +1,8 @@
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+
+#include <limits>
+#include <utility>
 
 #include "bind.hpp"
 #include "hocket/error.hpp"
@@ -24,10 +28,11 @@ void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, I
 void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t> kind, In<int64_t> operand,
               In<int32_t> member, In<int64_t> dependency_offset, In<int64_t> dependency,
               In<int64_t> message_route_offset, In<int32_t> message_links, In<int64_t> message_bytes,
-              In<int32_t> plan_of, In<int32_t> plan_members) {
+              In<int32_t> message_priority, In<int32_t> plan_of, In<int32_t> priority_of, In<int32_t> plan_members) {
   new (self) Job(
       graph, {view(rank_offset), view(kind), view(operand), view(member), view(dependency_offset), view(dependency)},
-      {copy(message_route_offset), copy(message_links), copy(message_bytes)}, copy(plan_of), copy(plan_members));
+      {copy(message_route_offset), copy(message_links), copy(message_bytes), copy(message_priority)}, copy(plan_of),
+      copy(priority_of), copy(plan_members));
 }
 
 /// One field of every record as a numpy column.
@@ -38,18 +43,42 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const std::vector<Record>& records
   return give(std::move(values));
 }
 
+/// The settings of links as Python gives them: a byte a link.
+LinkSettings link_settings(const Graph& graph, In<uint8_t> stores, In<uint8_t> queueing) {
+  const size_t num_links = graph.links().size();
+  if (stores.size() != num_links || queueing.size() != num_links) {
+    throw SimulationError("expected one setting a link");
+  }
+  LinkSettings settings{copy(stores), {}};
+  for (const uint8_t code : view(queueing)) {
+    if (code > static_cast<uint8_t>(Queueing::kSmallestRemaining)) throw SimulationError("unknown queueing discipline");
+    settings.queueing.push_back(static_cast<Queueing>(code));
+  }
+  return settings;
+}
+
+Slowdown slowdown_of(const std::pair<int64_t, int64_t>& fraction) {
+  const auto [numerator, denominator] = fraction;
+  if (denominator <= 0 || numerator < denominator || numerator > std::numeric_limits<int32_t>::max()) {
+    throw SimulationError("a slowdown is a fraction of at least 1, of integers below 2^31");
+  }
+  return {numerator, denominator};
+}
+
 nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const Graph& graph, const std::string& model,
-                    bool cut_through, bool record_occupancy, int32_t link_bins) {
+                    In<uint8_t> stores, In<uint8_t> queueing, std::pair<int64_t, int64_t> slowdown,
+                    bool record_occupancy, int32_t link_bins) {
+  const Fidelity fidelity{link_settings(graph, stores, queueing), slowdown_of(slowdown), record_occupancy, link_bins};
   Outcome outcome;
   {
     nb::gil_scoped_release release;
-    outcome = replay(job, plans, graph, model, cut_through ? Switching::kCutThrough : Switching::kStoreAndForward,
-                     record_occupancy, link_bins);
+    outcome = replay(job, plans, graph, model, fidelity);
   }
   nb::dict result;
   result["start_ps"] = give(std::move(outcome.start_ps));
   result["finish_ps"] = give(std::move(outcome.finish_ps));
   result["cause"] = give(std::move(outcome.cause));
+  result["slowed_ps"] = give(std::move(outcome.slowed_ps));
   result["link_busy_ps"] = column(outcome.links, &LinkUse::busy_ps);
   result["link_bytes"] = column(outcome.links, &LinkUse::bytes);
   result["link_messages"] = column(outcome.links, &LinkUse::messages);
@@ -97,9 +126,10 @@ void bind_simulator(nb::module_& m) {
       .def_prop_ro("num_messages", &Plan::num_messages);
   nb::class_<Job>(m, "Job").def("__init__", &init_job, "graph"_a, "rank_offset"_a, "kind"_a, "operand"_a, "member"_a,
                                 "dependency_offset"_a, "dependency"_a, "message_route_offset"_a, "message_links"_a,
-                                "message_bytes"_a, "plan_of"_a, "plan_members"_a);
-  m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "cut_through"_a, "record_occupancy"_a,
-        "link_bins"_a);
+                                "message_bytes"_a, "message_priority"_a, "plan_of"_a, "priority_of"_a,
+                                "plan_members"_a);
+  m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "stores"_a, "queueing"_a, "slowdown"_a,
+        "record_occupancy"_a, "link_bins"_a);
   m.def("critical_path", &bound_job, "job"_a, "graph"_a, "bound_offset"_a, "own_ps"_a, "hear_ps"_a, "source"_a);
   m.def("slack", &slack_of, "rank_offset"_a, "kind"_a, "operand"_a, "dependency_offset"_a, "dependency"_a, "start_ps"_a,
         "finish_ps"_a, "cause"_a);

@@ -69,5 +69,7 @@ def workload_of(traces: TraceSet, chunks_per_rank: int = 1) -> Workload:
         message_dst=messages.dst,
         message_tag=messages.tag,
         message_bytes=messages.size,
+        call_priority=collectives.priority,
+        message_priority=messages.priority,
         notes=(*collectives.notes, *messages.notes),
     )

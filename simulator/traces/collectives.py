@@ -11,6 +11,7 @@ from hocket.simulator.traces.blocks import Blocks
 from hocket.simulator.traces.joins import Joins
 from hocket.simulator.traces.nodes import Nodes
 from hocket.simulator.traces.numbering import number_equal
+from hocket.simulator.traces.priority import highest_priority
 from hocket.simulator.workload import Call
 
 __all__ = ["Collectives", "match_collectives"]
@@ -21,7 +22,7 @@ _SIZE_IS_SHARD = (Kind.ALL_GATHER, Kind.GATHER)  # a rank's input is its block o
 @dataclass(frozen=True, eq=False)
 class Collectives:
     """Nodes `rows` take part in collective `instance` as member `member` of its group (int64); instance i is
-    `calls[call_of[i]]` and that of process group `groups[group_of[i]]`."""
+    `calls[call_of[i]]` and that of process group `groups[group_of[i]]`, with the highest `priority` of its nodes."""
 
     rows: NDArray[np.int64]
     instance: NDArray[np.int64]
@@ -30,6 +31,7 @@ class Collectives:
     call_of: NDArray[np.int32]
     groups: tuple[str, ...]
     group_of: NDArray[np.int32]
+    priority: NDArray[np.int32]
     notes: tuple[str, ...]
 
 
@@ -46,6 +48,7 @@ def match_collectives(nodes: Nodes, chunks_per_rank: int) -> Collectives:
         call_of=call_of,
         groups=tuple(joins.groups.names),
         group_of=joins.groups.of[joins.first].astype(np.int32),
+        priority=highest_priority(nodes, joins.rows, joins.instance, len(joins.first)),
         notes=tuple(_notes(joins, blocks)),
     )
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hocket.chakra import NodeType
 from hocket.simulator.traces.nodes import Nodes
 from hocket.simulator.traces.numbering import number_equal, occurrence
+from hocket.simulator.traces.priority import highest_priority
 
 __all__ = ["Messages", "match_messages"]
 
@@ -23,6 +24,7 @@ class Messages:
     dst: NDArray[np.int32]
     tag: NDArray[np.int64]
     size: NDArray[np.int64]
+    priority: NDArray[np.int32]
     notes: tuple[str, ...]
 
 
@@ -74,5 +76,6 @@ def match_messages(nodes: Nodes) -> Messages:
         dst=dst[first].astype(np.int32),
         tag=tag[first],
         size=size[first],
+        priority=highest_priority(nodes, rows[sends], number[sends], len(first)),
         notes=(f"{unreceived} messages are sent but never received",) if unreceived else (),
     )

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hocket/simulator/network/flight.hpp"
 #include "hocket/time.hpp"
 
 namespace hocket::simulator {
@@ -117,14 +118,13 @@ class LongestPath {
   }
 
   Picoseconds flight_ps(int64_t message) const {
-    Picoseconds time = 0, slowest = 0;
+    Front front{0, 0};
     for (int64_t k = job_.messages.route_offset[message]; k < job_.messages.route_offset[message + 1]; k++) {
       const topology::Link& link = graph_.links()[job_.messages.links[k]];
-      slowest = std::max(slowest, serialization_ps(job_.messages.bytes[message], link.bandwidth));
-      time = add_ps(time, link.latency_ps);
-      if (!graph_.is_switch(link.dst)) time = add_ps(time, std::exchange(slowest, 0));
+      const Picoseconds serialization = serialization_ps(job_.messages.bytes[message], link.bandwidth);
+      front.pass(front.head, serialization, link.latency_ps, !graph_.is_switch(link.dst));
     }
-    return time;
+    return front.tail;
   }
 
   const Job& job_;

@@ -16,19 +16,21 @@ void require(bool holds, const std::string& what) {
 }  // namespace
 
 Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in, std::vector<int32_t> plan_of_in,
-         const std::vector<int32_t>& plan_members)
+         std::vector<int32_t> priority_of_in, const std::vector<int32_t>& plan_members)
     : rank_offset(nodes.rank_offset.begin(), nodes.rank_offset.end()),
       operand(nodes.operand.begin(), nodes.operand.end()),
       member(nodes.member.begin(), nodes.member.end()),
       messages(std::move(messages_in)),
-      plan_of(std::move(plan_of_in)) {
+      plan_of(std::move(plan_of_in)),
+      priority_of(std::move(priority_of_in)) {
   const size_t count = nodes.kind.size();
   const size_t num_messages = messages.bytes.size();
   require(count < static_cast<size_t>(std::numeric_limits<int32_t>::max()), "more than 2^31 nodes");
   require(!rank_offset.empty() && rank_offset.front() == 0 && rank_offset.back() == static_cast<int64_t>(count) &&
               operand.size() == count && member.size() == count && nodes.dependency_offset.size() == count + 1 &&
               nodes.dependency_offset.back() == static_cast<int64_t>(nodes.dependency.size()) &&
-              messages.route_offset.size() == num_messages + 1,
+              messages.route_offset.size() == num_messages + 1 && messages.priority.size() == num_messages &&
+              priority_of.size() == plan_of.size(),
           "columns differ in length");
   require(messages.route_offset.back() == static_cast<int64_t>(messages.links.size()), "bad route offsets");
   for (const int32_t link : messages.links) {

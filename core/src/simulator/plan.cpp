@@ -56,6 +56,7 @@ void Plan::number_messages(const schedule::Transfers& transfers, std::span<const
   for (const int32_t transfer : position_) {
     route_.push_back(transfers.route[transfer]);
     bytes_.push_back(bytes[transfer]);
+    total_bytes_ += bytes[transfer];
   }
 }
 

@@ -9,6 +9,10 @@
 
 #include "hocket/error.hpp"
 #include "hocket/simulator/event_queue.hpp"
+#include "hocket/simulator/network/analytical.hpp"
+#include "hocket/simulator/network/congestion.hpp"
+#include "hocket/simulator/network/flow.hpp"
+#include "hocket/simulator/work.hpp"
 
 namespace hocket::simulator {
 namespace {
@@ -20,10 +24,13 @@ struct Collective {
   std::vector<uint32_t> left;  // messages each member has still to send or receive
   std::vector<int32_t> node;   // of each member that has joined
   int32_t members_left;
+  int64_t bytes_left;  // to be delivered
 };
 
-/// A message that is ready to be sent. Messages of one instant go in the order of their collectives' schedules.
+/// A message that is ready to be sent. Messages of one instant go in the order of their priorities, of equal ones in
+/// that of their collectives' schedules.
 struct Launch {
+  int32_t urgency;     // priority, negative
   int32_t collective;  // -1: a single message
   int32_t position;
   int32_t message;
@@ -36,22 +43,24 @@ struct Launch {
 template <class Network>
 class Replay {
  public:
-  Replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, bool record_occupancy,
-         int32_t link_bins)
+  Replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, const Fidelity& fidelity)
       : job_(job),
         plans_(plans),
-        network_(graph),
-        record_occupancy_(record_occupancy),
+        network_(graph, fidelity.links),
+        slowdown_(fidelity.slowdown),
+        record_occupancy_(fidelity.record_occupancy),
         waits_(job.waits),
         ready_(job.num_ranks()),
-        running_(job.num_ranks(), -1),
+        running_(job.num_ranks()),
+        communicating_(job.num_ranks(), 0),
         arrived_(job.messages.bytes.size(), false),
         collectives_(job.plan_of.size()) {
     outcome_.start_ps.assign(job.num_nodes(), -1);
     outcome_.finish_ps.assign(job.num_nodes(), -1);
     outcome_.cause.resize(job.num_nodes());
     std::iota(outcome_.cause.begin(), outcome_.cause.end(), 0);
-    outcome_.bins = LinkBins(graph.links().size(), link_bins);
+    outcome_.bins = LinkBins(graph.links().size(), fidelity.link_bins);
+    outcome_.slowed_ps.assign(job.num_ranks(), 0);
   }
 
   Outcome run() {
@@ -64,10 +73,10 @@ class Replay {
       do {
         event = queue_.pop();
         outcome_.events++;
-        if (event.kind == kNetworkEvent) {
-          network_.handle(*this, event);
-        } else {
+        if (event.kind == kComputeEvent) {
           finish_compute(static_cast<int32_t>(event.id), event.time);
+        } else {
+          network_.handle(*this, static_cast<NetworkEvent>(event.kind), event.id, event.time);
         }
       } while (queue_.more_now());
       settle(event.time);
@@ -78,9 +87,17 @@ class Replay {
 
   // What a network model sees of the engine.
   Flight& flight(uint32_t id) { return flights_[id]; }
-  void schedule(Picoseconds time, uint32_t id) { queue_.push({within_horizon(time), kNetworkEvent, id}); }
-  void occupied(int32_t link, Picoseconds start, Picoseconds finish, uint32_t id) {
-    outcome_.bins.add(link, start, finish);
+  void schedule(Picoseconds time, NetworkEvent what, uint32_t id) {
+    queue_.push({within_horizon(time), static_cast<uint32_t>(what), id});
+  }
+  /// Bytes of the flight's collective (of a single message: its own) that are still to be delivered.
+  int64_t bytes_left(uint32_t id) const {
+    const Flight& flight = flights_[id];
+    return flight.collective < 0 ? flight.bytes : collectives_[flight.collective].bytes_left;
+  }
+  /// A link had `busy` of work on the flight between two times.
+  void occupied(int32_t link, Picoseconds start, Picoseconds finish, Picoseconds busy, uint32_t id) {
+    outcome_.bins.add(link, start, finish, busy);
     if (!record_occupancy_) return;
     const Flight& flight = flights_[id];
     const int32_t message = flight.collective < 0 ? flight.message : plan(flight.collective).position(flight.message);
@@ -97,13 +114,14 @@ class Replay {
   }
 
  private:
-  static constexpr uint32_t kNetworkEvent = 0, kComputeEvent = 1;
+  static constexpr uint32_t kComputeEvent = ~uint32_t{0};  // others are a NetworkEvent
 
   const Plan& plan(int64_t collective) const { return *plans_[job_.plan_of[collective]]; }
 
   /// The node's dependencies are done.
   void start(int32_t node, Picoseconds now) {
     outcome_.start_ps[node] = now;
+    if (slowdown_.active() && communicates(node)) count_communication(job_.rank[node], 1);
     const int64_t operand = job_.operand[node];
     switch (job_.kind[node]) {
       case NodeKind::kNothing:
@@ -120,7 +138,8 @@ class Replay {
         join(static_cast<int32_t>(operand), node, now);
         break;
       case NodeKind::kSend:
-        launches_.push_back({-1, static_cast<int32_t>(operand), static_cast<int32_t>(operand), node});
+        launches_.push_back(
+            {-job_.messages.priority[operand], -1, static_cast<int32_t>(operand), static_cast<int32_t>(operand), node});
         break;
       case NodeKind::kReceive:
         if (arrived_[operand]) finish(node, now);
@@ -131,6 +150,18 @@ class Replay {
   void finish(int32_t node, Picoseconds now) {
     outcome_.finish_ps[node] = now;
     finished_.push_back(node);
+    if (slowdown_.active() && communicates(node)) count_communication(job_.rank[node], -1);
+  }
+
+  bool communicates(int32_t node) const {
+    return job_.kind[node] == NodeKind::kCollective || job_.kind[node] == NodeKind::kSend ||
+           job_.kind[node] == NodeKind::kReceive;
+  }
+
+  /// A communication of the rank starts (+1) or ends (-1): `settle` looks at the pace of its computation.
+  void count_communication(int32_t rank, int32_t change) {
+    communicating_[rank] += change;
+    paced_.push_back(rank);
   }
 
   /// Ends an instant: starts what the nodes that finished have set free, lets idle ranks pick their next computation,
@@ -142,26 +173,41 @@ class Replay {
       }
     }
     finished_.clear();
+    for (const int32_t rank : paced_) change_pace(rank, now);
+    paced_.clear();
     for (const int32_t rank : woken_) compute_next(rank, now);
     woken_.clear();
     std::sort(launches_.begin(), launches_.end());
     for (const Launch& launch : launches_) network_.inject(*this, take_off(launch, now), now);
     launches_.clear();
+    network_.settle(*this, now);
   }
 
   void compute_next(int32_t rank, Picoseconds now) {
     std::vector<int32_t>& ready = ready_[rank];
-    if (running_[rank] >= 0 || ready.empty()) return;
+    if (running_[rank].node() >= 0 || ready.empty()) return;
     std::pop_heap(ready.begin(), ready.end(), std::greater<>());
-    running_[rank] = ready.back();
+    const int32_t node = ready.back();
     ready.pop_back();
-    outcome_.start_ps[running_[rank]] = now;
-    const Picoseconds done = within_horizon(add_ps(now, job_.operand[running_[rank]]));
-    queue_.push({done, kComputeEvent, static_cast<uint32_t>(rank)});
+    outcome_.start_ps[node] = now;
+    running_[rank] = Work(node, job_.operand[node], now, communicating_[rank] > 0, slowdown_);
+    queue_.push({running_[rank].done_at(), kComputeEvent, static_cast<uint32_t>(rank)});
+  }
+
+  void change_pace(int32_t rank, Picoseconds now) {
+    Work& work = running_[rank];
+    const bool slow = communicating_[rank] > 0;
+    if (work.node() < 0 || work.slow() == slow) return;
+    work.change_pace(now, slow, slowdown_);
+    queue_.push({work.done_at(), kComputeEvent, static_cast<uint32_t>(rank)});
   }
 
   void finish_compute(int32_t rank, Picoseconds now) {
-    finish(std::exchange(running_[rank], -1), now);
+    // Events of a pace that has changed since are left in the queue.
+    if (running_[rank].node() < 0 || running_[rank].done_at() != now) return;
+    const int32_t node = std::exchange(running_[rank], Work()).node();
+    outcome_.slowed_ps[rank] += now - outcome_.start_ps[node] - job_.operand[node];
+    finish(node, now);
     woken_.push_back(rank);
   }
 
@@ -175,6 +221,7 @@ class Replay {
       collective.left = plan.messages_of_member();
       collective.node.assign(plan.num_members(), -1);
       collective.members_left = plan.num_members();
+      collective.bytes_left = plan.total_bytes();
     }
     const int32_t member = job_.member[node];
     collective.node[member] = node;
@@ -198,7 +245,7 @@ class Replay {
     const Plan& plan = this->plan(id);
     std::vector<uint8_t>& waits = collectives_[id].message_waits;
     for (;; message++) {
-      launches_.push_back({id, plan.position(message), message, cause});
+      launches_.push_back({-job_.priority_of[id], id, plan.position(message), message, cause});
       if (plan.last_on_route(message) || --waits[message + 1] != 0) return;
     }
   }
@@ -221,13 +268,19 @@ class Replay {
                       now,
                       -1,
                       launch.message,
-                      launch.cause};
+                      launch.cause,
+                      -launch.urgency};
     } else {
       const Plan& plan = this->plan(launch.collective);
       const std::span<const int32_t> links = plan.links(plan.route_of(launch.message));
-      flights_[id] = {links.data(), links.data() + links.size(), plan.bytes_of(launch.message),
-                      now,          launch.collective,           launch.message,
-                      launch.cause};
+      flights_[id] = {links.data(),
+                      links.data() + links.size(),
+                      plan.bytes_of(launch.message),
+                      now,
+                      launch.collective,
+                      launch.message,
+                      launch.cause,
+                      -launch.urgency};
     }
     return id;
   }
@@ -237,6 +290,7 @@ class Replay {
     const int32_t id = flight.collective, message = flight.message;
     const Plan& plan = this->plan(id);
     Collective& collective = collectives_[id];
+    collective.bytes_left -= flight.bytes;
     for (int32_t gate = plan.feeds(message); gate >= 0; gate = plan.next_gate(gate)) {
       if (--collective.gate_waits[gate] != 0) break;
       for (const int32_t next : plan.waiting(gate)) {
@@ -261,12 +315,15 @@ class Replay {
   const Job& job_;
   const std::vector<const Plan*>& plans_;
   Network network_;
+  const Slowdown slowdown_;
   const bool record_occupancy_;
   EventQueue queue_;
   std::vector<uint32_t> waits_;              // dependencies of each node that are not done
   std::vector<std::vector<int32_t>> ready_;  // of each rank: a heap of computations, first node on top
-  std::vector<int32_t> running_;             // of each rank: the computation it is at, or -1
-  std::vector<int32_t> finished_, woken_;    // nodes and ranks that `settle` has to look at
+  std::vector<Work> running_;                // of each rank: the computation it is at
+  std::vector<int32_t> communicating_;       // of each rank: its communications under way, if they slow it down
+  std::vector<int32_t> finished_;            // nodes that `settle` has to look at
+  std::vector<int32_t> paced_, woken_;       // ranks that it has to look at
   std::vector<Launch> launches_;             // messages that it sends
   std::vector<bool> arrived_;                // of each single message
   std::vector<Collective> collectives_;
@@ -275,22 +332,14 @@ class Replay {
   Outcome outcome_;
 };
 
-template <template <Switching> class Network>
-Outcome run(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, Switching switching,
-            bool record_occupancy, int32_t link_bins) {
-  if (switching == Switching::kStoreAndForward) {
-    return Replay<Network<Switching::kStoreAndForward>>(job, plans, graph, record_occupancy, link_bins).run();
-  }
-  return Replay<Network<Switching::kCutThrough>>(job, plans, graph, record_occupancy, link_bins).run();
-}
-
 }  // namespace
 
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
-               std::string_view model, Switching switching, bool record_occupancy, int32_t link_bins) {
-  if (model == "analytical") return run<Analytical>(job, plans, graph, switching, record_occupancy, link_bins);
-  if (model == "congestion") return run<Congestion>(job, plans, graph, switching, record_occupancy, link_bins);
-  throw SimulationError("unknown network model '" + std::string(model) + "', expected analytical or congestion");
+               std::string_view model, const Fidelity& fidelity) {
+  if (model == "analytical") return Replay<Analytical>(job, plans, graph, fidelity).run();
+  if (model == "congestion") return Replay<Congestion>(job, plans, graph, fidelity).run();
+  if (model == "flow") return Replay<Flow>(job, plans, graph, fidelity).run();
+  throw SimulationError("unknown network model '" + std::string(model) + "', expected analytical, congestion or flow");
 }
 
 }  // namespace hocket::simulator

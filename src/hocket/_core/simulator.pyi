@@ -25,7 +25,9 @@ class Job:
         message_route_offset: NDArray[np.int64],
         message_links: NDArray[np.int32],
         message_bytes: NDArray[np.int64],
+        message_priority: NDArray[np.int32],
         plan_of: NDArray[np.int32],
+        priority_of: NDArray[np.int32],
         plan_members: NDArray[np.int32],
     ) -> None: ...
 
@@ -34,7 +36,9 @@ def replay(
     plans: Sequence[Plan],
     graph: Graph,
     model: str,
-    cut_through: bool,
+    stores: NDArray[np.uint8],
+    queueing: NDArray[np.uint8],
+    slowdown: tuple[int, int],
     record_occupancy: bool,
     link_bins: int,
 ) -> dict[str, Any]: ...

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
+
+if TYPE_CHECKING:
+    from hocket.topology import Topology
 
 __all__ = ["app"]
 
@@ -24,7 +26,8 @@ class _Options(TypedDict):
     """Keyword arguments that all simulations take."""
 
     model: str
-    switching: str
+    switching: dict[str, str]
+    queueing: dict[str, str]
     record_links: bool
 
 
@@ -38,9 +41,18 @@ def simulate(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="bound, analytical or congestion (the default; with --compat it is analytical)."),
+        typer.Option(help="bound, analytical, congestion (the default; with --compat it is analytical) or flow."),
     ] = None,
-    switching: Annotated[str, typer.Option(help="cut_through or store_and_forward.")] = "cut_through",
+    switching: Annotated[
+        list[str] | None, typer.Option(help="cut_through (default) or store_and_forward, of all links or CLASS=VALUE.")
+    ] = None,
+    queueing: Annotated[
+        list[str] | None,
+        typer.Option(help="fifo (default), lifo, priority or smallest_remaining, of all links or CLASS=VALUE."),
+    ] = None,
+    overlap_slowdown: Annotated[
+        str, typer.Option(help="Computation takes this many times as long while its rank communicates: 1.15.")
+    ] = "1",
     algorithm: Annotated[
         list[str] | None,
         typer.Option("--algorithm", help="KIND=NAME, or NAME for a collective: native, auto, or a .schedule file."),
@@ -71,13 +83,21 @@ def simulate(
 ) -> None:
     """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
+    from hocket.cli.simulate_options import by_class, by_kind, fraction, one_of, require_classes, size_of
     from hocket.cli.simulate_print import print_comparison, print_prediction
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
-    from hocket.core.units import parse_bytes
     from hocket.schedule import Collective, Kind
     from hocket.schedule import load as load_schedule
-    from hocket.simulator import simulate_collective, simulate_schedule, simulate_traces, write_timeline
+    from hocket.simulator import (
+        Model,
+        Queueing,
+        Switching,
+        simulate_collective,
+        simulate_schedule,
+        simulate_traces,
+        write_timeline,
+    )
     from hocket.topology import load as load_topology
 
     if compat is not None:
@@ -92,13 +112,26 @@ def simulate(
         return
     if network or system or memory:
         raise typer.BadParameter("--network, --system and --memory are ASTRA-sim's files: add --compat astra-sim")
-    options = _Options(model=model or "congestion", switching=switching, record_links=timeline is not None)
+    options = _Options(
+        model=one_of("--model", model or "congestion", Model),
+        switching=by_class("--switching", switching or [Switching.CUT_THROUGH], Switching),
+        queueing=by_class("--queueing", queueing or [Queueing.FIFO], Queueing),
+        record_links=timeline is not None,
+    )
+
+    def checked(machine: Topology) -> Topology:
+        require_classes("--switching", options["switching"], machine.classes, machine.name)
+        require_classes("--queueing", options["queueing"], machine.classes, machine.name)
+        return machine
+
     if what.endswith(".schedule"):
         if topology or algorithm or size:
             raise typer.BadParameter(
                 "a schedule has its topology and size and is an algorithm: drop --topology, --algorithm, --size"
             )
-        predictions = [simulate_schedule(load_schedule(what), **options)]
+        schedule = load_schedule(what)
+        checked(schedule.topology)
+        predictions = [simulate_schedule(schedule, **options)]
     elif not topology:
         raise typer.BadParameter("--topology is missing, such as --topology dgx-h100:nodes=2")
     elif what in set(Kind) and not Path(what).exists():
@@ -107,7 +140,7 @@ def simulate(
         name = algorithm[-1].removeprefix(f"{what}=") if algorithm else "auto"
         predictions = []
         for machine in map(load_topology, topology):
-            collective = Collective(Kind(what), machine.num_ranks, parse_bytes(size), chunks, root)
+            collective = Collective(Kind(what), checked(machine).num_ranks, size_of(size), chunks, root)
             predictions.append(simulate_collective(collective, machine, name, **options))
     elif not _is_there(what):
         raise FormatError(f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, Kind)}")
@@ -115,10 +148,19 @@ def simulate(
         if size is not None:
             raise typer.BadParameter("--size is for a collective; traces have their own sizes")
         traces = read_traces(what, groups)
-        chosen = _by_kind(algorithm or [])
-        scale = _scale(compute_scale)
+        chosen = by_kind(algorithm or [])
+        scale = fraction("--compute-scale", compute_scale, 0)
+        slowdown = fraction("--overlap-slowdown", overlap_slowdown, 1)
         predictions = [
-            simulate_traces(traces, machine, algorithms=chosen, chunks_per_rank=chunks, compute_scale=scale, **options)
+            simulate_traces(
+                traces,
+                checked(machine),
+                algorithms=chosen,
+                chunks_per_rank=chunks,
+                compute_scale=scale,
+                overlap_slowdown=slowdown,
+                **options,
+            )
             for machine in map(load_topology, topology)
         ]
 
@@ -141,26 +183,3 @@ def _is_there(prefix: str) -> bool:
     """Whether this is a path, or the prefix of traces."""
     path = Path(prefix)
     return path.exists() or any(file.name.startswith(f"{path.name}.") for file in path.parent.glob("*.et"))
-
-
-def _scale(text: str) -> Fraction:
-    try:
-        scale = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        scale = Fraction(-1)
-    if scale < 0:
-        raise typer.BadParameter(f"--compute-scale {text}: expected a number of at least 0, such as 0.02 or 1/50")
-    return scale
-
-
-def _by_kind(algorithms: list[str]) -> dict[str, str] | Literal["auto"]:
-    """`KIND=NAME` options as a mapping; `auto` alone is for every kind."""
-    if algorithms == ["auto"]:
-        return "auto"
-    chosen = {}
-    for text in algorithms:
-        kind, separator, name = text.partition("=")
-        if not separator:
-            raise typer.BadParameter(f"--algorithm {text}: expected auto or KIND=NAME, such as all_reduce=ring")
-        chosen[kind] = name
-    return chosen

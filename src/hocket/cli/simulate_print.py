@@ -85,7 +85,8 @@ def print_comparison(predictions: list[Prediction]) -> None:
 
 
 def _model(prediction: Prediction) -> str:
-    return f"model {prediction.model}, {prediction.switching.replace('_', '-')}"
+    words = [f"model {prediction.model}", prediction.switching.replace("_", "-")]
+    return ", ".join(words + [prediction.queueing] * (prediction.queueing != "fifo"))
 
 
 def _print_notes(prediction: Prediction) -> None:

@@ -36,12 +36,14 @@ struct Job {
     std::vector<int64_t> route_offset;
     std::vector<int32_t> links;
     std::vector<int64_t> bytes;
+    std::vector<int32_t> priority;  // the higher, the sooner served
   };
 
-  /// `plan_of[i]` is the number of the plan that collective instance i follows, `plan_members` how many members each
-  /// plan has. Throws TraceError when an index is out of range or the columns differ in length.
+  /// `plan_of[i]` is the number of the plan that collective instance i follows, `priority_of[i]` the priority of its
+  /// messages, `plan_members` how many members each plan has. Throws TraceError when an index is out of range or the
+  /// columns differ in length.
   Job(const topology::Graph& graph, const Nodes& nodes, Messages messages, std::vector<int32_t> plan_of,
-      const std::vector<int32_t>& plan_members);
+      std::vector<int32_t> priority_of, const std::vector<int32_t>& plan_members);
 
   int32_t num_ranks() const { return static_cast<int32_t>(rank_offset.size()) - 1; }
   int32_t num_nodes() const { return static_cast<int32_t>(kind.size()); }
@@ -59,7 +61,7 @@ struct Job {
   std::vector<int64_t> dependents_offset;
   std::vector<int32_t> dependents;
   Messages messages;
-  std::vector<int32_t> plan_of;
+  std::vector<int32_t> plan_of, priority_of;
   std::vector<int32_t> sender, receiver;  // node of each message, -1: none
 };
 

@@ -16,14 +16,19 @@ class LinkBins {
   /// `bins` is even, or 0 to record nothing.
   LinkBins(size_t links, int32_t bins) : bins_(bins), busy_(links * bins, 0) {}
 
-  /// Counts that a link works from `start` to `finish`.
-  void add(int32_t link, Picoseconds start, Picoseconds finish) {
+  /// Counts that a link has `busy` of work from `start` to `finish`, at a steady pace.
+  void add(int32_t link, Picoseconds start, Picoseconds finish, Picoseconds busy) {
     if (bins_ == 0) return;
     while ((finish - 1) / width_ >= bins_) halve();
+    const Picoseconds span = finish - start;
+    const auto done_by = [&](Picoseconds time) {
+      return busy == span ? time - start
+                          : static_cast<Picoseconds>(static_cast<__int128>(busy) * (time - start) / span);
+    };
     for (Picoseconds at = start; at < finish;) {
       const int64_t bin = at / width_;
       const Picoseconds until = std::min(finish, (bin + 1) * width_);
-      busy_[link * bins_ + bin] += until - at;
+      busy_[link * bins_ + bin] += done_by(until) - done_by(at);
       at = until;
     }
   }

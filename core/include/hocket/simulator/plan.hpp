@@ -22,6 +22,8 @@ class Plan {
   int64_t num_messages() const { return static_cast<int64_t>(bytes_.size()); }
 
   int32_t route_of(int32_t message) const { return route_[message]; }
+  /// Of all messages together.
+  int64_t total_bytes() const { return total_bytes_; }
   int64_t bytes_of(int32_t message) const { return bytes_[message]; }
   /// Position of the message in the schedule.
   int32_t position(int32_t message) const { return position_[message]; }
@@ -62,6 +64,7 @@ class Plan {
   std::vector<int32_t> route_links_, route_src_, route_dst_, first_message_;
   std::vector<int32_t> route_, position_, feeds_;
   std::vector<int64_t> bytes_;
+  int64_t total_bytes_ = 0;
   std::vector<int32_t> gate_offset_, gate_messages_, next_gate_;
   std::vector<int32_t> member_offset_, member_routes_;
   std::vector<uint8_t> message_waits_;

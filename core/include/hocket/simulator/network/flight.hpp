@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "hocket/time.hpp"
+
+namespace hocket::simulator {
+
+/// How far a message has come: when its head and its last byte are at a node.
+struct Front {
+  Picoseconds head;
+  Picoseconds tail;
+
+  /// Takes the message over a link that serves it from `start`, not before its head is there, for `serialization`. The
+  /// tail leaves the link neither before it has served the message nor before the tail has come in. A node that stores
+  /// lets the head go on only when the tail is there. The one formula of flight under every model and bound.
+  void pass(Picoseconds start, Picoseconds serialization, Picoseconds latency, bool stores) {
+    tail = add_ps(std::max(add_ps(start, serialization), tail), latency);
+    head = stores ? tail : add_ps(start, latency);
+  }
+};
+
+/// A message on its way. `hop..end` are the links still to take.
+struct Flight {
+  const int32_t* hop;
+  const int32_t* end;
+  int64_t bytes;
+  Picoseconds tail;    // when all its bytes are at the current node
+  int32_t collective;  // instance of a collective it belongs to, or -1: a single message
+  int32_t message;     // its number there
+  int32_t cause;       // the node that, by reaching the collective or the message, set this off after all else
+  int32_t priority;    // the higher, the sooner it is served
+};
+
+/// What the events of a network model are about.
+enum class NetworkEvent : uint32_t {
+  kHeadArrives,  // a flight is at the next node of its route
+  kLinkFree,     // a link with a queue
+  kDrained,      // a flight's bytes are on their way, when it still flows at that rate
+};
+
+// A network model is a template parameter of the replay. It has
+//   inject(engine, id, now): the message `engine.flight(id)` enters its route;
+//   handle(engine, what, id, now): what it scheduled with `engine.schedule(time, what, id)` is due;
+//   settle(engine, now): all injections and events of this instant are handled (until others follow at this instant).
+// It reports a link's work with `engine.occupied(link, start, finish, busy, id)` and calls `engine.deliver(id, now)`
+// once.
+
+}  // namespace hocket::simulator

@@ -1,0 +1,67 @@
+"""How `hocket simulate` reads its options: what is wrong is a usage error that lists what there is."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Literal
+
+import typer
+
+from hocket.core.errors import HocketError
+from hocket.core.units import parse_bytes
+
+__all__ = ["by_class", "by_kind", "fraction", "one_of", "require_classes", "size_of"]
+
+
+def one_of(option: str, value: str, values: Iterable[str]) -> str:
+    """The value, when it is one of those."""
+    if value not in values:
+        raise typer.BadParameter(f"{option} {value}: expected one of {', '.join(values)}")
+    return value
+
+
+def by_class(option: str, texts: Sequence[str], values: Iterable[str]) -> dict[str, str]:
+    """`VALUE` (for all links) and `CLASS=VALUE` options as a mapping, `*` for what is not named."""
+    chosen = {}
+    for text in texts:
+        name, separator, value = text.rpartition("=")
+        chosen[name if separator else "*"] = one_of(option, value, values)
+    return chosen
+
+
+def require_classes(option: str, chosen: Iterable[str], classes: Iterable[str], topology: str) -> None:
+    """Every class that an option names is one of the topology's."""
+    for name in chosen:
+        if name not in (*classes, "*"):
+            raise typer.BadParameter(f"{option} {name}: the classes of links of {topology} are {', '.join(classes)}")
+
+
+def by_kind(algorithms: Sequence[str]) -> dict[str, str] | Literal["auto"]:
+    """`KIND=NAME` options as a mapping; `auto` alone is for every kind."""
+    if list(algorithms) == ["auto"]:
+        return "auto"
+    chosen = {}
+    for text in algorithms:
+        kind, separator, name = text.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"--algorithm {text}: expected auto or KIND=NAME, such as all_reduce=ring")
+        chosen[kind] = name
+    return chosen
+
+
+def fraction(option: str, text: str, least: int) -> Fraction:
+    """An exact number of at least `least`."""
+    try:
+        number = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        number = Fraction(least - 1)
+    if number < least:
+        raise typer.BadParameter(f"{option} {text}: expected a number of at least {least}, such as 1.15 or 3/2")
+    return number
+
+
+def size_of(text: str) -> int:
+    """Bytes."""
+    try:
+        return parse_bytes(text)
+    except HocketError as error:
+        raise typer.BadParameter(f"--size {text}: {error}") from error
