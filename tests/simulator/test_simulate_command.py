@@ -89,7 +89,18 @@ def test_deadlock_has_its_exit_code(tmp_path: Path) -> None:
         (["all_reduce", "--topology", PAIR], 2, "--size is missing"),
         (["absent", "--topology", PAIR], 3, "absent"),
         (["absent.schedule"], 3, "absent.schedule"),
-        (["all_reduce", "--size", "1MiB", "--topology", PAIR, "--model", "magic"], 3, "unknown model 'magic'"),
+        (
+            ["all_reduce", "--size", "1MiB", "--topology", PAIR, "--model", "magic"],
+            2,
+            "one of bound, analytical, congestion, flow",
+        ),
+        (["all_reduce", "--size", "1 parsec", "--topology", PAIR], 2, "--size 1 parsec"),
+        (
+            ["all_reduce", "--size", "1MiB", "--topology", PAIR, "--queueing", "0=random"],
+            2,
+            "one of fifo, lifo, priority",
+        ),
+        (["all_reduce", "--size", "1MiB", "--topology", PAIR, "--switching", "7=cut_through"], 2, "are 0"),
         (["all_to_all", "--size", "1MiB", "--topology", PAIR, "--algorithm", "ring"], 3, "ring does"),
     ],
 )

@@ -14,7 +14,7 @@ __all__ = ["by_class", "by_kind", "fraction", "one_of", "require_classes", "size
 
 def one_of(option: str, value: str, values: Iterable[str]) -> str:
     """The value, when it is one of those."""
-    if value not in values:
+    if value not in list(values):
         raise typer.BadParameter(f"{option} {value}: expected one of {', '.join(values)}")
     return value
 
