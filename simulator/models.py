@@ -9,7 +9,7 @@ from hocket.core.enums import StrEnum
 from hocket.core.errors import SimulationError
 from hocket.topology import Topology
 
-__all__ = ["LinkSetting", "Model", "Queueing", "Switching", "per_link", "setting_name"]
+__all__ = ["LinkSetting", "Model", "Queueing", "Switching", "parse_setting", "per_link", "setting_name"]
 
 
 class Model(StrEnum):
@@ -59,6 +59,14 @@ def _require_known(names: Iterable[str], known: Iterable[str], what: str) -> Non
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SimulationError(f"unknown {what} '{unknown[0]}'; there are {', '.join(known)}")
+
+
+def parse_setting(text: str) -> LinkSetting:
+    """What `setting_name` has named."""
+    if "=" not in text:
+        return text
+    parts = (part.rpartition("=") for part in text.split(","))
+    return {name: value for name, _, value in parts}
 
 
 def setting_name(setting: LinkSetting) -> str:

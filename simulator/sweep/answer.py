@@ -7,6 +7,7 @@ from hocket.core.errors import FormatError, HocketError
 from hocket.core.strict_yaml import nearest
 from hocket.schedule import Collective, Kind
 from hocket.simulator.api import simulate_collective
+from hocket.simulator.models import parse_setting
 from hocket.simulator.sweep.point import Point, content_of
 from hocket.topology import Topology, load
 
@@ -41,7 +42,12 @@ def _simulate(point: Point) -> Answer:
     kind = Kind(point.collective)
     collective = Collective(kind, topology.num_ranks, point.size_bytes, point.chunks_per_rank, point.root)
     prediction = simulate_collective(
-        collective, topology, point.algorithm, model=point.model, switching=point.switching
+        collective,
+        topology,
+        point.algorithm,
+        model=point.model,
+        switching=parse_setting(point.switching),
+        queueing=parse_setting(point.queueing),
     )
     time = prediction.time_ps
     busbw = point.size_bytes * collective.bus_factor * 1e12 / time if time else 0.0

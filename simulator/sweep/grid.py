@@ -15,13 +15,14 @@ def grid(
     algorithms: Sequence[str] = ("auto",),
     models: Sequence[str] = ("congestion",),
     switchings: Sequence[str] = ("cut_through",),
+    queueings: Sequence[str] = ("fifo",),
     chunks_per_rank: Sequence[int] = (1,),
     roots: Sequence[int] = (0,),
 ) -> list[Point]:
     """Every combination once; the sizes (bytes) vary fastest."""
-    outer = product(topologies, collectives, algorithms, models, switchings, chunks_per_rank, roots)
+    outer = product(topologies, collectives, algorithms, models, switchings, queueings, chunks_per_rank, roots)
     return [
-        Point(topology, collective, size, algorithm, model, switching, chunks, root)
-        for topology, collective, algorithm, model, switching, chunks, root in outer
+        Point(topology, collective, size, algorithm, model, switching, queueing, chunks, root)
+        for topology, collective, algorithm, model, switching, queueing, chunks, root in outer
         for size in sizes
     ]

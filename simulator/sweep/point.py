@@ -12,7 +12,8 @@ __all__ = ["Point", "content_of"]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A collective over all ranks of a topology (spec, preset or file); the rest as in `simulate_collective`."""
+    """A collective over all ranks of a topology (spec, preset or file); the rest as in `simulate_collective`,
+    where `switching` and `queueing` may differ by class of links: `*=fifo,1=priority`."""
 
     topology: str
     collective: str
@@ -20,6 +21,7 @@ class Point:
     algorithm: str = "auto"
     model: str = "congestion"
     switching: str = "cut_through"
+    queueing: str = "fifo"
     chunks_per_rank: int = 1
     root: int = 0
 

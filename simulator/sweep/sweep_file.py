@@ -29,6 +29,7 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True):
     algorithm: Texts = "auto"
     model: Texts = "congestion"
     switching: Texts = "cut_through"
+    queueing: Texts = "fifo"
     chunks: Counts = 1
     root: Counts = 0
 
@@ -48,6 +49,7 @@ def load_sweep(path: Path | str) -> list[Point]:
         algorithms=_list(content.algorithm),
         models=_list(content.model),
         switchings=_list(content.switching),
+        queueings=_list(content.queueing),
         chunks_per_rank=_list(content.chunks),
         roots=_list(content.root),
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from hocket.cli.simulate_outputs import Outputs, Records
 
 if TYPE_CHECKING:
     from hocket.topology import Topology
@@ -16,19 +18,20 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 EPILOG = (
     "Examples: hocket simulate traces/ --topology dgx-h100:nodes=2 --timeline step.json.gz |"
+    " hocket simulate traces/ --topology dgx-h100:nodes=2 --tables tables/ --report report.html |"
     " hocket simulate ar.schedule |"
+    " hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto |"
     " hocket simulate all_reduce --size 64MiB --topology ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring |"
     " hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json out.json"
 )
 
 
-class _Options(TypedDict):
+class _Options(Records):
     """Keyword arguments that all simulations take."""
 
     model: str
     switching: dict[str, str]
     queueing: dict[str, str]
-    record_links: bool
 
 
 @app.command(epilog=EPILOG)
@@ -58,7 +61,9 @@ def simulate(
         typer.Option("--algorithm", help="KIND=NAME, or NAME for a collective: native, auto, or a .schedule file."),
     ] = None,
     chunks: Annotated[int, typer.Option(min=1, help="Chunks per rank that native algorithms cut a buffer into.")] = 1,
-    size: Annotated[str | None, typer.Option(help="Size of a collective, as nccl-tests counts it: 64MiB.")] = None,
+    size: Annotated[
+        str | None, typer.Option(help="Size of a collective, as nccl-tests counts it: 64MiB, or sizes: 1KiB..1GiB:4.")
+    ] = None,
     root: Annotated[int, typer.Option(min=0, help="Root of a collective that has one.")] = 0,
     compute_scale: Annotated[
         str, typer.Option(help="Computation takes this many times as long as recorded: 0.02, 1/50.")
@@ -71,6 +76,12 @@ def simulate(
     timeline: Annotated[
         Path | None, typer.Option("--timeline", help="Write a timeline for ui.perfetto.dev here (.json.gz).")
     ] = None,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", help="Write tables to this folder: collectives, ranks, links, ... (CSV).")
+    ] = None,
+    parquet: Annotated[bool, typer.Option("--parquet", help="The tables as Parquet too (needs pyarrow).")] = False,
+    csv_path: Annotated[Path | None, typer.Option("--csv", help="Write the rows of several sizes here.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write a page of figures here (.html).")] = None,
     compat: Annotated[
         str | None, typer.Option(help="astra-sim: its exact result, from its own files, which the next options name.")
     ] = None,
@@ -83,7 +94,7 @@ def simulate(
 ) -> None:
     """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
-    from hocket.cli.simulate_options import by_class, by_kind, fraction, one_of, require_classes, size_of
+    from hocket.cli.simulate_options import by_class, by_kind, fraction, one_of, require_classes, sizes_of
     from hocket.cli.simulate_print import print_comparison, print_prediction
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
@@ -96,27 +107,29 @@ def simulate(
         simulate_collective,
         simulate_schedule,
         simulate_traces,
-        write_timeline,
     )
     from hocket.topology import load as load_topology
 
     if compat is not None:
         from hocket.cli.simulate_astra import AstraOptions, simulate_as_astra_sim
 
-        if topology or algorithm or timeline or size:
+        if topology or algorithm or size or timeline or tables or report:
             raise typer.BadParameter(
-                "--compat takes ASTRA-sim's files: drop --topology, --algorithm, --size, --timeline"
+                "--compat takes ASTRA-sim's files: drop --topology, --algorithm, --size, --timeline, --tables, --report"
             )
         files = AstraOptions(compat, network, system, memory, num_queues_per_dim, injection_scale, rendezvous_protocol)
         simulate_as_astra_sim(what, groups, model or "analytical", files, json_path)
         return
     if network or system or memory:
         raise typer.BadParameter("--network, --system and --memory are ASTRA-sim's files: add --compat astra-sim")
+    if parquet and not tables:
+        raise typer.BadParameter("--parquet says how --tables are written: add --tables DIR")
+    outputs = Outputs(json_path, timeline, tables, parquet, report)
     options = _Options(
         model=one_of("--model", model or "congestion", Model),
         switching=by_class("--switching", switching or [Switching.CUT_THROUGH], Switching),
         queueing=by_class("--queueing", queueing or [Queueing.FIFO], Queueing),
-        record_links=timeline is not None,
+        **outputs.records,
     )
 
     def checked(machine: Topology) -> Topology:
@@ -137,11 +150,29 @@ def simulate(
     elif what in set(Kind) and not Path(what).exists():
         if size is None:
             raise typer.BadParameter(f"--size is missing: {what} of how many bytes? such as --size 64MiB")
-        name = algorithm[-1].removeprefix(f"{what}=") if algorithm else "auto"
+        names = [name.removeprefix(f"{what}=") for name in algorithm or ["auto"]]
+        sizes = sizes_of(size)
+        if len(sizes) > 1 or len(names) > 1:
+            from hocket.cli.simulate_sizes import simulate_sizes
+            from hocket.simulator.models import setting_name
+
+            if timeline or tables:
+                raise typer.BadParameter("--timeline and --tables are for one size and algorithm; several have --csv")
+            point = {
+                "model": options["model"],
+                "switching": setting_name(options["switching"]),
+                "queueing": setting_name(options["queueing"]),
+                "chunks_per_rank": chunks,
+                "root": root,
+            }
+            for machine in map(load_topology, topology):
+                checked(machine)
+            simulate_sizes(what, sizes, topology, names, point, json_path, csv_path, report)
+            return
         predictions = []
         for machine in map(load_topology, topology):
-            collective = Collective(Kind(what), checked(machine).num_ranks, size_of(size), chunks, root)
-            predictions.append(simulate_collective(collective, machine, name, **options))
+            collective = Collective(Kind(what), checked(machine).num_ranks, sizes[0], chunks, root)
+            predictions.append(simulate_collective(collective, machine, names[0], **options))
     elif not _is_there(what):
         raise FormatError(f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, Kind)}")
     else:
@@ -164,19 +195,17 @@ def simulate(
             for machine in map(load_topology, topology)
         ]
 
+    if csv_path:
+        raise typer.BadParameter(
+            "--csv is for several sizes or algorithms of a collective; one prediction has --tables"
+        )
     if len(predictions) > 1:
-        if json_path or timeline:
-            raise typer.BadParameter("--json and --timeline are for one topology; give one --topology")
+        outputs.require_none("give one --topology")
         print_comparison(predictions)
         return
     (prediction,) = predictions
     print_prediction(prediction)
-    if json_path:
-        prediction.to_json(json_path)
-        typer.echo(f"wrote {json_path}")
-    if timeline:
-        write_timeline(prediction, timeline)
-        typer.echo(f"wrote {timeline}: open it at https://ui.perfetto.dev")
+    outputs.write(prediction)
 
 
 def _is_there(prefix: str) -> bool:

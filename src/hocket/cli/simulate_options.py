@@ -7,9 +7,9 @@ from typing import Literal
 import typer
 
 from hocket.core.errors import HocketError
-from hocket.core.units import parse_bytes
+from hocket.core.units import parse_sizes
 
-__all__ = ["by_class", "by_kind", "fraction", "one_of", "require_classes", "size_of"]
+__all__ = ["by_class", "by_kind", "fraction", "one_of", "require_classes", "sizes_of"]
 
 
 def one_of(option: str, value: str, values: Iterable[str]) -> str:
@@ -59,9 +59,9 @@ def fraction(option: str, text: str, least: int) -> Fraction:
     return number
 
 
-def size_of(text: str) -> int:
-    """Bytes."""
+def sizes_of(text: str) -> list[int]:
+    """Bytes: a size, or all of a range."""
     try:
-        return parse_bytes(text)
+        return parse_sizes(text)
     except HocketError as error:
         raise typer.BadParameter(f"--size {text}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,6 +14,8 @@ __all__ = ["print_comparison", "print_prediction"]
 
 _TOP_LINKS = 5
 _TOP_COLLECTIVES = 12
+_TOP_PARTS = 4
+_TOP_STRAGGLERS = 3
 
 
 def print_prediction(prediction: Prediction) -> None:
@@ -28,6 +31,7 @@ def print_prediction(prediction: Prediction) -> None:
         ("computation", f"{format_time(int(prediction.compute_ps[slowest]))} on rank {slowest}, the last to finish"),
         ("exposed communication", f"{format_time(int(prediction.exposed_ps[slowest]))} on rank {slowest}"),
     ]
+    rows += _analysed(prediction)
     for name, value in rows:
         typer.echo(f"  {name:<22} {value}")
     if prediction.collectives:
@@ -44,26 +48,49 @@ def print_prediction(prediction: Prediction) -> None:
     _print_notes(prediction)
 
 
+def _analysed(prediction: Prediction) -> Iterator[tuple[str, str]]:
+    """Steps, critical path and stragglers, where there are any."""
+    from hocket.core.units import format_time
+    from hocket.simulator import Model
+    from hocket.simulator.analysis import critical_path, step_table, stragglers
+
+    steps = step_table(prediction)
+    if len(steps["step"]):
+        times = steps["time_ps"]
+        slowest = int(times.argmax())
+        yield (
+            "steps",
+            f"{len(times)}, {format_time(times.mean())} on average, at most {format_time(int(times[slowest]))}"
+            f" (step {steps['step'][slowest]})",
+        )
+    if prediction.model != Model.BOUND:
+        parts = list(critical_path(prediction).parts().items())[:_TOP_PARTS]
+        shares = ", ".join(f"{what} {format_time(time)} ({time / prediction.time_ps:.1%})" for what, time in parts)
+        if shares:
+            yield "critical path", shares
+    late = stragglers(prediction)
+    for rank, wait, ranks in list(zip(late["rank"], late["caused_wait_ps"], late["ranks_kept_waiting"], strict=True))[
+        :_TOP_STRAGGLERS
+    ]:
+        yield "straggler", f"rank {rank} kept {ranks} ranks waiting, {format_time(int(wait))} in all"
+
+
 def _print_collectives(prediction: Prediction) -> None:
     """A line per distinct collective, those that ran the longest in all first."""
-    from hocket.core.units import format_bytes, format_time
+    from hocket.core.units import format_bandwidth, format_bytes, format_time
+    from hocket.simulator.analysis import sort_table
 
-    totals: dict[tuple[str, int, int, str], list[int]] = {}
-    for call in prediction.collectives:
-        key = (call.kind, len(call.group), call.size_bytes, call.algorithm)
-        total = totals.setdefault(key, [0, 0, 0, 0])
-        waiting, running = call.ready_ps - call.start_ps, call.finish_ps - call.ready_ps
-        for column, value in enumerate((1, waiting, running, call.bound_ps)):
-            total[column] += value
-    ranked = sorted(totals.items(), key=lambda item: -item[1][2])
-    typer.echo("  collectives: mean wait from the first rank to the last, mean time from there, bound")
-    for (kind, ranks, size, algorithm), (count, waiting, running, bound) in ranked[:_TOP_COLLECTIVES]:
+    table = sort_table(prediction)
+    typer.echo("  collectives: mean wait from the first rank to the last, mean time from there, bound, busbw")
+    for at in range(min(len(table["count"]), _TOP_COLLECTIVES)):
+        row = {name: column[at].item() for name, column in table.items()}
         typer.echo(
-            f"    {count:5} x {kind:<14} {ranks:4} ranks {format_bytes(size):>10}  {algorithm:<18}"
-            f" {format_time(waiting / count):>10} {format_time(running / count):>10} {format_time(bound / count):>10}"
+            f"    {row['count']:5} x {row['kind']:<14} {row['ranks']:4} ranks {format_bytes(row['size_bytes']):>10}"
+            f"  {row['algorithm']:<18} {format_time(row['mean_wait_ps']):>10} {format_time(row['mean_time_ps']):>10}"
+            f" {format_time(row['mean_bound_ps']):>10} {format_bandwidth(row['busbw']):>11}"
         )
-    if len(ranked) > _TOP_COLLECTIVES:
-        typer.echo(f"    and {len(ranked) - _TOP_COLLECTIVES} more sorts; --json has them all")
+    if len(table["count"]) > _TOP_COLLECTIVES:
+        typer.echo(f"    and {len(table['count']) - _TOP_COLLECTIVES} more sorts; --tables has them all")
 
 
 def print_comparison(predictions: list[Prediction]) -> None:

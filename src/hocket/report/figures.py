@@ -10,13 +10,14 @@ from hocket.report.layout import place_nodes
 from hocket.schedule import Schedule
 from hocket.topology import Topology
 
-__all__ = ["PALETTE", "curves", "link_name", "link_timeline", "stacked_times", "topology_picture"]
+__all__ = ["PALETTE", "blank_figure", "curves", "link_name", "link_timeline", "stacked_times", "topology_picture"]
 
 PALETTE = ["#2458a6", "#d1662b", "#3c8d5a", "#8457a8", "#b8901f", "#b03a5b", "#4aa3b5", "#6b7684"]
 _GREY = "#9aa5b1"
 
 
-def _figure(height: int, **layout: Any) -> Any:
+def blank_figure(height: int, **layout: Any) -> Any:
+    """A figure in the house style, `height` pixels high."""
     from plotly import graph_objects
 
     figure = graph_objects.Figure()
@@ -35,7 +36,7 @@ def _figure(height: int, **layout: Any) -> Any:
 def stacked_times(rows: Sequence[tuple[str, Mapping[str, float]]], marks: Sequence[float], mark_name: str) -> Any:
     """Horizontal bars, one a row, stacked by part (picoseconds), with a mark on each (for example its bound)."""
     names = [name for name, _ in rows]
-    figure = _figure(110 + 56 * len(rows), barmode="stack")
+    figure = blank_figure(110 + 56 * len(rows), barmode="stack")
     parts = list(dict.fromkeys(part for _, times in rows for part in times))
     for part in parts:
         values = [times.get(part, 0.0) for _, times in rows]
@@ -63,7 +64,7 @@ def stacked_times(rows: Sequence[tuple[str, Mapping[str, float]]], marks: Sequen
 
 def curves(sizes: Sequence[int], series: Mapping[str, Sequence[float]], y_title: str, bound: str | None = None) -> Any:
     """Lines over message size (log axis); the series named `bound` is dashed."""
-    figure = _figure(380)
+    figure = blank_figure(380)
     for name, values in series.items():
         dashed = name == bound
         figure.add_scatter(
@@ -93,7 +94,7 @@ def link_timeline(schedule: Schedule, max_transfers: int = 4000) -> Any:
     fitting = int(np.searchsorted(np.cumsum(uses[busiest]), max_transfers, side="right"))
     kept = sorted(int(each) for each in busiest[: max(fitting, 1)] if uses[each])
     names = {each: link_name(topology, each) for each in kept}
-    figure = _figure(max(220, 90 + 22 * len(kept)), barmode="overlay")
+    figure = blank_figure(max(220, 90 + 22 * len(kept)), barmode="overlay")
     for reduce, name, color in ((True, "reduce", PALETTE[1]), (False, "copy", PALETTE[0])):
         chosen = np.isin(link, kept) & (schedule.reduce[transfer] == reduce)
         which = transfer[chosen]
@@ -132,7 +133,7 @@ def _node_name(topology: Topology, node: int) -> str:
 def topology_picture(topology: Topology, utilisation: Sequence[float] | None = None) -> Any:
     """Nodes and links; each pair of opposite links is one line, as thick as its bandwidth, red as it is busy (0..1)."""
     x, y = place_nodes(topology)
-    figure = _figure(430, showlegend=False)
+    figure = blank_figure(430, showlegend=False)
     pairs: dict[tuple[int, int], list[int]] = {}
     for link, (src, dst) in enumerate(zip(topology.src.tolist(), topology.dst.tolist(), strict=True)):
         pairs.setdefault((min(src, dst), max(src, dst)), []).append(link)

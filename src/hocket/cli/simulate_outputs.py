@@ -1,0 +1,69 @@
+"""The files that `hocket simulate` writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.simulator import Prediction
+
+__all__ = ["Outputs", "Records"]
+
+_LINK_BINS = 256
+
+
+class Records(TypedDict):
+    """What the simulation must keep for them: keyword arguments of all simulations."""
+
+    record_links: bool
+    link_bins: int
+    latencies: bool
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where to write what; None: not wanted."""
+
+    json: Path | None
+    timeline: Path | None
+    tables: Path | None
+    parquet: bool
+    report: Path | None
+
+    @property
+    def records(self) -> Records:
+        analysed = bool(self.tables or self.report)
+        return Records(
+            record_links=self.timeline is not None, link_bins=_LINK_BINS if analysed else 0, latencies=analysed
+        )
+
+    def require_none(self, remedy: str) -> None:
+        """Raises a usage error if anything is wanted."""
+        if self.json or self.timeline or self.tables or self.report:
+            raise typer.BadParameter(f"--json, --timeline, --tables and --report are for one prediction: {remedy}")
+
+    def write(self, prediction: Prediction) -> None:
+        """Writes what is wanted and says so."""
+        from hocket.core.files import atomic_write
+        from hocket.simulator import write_timeline
+        from hocket.simulator.analysis import write_tables
+
+        if self.json:
+            prediction.to_json(self.json)
+            typer.echo(f"wrote {self.json}")
+        if self.timeline:
+            write_timeline(prediction, self.timeline)
+            typer.echo(f"wrote {self.timeline}: open it at https://ui.perfetto.dev")
+        if self.tables:
+            write_tables(prediction, self.tables, parquet=self.parquet)
+            typer.echo(f"wrote tables to {self.tables}")
+        if self.report:
+            from hocket.report.prediction_page import prediction_page
+
+            with atomic_write(self.report) as file:
+                file.write(prediction_page(prediction))
+            typer.echo(f"wrote {self.report}")

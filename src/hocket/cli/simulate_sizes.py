@@ -1,0 +1,92 @@
+"""`hocket simulate KIND --size A..B`: a collective over sizes, as nccl-tests prints it, with its knee."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.simulator.sweep.curves import Curve
+
+__all__ = ["simulate_sizes"]
+
+
+def simulate_sizes(
+    kind: str,
+    sizes: list[int],
+    topologies: list[str],
+    algorithms: list[str],
+    options: dict[str, Any],
+    json_path: Path | None,
+    csv_path: Path | None,
+    report: Path | None,
+) -> None:
+    """Prints a table for each topology and algorithm, then where they cross; `options` are those of `Point`."""
+    from hocket.core.files import atomic_write
+    from hocket.simulator.analysis import write_csv
+    from hocket.simulator.sweep.curves import curves, curves_json, curves_table
+
+    found = curves(kind, sizes, topologies, algorithms, **options)
+    for curve in found:
+        _print_curve(kind, curve)
+    for first, second in combinations(found, 2):
+        _print_crossovers(first, second)
+    if json_path:
+        with atomic_write(json_path) as file:
+            json.dump(curves_json(kind, found), file, indent=1)
+            file.write("\n")
+        typer.echo(f"wrote {json_path}")
+    if csv_path:
+        write_csv(csv_path, curves_table(found))
+        typer.echo(f"wrote {csv_path}")
+    if report:
+        from hocket.report.curves_page import curves_page
+
+        with atomic_write(report) as file:
+            file.write(curves_page(kind, found))
+        typer.echo(f"wrote {report}")
+
+
+def _print_curve(kind: str, curve: Curve) -> None:
+    from hocket.core.units import format_bandwidth, format_bytes, format_time
+
+    typer.echo(f"{kind} on {curve.topology}, {curve.algorithm}")
+    typer.echo(
+        f"{'size':>10} {'time':>10} {'algbw':>12} {'busbw':>12} {'bound':>10} {'ratio':>7}  {'regime':<9}  algorithm"
+    )
+    rows = curve.columns
+    for at in range(len(rows["size_bytes"])):
+        typer.echo(
+            f"{format_bytes(int(rows['size_bytes'][at])):>10} {format_time(int(rows['time_ps'][at])):>10}"
+            f" {format_bandwidth(float(rows['algbw'][at])):>12} {format_bandwidth(float(rows['busbw'][at])):>12}"
+            f" {format_time(int(rows['bound_ps'][at])):>10} {rows['ratio'][at]:7.3f}  {rows['regime'][at]:<9}"
+            f"  {rows['used_algorithm'][at]}"
+        )
+    knee = "outside these sizes" if curve.knee_bytes is None else format_bytes(round(curve.knee_bytes))
+    typer.echo(f"  floor {format_time(curve.floor_ps)} without any bytes; knee, where the time is twice that: {knee}")
+    if curve.fit:
+        alpha, bandwidth = format_time(curve.fit.alpha_ps), format_bandwidth(curve.fit.bandwidth)
+        typer.echo(f"  alpha + beta * size: {alpha} + size / {bandwidth}, off by at most {curve.fit.worst:.1%}")
+
+
+def _print_crossovers(first: Curve, second: Curve) -> None:
+    from hocket.core.units import format_bytes
+    from hocket.simulator.analysis import crossovers
+
+    sizes, ones, others = first.columns["size_bytes"], first.columns["time_ps"], second.columns["time_ps"]
+    names = [f"{curve.algorithm} on {curve.topology}" for curve in (first, second)]
+    differ = (ones != others).nonzero()[0]
+    if not len(differ):
+        typer.echo(f"{names[0]} and {names[1]} take the same time at every size")
+        return
+    faster, slower = names if ones[differ[0]] < others[differ[0]] else names[::-1]
+    places = crossovers(sizes.tolist(), ones.tolist(), others.tolist())
+    if places:
+        where = ", ".join(format_bytes(round(place)) for place in places)
+        typer.echo(f"crossover at {where}: below it {faster} is faster than {slower}")
+    else:
+        typer.echo(f"no crossover: {faster} is faster than {slower} or as fast at every size")
