@@ -27,9 +27,14 @@ class Finding:
     node_id: int | None = None
     node_name: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """Where and what, without the severity."""
         node = "" if self.node_id is None else f" node {self.node_id} '{self.node_name}':"
-        return f"{self.severity}: {self.source}:{node} {self.field}: {self.message}"
+        return f"{self.source}:{node} {self.field}: {self.message}"
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.text}"
 
 
 def at_node(

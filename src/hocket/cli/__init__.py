@@ -15,6 +15,7 @@ COMMANDS = {
     "collect": ("hocket.cli.collect", "Capture a PyTorch job's collectives into Chakra traces."),
     "trace": ("hocket.cli.trace", "Look at, check and convert Chakra traces."),
     "generate": ("hocket.cli.generate", "Make Chakra traces of jobs that nobody ran."),
+    "extrapolate": ("hocket.cli.extrapolate", "Make the traces of a larger job from those of a small one."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
     "simulate": ("hocket.cli.simulate", "Predict times of traces, schedules and collectives."),
     "synthesize": ("hocket.cli.synthesize", "Make a collective schedule for a topology."),
