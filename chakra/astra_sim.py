@@ -22,15 +22,16 @@ from hocket.core.errors import TraceError
 __all__ = ["adapt", "adapt_trace", "violations"]
 
 _REPLAYED = (CollectiveType.REDUCE, CollectiveType.GATHER, CollectiveType.SCATTER, CollectiveType.BARRIER)
+_MAY_BE_UNEVEN = (CollectiveType.ALL_TO_ALL, CollectiveType.ALL_GATHER)
 _EVERYBODY = ("", "0")
 
 
 def adapt(traces: TraceSet) -> tuple[TraceSet, Counter[str]]:
     """The traces as ASTRA-sim takes them, and how many nodes each change touched (change in words: count).
 
-    Groups whose names are no integers get the smallest free ones, in order of their names; an all_to_all whose sizes
-    differ gets the largest of its ranks, an upper bound. Raises TraceError when a rank is left without nodes or the
-    ranks of a group are not known.
+    Groups whose names are no integers get the smallest free ones, in order of their names; an all_to_all or all_gather
+    whose sizes differ gets the largest of its ranks, an upper bound. Raises TraceError when a rank is left without
+    nodes or the ranks of a group are not known.
     """
     numbers = _group_numbers(traces)
     changes: Counter[str] = Counter()
@@ -120,26 +121,27 @@ def _checked_numbers(trace: Trace, numbers: Mapping[str, str]) -> Mapping[str, s
     return numbers
 
 
-def _all_to_alls(traces: TraceSet) -> Iterator[list[tuple[int, int]]]:
-    """Every all_to_all, as the rank and row of each member's node."""
+def _of_own_sizes(traces: TraceSet) -> Iterator[list[tuple[int, int]]]:
+    """Every collective whose ranks may differ in size, as the rank and row of each member's node."""
     for rows in collectives_by_group(traces).values():
         for same_place in zip(*rows.values(), strict=False):
             calls = [(rank, int(row)) for rank, row in zip(rows, same_place, strict=True)]
-            if all(traces.traces[rank].comm_type[row] == CollectiveType.ALL_TO_ALL for rank, row in calls):
+            if all(traces.traces[rank].comm_type[row] in _MAY_BE_UNEVEN for rank, row in calls):
                 yield calls
 
 
 def _uneven(traces: TraceSet) -> Iterator[tuple[int, int, int]]:
-    """Rank, row and wanted size of every all_to_all node whose size is not the largest of its ranks."""
-    for calls in _all_to_alls(traces):
+    """Rank, row and wanted size of every node whose size is not the largest of its ranks."""
+    for calls in _of_own_sizes(traces):
         sizes = [int(traces.traces[rank].comm_bytes[row]) for rank, row in calls]
         yield from ((*call, max(sizes)) for call, size in zip(calls, sizes, strict=True) if size != max(sizes))
 
 
 def _evened(traces: TraceSet, changes: Counter[str]) -> list[Trace]:
-    """The traces with every all_to_all as large as the largest of its ranks."""
+    """The traces with every all_to_all and all_gather as large as the largest of its ranks."""
     sizes = [trace.comm_bytes.copy() for trace in traces.traces]
     for rank, row, largest in _uneven(traces):
         sizes[rank][row] = largest
-        changes["ALL_TO_ALL grown to the largest of its ranks"] += 1
+        kind = CollectiveType(traces.traces[rank].comm_type[row])
+        changes[f"{kind.name} grown to the largest of its ranks"] += 1
     return [replace(trace, comm_bytes=column) for trace, column in zip(traces.traces, sizes, strict=True)]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.chakra.agreement import collectives_by_group
-from hocket.chakra.finding import Severity, source_of
+from hocket.chakra.finding import Severity, at_node, source_of
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 from hocket.chakra.validate import validate
@@ -58,7 +58,7 @@ def extrapolate(traces: TraceSet, growths: Sequence[Growth]) -> tuple[TraceSet, 
     Copy c of rank r becomes rank r + c * num_ranks. Growths happen one after the other; a later one grows all copies
     of its groups. A group that stays within a copy is called NAME.c in copy c.
     Raises TraceError, naming the node or rank, for traces that are not valid, groups that have no collectives, and
-    ranks in none of the groups that grow, or in several.
+    ranks in none of the groups that grow, or in several; and inputs in these groups that are cut unevenly.
     """
     errors = [finding for finding in validate(traces) if finding.severity is Severity.ERROR]
     if errors:
@@ -103,6 +103,7 @@ def _named(trace: Trace, traces: TraceSet) -> Trace:
 def _grow(traces: TraceSet, grown: frozenset[str], factor: int) -> tuple[TraceSet, Counter[str]]:
     """`factor` copies of all ranks; the groups `grown` span them. Counts what changed on the ranks of one copy."""
     _check(traces, grown)
+    _check_cuts(traces, grown)
     changes: Counter[str] = Counter()
     resized = [_resized(trace, grown, factor, changes) for trace in traces.traces]
     copies = tuple(
@@ -140,6 +141,13 @@ def _check(traces: TraceSet, grown: Collection[str]) -> None:
                 f"{source_of(traces, rank)}: rank {rank} is in {counts[rank]} of the groups that span the copies "
                 f"({', '.join(sorted(grown))}), and must be in one; there are {_listed(traces, used)}"
             )
+
+
+def _check_cuts(traces: TraceSet, grown: Collection[str]) -> None:
+    for rank, trace in enumerate(traces.traces):
+        for row in np.flatnonzero(_in_groups(trace, grown) & (trace.in_splits >= 0)):
+            message = "says how the input is cut for the present ranks of the group; for more ranks nobody knows"
+            raise TraceError(at_node(trace, source_of(traces, rank), row, "in_split_size", message).text)
 
 
 def _listed(traces: TraceSet, names: Iterable[str]) -> str:

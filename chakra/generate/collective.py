@@ -28,7 +28,8 @@ class Pattern(StrEnum):
 
 _SIZE_COUNTS_OUTPUT = (Pattern.ALL_GATHER, Pattern.GATHER)  # a rank's input is its part of it
 _ROOTED = (Pattern.BROADCAST, Pattern.REDUCE, Pattern.GATHER, Pattern.SCATTER)
-_MAY_BE_UNEVEN = (Pattern.ALL_TO_ALL, Pattern.GATHER)
+_MAY_BE_UNEVEN = (Pattern.ALL_TO_ALL, Pattern.ALL_GATHER, Pattern.GATHER)
+_MAY_BE_CUT = (Pattern.ALL_TO_ALL, Pattern.REDUCE_SCATTER, Pattern.SCATTER)
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,16 @@ class Benchmark:
     """`repeat` times: `compute_ns` of computation on every rank, then the pattern in every group.
 
     `size_bytes` is nccl-tests' size, the larger of a rank's buffers (a message's size for ring_exchange); `sizes`
-    instead gives the input of each member of a group. `root` is a position in the group. `groups` are disjoint world
-    ranks; without any, all ranks are one group.
+    instead gives the input of each member of a group. What members cannot share evenly differs by a byte. `splits` cuts
+    an input into parts for the members, in proportion; without any, it is cut evenly. `root` is a position in the
+    group. `groups` are disjoint world ranks; without any, all ranks are one group.
     """
 
     pattern: Pattern
     num_ranks: int
     size_bytes: int = 0
     sizes: tuple[int, ...] = ()
+    splits: tuple[int, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
     root: int = 0
     repeat: int = 1
@@ -69,11 +72,13 @@ class Benchmark:
             raise TraceError(f"{self.pattern} has the same size on all ranks; only {', '.join(_MAY_BE_UNEVEN)} may not")
         if self.sizes and len(self.sizes) != num_members:
             raise TraceError(f"{len(self.sizes)} sizes for {num_members} members of a group: one each is needed")
-        if not self.sizes and self.pattern in _SIZE_COUNTS_OUTPUT and self.size_bytes % num_members:
-            raise TraceError(
-                f"{self.pattern} of {self.size_bytes} bytes: its {num_members} members cannot give equal parts; "
-                f"choose a multiple of {num_members} bytes"
-            )
+        if self.splits and self.pattern not in _MAY_BE_CUT:
+            raise TraceError(f"{self.pattern} has no input to cut; {', '.join(_MAY_BE_CUT)} have")
+        if self.splits and (len(self.splits) != num_members or not sum(self.splits)):
+            raise TraceError(f"splits {list(self.splits)} are no parts for {num_members} members of a group: one each")
+        for size in self.sizes or (self.size_bytes,):
+            if self.splits and size % sum(self.splits):
+                raise TraceError(f"{size} bytes are no multiple of the {sum(self.splits)} that the splits make")
 
     def input_bytes(self, member: int, num_members: int) -> int:
         """Bytes of the input of the group's `member`: what a trace counts."""
@@ -81,7 +86,9 @@ class Benchmark:
             return 0
         if self.sizes:
             return self.sizes[member]
-        return self.size_bytes // num_members if self.pattern in _SIZE_COUNTS_OUTPUT else self.size_bytes
+        if self.pattern not in _SIZE_COUNTS_OUTPUT:
+            return self.size_bytes
+        return (member + 1) * self.size_bytes // num_members - member * self.size_bytes // num_members
 
 
 def generate_collective(benchmark: Benchmark) -> TraceSet:
@@ -126,4 +133,5 @@ def _add_pattern(
         )
     kind = CollectiveType[benchmark.pattern.name]
     root = members[benchmark.root] if benchmark.pattern in _ROOTED else -1
-    return (builder.add_collective(benchmark.pattern.value, kind, num_bytes, group=group, root=root, deps=deps),)
+    name, splits = benchmark.pattern.value, benchmark.splits
+    return (builder.add_collective(name, kind, num_bytes, group=group, root=root, in_splits=splits, deps=deps),)

@@ -5,10 +5,11 @@ import re
 from hocket.core.errors import FormatError
 from hocket.core.units import parse_time
 
-__all__ = ["parse_nanoseconds", "parse_ranks"]
+__all__ = ["parse_nanoseconds", "parse_ranks", "parse_splits"]
 
 _PICOSECONDS = 1000
 _MAX_RANKS = 1 << 20
+_SPLITS = re.compile(r"[0-9]{1,15}(,[0-9]{1,15})*")
 _PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
@@ -30,3 +31,10 @@ def parse_ranks(text: str) -> tuple[int, ...]:
             raise FormatError(f"'{text}' is not a list of ranks such as 0-7 or 0,2,4 (below {_MAX_RANKS})")
         ranks += range(first, last + 1)
     return tuple(ranks)
+
+
+def parse_splits(text: str) -> tuple[int, ...]:
+    """Parts of something, such as `3,1,1,1`. Raises FormatError for another form."""
+    if not _SPLITS.fullmatch(text):
+        raise FormatError(f"'{text}' is not a list of parts such as 3,1,1,1")
+    return tuple(map(int, text.split(",")))

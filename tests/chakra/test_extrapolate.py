@@ -214,6 +214,12 @@ def test_traces_that_are_not_valid_are_refused_by_node(tmp_path: Path) -> None:
     assert "trace.0.et: node 0 'all_reduce': comm_size: missing" in done.stderr
 
 
+def test_uneven_cuts_are_refused_by_node() -> None:
+    traces = generate_collective(Benchmark(Pattern.ALL_TO_ALL, 2, 8, splits=(3, 1)))
+    with pytest.raises(TraceError, match="rank 0: node 0 'all_to_all': in_split_size: "):
+        extrapolate(traces, [Growth(WORLD, 2)])
+
+
 def test_ranks_without_collectives_are_refused() -> None:
     traces = generate_collective(Benchmark(Pattern.RING_EXCHANGE, 4, 1))
     with pytest.raises(TraceError, match="nothing to do with each other"):

@@ -29,7 +29,12 @@ def collective(
     ranks: Annotated[int, typer.Option(min=2, max=1 << 20, help="Number of ranks of the job.")],
     size: Annotated[
         list[str] | None,
-        typer.Option(help="Size as nccl-tests counts it; given once a member: the input of each (all_to_all, gather)."),
+        typer.Option(
+            help="Size as nccl-tests counts it; given once a member: each one's input (all_to_all, all_gather, gather)."
+        ),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Parts of an input for the members, in proportion: 3,1,1,1 (all_to_all, ...).")
     ] = None,
     group: Annotated[
         list[str] | None, typer.Option(help="Ranks of a process group, 0-7 or 0,2,4; several run side by side.")
@@ -42,7 +47,7 @@ def collective(
 ) -> None:
     """Make traces of one collective, or a ring of messages, done once or again and again."""
     from hocket.chakra.generate.collective import Benchmark, Pattern, generate_collective
-    from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks
+    from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks, parse_splits
     from hocket.core.strict_yaml import nearest
     from hocket.core.units import parse_bytes
 
@@ -56,6 +61,7 @@ def collective(
         num_ranks=ranks,
         size_bytes=sizes[0],
         sizes=sizes if len(sizes) > 1 else (),
+        splits=() if split is None else parse_splits(split),
         groups=tuple(map(parse_ranks, group or [])),
         root=root,
         repeat=repeat,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hocket.chakra import NodeType, read_traces
 from hocket.chakra.generate.collective import Benchmark, Pattern, generate_collective
-from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks
+from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks, parse_splits
 from hocket.chakra.validate import validate
 from hocket.core.errors import FormatError
 from hocket.simulator import simulate_traces
@@ -57,11 +57,29 @@ def test_groups_run_side_by_side(tmp_path: Path) -> None:
     assert not validate(traces)
 
 
-def test_uneven_inputs(tmp_path: Path) -> None:
-    sizes = ["--size", 5, "--size", "1KiB", "--size", 0]
-    assert hocket("generate", "collective", "all_to_all", "--ranks", 3, *sizes, "-o", tmp_path).returncode == 0
-    assert [int(trace.comm_bytes[0]) for trace in read_traces(tmp_path).traces] == [5, 1024, 0]
-    assert hocket("trace", "validate", tmp_path).returncode == 0
+@pytest.mark.parametrize(
+    ("arguments", "inputs"),
+    [
+        (["all_to_all", "--size", 5, "--size", "1KiB", "--size", 0], [5, 1024, 0]),
+        (["all_gather", "--size", 5, "--size", "1KiB", "--size", 0], [5, 1024, 0]),
+        (["all_gather", "--size", 10], [3, 3, 4]),  # bytes 0-3, 3-6, 6-10 of the output
+        (["reduce_scatter", "--size", 10], [10, 10, 10]),
+    ],
+)
+def test_uneven_inputs(arguments: list[object], inputs: list[int], tmp_path: Path) -> None:
+    for profile in ("mlcommons", "astra-sim"):
+        options = ["--ranks", 3, "--profile", profile, "-o", tmp_path / profile]
+        assert hocket("generate", "collective", *arguments, *options).returncode == 0
+        assert hocket("trace", "validate", tmp_path / profile, "--profile", profile).returncode == 0
+        expected = inputs if profile == "mlcommons" else [max(inputs)] * 3  # ASTRA-sim needs equal ones
+        assert [int(trace.comm_bytes[0]) for trace in read_traces(tmp_path / profile).traces] == expected
+
+
+def test_a_cut_input_takes_as_long_as_its_largest_part() -> None:
+    # Every rank sends 3/6 of 600 kB to rank 0: two such messages of 300 kB, 6 us each, meet at its one link of 50 GB/s.
+    traces = generate_collective(Benchmark(Pattern.ALL_TO_ALL, 3, 600_000, splits=(3, 2, 1)))
+    assert not validate(traces)
+    assert simulate_traces(traces, load("switch:3,bandwidth=50GB/s,latency=500ns")).bound_ps >= 12_000_000
 
 
 @pytest.mark.parametrize(
@@ -69,7 +87,10 @@ def test_uneven_inputs(tmp_path: Path) -> None:
     [
         (["all_redce", "--size", "1MiB"], 2, "did you mean 'all_reduce'?"),
         (["all_reduce"], 2, "--size is missing"),
-        (["all_gather", "--size", "1MiB", "--ranks", "7"], 3, "choose a multiple of 7 bytes"),
+        (["all_reduce", "--size", "8", "--split", "1,1,1,1,1,1,1,1"], 3, "no input to cut"),
+        (["all_to_all", "--size", "8", "--split", "1,7"], 3, "no parts for 8 members"),
+        (["all_to_all", "--size", "9", "--split", "1,1,1,1,1,1,1,1"], 3, "9 bytes are no multiple of the 8"),
+        (["all_to_all", "--size", "9", "--split", "1,-1"], 3, "not a list of parts"),
         (["all_reduce", "--size", "1", "--size", "2"], 3, "the same size on all ranks"),
         (["gather", "--size", "1", "--size", "2"], 3, "2 sizes for 8 members"),
         (["all_reduce", "--size", "1", "--group", "0-8"], 3, "among 0..7"),
@@ -103,7 +124,7 @@ def test_ranks_always_agree(pattern: Pattern, num_ranks: int, unit: int, repeat:
 
 @given(st.text(alphabet="0123456789,- nmsu.e", max_size=12))
 def test_texts_are_read_or_refused(text: str) -> None:
-    for parse in (parse_ranks, parse_nanoseconds):
+    for parse in (parse_ranks, parse_nanoseconds, parse_splits):
         try:
             assert parse(text) is not None
         except FormatError as error:
