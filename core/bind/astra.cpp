@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -38,43 +39,43 @@ using ImplementationTuple = std::tuple<int, int32_t, bool>;       // algorithm, 
 using MemoryTuple = std::tuple<int, int64_t, double, int32_t>;    // kind, latency, bytes/ns, ranks per node
 using GroupTuple = std::pair<std::vector<int32_t>, int64_t>;      // ranks, first stream
 
-nb::dict run(const std::vector<DimensionTuple>& dimension_tuples, const MemoryTuple& memory_tuple,
-             const std::vector<GroupTuple>& group_tuples, const HeldProgram& workload,
-             const std::vector<const HeldProgram*>& customs,
-             const std::vector<std::vector<ImplementationTuple>>& implementations, int policy, bool shrinking,
-             bool congestion, bool rendezvous, int64_t splits, int32_t active_chunks, int32_t queues_per_dimension,
-             int64_t endpoint_delay, double local_memory_bandwidth, double peak_performance) {
+/// ASTRA-sim's files and options.
+struct Setup {
   std::vector<Dimension> dimensions;
-  for (const auto& [shape, size, bytes_per_ns, latency] : dimension_tuples) {
-    dimensions.push_back({static_cast<Shape>(shape), size, bytes_per_ns, latency});
+  RemoteMemory memory;
+  System system;
+};
+
+void init_setup(Setup* self, const std::vector<DimensionTuple>& dimensions, const MemoryTuple& memory,
+                const std::vector<std::vector<ImplementationTuple>>& implementations, int policy, bool shrinking,
+                bool congestion, bool rendezvous, int64_t splits, int32_t active_chunks, int32_t queues_per_dimension,
+                int64_t endpoint_delay, double local_memory_bandwidth, double peak_performance) {
+  new (self) Setup{{},
+                   {},
+                   {static_cast<Policy>(policy),
+                    shrinking,
+                    congestion,
+                    rendezvous,
+                    splits,
+                    active_chunks,
+                    queues_per_dimension,
+                    endpoint_delay,
+                    local_memory_bandwidth,
+                    peak_performance,
+                    {}}};
+  for (const auto& [shape, size, bytes_per_ns, latency] : dimensions) {
+    self->dimensions.push_back({static_cast<Shape>(shape), size, bytes_per_ns, latency});
   }
-  std::vector<Group> groups;
-  for (const auto& [ranks, first_stream] : group_tuples) groups.push_back({ranks, first_stream});
-  std::vector<Program> custom;
-  for (const HeldProgram* held : customs) custom.push_back(held->program);
-  System system{static_cast<Policy>(policy),
-                shrinking,
-                congestion,
-                rendezvous,
-                splits,
-                active_chunks,
-                queues_per_dimension,
-                endpoint_delay,
-                local_memory_bandwidth,
-                peak_performance,
-                {}};
+  const auto& [memory_kind, latency, bytes_per_ns, ranks_per_node] = memory;
+  self->memory = {static_cast<MemoryKind>(memory_kind), latency, bytes_per_ns, ranks_per_node};
   for (size_t kind = 0; kind < implementations.size(); kind++) {
     for (const auto& [algorithm, window, flat] : implementations[kind]) {
-      system.implementations.at(kind).push_back({static_cast<Algorithm>(algorithm), window, flat});
+      self->system.implementations.at(kind).push_back({static_cast<Algorithm>(algorithm), window, flat});
     }
   }
-  const auto& [memory_kind, memory_latency, memory_bytes_per_ns, ranks_per_node] = memory_tuple;
-  const RemoteMemory memory{static_cast<MemoryKind>(memory_kind), memory_latency, memory_bytes_per_ns, ranks_per_node};
-  Outcome outcome;
-  {
-    nb::gil_scoped_release unlocked;
-    outcome = simulate(dimensions, system, memory, groups, workload.program, custom);
-  }
+}
+
+nb::dict as_dict(Outcome&& outcome) {
   nb::dict result;
   result["finish_ns"] = give(std::move(outcome.finish_ns));
   result["compute_ns"] = give(std::move(outcome.compute_ns));
@@ -91,6 +92,30 @@ nb::dict run(const std::vector<DimensionTuple>& dimension_tuples, const MemoryTu
   return result;
 }
 
+nb::dict run(const Setup& setup, const std::vector<GroupTuple>& group_tuples, const HeldProgram& workload,
+             const std::vector<const HeldProgram*>& customs) {
+  std::vector<Group> groups;
+  for (const auto& [ranks, first_stream] : group_tuples) groups.push_back({ranks, first_stream});
+  std::vector<Program> custom;
+  for (const HeldProgram* held : customs) custom.push_back(held->program);
+  Outcome outcome;
+  {
+    nb::gil_scoped_release unlocked;
+    outcome = simulate(setup.dimensions, setup.system, setup.memory, groups, workload.program, custom);
+  }
+  return as_dict(std::move(outcome));
+}
+
+std::optional<nb::dict> run_alike(const Setup& setup, const HeldProgram& workload) {
+  std::optional<Outcome> outcome;
+  {
+    nb::gil_scoped_release unlocked;
+    outcome = simulate_alike(setup.dimensions, setup.system, setup.memory, workload.program);
+  }
+  if (!outcome) return std::nullopt;
+  return as_dict(std::move(*outcome));
+}
+
 }  // namespace
 
 void bind_astra(nb::module_& m) {
@@ -98,9 +123,12 @@ void bind_astra(nb::module_& m) {
       .def("__init__", &init_program, "rank_offset"_a, "action"_a, "resource"_a, "kind"_a, "duration_ns"_a, "bytes"_a,
            "tag"_a, "priority"_a, "num_ops"_a, "tensor_bytes"_a, "peer"_a, "group"_a, "custom"_a, "dimensions"_a,
            "dependency_offset"_a, "dependency"_a);
-  m.def("simulate", &run, "dimensions"_a, "memory"_a, "groups"_a, "workload"_a, "custom"_a, "implementations"_a,
-        "policy"_a, "shrinking"_a, "congestion"_a, "rendezvous"_a, "splits"_a, "active_chunks"_a,
-        "queues_per_dimension"_a, "endpoint_delay"_a, "local_memory_bandwidth"_a, "peak_performance"_a);
+  nb::class_<Setup>(m, "Setup")
+      .def("__init__", &init_setup, "dimensions"_a, "memory"_a, "implementations"_a, "policy"_a, "shrinking"_a,
+           "congestion"_a, "rendezvous"_a, "splits"_a, "active_chunks"_a, "queues_per_dimension"_a, "endpoint_delay"_a,
+           "local_memory_bandwidth"_a, "peak_performance"_a);
+  m.def("simulate", &run, "setup"_a, "groups"_a, "workload"_a, "custom"_a);
+  m.def("simulate_alike", &run_alike, "setup"_a, "workload"_a);
 }
 
 }  // namespace hocket::bind

@@ -17,13 +17,14 @@ _SHOWN = 6
 
 
 def artefacts(nodes: Nodes, columns: dict[str, NDArray[Any]], setup: AstraSetup, outcome: dict[str, Any]) -> list[str]:
-    """All notes about a simulation."""
+    """All notes about a simulation, whose nodes are all ranks' or stand for as many of all ranks."""
+    copies = setup.num_ranks // nodes.traces.num_ranks
     native = (columns["action"] == Action.COLLECTIVE) & (columns["custom"] < 0)
     return [
         *_faster_than_links(setup, outcome),
         *_uncharged(outcome),
-        *_inflated(columns, setup, native),
-        *_partial(columns, setup, native),
+        *_inflated(columns, setup, native, copies),
+        *_partial(columns, setup, native, copies),
         *_unset(setup, native),
         *_negative_exposed(outcome),
     ]
@@ -52,7 +53,9 @@ def _uncharged(outcome: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _inflated(columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArray[np.bool_]) -> Iterator[str]:
+def _inflated(
+    columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArray[np.bool_], copies: int
+) -> Iterator[str]:
     """Collectives whose chunks are more bytes than they have."""
     splits = setup.system.preferred_dataset_splits or 1
     sizes = Counter(zip(columns["kind"][native].tolist(), columns["bytes"][native].tolist(), strict=True))
@@ -69,7 +72,7 @@ def _inflated(columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArr
         if charged != size:
             more = f"{100 * (charged - size) / size:.1f}% more" if size else "instead of nothing"
             notes.append(
-                f"{count} x {name} of {size} bytes: charged as {chunks} chunks of {chunk} bytes, {charged} bytes,"
+                f"{count * copies} x {name} of {size} bytes: charged as {chunks} chunks of {chunk} bytes, {charged} bytes,"
                 f" {more}"
             )
     yield from notes[:_SHOWN]
@@ -77,7 +80,9 @@ def _inflated(columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArr
         yield f"and {len(notes) - _SHOWN} more sizes of collectives are charged with more bytes than they have"
 
 
-def _partial(columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArray[np.bool_]) -> Iterator[str]:
+def _partial(
+    columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArray[np.bool_], copies: int
+) -> Iterator[str]:
     """Collectives that leave dimensions out, or that do not do what their name says."""
     kinds, counts = np.unique(columns["kind"][native & (columns["group"] < 0)], return_counts=True)
     for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
@@ -86,13 +91,13 @@ def _partial(columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArra
         if not configured[0].flat and len(configured) < len(setup.dimensions):
             ranks = int(np.prod([dimension.size for dimension in setup.dimensions[: len(configured)]]))
             yield (
-                f"{count} x {name} covers {len(configured)} of {len(setup.dimensions)} dimensions:"
+                f"{count * copies} x {name} covers {len(configured)} of {len(setup.dimensions)} dimensions:"
                 f" only {ranks} of {setup.num_ranks} ranks take part with each other"
             )
         if name != "all-reduce" and any(one.algorithm is Algorithm.DOUBLE_BINARY_TREE for one in configured):
-            yield f"{count} x {name} by doubleBinaryTree sends what an all-reduce would"
+            yield f"{count * copies} x {name} by doubleBinaryTree sends what an all-reduce would"
     mask = columns["dimensions"][native & (columns["group"] < 0)]
-    left_out = int((mask >> 4 == 0).sum()) if len(setup.dimensions) > 4 else 0
+    left_out = int((mask >> 4 == 0).sum()) * copies if len(setup.dimensions) > 4 else 0
     if left_out:
         yield f"{left_out} collectives without involved_dim leave out all dimensions after the fourth"
 

@@ -1,17 +1,18 @@
 """Traces as the engine's programs: every rank's nodes in ascending id, checked for what ASTRA-sim cannot run."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from enum import IntEnum
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.chakra import CollectiveType, NodeType, TraceSet
+from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet
 from hocket.core.errors import TraceError
 from hocket.simulator.astra.system import KIND_NAMES
 
-__all__ = ["Action", "Nodes", "Resource", "columns_of"]
+__all__ = ["Action", "Nodes", "Resource", "are_alike", "columns_of"]
 
 _TAGS = 500_000_000  # collectives have tags from here; those of single messages are cut to below
 _MAX_BYTES = 1 << 50
@@ -48,6 +49,28 @@ _ACTION_OF_TYPE = {
     NodeType.COMM_RECV: Action.RECEIVE,
     NodeType.COMM_COLL: Action.COLLECTIVE,
 }
+
+# What a trace may have of its own and do the same: names, and when it was recorded.
+_CONTENT = tuple(
+    field.name
+    for field in fields(Trace)
+    if field.name not in ("version", "metadata", "strings", "name", "start_us", "process_group")
+)
+
+
+def are_alike(traces: tuple[Trace, ...]) -> bool:
+    """Whether all ranks do the same, in groups of the same names."""
+    first, *others = traces
+    distinct = [trace for trace in others if trace is not first]
+    if not distinct:
+        return True
+    content = _content(first)
+    return all(_content(trace) == content for trace in distinct)
+
+
+def _content(trace: Trace) -> list[bytes | list[str]]:
+    groups = [trace.strings[at] if at >= 0 else "" for at in trace.process_group.tolist()]
+    return [groups, *(getattr(trace, name).tobytes() for name in _CONTENT)]
 
 
 class Nodes:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from hocket._core import astra as engine
 from hocket.core.errors import FormatError, TopologyError
 from hocket.core.files import read_text
 from hocket.core.strict_yaml import read_yaml
@@ -20,6 +21,11 @@ from hocket.simulator.astra.system import (
 from hocket.topology.astra_sim import read_network
 
 __all__ = ["AstraSetup", "Dimension", "read_setup"]
+
+# The engine's numbers.
+_SHAPES = ("Ring", "FullyConnected", "Switch")
+_POLICIES = ("FIFO", "LIFO", "EXPLICIT")
+_MEMORIES = ("NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL")
 
 _BYTES_PER_GB = 1 << 30  # on links; memories count 1e9
 _DEFAULT_ENDPOINT_DELAY_NS = 10  # which the injection scale leaves alone
@@ -90,6 +96,34 @@ class AstraSetup:
         if self.system.endpoint_delay is None:
             return _DEFAULT_ENDPOINT_DELAY_NS
         return int(int(self.system.endpoint_delay) * self.injection_scale)
+
+    @cached_property
+    def native(self) -> engine.Setup:
+        """All of it as the engine takes it."""
+        system, memory = self.system, self.memory
+        return engine.Setup(
+            dimensions=[
+                (_SHAPES.index(dimension.shape), dimension.size, dimension.bytes_per_ns, dimension.latency_ns)
+                for dimension in self.dimensions
+            ],
+            memory=(
+                _MEMORIES.index(memory.memory_type),
+                memory.remote_mem_latency,
+                float(memory.remote_mem_bw),
+                memory.num_npus_per_node,
+            ),
+            implementations=[[(one.algorithm, one.window, one.flat) for one in kind] for kind in self.implementations],
+            policy=_POLICIES.index(system.scheduling_policy or "EXPLICIT"),
+            shrinking=system.collective_optimization == "localBWAware",
+            congestion=self.backend is Backend.CONGESTION,
+            rendezvous=self.rendezvous,
+            splits=system.preferred_dataset_splits or 1,
+            active_chunks=system.active_chunks_per_dimension,
+            queues_per_dimension=self.queues_per_dimension,
+            endpoint_delay=self.endpoint_delay_ns,
+            local_memory_bandwidth=system.local_mem_bw * 1e9,
+            peak_performance=system.peak_perf * 1e12,
+        )
 
 
 def read_setup(

@@ -12,20 +12,17 @@ from hocket.simulator.astra.artefacts import artefacts
 from hocket.simulator.astra.collectives import Collectives
 from hocket.simulator.astra.deadlock import explain
 from hocket.simulator.astra.prediction import AstraPrediction
-from hocket.simulator.astra.program import Action, Nodes, Resource, columns_of
+from hocket.simulator.astra.program import Action, Nodes, Resource, are_alike, columns_of
 from hocket.simulator.astra.setup import AstraSetup
-from hocket.simulator.astra.system import Backend
 
 __all__ = ["simulate_astra"]
-
-# The engine's numbers.
-_SHAPES = ("Ring", "FullyConnected", "Switch")
-_POLICIES = ("FIFO", "LIFO", "EXPLICIT")
-_MEMORIES = ("NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL")
 
 
 def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
     """ASTRA-sim's finish and exposed cycles of every rank, with notes where they are artefacts of its model.
+
+    Where all ranks run the same (one Trace for all, or files of equal content), the time it takes hardly depends on how
+    many there are. Setups can be used again, and what is computed from one is kept.
 
     Raises TraceError, FormatError or SimulationError, naming file and node, where ASTRA-sim crashes or hangs on the
     input, and DeadlockError with the chain of waits where ranks do not finish.
@@ -34,31 +31,51 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
         raise TraceError(
             f"{traces.num_ranks} ranks have traces, the network has {setup.num_ranks}: they must be as many"
         )
-    nodes = Nodes(traces)
-    replay_only = bool(setup.system.replay_only)
-    columns = columns_of(nodes, setup.num_ranks, replay_only)
-    if setup.system.roofline_enabled and not replay_only:
-        _apply_roofline(nodes, columns)
-    _check_memory(nodes, columns, setup)
-    if setup.system.track_local_mem:
-        _check_tensors(traces)
-    collectives = Collectives(nodes, columns, setup)
-    outcome = _run(columns, collectives, setup)
+    if are_alike(traces.traces):
+        one = _Workload(TraceSet(traces.traces[:1], traces.groups, traces.paths[:1]), setup)
+        outcome = engine.simulate_alike(setup.native, one.program)
+        if outcome is not None:
+            return one.prediction(outcome)
+    workload = _Workload(traces, setup)
+    groups, custom = workload.collectives.groups, workload.collectives.custom
+    outcome = engine.simulate(
+        setup.native, groups, workload.program, [engine.Program(**graph) for graph in custom]
+    )
     if (outcome["finish_ns"] < 0).any():
-        explain(nodes, outcome)
+        explain(workload.nodes, outcome)
     if len(outcome["crashed"]):
         raise SimulationError(
             f"rank {outcome['crashed'][0]}: ASTRA-sim aborts in its statistics when a rank that ran CPU or"
             " remote-memory nodes ends with a message's arrival; simulate without --compat"
         )
-    return AstraPrediction(
-        backend=str(setup.backend),
-        finish_ns=outcome["finish_ns"],
-        compute_ns=outcome["compute_ns"],
-        notes=tuple(artefacts(nodes, columns, setup, outcome)),
-        messages=outcome["messages"],
-        events=outcome["events"],
-    )
+    return workload.prediction(outcome)
+
+
+class _Workload:
+    """Traces checked for a setup, and as the engine takes them: those of all ranks, or one that stands for all."""
+
+    def __init__(self, traces: TraceSet, setup: AstraSetup) -> None:
+        self.nodes = Nodes(traces)
+        self.setup = setup
+        replay_only = bool(setup.system.replay_only)
+        self.columns = columns_of(self.nodes, setup.num_ranks, replay_only)
+        if setup.system.roofline_enabled and not replay_only:
+            _apply_roofline(self.nodes, self.columns)
+        _check_memory(self.nodes, self.columns, setup)
+        if setup.system.track_local_mem:
+            _check_tensors(traces)
+        self.collectives = Collectives(self.nodes, self.columns, setup)
+        self.program = engine.Program(**self.columns)
+
+    def prediction(self, outcome: dict[str, Any]) -> AstraPrediction:
+        return AstraPrediction(
+            backend=str(self.setup.backend),
+            finish_ns=outcome["finish_ns"],
+            compute_ns=outcome["compute_ns"],
+            notes=tuple(artefacts(self.nodes, self.columns, self.setup, outcome)),
+            messages=outcome["messages"],
+            events=outcome["events"],
+        )
 
 
 def _apply_roofline(nodes: Nodes, columns: dict[str, NDArray[Any]]) -> None:
@@ -92,33 +109,3 @@ def _check_tensors(traces: TraceSet) -> None:
                     f"{path}: node {message.id} '{message.name}': attribute {min(missing)} is missing, which"
                     " track-local-mem needs; set it to 0: it changes no times"
                 )
-
-
-def _run(columns: dict[str, NDArray[Any]], collectives: Collectives, setup: AstraSetup) -> dict[str, Any]:
-    system, memory = setup.system, setup.memory
-    return engine.simulate(
-        dimensions=[
-            (_SHAPES.index(dimension.shape), dimension.size, dimension.bytes_per_ns, dimension.latency_ns)
-            for dimension in setup.dimensions
-        ],
-        memory=(
-            _MEMORIES.index(memory.memory_type),
-            memory.remote_mem_latency,
-            float(memory.remote_mem_bw),
-            memory.num_npus_per_node,
-        ),
-        groups=collectives.groups,
-        workload=engine.Program(**columns),
-        custom=[engine.Program(**graph) for graph in collectives.custom],
-        implementations=[[(one.algorithm, one.window, one.flat) for one in kind] for kind in setup.implementations],
-        policy=_POLICIES.index(system.scheduling_policy or "EXPLICIT"),
-        shrinking=system.collective_optimization == "localBWAware",
-        congestion=setup.backend is Backend.CONGESTION,
-        rendezvous=setup.rendezvous,
-        splits=system.preferred_dataset_splits or 1,
-        active_chunks=system.active_chunks_per_dimension,
-        queues_per_dimension=setup.queues_per_dimension,
-        endpoint_delay=setup.endpoint_delay_ns,
-        local_memory_bandwidth=system.local_mem_bw * 1e9,
-        peak_performance=system.peak_perf * 1e12,
-    )

@@ -25,21 +25,25 @@ class Program:
         dependency: NDArray[np.int64],
     ) -> None: ...
 
+class Setup:
+    def __init__(
+        self,
+        dimensions: Sequence[tuple[int, int, float, float]],
+        memory: tuple[int, int, float, int],
+        implementations: Sequence[Sequence[tuple[int, int, bool]]],
+        policy: int,
+        shrinking: bool,
+        congestion: bool,
+        rendezvous: bool,
+        splits: int,
+        active_chunks: int,
+        queues_per_dimension: int,
+        endpoint_delay: int,
+        local_memory_bandwidth: float,
+        peak_performance: float,
+    ) -> None: ...
+
 def simulate(
-    dimensions: Sequence[tuple[int, int, float, float]],
-    memory: tuple[int, int, float, int],
-    groups: Sequence[tuple[Sequence[int], int]],
-    workload: Program,
-    custom: Sequence[Program],
-    implementations: Sequence[Sequence[tuple[int, int, bool]]],
-    policy: int,
-    shrinking: bool,
-    congestion: bool,
-    rendezvous: bool,
-    splits: int,
-    active_chunks: int,
-    queues_per_dimension: int,
-    endpoint_delay: int,
-    local_memory_bandwidth: float,
-    peak_performance: float,
+    setup: Setup, groups: Sequence[tuple[Sequence[int], int]], workload: Program, custom: Sequence[Program]
 ) -> dict[str, Any]: ...
+def simulate_alike(setup: Setup, workload: Program) -> dict[str, Any] | None: ...

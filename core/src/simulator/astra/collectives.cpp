@@ -20,7 +20,7 @@ int64_t bytes_after(Kind kind, Algorithm algorithm, int64_t bytes, int32_t size)
 
 Collectives::Collectives(Engine& engine)
     : engine_(engine), num_dimensions_(static_cast<int>(engine.dimensions.size())) {
-  const auto ranks = static_cast<size_t>(engine.num_ranks);
+  const auto ranks = static_cast<size_t>(engine.program.num_ranks());
   const int32_t half = engine.system.queues_per_dimension / 2;
   turns_.assign(ranks * num_dimensions_, {0, 0, half});
   tree_turns_.assign(ranks * num_dimensions_ * kNumKinds, 0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "channels.hpp"
@@ -7,8 +8,10 @@
 #include "collectives.hpp"
 #include "hocket/simulator/astra/simulate.hpp"
 #include "links.hpp"
+#include "lockstep.hpp"
 #include "memory.hpp"
 #include "streams.hpp"
+#include "ties.hpp"
 #include "transport.hpp"
 #include "workload.hpp"
 
@@ -19,6 +22,7 @@ struct Engine {
   Engine(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
          std::span<const Group> groups, const Program& program, std::span<const Program> custom);
 
+  /// Runs to the end, or in lockstep to where that does not hold.
   void run();
   Outcome outcome() const;
 
@@ -27,9 +31,10 @@ struct Engine {
   std::span<const Group> groups;
   const Program& program;
   std::span<const Program> custom;
-  int32_t num_ranks;
+  int32_t num_ranks;  // of the network
 
   Clock clock;
+  Ties ties{clock};
   Pool<Message> messages;
   Links links;
   Channels channels;
@@ -38,6 +43,7 @@ struct Engine {
   Collectives collectives;
   Memory memory;
   Workload workload;
+  std::optional<Lockstep> lockstep;  // where the program is one rank's and all do the same
   int64_t events = 0;
 
  private:

@@ -15,6 +15,9 @@ class Memory {
  public:
   Memory(const RemoteMemory& setup, Clock& clock) : setup_(setup), clock_(clock) {}
 
+  /// Whether ranks wait for each other.
+  bool is_shared() const { return setup_.kind != MemoryKind::kPerRank; }
+
   /// Accesses `bytes` for a node of the workload, which is done in the end.
   void access(int32_t rank, uint32_t node, int64_t bytes) {
     if (setup_.kind == MemoryKind::kPerRank) return start({rank, node, bytes});

@@ -2,19 +2,19 @@
 
 #include "algorithms.hpp"
 #include "engine.hpp"
+#include "wire.hpp"
 
 namespace hocket::simulator::astra {
 namespace {
 
 constexpr Nanoseconds kFixedDelay = 10;  // of small communicator groups, whatever is configured
 
-/// Two reads and a write in local memory, each cut to whole nanoseconds; none where no bandwidth is given.
+}  // namespace
+
 Nanoseconds reduction(int64_t bytes, double bandwidth) {
   if (bandwidth == 0) return 0;
   return 3 * whole_nanoseconds(static_cast<double>(bytes) / bandwidth * 1e9);
 }
-
-}  // namespace
 
 Transport& Endpoint::transport() const { return engine_->transport; }
 
@@ -50,19 +50,13 @@ void Endpoint::process(int64_t bytes, bool reduces) const {
   engine_->clock.after(rank_, delay, {Callback::kProcessed, stream_, reducing});
 }
 
+void Endpoint::pass(Nanoseconds delay) const { engine_->clock.after(rank_, delay, {Callback::kProcessed, stream_, -1}); }
+
 void Endpoint::finish() const { engine_->streams.advance(stream_); }
 
 std::unique_ptr<Phase> make_phase(const PhasePlan& plan, const Endpoint& endpoint) {
-  switch (plan.algorithm) {
-    case Algorithm::kRing:
-      return make_ring(plan, endpoint);
-    case Algorithm::kDirect:
-      return make_direct(plan, endpoint);
-    case Algorithm::kHalvingDoubling:
-      return make_halving_doubling(plan, endpoint);
-    default:
-      return make_double_binary_tree(plan, endpoint);
-  }
+  if (plan.algorithm == Algorithm::kDoubleBinaryTree) return make_double_binary_tree(plan, endpoint);
+  return make_exchange<Wire>(plan, endpoint);
 }
 
 }  // namespace hocket::simulator::astra

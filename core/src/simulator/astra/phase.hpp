@@ -18,6 +18,7 @@ struct LogicalRing {
   const int32_t* members = nullptr;  // a communicator group's ranks in ring order
 
   int32_t rank_at(int32_t at) const { return members ? members[at] : base + at * stride; }
+  bool operator==(const LogicalRing&) const = default;
   int32_t step(int32_t at, int32_t distance) const {
     const int32_t next = (at + distance) % size;
     return next < 0 ? next + size : next;
@@ -34,6 +35,8 @@ struct PhasePlan {
   int64_t bytes;      // of the data when the phase starts
   LogicalRing ring;
   bool root_is_last;  // doubleBinaryTree: which of the two trees
+
+  bool operator==(const PhasePlan&) const = default;
 };
 
 struct Engine;
@@ -58,6 +61,9 @@ class Endpoint {
 
   /// Calls the phase's `processed` after the endpoint delay, and the reduction of `bytes` if it is to be one.
   void process(int64_t bytes, bool reduces) const;
+
+  /// Calls the phase's `processed` after `delay`.
+  void pass(Nanoseconds delay) const;
 
   /// Ends the phase, and destroys it: to be its last act.
   void finish() const;
@@ -85,6 +91,10 @@ class Phase {
 std::unique_ptr<Phase> make_phase(const PhasePlan& plan, const Endpoint& endpoint);
 std::unique_ptr<Phase> make_custom_phase(const Program& graph, int32_t position, const Group* group,
                                          const Endpoint& endpoint);
+
+/// Time that reducing `bytes` takes: two reads and a write in local memory (`bandwidth` in bytes/s), each cut to whole
+/// nanoseconds; none where no bandwidth is given.
+Nanoseconds reduction(int64_t bytes, double bandwidth);
 
 /// Bytes that are left of `bytes` after a phase on `size` ranks.
 int64_t bytes_after(Kind kind, Algorithm algorithm, int64_t bytes, int32_t size);

@@ -4,6 +4,15 @@
 #include "hocket/error.hpp"
 
 namespace hocket::simulator::astra {
+namespace {
+
+int32_t product_of_sizes(std::span<const Dimension> dimensions) {
+  int32_t product = 1;
+  for (const Dimension& dimension : dimensions) product *= dimension.size;
+  return product;
+}
+
+}  // namespace
 
 Engine::Engine(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
                std::span<const Group> groups, const Program& program, std::span<const Program> custom)
@@ -12,12 +21,12 @@ Engine::Engine(std::span<const Dimension> dimensions, const System& system, cons
       groups(groups),
       program(program),
       custom(custom),
-      num_ranks(program.num_ranks()),
-      clock(num_ranks),
+      num_ranks(product_of_sizes(dimensions)),
+      clock(program.num_ranks()),
       links(dimensions, system.congestion, clock, messages),
       channels(links, clock, messages),
       transport(channels, system.rendezvous),
-      streams(*this, num_ranks, static_cast<int32_t>(dimensions.size()) * system.queues_per_dimension,
+      streams(*this, program.num_ranks(), static_cast<int32_t>(dimensions.size()) * system.queues_per_dimension,
               (system.active_chunks + system.queues_per_dimension - 1) / system.queues_per_dimension),
       collectives(*this),
       memory(memory, clock),
@@ -26,9 +35,10 @@ Engine::Engine(std::span<const Dimension> dimensions, const System& system, cons
 void Engine::run() {
   const auto run_callback = [this](const Callback& callback) { call(callback); };
   const auto time_of = [this](uint32_t channel) -> const LinkTime& { return channels.time_of(channel); };
-  for (int32_t rank = 0; rank < num_ranks; rank++) workload.start(rank);
+  for (int32_t rank = 0; rank < program.num_ranks(); rank++) workload.start(rank);
   while (clock.has_events()) {
     const Event event = clock.next();
+    if (lockstep && ties.mattered_before(event.time)) return;
     if (events++ == 0 && event.time == 0) {
       throw SimulationError("ASTRA-sim aborts when something lasts 0 ns at time 0: raise endpoint-delay or latencies");
     }
@@ -72,6 +82,7 @@ void Engine::call(const Callback& callback) {
       streams.phase_of(callback.id).custom_node_done(static_cast<uint32_t>(callback.value));
       break;
     case Callback::kNode:
+      ties.follow_alone();
       workload.node_done(callback.id);
       break;
     case Callback::kMemoryServer:
@@ -113,6 +124,21 @@ Outcome simulate(std::span<const Dimension> dimensions, const System& system, co
   Engine engine(dimensions, system, memory, groups, workload, custom);
   engine.run();
   return engine.outcome();
+}
+
+std::optional<Outcome> simulate_alike(std::span<const Dimension> dimensions, const System& system,
+                                      const RemoteMemory& memory, const Program& workload) {
+  Engine engine(dimensions, system, memory, {}, workload, {});
+  if (!Lockstep::suits(engine)) return std::nullopt;
+  engine.lockstep.emplace(engine);
+  engine.run();
+  const Nanoseconds finish = engine.workload.finish_ns.front();
+  if (finish < 0 || engine.ties.mattered_before(finish)) return std::nullopt;
+  engine.lockstep->count();
+  Outcome outcome = engine.outcome();
+  outcome.finish_ns.assign(engine.num_ranks, finish);
+  outcome.compute_ns.assign(engine.num_ranks, engine.workload.compute_ns.front());
+  return outcome;
 }
 
 }  // namespace hocket::simulator::astra

@@ -20,6 +20,7 @@ void Streams::advance(uint32_t stream) {
   const bool is_last = streams_[stream].next_plan == streams_[stream].num_phases();
   if (is_last) engine_.workload.stream_done(streams_[stream].node);
   std::erase(queue.streams, stream);
+  engine_.ties.leave(queue.passage);
   if (is_last) {
     streams_.take(stream);
   } else {
@@ -35,11 +36,21 @@ void Streams::insert(uint32_t stream) {
   entering.queue = entering.custom ? 0 : entering.plans[entering.next_plan].queue;
   entering.next_plan++;
   entering.is_running = false;
-  std::vector<uint32_t>& waiting = queue_of(entering.rank, entering.queue).streams;
+  Queue& queue = queue_of(entering.rank, entering.queue);
+  engine_.ties.enter(queue.passage);
+  std::vector<uint32_t>& waiting = queue.streams;
   const auto goes_behind = [&](uint32_t other) {
     return streams_[other].is_running || streams_[other].priority >= entering.priority;
   };
   waiting.insert(std::ranges::find_if_not(waiting, goes_behind), stream);
+  if (waiting.back() != stream) engine_.ties.matters();
+}
+
+std::unique_ptr<Phase> Streams::make_phase(const Stream& stream, const Queue& queue, const Endpoint& endpoint) {
+  if (stream.custom) return make_custom_phase(*stream.custom, stream.position, stream.group, endpoint);
+  const PhasePlan& plan = stream.plans[stream.next_plan - 1];
+  if (!engine_.lockstep) return astra::make_phase(plan, endpoint);
+  return engine_.lockstep->make_phase(plan, engine_.ties.beginning(queue.passage), endpoint);
 }
 
 void Streams::pump(Queue& queue) {
@@ -48,8 +59,7 @@ void Streams::pump(Queue& queue) {
     Stream& stream = streams_[index];
     const Endpoint endpoint(engine_, index, stream.rank, stream.tag, stream.in_small_group);
     stream.is_running = true;
-    stream.phase = stream.custom ? make_custom_phase(*stream.custom, stream.position, stream.group, endpoint)
-                                 : make_phase(stream.plans[stream.next_plan - 1], endpoint);
+    stream.phase = make_phase(stream, queue, endpoint);
     queue.running++;
     stream.phase->start();
   }

@@ -6,6 +6,7 @@
 
 #include "phase.hpp"
 #include "pool.hpp"
+#include "ties.hpp"
 
 namespace hocket::simulator::astra {
 
@@ -52,10 +53,12 @@ class Streams {
   struct Queue {
     std::vector<uint32_t> streams;  // those that run, then those that wait
     int32_t running = 0;
+    Ties::Passage passage;
   };
 
   Queue& queue_of(int32_t rank, int32_t queue) { return queues_[static_cast<size_t>(rank) * queues_per_rank_ + queue]; }
   void insert(uint32_t stream);
+  std::unique_ptr<Phase> make_phase(const Stream& stream, const Queue& queue, const Endpoint& endpoint);
   void pump(Queue& queue);
 
   Engine& engine_;

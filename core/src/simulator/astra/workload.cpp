@@ -7,16 +7,16 @@
 namespace hocket::simulator::astra {
 
 Workload::Workload(Engine& engine)
-    : finish_ns(engine.num_ranks, -1),
-      compute_ns(engine.num_ranks, 0),
+    : finish_ns(engine.program.num_ranks(), -1),
+      compute_ns(engine.program.num_ranks(), 0),
       progress(engine.program.num_nodes(), 0),
       engine_(engine),
-      ranks_(engine.num_ranks),
+      ranks_(engine.program.num_ranks()),
       rank_of_(engine.program.num_nodes()),
       waits_(engine.program.num_nodes()),
       streams_left_(engine.program.num_nodes(), 0) {
   const Program& program = engine.program;
-  for (int32_t rank = 0; rank < engine.num_ranks; rank++) {
+  for (int32_t rank = 0; rank < program.num_ranks(); rank++) {
     ranks_[rank].left = program.rank_offset[rank + 1] - program.rank_offset[rank];
     for (int64_t node = program.rank_offset[rank]; node < program.rank_offset[rank + 1]; node++) {
       rank_of_[node] = rank;
@@ -36,7 +36,13 @@ void Workload::start(int32_t rank) {
   finish_if_done(rank);
 }
 
+void Workload::stream_done(uint32_t node) {
+  engine_.ties.touch_workload(false);
+  if (--streams_left_[node] == 0) node_done(node);
+}
+
 void Workload::node_done(uint32_t node) {
+  engine_.ties.touch_workload(true);
   const int32_t rank = rank_of_[node];
   ranks_[rank].busy[engine_.program.resource[node]] = false;
   release(rank, node);

@@ -21,9 +21,7 @@ class Workload {
 
   void start(int32_t rank);
   void node_done(uint32_t node);
-  void stream_done(uint32_t node) {
-    if (--streams_left_[node] == 0) node_done(node);
-  }
+  void stream_done(uint32_t node);
 
   /// Whether a callback runs in a rank's own event; otherwise a message's arrival runs it.
   bool in_rank_event = false;

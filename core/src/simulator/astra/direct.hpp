@@ -1,10 +1,10 @@
+#pragma once
+
 #include <algorithm>
 
-#include "algorithms.hpp"
-#include "exchange.hpp"
+#include "rounds.hpp"
 
 namespace hocket::simulator::astra {
-namespace {
 
 /// All others in turn, outwards from the rank, with messages of one size.
 struct Others {
@@ -25,18 +25,17 @@ struct Others {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Phase> make_direct(const PhasePlan& plan, const Endpoint& endpoint) {
+inline Others others_of(const PhasePlan& plan) {
   const LogicalRing& ring = plan.ring;
-  const int64_t others = ring.size - 1;
+  return {ring, plan.direction, ring.step(ring.position, plan.direction), ring.step(ring.position, -plan.direction),
+          message_bytes(plan)};
+}
+
+inline Rounds rounds_of_direct(const PhasePlan& plan) {
+  const int64_t others = plan.ring.size - 1;
   const int64_t window = plan.window < 0 ? others : std::min<int64_t>(plan.window, others);
   const bool is_all_reduce = plan.kind == Kind::kAllReduce;
-  const Rounds rounds{window, is_all_reduce ? 2 * others : others, ring.members ? others * window : window,
-                      is_all_reduce};
-  const Others peers{ring, plan.direction, ring.step(ring.position, plan.direction),
-                     ring.step(ring.position, -plan.direction), message_bytes(plan)};
-  return std::make_unique<Exchange<Others>>(plan, rounds, peers, endpoint);
+  return {window, is_all_reduce ? 2 * others : others, plan.ring.members ? others * window : window, is_all_reduce};
 }
 
 }  // namespace hocket::simulator::astra

@@ -1,10 +1,10 @@
+#pragma once
+
 #include <bit>
 
-#include "algorithms.hpp"
-#include "exchange.hpp"
+#include "rounds.hpp"
 
 namespace hocket::simulator::astra {
-namespace {
 
 /// Partners at doubling (or halving) distances, with messages of halving (or doubling) sizes; an all_reduce turns round
 /// at the largest distance.
@@ -33,16 +33,14 @@ struct Partners {
   }
 };
 
-}  // namespace
+inline Partners partners_of(const PhasePlan& plan) {
+  if (plan.kind == Kind::kAllGather) return {plan.ring, plan.ring.size / 2, plan.bytes, false, false};
+  return {plan.ring, 1, plan.bytes / 2, true, plan.kind == Kind::kAllReduce};
+}
 
-std::unique_ptr<Phase> make_halving_doubling(const PhasePlan& plan, const Endpoint& endpoint) {
+inline Rounds rounds_of_halving_doubling(const PhasePlan& plan) {
   const int64_t steps = std::bit_width(static_cast<uint32_t>(plan.ring.size)) - 1;
-  const bool is_all_reduce = plan.kind == Kind::kAllReduce;
-  const Rounds rounds{1, is_all_reduce ? 2 * steps : steps, steps - 1, false};
-  const Partners peers = plan.kind == Kind::kAllGather
-                             ? Partners{plan.ring, plan.ring.size / 2, plan.bytes, false, false}
-                             : Partners{plan.ring, 1, plan.bytes / 2, true, is_all_reduce};
-  return std::make_unique<Exchange<Partners>>(plan, rounds, peers, endpoint);
+  return {1, plan.kind == Kind::kAllReduce ? 2 * steps : steps, steps - 1, false};
 }
 
 }  // namespace hocket::simulator::astra

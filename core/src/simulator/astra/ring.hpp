@@ -1,8 +1,8 @@
-#include "algorithms.hpp"
-#include "exchange.hpp"
+#pragma once
+
+#include "rounds.hpp"
 
 namespace hocket::simulator::astra {
-namespace {
 
 /// The neighbours, with messages of one size.
 struct Neighbours {
@@ -14,17 +14,18 @@ struct Neighbours {
   void advance() {}
 };
 
-}  // namespace
-
-std::unique_ptr<Phase> make_ring(const PhasePlan& plan, const Endpoint& endpoint) {
+inline Neighbours neighbours_of(const PhasePlan& plan) {
   const LogicalRing& ring = plan.ring;
-  const int64_t n = ring.size;
+  return {ring.rank_at(ring.step(ring.position, plan.direction)),
+          ring.rank_at(ring.step(ring.position, -plan.direction)), message_bytes(plan)};
+}
+
+inline Rounds rounds_of_ring(const PhasePlan& plan) {
+  const int64_t n = plan.ring.size;
   const int64_t messages = plan.kind == Kind::kAllReduce  ? 2 * (n - 1)
                            : plan.kind == Kind::kAllToAll ? n * (n - 1) / 2
                                                           : n - 1;
-  const Neighbours peers{ring.rank_at(ring.step(ring.position, plan.direction)),
-                         ring.rank_at(ring.step(ring.position, -plan.direction)), message_bytes(plan)};
-  return std::make_unique<Exchange<Neighbours>>(plan, Rounds{1, messages, n - 1, false}, peers, endpoint);
+  return {1, messages, n - 1, false};
 }
 
 }  // namespace hocket::simulator::astra
