@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
@@ -66,9 +67,14 @@ def setup_of(row: Row) -> AstraSetup:
 
 
 def trace_of(row: Row) -> Trace:
-    """The collective, as every rank calls it."""
+    """The collective, as every rank calls it; the same object for equal rows, of which the simulator makes use."""
+    return _trace_of(row["collective"], int(row["size_bytes"]))
+
+
+@cache
+def _trace_of(collective: str, num_bytes: int) -> Trace:
     builder = TraceBuilder()
-    builder.add_collective(row["collective"], _KINDS[row["collective"]], int(row["size_bytes"]))
+    builder.add_collective(collective, _KINDS[collective], num_bytes)
     return builder.build()
 
 

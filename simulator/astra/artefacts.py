@@ -72,8 +72,8 @@ def _inflated(
         if charged != size:
             more = f"{100 * (charged - size) / size:.1f}% more" if size else "instead of nothing"
             notes.append(
-                f"{count * copies} x {name} of {size} bytes: charged as {chunks} chunks of {chunk} bytes, {charged} bytes,"
-                f" {more}"
+                f"{count * copies} x {name} of {size} bytes: charged as {chunks} chunks of {chunk} bytes,"
+                f" {charged} bytes, {more}"
             )
     yield from notes[:_SHOWN]
     if len(notes) > _SHOWN:
@@ -84,18 +84,19 @@ def _partial(
     columns: dict[str, NDArray[Any]], setup: AstraSetup, native: NDArray[np.bool_], copies: int
 ) -> Iterator[str]:
     """Collectives that leave dimensions out, or that do not do what their name says."""
-    kinds, counts = np.unique(columns["kind"][native & (columns["group"] < 0)], return_counts=True)
-    for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+    counts = np.bincount(columns["kind"][native & (columns["group"] < 0)])
+    for kind in np.flatnonzero(counts).tolist():
+        count = counts[kind] * copies
         name = list(KIND_NAMES.values())[kind]
         configured = setup.implementations[kind]
         if not configured[0].flat and len(configured) < len(setup.dimensions):
             ranks = int(np.prod([dimension.size for dimension in setup.dimensions[: len(configured)]]))
             yield (
-                f"{count * copies} x {name} covers {len(configured)} of {len(setup.dimensions)} dimensions:"
+                f"{count} x {name} covers {len(configured)} of {len(setup.dimensions)} dimensions:"
                 f" only {ranks} of {setup.num_ranks} ranks take part with each other"
             )
         if name != "all-reduce" and any(one.algorithm is Algorithm.DOUBLE_BINARY_TREE for one in configured):
-            yield f"{count * copies} x {name} by doubleBinaryTree sends what an all-reduce would"
+            yield f"{count} x {name} by doubleBinaryTree sends what an all-reduce would"
     mask = columns["dimensions"][native & (columns["group"] < 0)]
     left_out = int((mask >> 4 == 0).sum()) * copies if len(setup.dimensions) > 4 else 0
     if left_out:

@@ -11,14 +11,14 @@ from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
 from hocket.core.errors import FormatError, TraceError
 from hocket.core.files import read_text
 from hocket.core.strict_yaml import read_yaml
-from hocket.simulator.astra.program import Action, Nodes, columns_of
+from hocket.simulator.astra.program import EVERYBODY, Action, Nodes, columns_of
 from hocket.simulator.astra.setup import AstraSetup
 from hocket.simulator.astra.system import KIND_NAMES, Algorithm, Implementation
 
 __all__ = ["Collectives", "rings_of"]
 
-_EVERYBODY = (None, "", "0")
 _STREAMS_PER_GROUP = 1_000_000
+_ALL_GATHER = list(KIND_NAMES).index(CollectiveType.ALL_GATHER)
 _IN_GROUPS_OF_MANY = Implementation("ring", Algorithm.RING, -1, False)
 
 
@@ -45,30 +45,30 @@ class Collectives:
         self.groups: list[tuple[list[int], int]] = []
         self.custom: list[dict[str, NDArray[Any]]] = []
         self._custom_of_path: dict[str, int] = {}
-        collective = np.isin(columns["action"], (Action.COLLECTIVE, Action.BROADCAST))
-        columns["group"][collective] = self._groups(collective)
         native_or_custom = columns["action"] == Action.COLLECTIVE
+        collective = native_or_custom | (columns["action"] == Action.BROADCAST)
+        columns["group"] = self._groups(collective)
         columns["dimensions"] = self._dimensions(native_or_custom)
         columns["custom"] = self._customs(native_or_custom, columns["kind"])
         self._check(native_or_custom, columns)
 
     def _groups(self, collective: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Index into `groups` of every collective; -1: everybody."""
-        rows = np.flatnonzero(collective)
+        """Index into `groups` of every node; -1: everybody."""
+        result = np.full(len(collective), -1, np.int32)
         if not any((trace.process_group >= 0).any() for trace in self.nodes.traces.traces):
-            return np.full(len(rows), -1, np.int32)
+            return result
+        rows = np.flatnonzero(collective)
         index_of: dict[str, int] = {}
         members: list[set[int]] = []
-        result = np.full(len(rows), -1, np.int32)
-        for at, (row, name) in enumerate(zip(rows.tolist(), self.nodes.groups()[rows], strict=True)):
-            if name in _EVERYBODY:
+        for row, name in zip(rows.tolist(), self.nodes.groups()[rows], strict=True):
+            if name is None or name in EVERYBODY:
                 continue
             if name not in index_of:
                 index_of[name] = len(self.groups)
                 self.groups.append(self._group(row, name))
                 members.append(set(self.groups[-1][0]))
-            result[at] = index_of[name]
-            if int(self.nodes.rank[row]) not in members[result[at]]:
+            result[row] = index_of[name]
+            if int(self.nodes.rank[row]) not in members[result[row]]:
                 self.nodes.refuse(row, f"rank {self.nodes.rank[row]} is not in its group {name}")
         return result
 
@@ -86,6 +86,8 @@ class Collectives:
     def _dimensions(self, collective: NDArray[np.bool_]) -> NDArray[np.uint32]:
         """Bits of the dimensions involved: four, as ASTRA-sim assumes, where a node does not say."""
         said = self.nodes.of("involved_dims")
+        if (said < 0).all():
+            return np.full(len(said), 0b1111, np.uint32)
         size = np.zeros(len(said), np.int64)
         size[said > 0] = np.floor(np.log2(said[said > 0].astype(np.float64)))
         self.nodes.require(
@@ -101,8 +103,7 @@ class Collectives:
         custom = np.full(len(kind), -1, np.int32)
         for number, name in enumerate(KIND_NAMES.values()):
             paths = getattr(system, f"{name.replace('-', '_')}_implementation_custom")
-            mine = collective & (kind == number)
-            if paths is not None and mine.any():
+            if paths is not None and (mine := collective & (kind == number)).any():
                 custom[mine] = self._custom(paths[0])
         if system.per_node_custom_implementation is not None:
             path = self._located(system.per_node_custom_implementation)
@@ -135,8 +136,10 @@ class Collectives:
     def _check(self, collective: NDArray[np.bool_], columns: dict[str, NDArray[Any]]) -> None:
         """Checks a node of every sort of collective."""
         rows = np.flatnonzero(collective)
-        sorts = np.stack([columns[name][rows].astype(np.int64) for name in ("kind", "group", "custom")])
-        _, first = np.unique(sorts, axis=1, return_index=True)
+        sorts = columns["kind"][rows].astype(np.int64)
+        for name, known in (("group", len(self.groups)), ("custom", len(self.custom))):
+            sorts = sorts * (known + 1) + columns[name][rows]
+        _, first = np.unique(sorts, return_index=True)
         for row in rows[np.sort(first)].tolist():
             ranks = None if columns["group"][row] < 0 else self.groups[columns["group"][row]][0]
             if self.setup.system.preferred_dataset_splits is None:
@@ -147,7 +150,7 @@ class Collectives:
                 self._check_custom(row, self.custom[columns["custom"][row]], ranks)
             else:
                 self._check_native(row, int(columns["kind"][row]), ranks)
-        is_gather = columns["kind"][rows] == list(KIND_NAMES).index(CollectiveType.ALL_GATHER)
+        is_gather = columns["kind"][rows] == _ALL_GATHER
         gathers = rows[is_gather & (columns["custom"][rows] < 0)]
         splits = self.setup.system.preferred_dataset_splits or 0
         small = gathers[columns["bytes"][gathers] < splits]

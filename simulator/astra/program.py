@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from enum import IntEnum
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,14 +13,15 @@ from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet
 from hocket.core.errors import TraceError
 from hocket.simulator.astra.system import KIND_NAMES
 
-__all__ = ["Action", "Nodes", "Resource", "are_alike", "columns_of"]
+__all__ = ["EVERYBODY", "Action", "Nodes", "Resource", "are_alike", "columns_of", "columns_of_one"]
 
+EVERYBODY = ("", "0")  # names of the process group of all ranks
 _TAGS = 500_000_000  # collectives have tags from here; those of single messages are cut to below
 _MAX_BYTES = 1 << 50
 
 
-class Action(IntEnum):
-    """What a node does (the engine's numbers)."""
+class Action:
+    """What a node does (the engine's numbers; no enum, as numpy compares with those ten times as slowly)."""
 
     SKIP = 0
     REPLAY = 1
@@ -31,7 +33,7 @@ class Action(IntEnum):
     RECEIVE = 7
 
 
-class Resource(IntEnum):
+class Resource:
     """What a node occupies (the engine's numbers)."""
 
     PROCESSOR = 0
@@ -40,17 +42,35 @@ class Resource(IntEnum):
     NOTHING = 3
 
 
-_ACTION_OF_TYPE = {
-    NodeType.INVALID: Action.SKIP,
-    NodeType.MEM_LOAD: Action.MEMORY,
-    NodeType.MEM_STORE: Action.MEMORY,
-    NodeType.COMP: Action.REPLAY,
-    NodeType.COMM_SEND: Action.SEND,
-    NodeType.COMM_RECV: Action.RECEIVE,
-    NodeType.COMM_COLL: Action.COLLECTIVE,
-}
+def _by_number(rows: dict[int, int], otherwise: int) -> NDArray[np.uint8]:
+    """A table to be indexed by the keys, of up to 255."""
+    table = np.full(256, otherwise, np.uint8)
+    table[list(rows)] = list(rows.values())
+    return table
 
-# What a trace may have of its own and do the same: names, and when it was recorded.
+
+_ACTION_OF_TYPE = _by_number(
+    {
+        NodeType.MEM_LOAD: Action.MEMORY,
+        NodeType.MEM_STORE: Action.MEMORY,
+        NodeType.COMP: Action.REPLAY,
+        NodeType.COMM_SEND: Action.SEND,
+        NodeType.COMM_RECV: Action.RECEIVE,
+        NodeType.COMM_COLL: Action.COLLECTIVE,
+    },
+    Action.SKIP,
+)
+_RESOURCE_OF_TYPE = _by_number(
+    {NodeType.COMP: Resource.ACCELERATOR, NodeType.COMM_RECV: Resource.NOTHING}, Resource.NETWORK
+)
+_SEND, _RECEIVE = int(NodeType.COMM_SEND), int(NodeType.COMM_RECV)
+_METADATA = int(NodeType.METADATA)
+_BROADCAST = int(CollectiveType.BROADCAST)
+_KNOWN = ", ".join(collective.name for collective in (*KIND_NAMES, CollectiveType.BROADCAST))
+_OTHER_KIND = len(KIND_NAMES)
+_KIND_OF_TYPE = _by_number({kind: number for number, kind in enumerate(KIND_NAMES)}, _OTHER_KIND)
+
+# All but what a trace may have of its own and do the same: names, and when it was recorded.
 _CONTENT = tuple(
     field.name
     for field in fields(Trace)
@@ -59,18 +79,23 @@ _CONTENT = tuple(
 
 
 def are_alike(traces: tuple[Trace, ...]) -> bool:
-    """Whether all ranks do the same, in groups of the same names."""
+    """Whether all ranks do the same, and all of it alone or with everybody: no messages, no groups."""
     first, *others = traces
+    messages = (first.type == _SEND) | (first.type == _RECEIVE)
+    if messages.any() or not _is_for_everybody(first):
+        return False
     distinct = [trace for trace in others if trace is not first]
-    if not distinct:
-        return True
-    content = _content(first)
-    return all(_content(trace) == content for trace in distinct)
+    content = _content(first) if distinct else []
+    return all(_content(trace) == content and _is_for_everybody(trace) for trace in distinct)
 
 
-def _content(trace: Trace) -> list[bytes | list[str]]:
-    groups = [trace.strings[at] if at >= 0 else "" for at in trace.process_group.tolist()]
-    return [groups, *(getattr(trace, name).tobytes() for name in _CONTENT)]
+def _content(trace: Trace) -> list[bytes]:
+    return [getattr(trace, name).tobytes() for name in _CONTENT]
+
+
+def _is_for_everybody(trace: Trace) -> bool:
+    grouped = trace.process_group >= 0
+    return not grouped.any() or all(trace.strings[at] in EVERYBODY for at in np.unique(trace.process_group[grouped]))
 
 
 class Nodes:
@@ -122,12 +147,14 @@ class Nodes:
 
     def require(self, holds: NDArray[np.bool_], reason: str | Callable[[int], str]) -> None:
         """Raises TraceError about the first node for which `holds` is false."""
-        wrong = np.flatnonzero(~holds)
-        if len(wrong):
-            self.refuse(wrong[0], reason if isinstance(reason, str) else reason(int(wrong[0])))
+        if not holds.all():
+            wrong = int(holds.argmin())
+            self.refuse(wrong, reason if isinstance(reason, str) else reason(wrong))
 
     def dependencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Offsets of each node's dependencies, data and control, and the nodes that they are, as rows."""
+        if not any(len(trace.data_deps) or len(trace.ctrl_deps) for trace in self.traces.traces):
+            return np.zeros(len(self) + 1, np.int64), np.zeros(0, np.int64)
         owner, wanted = (np.concatenate(parts) for parts in zip(*self._edges(), strict=True))
         position = np.empty(len(self), np.int64)
         position[self._order] = np.arange(len(self))
@@ -151,6 +178,15 @@ class Nodes:
                 yield start + np.repeat(np.arange(len(trace)), np.diff(offset)), deps
 
 
+@lru_cache(maxsize=64)
+def columns_of_one(
+    trace: Trace, paths: tuple[str, ...], replay_only: bool
+) -> tuple[Nodes, MappingProxyType[str, NDArray[Any]]]:
+    """Nodes and columns of a trace that all ranks have (`are_alike`); kept for the next setup."""
+    nodes = Nodes(TraceSet((trace,), {}, paths))
+    return nodes, MappingProxyType(columns_of(nodes, 1, replay_only))
+
+
 def columns_of(nodes: Nodes, num_ranks: int, replay_only: bool = False) -> dict[str, NDArray[Any]]:
     """The engine's columns, with every collective native, of everybody and on all dimensions.
 
@@ -164,18 +200,14 @@ def columns_of(nodes: Nodes, num_ranks: int, replay_only: bool = False) -> dict[
             source = nodes.traces.paths[rank] if nodes.traces.paths else f"rank {rank}"
             raise TraceError(f"{source}: ASTRA-sim refuses an empty trace")
     nodes.require(
-        nodes.type != NodeType.METADATA,
+        nodes.type != _METADATA,
         "ASTRA-sim stops at METADATA nodes; `hocket trace convert --profile astra-sim` leaves them out",
     )
-    action = np.full(len(nodes), Action.REPLAY if replay_only else Action.SKIP, np.uint8)
-    for node_type, does in _ACTION_OF_TYPE.items() if not replay_only else ():
-        action[nodes.type == node_type] = does
+    action = np.full(len(nodes), Action.REPLAY, np.uint8) if replay_only else _ACTION_OF_TYPE[nodes.type]
     comm_type = nodes.of("comm_type")
-    action[(action == Action.COLLECTIVE) & (comm_type == CollectiveType.BROADCAST)] = Action.BROADCAST
+    action[(action == Action.COLLECTIVE) & (comm_type == _BROADCAST)] = Action.BROADCAST
     is_cpu = nodes.of("is_cpu_op") == 1
-    resource = np.full(len(nodes), Resource.NETWORK, np.uint8)
-    resource[nodes.type == NodeType.COMP] = Resource.ACCELERATOR
-    resource[nodes.type == NodeType.COMM_RECV] = Resource.NOTHING
+    resource = _RESOURCE_OF_TYPE[nodes.type]
     resource[is_cpu] = Resource.PROCESSOR
     duration_us = nodes.of("duration_us")
     nodes.require(duration_us <= 1 << 40, "duration_micros is too long")
@@ -201,14 +233,11 @@ def columns_of(nodes: Nodes, num_ranks: int, replay_only: bool = False) -> dict[
 
 
 def _kinds(nodes: Nodes, action: NDArray[np.uint8], comm_type: NDArray[np.int64]) -> NDArray[np.uint8]:
-    kind = np.full(len(nodes), len(KIND_NAMES), np.uint8)
-    for number, collective in enumerate(KIND_NAMES):
-        kind[comm_type == collective] = number
+    kind = _KIND_OF_TYPE[np.minimum(comm_type.view(np.uint64), 255)]  # none is 2^64 - 1
     is_collective = action == Action.COLLECTIVE
-    known = ", ".join(collective.name for collective in (*KIND_NAMES, CollectiveType.BROADCAST))
     nodes.require(
-        ~is_collective | (kind < len(KIND_NAMES)),
-        f"ASTRA-sim does not simulate this collective (comm_type); it knows {known}."
+        ~is_collective | (kind < _OTHER_KIND),
+        f"ASTRA-sim does not simulate this collective (comm_type); it knows {_KNOWN}."
         " `hocket trace convert --profile astra-sim` replays others by their duration",
     )
     size = nodes.of("comm_bytes")
@@ -220,6 +249,8 @@ def _peers(nodes: Nodes, action: NDArray[np.uint8], num_ranks: int) -> NDArray[n
     """The other end of each message; -1 for other nodes."""
     is_send, is_receive = action == Action.SEND, action == Action.RECEIVE
     is_message = is_send | is_receive
+    if not is_message.any():
+        return np.full(len(nodes), -1, np.int32)
     peer = np.where(is_send, nodes.of("comm_dst"), np.where(is_receive, nodes.of("comm_src"), -1))
     nodes.require(
         ~is_message | ((peer >= 0) & (peer < num_ranks)),

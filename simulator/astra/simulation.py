@@ -1,7 +1,9 @@
 """Runs traces as ASTRA-sim does."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import astra as engine
@@ -12,7 +14,7 @@ from hocket.simulator.astra.artefacts import artefacts
 from hocket.simulator.astra.collectives import Collectives
 from hocket.simulator.astra.deadlock import explain
 from hocket.simulator.astra.prediction import AstraPrediction
-from hocket.simulator.astra.program import Action, Nodes, Resource, are_alike, columns_of
+from hocket.simulator.astra.program import Action, Nodes, Resource, are_alike, columns_of, columns_of_one
 from hocket.simulator.astra.setup import AstraSetup
 
 __all__ = ["simulate_astra"]
@@ -31,16 +33,18 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
         raise TraceError(
             f"{traces.num_ranks} ranks have traces, the network has {setup.num_ranks}: they must be as many"
         )
+    replay_only = bool(setup.system.replay_only)
+    if setup.system.track_local_mem:
+        _check_tensors(traces)
     if are_alike(traces.traces):
-        one = _Workload(TraceSet(traces.traces[:1], traces.groups, traces.paths[:1]), setup)
+        one = _Workload(*columns_of_one(traces.traces[0], traces.paths[:1], replay_only), setup)
         outcome = engine.simulate_alike(setup.native, one.program)
         if outcome is not None:
             return one.prediction(outcome)
-    workload = _Workload(traces, setup)
+    nodes = Nodes(traces)
+    workload = _Workload(nodes, columns_of(nodes, setup.num_ranks, replay_only), setup)
     groups, custom = workload.collectives.groups, workload.collectives.custom
-    outcome = engine.simulate(
-        setup.native, groups, workload.program, [engine.Program(**graph) for graph in custom]
-    )
+    outcome = engine.simulate(setup.native, groups, workload.program, [engine.Program(**graph) for graph in custom])
     if (outcome["finish_ns"] < 0).any():
         explain(workload.nodes, outcome)
     if len(outcome["crashed"]):
@@ -52,19 +56,16 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
 
 
 class _Workload:
-    """Traces checked for a setup, and as the engine takes them: those of all ranks, or one that stands for all."""
+    """Nodes checked for a setup, and as the engine takes them: those of all ranks, or one's that stand for all."""
 
-    def __init__(self, traces: TraceSet, setup: AstraSetup) -> None:
-        self.nodes = Nodes(traces)
+    def __init__(self, nodes: Nodes, columns: Mapping[str, NDArray[Any]], setup: AstraSetup) -> None:
+        self.nodes = nodes
         self.setup = setup
-        replay_only = bool(setup.system.replay_only)
-        self.columns = columns_of(self.nodes, setup.num_ranks, replay_only)
-        if setup.system.roofline_enabled and not replay_only:
-            _apply_roofline(self.nodes, self.columns)
-        _check_memory(self.nodes, self.columns, setup)
-        if setup.system.track_local_mem:
-            _check_tensors(traces)
-        self.collectives = Collectives(self.nodes, self.columns, setup)
+        self.columns = dict(columns)
+        if setup.system.roofline_enabled and not setup.system.replay_only:
+            self.columns["action"] = _with_roofline(nodes, columns)
+        _check_memory(nodes, self.columns, setup)
+        self.collectives = Collectives(nodes, self.columns, setup)
         self.program = engine.Program(**self.columns)
 
     def prediction(self, outcome: dict[str, Any]) -> AstraPrediction:
@@ -78,13 +79,13 @@ class _Workload:
         )
 
 
-def _apply_roofline(nodes: Nodes, columns: dict[str, NDArray[Any]]) -> None:
-    """Computations of the accelerator last as long as the roofline says; those without a tensor are skipped."""
+def _with_roofline(nodes: Nodes, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Actions: computations of the accelerator last as the roofline says; those without a tensor are skipped."""
     computes = (columns["action"] == Action.REPLAY) & (columns["resource"] == Resource.ACCELERATOR)
     for column, attribute in (("num_ops", "num_ops"), ("tensor_bytes", "tensor_size")):
         nodes.require(~computes | (columns[column] >= 0), f"{attribute} is missing; roofline-enabled needs it")
-    columns["action"][computes] = Action.ROOFLINE
-    columns["action"][computes & (columns["tensor_bytes"] == 0)] = Action.SKIP
+    skipped = computes & (columns["tensor_bytes"] == 0)
+    return np.where(skipped, Action.SKIP, np.where(computes, Action.ROOFLINE, columns["action"])).astype(np.uint8)
 
 
 def _check_memory(nodes: Nodes, columns: dict[str, NDArray[Any]], setup: AstraSetup) -> None:

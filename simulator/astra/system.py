@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -157,6 +158,7 @@ _ALGORITHMS = {
 _WINDOWED = re.compile(r"((?:one)?[dD]irect)([1-9][0-9]{0,4})")
 
 
+@cache
 def _implementation(text: str, where: str) -> Implementation:
     window = -1
     name = text

@@ -50,7 +50,9 @@ void Endpoint::process(int64_t bytes, bool reduces) const {
   engine_->clock.after(rank_, delay, {Callback::kProcessed, stream_, reducing});
 }
 
-void Endpoint::pass(Nanoseconds delay) const { engine_->clock.after(rank_, delay, {Callback::kProcessed, stream_, -1}); }
+void Endpoint::pass(Nanoseconds delay) const {
+  engine_->clock.after(rank_, delay, {Callback::kProcessed, stream_, -1});
+}
 
 void Endpoint::finish() const { engine_->streams.advance(stream_); }
 

@@ -40,10 +40,10 @@ struct Outcome {
 Outcome simulate(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
                  std::span<const Group> groups, const Program& workload, std::span<const Program> custom);
 
-/// The same for a workload that is the same on every rank, of which `workload` has one, in a time that hardly depends on
-/// how many ranks there are. `progress` is of this one rank's nodes.
-/// Nothing where that is not certain to be the result of `simulate`: messages may wait for each other, an algorithm
-/// gives ranks different parts, or ranks do different things first at one instant and it may matter which.
+/// The same for a workload that is the same on every rank, of which `workload` has one, in a time that hardly depends
+/// on how many ranks there are. `progress` is of this one rank's nodes. Nothing where that is not certain to be the
+/// result of `simulate`: messages may wait for each other, an algorithm gives ranks different parts, or ranks do
+/// different things first at one instant and it may matter which.
 std::optional<Outcome> simulate_alike(std::span<const Dimension> dimensions, const System& system,
                                       const RemoteMemory& memory, const Program& workload);
 
