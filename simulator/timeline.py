@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from hocket.core.files import atomic_write
+from hocket.simulator.analysis import CriticalPath, critical_path
+from hocket.simulator.models import Model
 from hocket.simulator.prediction import Occupancy, Prediction
 from hocket.simulator.workload import NodeKind
 
@@ -20,7 +22,8 @@ _COMPUTE_LANE = 0
 
 def write_timeline(prediction: Prediction, path: Path | str) -> None:
     """Writes gzipped Chrome trace JSON: a process per rank with a track for computation and as many for communication
-    as it has in flight at once; and, if the prediction recorded them, a process with a track per busy link.
+    as it has in flight at once; if the prediction recorded them, a process with a track per busy link; and one with the
+    critical path.
 
     Format: "Trace Event Format" (complete events `X`, times in microseconds).
     """
@@ -37,6 +40,8 @@ def _events(prediction: Prediction) -> Iterator[dict[str, Any]]:
         yield from _rank_events(prediction, rank)
     if prediction.occupancy is not None:
         yield from _link_events(prediction.occupancy, prediction, process=prediction.workload.num_ranks)
+    if prediction.model != Model.BOUND:
+        yield from _path_events(critical_path(prediction), process=prediction.workload.num_ranks + 1)
 
 
 def _rank_events(prediction: Prediction, rank: int) -> Iterator[dict[str, Any]]:
@@ -93,6 +98,21 @@ def _link_events(occupancy: Occupancy, prediction: Prediction, process: int) -> 
     for link, collective, message, start, finish in zip(*(column.tolist() for column in columns), strict=True):
         kind = "message" if collective < 0 else prediction.collectives[collective].kind
         yield _span(kind, process, link, start, finish, {"collective": collective, "message": message})
+
+
+def _path_events(path: CriticalPath, process: int) -> Iterator[dict[str, Any]]:
+    yield _name("process_name", process, 0, "critical path")
+    yield _name("thread_name", process, 0, "critical path")
+    table = path.table()
+    for what, name, node, source, rank, start, finish in zip(
+        *(
+            table[column].tolist()
+            for column in ("what", "name", "node_id", "from_rank", "rank", "start_ps", "finish_ps")
+        ),
+        strict=True,
+    ):
+        arguments = {"name": name, "node": node, "from_rank": source, "rank": rank}
+        yield _span(f"{what} on rank {rank}", process, 0, start, finish, arguments)
 
 
 def _name(what: str, process: int, track: int, name: str) -> dict[str, Any]:

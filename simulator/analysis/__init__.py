@@ -2,22 +2,28 @@
 
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
+from hocket.simulator.analysis.comparison import Change, Comparison, compare
 from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
 from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
 from hocket.simulator.analysis.links import link_table, link_use_table
 from hocket.simulator.analysis.ranks import rank_table
 from hocket.simulator.analysis.slack import slack
 from hocket.simulator.analysis.steps import step_table
+from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
 from hocket.simulator.analysis.tables import tables, write_csv, write_parquet, write_tables
 from hocket.simulator.analysis.waits import Waits, stragglers, waits
 
 __all__ = [
     "AlphaBeta",
+    "Change",
     "Columns",
+    "Comparison",
     "CriticalPath",
+    "StoredPrediction",
     "Waits",
     "alpha_beta",
     "collective_table",
+    "compare",
     "critical_path",
     "crossovers",
     "group_table",
@@ -25,6 +31,7 @@ __all__ = [
     "link_table",
     "link_use_table",
     "rank_table",
+    "read_prediction",
     "slack",
     "sort_table",
     "step_table",

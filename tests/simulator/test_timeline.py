@@ -54,7 +54,18 @@ def test_computation_and_collectives_carry_their_times_in_microseconds(tmp_path:
     assert spans[0, "gradients"]["ts"] == 2
     assert spans[0, "gradients"]["args"]["algorithm"] == "ring"
     processes = {event["args"]["name"] for event in events if event["name"] == "process_name"}
-    assert processes == {"rank 0", "rank 1"}
+    assert processes == {"rank 0", "rank 1", "critical path"}
+
+
+def test_the_critical_path_has_its_own_track(tmp_path: Path) -> None:
+    # The longest chain: 2 us forward, then the gradients, whose two steps queue for the link with those of the loss.
+    events = written(tmp_path / "t.json.gz", record_links=False)
+    (process,) = {event["pid"] for event in events if event["args"].get("name") == "critical path"}
+    spans = [event for event in events if event["ph"] == "X" and event["pid"] == process]
+    assert [span["name"].partition(" ")[0] for span in spans] == ["compute", "all_reduce"]
+    assert [span["ts"] for span in spans] == [0, 2]
+    last = max(event["ts"] + event["dur"] for event in events if event["ph"] == "X")
+    assert spans[-1]["ts"] + spans[-1]["dur"] == last
 
 
 def test_the_same_prediction_makes_the_same_bytes(tmp_path: Path) -> None:

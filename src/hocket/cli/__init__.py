@@ -18,6 +18,8 @@ COMMANDS = {
     "extrapolate": ("hocket.cli.extrapolate", "Make the traces of a larger job from those of a small one."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
     "simulate": ("hocket.cli.simulate", "Predict times of traces, schedules and collectives."),
+    "compare": ("hocket.cli.compare", "Say what differs between two predictions."),
+    "sweep": ("hocket.cli.sweep", "Simulate a grid of what-ifs, resumable."),
     "synthesize": ("hocket.cli.synthesize", "Make a collective schedule for a topology."),
     "verify": ("hocket.cli.verify", "Prove a schedule or an MSCCL XML right."),
     "translate": ("hocket.cli.translate", "Turn a schedule into verified MSCCL XML."),

@@ -1,0 +1,102 @@
+"""What differs between two predictions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hocket.simulator.analysis.stored import StoredPrediction
+
+__all__ = ["Change", "Comparison", "compare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A time in the first and in the second prediction, picoseconds; 0 where one has no such thing."""
+
+    name: str
+    first_ps: int
+    second_ps: int
+
+    @property
+    def delta_ps(self) -> int:
+        return self.second_ps - self.first_ps
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Changes by subject, the largest first but for `whole`: time, bound, exposed communication of the last rank,
+    waits of all ranks.
+
+    `kinds` and `groups` of collectives: the sum of their times from the last member's start on; `ranks`: the end of
+    each; `links`: how long each works. `ranks` is empty where their number differs, `links` where the topologies do.
+    """
+
+    whole: tuple[Change, ...]
+    kinds: tuple[Change, ...]
+    groups: tuple[Change, ...]
+    ranks: tuple[Change, ...]
+    links: tuple[Change, ...]
+
+    @property
+    def slower_by(self) -> float:
+        """How much longer the second takes, as a share of the first: 0.05 is 5 % slower, negative is faster."""
+        time = self.whole[0]
+        return time.delta_ps / max(time.first_ps, 1)
+
+
+def compare(first: StoredPrediction, second: StoredPrediction) -> Comparison:
+    """The second prediction against the first."""
+    both = (first, second)
+    whole = [
+        Change("time", first.time_ps, second.time_ps),
+        Change("bound", first.bound_ps, second.bound_ps),
+        Change("exposed communication", *(_exposed(each) for each in both)),
+        Change("waits for other ranks", *(sum(each.ranks.waited_ps) for each in both)),
+    ]
+    same_ranks = len(first.ranks.finish_ps) == len(second.ranks.finish_ps)
+    same_links = first.topology.fingerprint == second.topology.fingerprint
+    return Comparison(
+        tuple(whole),
+        _changes(*(_kinds(each) for each in both)),
+        _changes(*(_groups(each) for each in both)),
+        _changes(*(_ranks(each) for each in both)) if same_ranks else (),
+        _changes(*(_links(each) for each in both)) if same_links else (),
+    )
+
+
+def _changes(first: Mapping[str, int], second: Mapping[str, int]) -> tuple[Change, ...]:
+    names = dict.fromkeys([*first, *second])
+    changes = (Change(name, first.get(name, 0), second.get(name, 0)) for name in names)
+    return tuple(sorted(changes, key=lambda change: (-abs(change.delta_ps), change.name)))
+
+
+def _summed(items: Iterable[tuple[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for name, time in items:
+        total[name] = total.get(name, 0) + time
+    return total
+
+
+def _exposed(prediction: StoredPrediction) -> int:
+    """Of the last rank to end, the first of several."""
+    finish = prediction.ranks.finish_ps
+    return prediction.ranks.exposed_ps[finish.index(max(finish))] if finish else 0
+
+
+def _kinds(prediction: StoredPrediction) -> dict[str, int]:
+    return _summed((each.kind, each.finish_ps - each.ready_ps) for each in prediction.collectives)
+
+
+def _groups(prediction: StoredPrediction) -> dict[str, int]:
+    groups = prediction.groups
+    rows = zip(groups.group, groups.kind, groups.ranks, groups.total_time_ps, strict=False)
+    return _summed((f"{kind} of {name or 'all'} ({ranks} ranks)", time) for name, kind, ranks, time in rows)
+
+
+def _ranks(prediction: StoredPrediction) -> dict[str, int]:
+    return {f"rank {rank}": finish for rank, finish in enumerate(prediction.ranks.finish_ps)}
+
+
+def _links(prediction: StoredPrediction) -> dict[str, int]:
+    links = prediction.links
+    rows = enumerate(zip(links.src, links.dst, links.busy_ps, strict=False))
+    return {f"link {link}: {src} -> {dst}": busy for link, (src, dst, busy) in rows}

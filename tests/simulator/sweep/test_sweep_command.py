@@ -1,0 +1,78 @@
+"""`hocket sweep` as a user runs it, kills it and starts it again."""
+
+import csv
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "hocket", "sweep"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "topology:\n"
+        "  - switch:16,bandwidth=50GB/s,latency=500ns\n"
+        "  - torus:4x4,bandwidth=50GB/s,latency=500ns\n"
+        "collective: [all_reduce, all_to_all]\n"
+        "size: 1KiB..1MiB:4\n"
+        "algorithm: [ring, auto]\n"
+    )
+    return path
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def test_a_killed_sweep_resumes_and_ends_as_if_nothing_had_been(file: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "killed" / "answers.jsonl"
+    process = subprocess.Popen([*COMMAND, file, "--out", answers.parent], stdout=subprocess.DEVNULL)
+    while process.poll() is None and not (answers.exists() and answers.read_bytes().count(b"\n") >= 3):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    kept = answers.read_bytes()
+    assert kept.count(b"\n") >= 3
+
+    for out in (answers.parent, tmp_path / "whole"):
+        done = run(file, "--out", out)
+        assert done.returncode == 0, done.stderr
+        # Ring does no all_to_all: 6 sizes on 2 topologies are answered with that.
+        assert "48 points, 12 cannot be simulated" in done.stdout
+    assert answers.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    results = [(folder / "results.csv").read_bytes() for folder in (answers.parent, tmp_path / "whole")]
+    assert results[0] == results[1]
+    with (tmp_path / "whole" / "results.csv").open() as table:
+        rows = list(csv.DictReader(table))
+    assert len(rows) == 48
+    assert all(int(row["time_ps"]) >= int(row["bound_ps"]) for row in rows)
+
+
+def test_processes_give_the_same_results(file: Path, tmp_path: Path) -> None:
+    for name, options in (("one", []), ("two", ["--executor", "processes", "--jobs", "2", "--parquet"])):
+        done = run(file, "--out", tmp_path / name, *options)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "one" / "results.csv").read_bytes() == (tmp_path / "two" / "results.csv").read_bytes()
+    assert (tmp_path / "two" / "results.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["absent.yaml"], 3, "absent.yaml"),
+        (["sweep.yaml", "--executor", "slurm"], 2, "expected one of serial, processes, mpi"),
+        (["sweep.yaml", "--jobs", "2"], 2, "--jobs is for"),
+    ],
+)
+def test_bad_use_is_one_clear_error(
+    file: Path, arguments: list[str], code: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    done = run(*arguments)
+    assert done.returncode == code
+    assert message in done.stderr
