@@ -74,6 +74,7 @@ class _Topology(msgspec.Struct, forbid_unknown_fields=True):
     dimensions: list[Dimension]
     notes: list[str]
     fingerprint: str
+    in_network: list[_Count] = []
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,6 +115,7 @@ def _header(schedule: Schedule, table: list[_Array]) -> bytes:
             list(topology.dimensions),
             list(topology.notes),
             topology.fingerprint,
+            list(topology.in_network),
         ),
         timed=schedule.timed,
         blocking=schedule.blocking,
@@ -187,6 +189,7 @@ def _parse(content: NDArray[np.uint8], check: bool) -> Schedule:
         classes=tuple(header.topology.classes),
         dimensions=tuple(header.topology.dimensions),
         notes=tuple(header.topology.notes),
+        in_network=tuple(header.topology.in_network),
         **{name: arrays[f"topology.{name}"] for name in _TOPOLOGY_ARRAYS},
     )
     if topology.fingerprint != header.topology.fingerprint:

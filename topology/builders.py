@@ -53,14 +53,16 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
     """The product of dimensions: rank = c0 + c1*n0 + c2*n0*n1 + ..., dimension 0 varies fastest.
 
     Links are numbered dimension by dimension, line by line, in the order of the kind; every line of a `switch`
-    dimension has its own switch. Raises TopologyError when a kind is unknown, a size is below 2, or there would be
-    more than 2^26 links.
+    dimension has its own switch. Raises TopologyError when a kind is unknown, a size is below 2, a dimension without
+    switches is `in_network`, or there would be more than 2^26 links.
     """
     for dimension in dimensions:
         if dimension.kind not in KINDS:
             raise TopologyError(f"unknown kind of dimension '{dimension.kind}'; known: {', '.join(KINDS)}")
         if dimension.size < 2:
             raise TopologyError(f"a dimension needs at least 2 ranks, got {dimension.kind} of {dimension.size}")
+        if dimension.in_network and dimension.kind != "switch":
+            raise TopologyError(f"in_network is for dimensions of kind switch; a {dimension.kind} has no switches")
     num_ranks = int(np.prod([dimension.size for dimension in dimensions], dtype=object))
     per_rank = sum(dimension.size if dimension.kind == "fully_connected" else 2 for dimension in dimensions)
     if num_ranks * per_rank > _MAX_LINKS:
@@ -69,6 +71,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
     ranks = np.arange(num_ranks)
     stride, num_nodes = 1, num_ranks
     src, dst, latency_ps, bandwidth, link_class = [], [], [], [], []
+    in_network: list[int] = []
     for number, dimension in enumerate(dimensions):
         coordinate = ranks // stride % dimension.size
         lines = ranks[coordinate == 0]
@@ -77,6 +80,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
         nodes = lines[:, None] + stride * np.arange(dimension.size)
         if local.max() == dimension.size:
             nodes = np.column_stack([nodes, num_nodes + np.arange(len(lines))])
+            in_network += range(num_nodes, num_nodes + len(lines)) if dimension.in_network else []
             num_nodes += len(lines)
         src.append(nodes[:, local[:, 0]].ravel())
         dst.append(nodes[:, local[:, 1]].ravel())
@@ -97,6 +101,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
         machine=np.zeros(num_ranks, np.int32),
         dimensions=tuple(dimensions),
         notes=tuple(notes),
+        in_network=tuple(in_network),
     )
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,13 +19,15 @@ DEFAULT_CLASS = "link"
 class Dimension:
     """One dimension of a product topology; dimension 0 varies fastest over the ranks.
 
-    `kind` is `ring`, `fully_connected`, `switch` or `mesh`; latency and bandwidth are those of its links.
+    `kind` is `ring`, `fully_connected`, `switch` or `mesh`; latency and bandwidth are those of its links. `in_network`
+    says that its switches compute.
     """
 
     kind: str
     size: int
     latency_ps: int
     bandwidth: int
+    in_network: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +37,10 @@ class Topology:
     Link columns (length L, a link's id is its position): `src`, `dst` int32 node ids; `latency_ps` int64 picoseconds;
     `bandwidth` int64 bytes per second; `link_class` int32, an index into `classes`: the names by which options choose
     links (of a product the numbers of its dimensions: "0", "1", ...). `machine` (length num_ranks, int32) is the
-    machine (host) each rank sits in. `dimensions` is set when
-    the topology is a product of dimensions. `notes` are sentences that every command that uses the topology prints (for
-    example how a unit was read).
+    machine (host) each rank sits in. `in_network` lists the switches (node ids) that compute in the network, as NVLS
+    and SHARP do: chunks can stay there, to be added to each other and sent on in copies; other switches only pass on
+    what they receive. `dimensions` is set when the topology is a product of dimensions. `notes` are sentences that
+    every command that uses the topology prints (for example how a unit was read).
     """
 
     name: str
@@ -51,7 +54,8 @@ class Topology:
     classes: tuple[str, ...]
     machine: NDArray[np.int32]
     dimensions: tuple[Dimension, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    in_network: tuple[int, ...] = ()
 
     @classmethod
     def from_links(
@@ -65,6 +69,7 @@ class Topology:
         link_class: Sequence[str] | None = None,
         dimensions: tuple[Dimension, ...] = (),
         notes: tuple[str, ...] = (),
+        in_network: Iterable[int] = (),
     ) -> "Topology":
         """A topology from (src, dst, latency_ps, bandwidth) tuples and the name of each link's class (`link` unless
         given). Raises TopologyError on a bad link."""
@@ -84,6 +89,7 @@ class Topology:
             machine=np.zeros(num_ranks, np.int32) if machine is None else np.array(list(machine), np.int32),
             dimensions=dimensions,
             notes=notes,
+            in_network=tuple(in_network),
         )
         _ = topology.graph  # the engine checks every link
         return topology
@@ -95,7 +101,9 @@ class Topology:
     @cached_property
     def graph(self) -> Graph:
         """The engine's view of the topology. Raises TopologyError when a link breaks a rule."""
-        return Graph(self.num_ranks, self.num_nodes, self.src, self.dst, self.latency_ps, self.bandwidth)
+        return Graph(
+            self.num_ranks, self.num_nodes, self.src, self.dst, self.latency_ps, self.bandwidth, self.in_network
+        )
 
     def reversed(self) -> "Topology":
         """The same topology with every link turned around; link ids keep their meaning."""
@@ -103,8 +111,11 @@ class Topology:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over ranks, nodes and link columns: equal exactly when two topologies behave alike."""
+        """SHA-256 over ranks, nodes, link columns and switches that compute: equal exactly when two topologies behave
+        alike."""
         digest = hashlib.sha256(f"{self.num_ranks} {self.num_nodes} {self.num_links}".encode())
         for column in (self.src, self.dst, self.latency_ps, self.bandwidth):
             digest.update(np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<")).tobytes())
+        if self.in_network:
+            digest.update(" ".join(map(str, sorted(self.in_network))).encode())
         return digest.hexdigest()

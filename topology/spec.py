@@ -27,6 +27,7 @@ def from_spec(text: str) -> Topology:
 
     `WORD:SIZES,bandwidth=B,latency=T` with the words of `builders.SHAPES`; `x` joins dimensions, also of several
     kinds (`ring:2xfully_connected:4xswitch:8`), and `+` joins values, one a dimension (`bandwidth=200GB/s+50GB/s`).
+    `in_network=1`: the switches of the dimension compute.
     `PRESET:nodes=N,gpus=G` with the names of `presets.PRESETS`. Raises FormatError or TopologyError.
     """
     text = text.strip()
@@ -36,7 +37,7 @@ def from_spec(text: str) -> Topology:
             return _preset(word, _options(text[len(word) + 1 :], signature(PRESETS[word]).parameters))
         if word in SHAPES:
             shape, _, options = text.partition(",")
-            return _shape(text, shape, _options(options, _UNITS))
+            return _shape(text, shape, _options(options, [*_UNITS, "in_network"]))
     except HocketError as error:
         raise type(error)(f"topology '{text}': {error}") from error
     raise FormatError(f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *PRESETS])}")
@@ -77,11 +78,18 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
         raise FormatError("; ".join(missing))
     latencies = _per_dimension("latency", parse_time, options, len(sizes))
     bandwidths = _per_dimension("bandwidth", parse_bandwidth, options, len(sizes))
+    in_network = _per_dimension("in_network", _flag, {"in_network": "0"} | options, len(sizes))
     dimensions = [
-        Dimension(kind, size, latency, bandwidth)
-        for (kind, size), latency, bandwidth in zip(sizes, latencies, bandwidths, strict=True)
+        Dimension(kind, size, latency, bandwidth, computes)
+        for (kind, size), latency, bandwidth, computes in zip(sizes, latencies, bandwidths, in_network, strict=True)
     ]
     return product(text, dimensions)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise FormatError(f"in_network={text}: expected 1 where switches compute in the network, 0 where not")
+    return text == "1"
 
 
 def _per_dimension(key: str, parse: Callable[[str], Value], options: dict[str, str], count: int) -> list[Value]:

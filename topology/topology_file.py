@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import yaml
 
-from hocket.core.errors import FormatError
+from hocket.core.errors import FormatError, TopologyError
 from hocket.core.files import atomic_write
 from hocket.core.strict_yaml import Document
 from hocket.core.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
@@ -41,6 +41,7 @@ class DimensionEntry(msgspec.Struct, forbid_unknown_fields=True):
     size: Node
     latency: Quantity
     bandwidth: Quantity
+    in_network: bool = False
 
 
 class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,6 +57,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
     dimensions: list[DimensionEntry] = []
     links: list[Link] = []
     machine: list[Node] | None = None
+    in_network: list[Node] = []
     notes: list[str] = []
 
 
@@ -74,6 +76,12 @@ def from_file(document: Document) -> Topology:
     if not (file.spec or file.ranks or file.dimensions):
         raise FormatError(f"{document.where()}: expected spec, or ranks with links, or dimensions")
     topology = _topology(document, file, name)
+    if file.in_network:
+        topology = replace(topology, in_network=tuple(file.in_network))
+        try:
+            _ = topology.graph  # the engine checks that they are switches
+        except TopologyError as error:
+            raise FormatError(f"{document.where('$.in_network')}: {error}") from error
     if file.machine is None:
         return topology
     if len(file.machine) != topology.num_ranks:
@@ -89,7 +97,7 @@ def _topology(document: Document, file: TopologyFile, name: str) -> Topology:
         topology = from_spec(file.spec)
         return replace(topology, name=file.name or topology.name, notes=topology.notes + tuple(file.notes))
     dimensions = tuple(
-        Dimension(entry.kind, entry.size, *_quantities(document, f"$.dimensions[{at}]", entry))
+        Dimension(entry.kind, entry.size, *_quantities(document, f"$.dimensions[{at}]", entry), entry.in_network)
         for at, entry in enumerate(file.dimensions)
     )
     if not file.ranks:
@@ -134,6 +142,7 @@ def save(topology: Topology, path: Path | str) -> None:
             "latency": exact_time(dimension.latency_ps),
             "bandwidth": exact_bandwidth(dimension.bandwidth),
         }
+        | ({"in_network": True} if dimension.in_network else {})
         for dimension in topology.dimensions
     ]
     is_product = dimensions and product("", topology.dimensions).fingerprint == topology.fingerprint
@@ -142,6 +151,8 @@ def save(topology: Topology, path: Path | str) -> None:
         header |= {"ranks": topology.num_ranks, "switches": topology.num_nodes - topology.num_ranks}
     if topology.notes:
         header["notes"] = list(topology.notes)
+    if topology.in_network and not is_product:
+        header["in_network"] = list(topology.in_network)
     if topology.machine.any():
         header["machine"] = topology.machine.tolist()
     if dimensions:

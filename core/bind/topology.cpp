@@ -11,7 +11,7 @@ using topology::Graph;
 using topology::Link;
 
 void init_graph(Graph* self, int32_t num_ranks, int32_t num_nodes, In<int32_t> src, In<int32_t> dst,
-                In<int64_t> latency_ps, In<int64_t> bandwidth) {
+                In<int64_t> latency_ps, In<int64_t> bandwidth, std::vector<int32_t> in_network) {
   if (src.size() != dst.size() || src.size() != latency_ps.size() || src.size() != bandwidth.size()) {
     throw TopologyError("link columns differ in length");
   }
@@ -19,7 +19,7 @@ void init_graph(Graph* self, int32_t num_ranks, int32_t num_nodes, In<int32_t> s
   for (size_t id = 0; id < links.size(); id++) {
     links[id] = {src.data()[id], dst.data()[id], latency_ps.data()[id], bandwidth.data()[id]};
   }
-  new (self) Graph(num_ranks, num_nodes, std::move(links));
+  new (self) Graph(num_ranks, num_nodes, std::move(links), std::move(in_network));
 }
 
 nb::tuple give_routes(topology::Routes routes) {
@@ -57,7 +57,8 @@ nb::tuple all_gather_cut(const Graph& graph, int64_t max_work) {
 
 void bind_topology(nb::module_& m) {
   nb::class_<Graph>(m, "Graph")
-      .def("__init__", &init_graph, "num_ranks"_a, "num_nodes"_a, "src"_a, "dst"_a, "latency_ps"_a, "bandwidth"_a)
+      .def("__init__", &init_graph, "num_ranks"_a, "num_nodes"_a, "src"_a, "dst"_a, "latency_ps"_a, "bandwidth"_a,
+           "in_network"_a = std::vector<int32_t>())
       .def_prop_ro("num_ranks", &Graph::num_ranks)
       .def_prop_ro("num_nodes", &Graph::num_nodes)
       .def("reversed", &Graph::reversed);

@@ -9,8 +9,8 @@ namespace hocket::schedule {
 Gates find_gates(const Transfers& transfers) {
   Gates gates{std::vector<int32_t>(transfers.size(), -1), std::vector<int32_t>(transfers.size(), -1), {}};
   const ChunkIndex index(transfers);
-  // Per rank: the gate of its present state, and the deliveries since then that no gate knows (a list linked by id).
-  std::vector<int32_t> gate(transfers.graph->num_ranks()), pending(transfers.graph->num_ranks());
+  // Per node: the gate of its present state, and the deliveries since then that no gate knows (a list linked by id).
+  std::vector<int32_t> gate(transfers.graph->num_nodes()), pending(transfers.graph->num_nodes());
   std::vector<int32_t> next(transfers.size(), -1);
   ChunkReplay replay;
   for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) {
@@ -20,21 +20,21 @@ Gates find_gates(const Transfers& transfers) {
       pending[transfers.src(id)] = pending[transfers.dst(id)] = -1;
     }
     const auto on_send = [&](int32_t id) {
-      const int32_t rank = transfers.src(id);
-      if (pending[rank] >= 0) {
+      const int32_t node = transfers.src(id);
+      if (pending[node] >= 0) {
         const auto opened = static_cast<int32_t>(gates.previous.size());
-        gates.previous.push_back(gate[rank]);
-        for (int32_t delivery = pending[rank]; delivery >= 0; delivery = next[delivery]) gates.feeds[delivery] = opened;
-        gate[rank] = opened;
-        pending[rank] = -1;
+        gates.previous.push_back(gate[node]);
+        for (int32_t delivery = pending[node]; delivery >= 0; delivery = next[delivery]) gates.feeds[delivery] = opened;
+        gate[node] = opened;
+        pending[node] = -1;
       }
-      gates.waits[id] = gate[rank];
+      gates.waits[id] = gate[node];
     };
     const auto on_delivery = [&](int32_t id) {
-      const int32_t rank = transfers.dst(id);
-      if (!transfers.reduce[id]) gate[rank] = pending[rank] = -1;
-      next[id] = pending[rank];
-      pending[rank] = id;
+      const int32_t node = transfers.dst(id);
+      if (!transfers.reduce[id]) gate[node] = pending[node] = -1;
+      next[id] = pending[node];
+      pending[node] = id;
     };
     replay.run(ids, transfers.start, transfers.finish, on_send, on_delivery);
   }

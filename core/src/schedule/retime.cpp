@@ -19,7 +19,7 @@ uint64_t mix(uint64_t value) {  // splitmix64's finalizer
 /// Per transfer a hash of the deliveries that made what it sends: equal when it sends the same contributions.
 std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picoseconds> start,
                                std::span<const Picoseconds> finish) {
-  std::vector<uint64_t> sent(transfers.size()), held(transfers.graph->num_ranks());
+  std::vector<uint64_t> sent(transfers.size()), held(transfers.graph->num_nodes());
   const ChunkIndex index(transfers);
   ChunkReplay replay;
   for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) {

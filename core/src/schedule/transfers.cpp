@@ -30,18 +30,22 @@ void check_route(const Transfers& transfers, int64_t id) {
     }
   }
   const int32_t from = links[transfers.route_links[begin]].src, to = links[transfers.route_links[end - 1]].dst;
-  if (transfers.graph->is_switch(from) || transfers.graph->is_switch(to) || from == to) {
-    throw ScheduleError(name + ": must lead from a rank to another rank, got node " + std::to_string(from) +
-                        " to node " + std::to_string(to));
+  if (!transfers.graph->holds(from) || !transfers.graph->holds(to) || from == to) {
+    throw ScheduleError(name + ": must lead from a rank (or switch in the network) to another, got node " +
+                        std::to_string(from) + " to node " + std::to_string(to));
   }
 }
 
 }  // namespace
 
 std::string Transfers::describe(int64_t id) const {
-  return "transfer " + std::to_string(id) + " (chunk " + std::to_string(chunk[id]) + ", rank " +
-         std::to_string(src(id)) + " -> " + std::to_string(dst(id)) + ", " + std::to_string(start[id]) + ".." +
-         std::to_string(finish[id]) + ")";
+  const std::string to = graph->is_switch(dst(id)) ? name(dst(id)) : std::to_string(dst(id));
+  return "transfer " + std::to_string(id) + " (chunk " + std::to_string(chunk[id]) + ", " + name(src(id)) + " -> " +
+         to + ", " + std::to_string(start[id]) + ".." + std::to_string(finish[id]) + ")";
+}
+
+std::string Transfers::name(int32_t node) const {
+  return (graph->is_switch(node) ? "switch " : "rank ") + std::to_string(node);
 }
 
 void check(const Transfers& transfers) {

@@ -37,7 +37,8 @@ LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, b
   return busy;
 }
 
-/// Replays one chunk after the other; what a rank holds of the chunk is a set of contributions.
+/// Replays one chunk after the other; what a rank holds of the chunk is a set of contributions. A switch that computes
+/// holds none in the beginning, and may hold any in the end.
 class DataFlow {
  public:
   DataFlow(const Transfers& transfers, const Conditions& conditions)
@@ -45,16 +46,19 @@ class DataFlow {
         conditions_(conditions),
         num_ranks_(conditions.ranks.size()),
         words_(conditions.reducing ? (num_ranks_ + 63) / 64 : 1),
+        num_holders_(num_ranks_ + transfers.graph->in_network().size()),
         full_(words_),
-        held_(num_ranks_ * words_),
-        copied_(num_ranks_),
-        delivered_(num_ranks_),
-        rank_of_(transfers.graph->num_nodes(), -1) {
+        held_(num_holders_ * words_),
+        copied_(num_holders_),
+        delivered_(num_holders_),
+        holder_of_(transfers.graph->num_nodes(), -1) {
     for (size_t bit = 0; bit < (conditions.reducing ? num_ranks_ : 1); bit++) full_[bit / 64] |= 1ull << (bit % 64);
-    for (size_t rank = 0; rank < num_ranks_; rank++) rank_of_[conditions.ranks[rank]] = static_cast<int32_t>(rank);
+    for (size_t rank = 0; rank < num_ranks_; rank++) holder_of_[conditions.ranks[rank]] = static_cast<int32_t>(rank);
+    auto holder = static_cast<int32_t>(num_ranks_);
+    for (const int32_t node : transfers.graph->in_network()) holder_of_[node] = holder++;
     for (int64_t id = 0; id < transfers.size(); id++) {
       for (const int32_t end : {transfers.src(id), transfers.dst(id)}) {
-        if (rank_of_[end] < 0) {
+        if (holder_of_[end] < 0) {
           throw ScheduleError(transfers.describe(id) + ": rank " + std::to_string(end) + " is not in the group");
         }
       }
@@ -77,8 +81,7 @@ class DataFlow {
   }
 
  private:
-  uint64_t* held(int64_t rank) { return held_.data() + rank * words_; }
-  int32_t rank(int32_t node) const { return rank_of_[node]; }
+  uint64_t* held(int64_t holder) { return held_.data() + holder * words_; }
 
   void begin(int64_t chunk) {
     std::ranges::fill(held_, 0);
@@ -91,16 +94,16 @@ class DataFlow {
   }
 
   void send(int32_t id, uint64_t* snapshot) {
-    const uint64_t* source = held(rank(transfers_.src(id)));
-    if (!conditions_.reducing && source[0] == 0) {
-      throw ScheduleError(transfers_.describe(id) + ": rank " + std::to_string(transfers_.src(id)) +
+    const uint64_t* source = held(holder_of_[transfers_.src(id)]);
+    if (std::all_of(source, source + words_, [](uint64_t word) { return word == 0; })) {
+      throw ScheduleError(transfers_.describe(id) + ": " + transfers_.name(transfers_.src(id)) +
                           " does not hold the chunk when it sends it");
     }
     std::copy(source, source + words_, snapshot);
   }
 
   void deliver(int32_t id, const uint64_t* snapshot) {
-    const int32_t at = rank(transfers_.dst(id));
+    const int32_t at = holder_of_[transfers_.dst(id)];
     uint64_t* target = held(at);
     const bool copy = !transfers_.reduce[id];
     if (delivered_[at] == transfers_.finish[id] && (copy || copied_[at])) {
@@ -142,11 +145,11 @@ class DataFlow {
 
   const Transfers& transfers_;
   const Conditions& conditions_;
-  const size_t num_ranks_, words_;
+  const size_t num_ranks_, words_, num_holders_;
   std::vector<uint64_t> full_, held_, sent_;
   std::vector<bool> copied_;
   std::vector<Picoseconds> delivered_;
-  std::vector<int32_t> rank_of_;
+  std::vector<int32_t> holder_of_;  // of each node: position in `held_`; ranks of the group first, -1: none
   ChunkReplay replay_;
 };
 

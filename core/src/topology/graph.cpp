@@ -21,8 +21,8 @@ void group_by(int32_t num_nodes, const std::vector<Link>& links, int32_t Link::*
 
 }  // namespace
 
-Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links)
-    : num_ranks_(num_ranks), num_nodes_(num_nodes), links_(std::move(links)) {
+Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links, std::vector<int32_t> in_network)
+    : num_ranks_(num_ranks), num_nodes_(num_nodes), links_(std::move(links)), in_network_(std::move(in_network)) {
   if (num_ranks < 1 || num_nodes < num_ranks) {
     throw TopologyError("a topology needs at least one rank, got " + std::to_string(num_ranks) + " ranks of " +
                         std::to_string(num_nodes) + " nodes");
@@ -41,6 +41,14 @@ Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links)
     if (link.latency_ps < 0) fail(": latency must not be negative");
     if (link.latency_ps > kHorizon) fail(": latency must not be more than 26 days");
   }
+  computes_.resize(num_nodes - num_ranks);
+  for (const int32_t node : in_network_) {
+    if (node < num_ranks || node >= num_nodes) {
+      throw TopologyError("in_network: node " + std::to_string(node) + " is no switch; switches are the nodes " +
+                          std::to_string(num_ranks) + " to " + std::to_string(num_nodes - 1));
+    }
+    computes_[node - num_ranks] = true;
+  }
   group_by(num_nodes, links_, &Link::src, out_, out_offset_);
   group_by(num_nodes, links_, &Link::dst, in_, in_offset_);
 }
@@ -48,7 +56,7 @@ Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links)
 Graph Graph::reversed() const {
   std::vector<Link> turned = links_;
   for (Link& link : turned) std::swap(link.src, link.dst);
-  return Graph(num_ranks_, num_nodes_, std::move(turned));
+  return Graph(num_ranks_, num_nodes_, std::move(turned), in_network_);
 }
 
 }  // namespace hocket::topology

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,7 @@ class Graph:
         dst: NDArray[np.int32],
         latency_ps: NDArray[np.int64],
         bandwidth: NDArray[np.int64],
+        in_network: Sequence[int] = ...,
     ) -> None: ...
     @property
     def num_ranks(self) -> int: ...

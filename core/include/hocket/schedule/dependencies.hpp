@@ -7,7 +7,7 @@
 
 namespace hocket::schedule {
 
-/// What each transfer waits for, in space linear in the transfers. A gate is a state of a chunk at a rank that some
+/// What each transfer waits for, in space linear in the transfers. A gate is a state of a chunk at a node that some
 /// transfer sends; it opens when its previous gate is open and all deliveries that feed it have finished. Gates are
 /// numbered so that `previous[g] < g`, and a delivery that feeds a gate has a smaller id than the transfers waiting.
 struct Gates {

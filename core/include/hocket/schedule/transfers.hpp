@@ -28,15 +28,17 @@ struct Transfers {
   std::span<const int32_t> links(int32_t route_id) const {
     return route_links.subspan(route_offset[route_id], route_offset[route_id + 1] - route_offset[route_id]);
   }
-  /// Topology rank that a transfer leaves / reaches.
+  /// Node that a transfer leaves / reaches: a rank, or a switch that computes.
   int32_t src(int64_t id) const { return graph->links()[route_links[route_offset[route[id]]]].src; }
   int32_t dst(int64_t id) const { return graph->links()[route_links[route_offset[route[id] + 1] - 1]].dst; }
-  /// `transfer 7 (chunk 3, rank 0 -> 1, 500..1500)` for messages, with topology ranks.
+  /// `transfer 7 (chunk 3, rank 0 -> 1, 500..1500)` for messages, with nodes of the topology.
   std::string describe(int64_t id) const;
+  /// `rank 3`, or `switch 8`.
+  std::string name(int32_t node) const;
 };
 
 /// Throws ScheduleError unless the columns agree in length, ids are in range, every route is a connected path of links
-/// from a rank to another rank, transfers are sorted by start, and each starts at 0 or later and finishes after that;
+/// from a rank (or switch that computes) to another, transfers are sorted by start, and each starts at 0 or later and finishes after that;
 /// Infeasible when one finishes beyond the horizon. Every other function on Transfers relies on it.
 void check(const Transfers& transfers);
 
