@@ -1,7 +1,8 @@
 """Times that no schedule can beat, each with its proof.
 
 All hold for every schedule that `verify` accepts: whole chunks travel, a link carries one at a time, and ranks that
-pass a chunk on store it first.
+pass a chunk on store it first. Switches that add or copy change nothing where a chunk is counted once: a contribution
+to it still takes a way from link to link, and two chunks never share a transfer.
 
 - **latency**: a chunk that u alone contributes to, and w must hold, travels from u to w on links that are at best idle.
 - **ingress / egress of a rank**: a chunk that a rank must hold at the end, and does not hold in full before, enters it
@@ -12,7 +13,8 @@ pass a chunk on store it first.
 - **traffic** (all_reduce): each chunk is delivered at least 2(n-1) times. Take deliveries in order of their finish. The
   one that first makes some rank know all n contributions has n-2 others or more before it, as n ranks need n-1
   deliveries to be joined; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
-  carry all of that. The same holds for all machines, planes or lines, each seen as one rank.
+  carry all of that. The same holds for all machines, planes or lines, each seen as one rank. A switch that adds or
+  copies saves deliveries, so there must be none; for machines, planes or lines none but inside one of them.
 - **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the
   set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787).
 """
@@ -116,7 +118,7 @@ def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
         ]
         worst = int(np.argmax(times))
         yield Bound(times[worst], f"{name} of rank {ranks[worst]}")
-        if collective.kind is Kind.ALL_REDUCE:
+        if collective.kind is Kind.ALL_REDUCE and not topology.in_network:
             everything = np.concatenate(links)
             least = 2 * (n - 1)
             chunks_moved, bytes_moved = least * collective.num_chunks, least * collective.size_bytes
@@ -138,7 +140,7 @@ def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32])
             times = [_transfer_time(total, flow) for total, flow in zip(crossing[1].tolist(), bandwidth, strict=True)]
             worst = int(np.argmax(times))
             yield Bound(times[worst], f"{name} of {one.format(names[worst])}")
-            if collective.kind is Kind.ALL_REDUCE:
+            if collective.kind is Kind.ALL_REDUCE and _computes_inside(topology, part_of):
                 total = 2 * (len(names) - 1) * collective.size_bytes
                 yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of {every}")
 
@@ -155,6 +157,18 @@ def _partitions(topology: Topology) -> Iterator[tuple[str, str, NDArray[np.int64
             line = rank - coordinate * stride
             yield f"the line of dimension {number} through rank {{}}", f"all lines of dimension {number}", line
         stride *= dimension.size
+
+
+def _computes_inside(topology: Topology, part_of: NDArray[np.int64]) -> bool:
+    """Whether every switch that computes is linked with ranks of one part only."""
+    for ends, others in ((topology.src, topology.dst), (topology.dst, topology.src)):
+        links = np.isin(ends, topology.in_network)
+        if (others[links] >= topology.num_ranks).any():
+            return False
+        pairs = np.unique(np.stack([ends[links], part_of[others[links]]]), axis=1)
+        if pairs.shape[1] != len(topology.in_network):
+            return False
+    return True
 
 
 def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:

@@ -34,7 +34,8 @@ class Schedule:
 
     A route is a path of links from a rank to a rank, through switches (which cut through) or other ranks (which store
     and forward, but do not keep the chunk): route k is `route_links[route_offset[k]:route_offset[k+1]]` (int32 link
-    ids), from topology rank `route_src[k]` to `route_dst[k]`.
+    ids), from node `route_src[k]` to node `route_dst[k]` of the topology. It may also start or end at a switch that
+    computes (`Topology.in_network`), which holds nothing at first and otherwise does as a rank.
 
     A transfer sends what its source holds at `start_ps`: it depends on every transfer of the same chunk into its
     source that finished by then. Nothing else is stored about dependencies; `hocket.schedule.dependencies` derives
@@ -42,7 +43,8 @@ class Schedule:
     serialization on the slowest link only.
 
     `group` places the collective on the topology: collective rank i is topology rank `group[i]` (int32; None: rank i).
-    Links and routes speak of topology ranks; `src`, `dst` and the collective of collective ranks.
+    Links and routes speak of topology ranks; `src`, `dst` and the collective of collective ranks, followed by the
+    switches that compute: the i-th of `in_network` is `num_ranks + i`.
     """
 
     collective: Collective
@@ -87,29 +89,31 @@ class Schedule:
 
     @property
     def collective_rank(self) -> NDArray[np.int32]:
-        """Collective rank of each node of the topology (int32, length num_nodes); -1 outside the group."""
+        """Number of each node of the topology in the collective (int32, length num_nodes): a rank of the group, or a
+        switch that computes; -1 for others."""
         rank = np.full(self.topology.num_nodes, -1, np.int32)
+        rank[list(self.topology.in_network)] = self.collective.num_ranks + np.arange(len(self.topology.in_network))
         rank[self.ranks] = np.arange(self.collective.num_ranks, dtype=np.int32)
         return rank
 
     @property
     def route_src(self) -> NDArray[np.int32]:
-        """Topology rank each route leaves (int32, length routes)."""
+        """Node of the topology that each route leaves (int32, length routes)."""
         return self.topology.src[self.route_links[self.route_offset[:-1]]]
 
     @property
     def route_dst(self) -> NDArray[np.int32]:
-        """Topology rank each route reaches (int32, length routes)."""
+        """Node of the topology that each route reaches (int32, length routes)."""
         return self.topology.dst[self.route_links[self.route_offset[1:] - 1]]
 
     @property
     def src(self) -> NDArray[np.int32]:
-        """Sending collective rank of each transfer (int32, length M)."""
+        """Sending collective rank (or switch) of each transfer (int32, length M)."""
         return self.collective_rank[self.route_src][self.route]
 
     @property
     def dst(self) -> NDArray[np.int32]:
-        """Receiving collective rank of each transfer (int32, length M)."""
+        """Receiving collective rank (or switch) of each transfer (int32, length M)."""
         return self.collective_rank[self.route_dst][self.route]
 
     @cached_property

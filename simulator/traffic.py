@@ -14,16 +14,20 @@ _PICOSECONDS_PER_SECOND = 10**12
 
 
 def traffic_bound_ps(workload: Workload, topology: Topology) -> int:
-    """The time that the links into (out of) a rank need for all its bytes, or those of all ranks for all bytes."""
+    """The time that the links into (out of) a rank need for all its bytes, or those of all ranks for all bytes.
+
+    Where no switch adds or copies, all that leaves a rank comes into another one; and an all_reduce delivers more.
+    """
     into, out = np.zeros(topology.num_nodes, np.int64), np.zeros(topology.num_nodes, np.int64)
     np.add.at(into, workload.message_dst, workload.message_bytes)
     np.add.at(out, workload.message_src, workload.message_bytes)
     delivered = int(workload.message_bytes.sum())
+    only_ranks = not topology.in_network
     for call, times in zip(workload.calls, np.bincount(workload.call_of).tolist(), strict=True):
         bytes_in, bytes_out = member_bytes(call.collective)
         into[call.members] += times * bytes_in
         out[call.members] += times * bytes_out
-        delivered += times * max(int(bytes_in.sum()), int(bytes_out.sum()), _all_reduced(call))
+        delivered += only_ranks * times * max(int(bytes_in.sum()), int(bytes_out.sum()), _all_reduced(call))
     busy = (into > 0) | (out > 0)
     return max(
         _longest(amount, busy, delivered, end, topology) for amount, end in ((into, topology.dst), (out, topology.src))

@@ -38,6 +38,11 @@ def lower(
         raise ScheduleError(f"no protocol '{protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
     if collective.block_bytes is not None:
         raise ScheduleError(f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks")
+    if (schedule.dst >= collective.num_ranks).any():
+        raise ScheduleError(
+            f"{schedule.generator} lets switches of {schedule.topology.name} add and copy chunks: no MSCCL program can "
+            "say that; use an algorithm or schedule that only the ranks take part in"
+        )
     if channels < 1:
         raise ScheduleError(f"channels must be at least 1, got {channels}")
     if 0 < max_bytes < min_bytes:

@@ -15,7 +15,8 @@ _Column = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class Moves:
     """Columns of equal length: at `step` collective rank `src` sends `chunk` to `dst`, which copies it or, if
-    `reduce`, adds it. A move uses what its source received in earlier steps.
+    `reduce`, adds it. A move uses what its source received in earlier steps. Numbers from the number of ranks on are
+    the topology's switches that compute, in their order.
 
     A move stands for all its images under `symmetry` too: ranks are permuted, and chunks with the ranks in their
     numbers. An algorithm in which all ranks do alike says what one of them does.

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
@@ -21,7 +22,8 @@ _MAX_TRANSFERS = 2**31 - 1
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """Transfers in the order of their steps, as columns: at `step` (int64) `chunk` (int64) travels over `connection`
-    (int32), to be added at its end where `reduce`. Connection j is from collective rank `src[j]` to `dst[j]` (int64).
+    (int32), to be added at its end where `reduce`. Connection j is from `src[j]` to `dst[j]` (int64; collective ranks,
+    or switches as in Moves).
 
     Each stands for its images under `symmetry` too. Where that is not trivial all connections start at rank 0. `group`
     as in Schedule.
@@ -44,7 +46,7 @@ class Pattern:
         cls, moves: Moves, collective: Collective, topology: Topology, group: NDArray[np.int32] | None, generator: str
     ) -> "Pattern":
         """The moves in order, those of one connection in a step together."""
-        symmetry, n = moves.symmetry, collective.num_ranks
+        symmetry, n = moves.symmetry, collective.num_ranks + len(topology.in_network)
         home = symmetry.inverse(moves.src)
         src, dst = symmetry.act(home, moves.src), symmetry.act(home, moves.dst)
         chunk = _image_of_chunk(symmetry, collective, home, moves.chunk)
@@ -78,7 +80,8 @@ class Pattern:
     def routes(self) -> Routes:
         """Shortest routes: that of connection j, seen from element g of the symmetry, is route j * order + g."""
         image = np.arange(self.symmetry.order)
-        ends = [self.ranks[self.symmetry.act(image, end[:, None]).ravel()] for end in (self.src, self.dst)]
+        nodes = Place(self.topology, self.ranks).nodes
+        ends = [nodes[self.symmetry.act(image, end[:, None]).ravel()] for end in (self.src, self.dst)]
         return routes(self.topology.graph, np.column_stack(ends))
 
     def spelled_out(self) -> Schedule:

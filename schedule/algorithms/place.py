@@ -26,6 +26,11 @@ class Place:
     topology: Topology
     ranks: NDArray[np.int32]
 
+    @property
+    def nodes(self) -> NDArray[np.int32]:
+        """Topology nodes of the collective's: its ranks, then the switches that compute."""
+        return np.concatenate([self.ranks, np.array(self.topology.in_network, np.int32)])
+
     def lines(self, algorithm: str) -> tuple[Line, ...]:
         """The lines of each dimension that the ranks spread over: rank = c0 + c1*n0 + c2*n0*n1 + ...
 

@@ -20,11 +20,13 @@ from hocket.schedule.algorithms import (
     hierarchical,
     multi_ring,
     multitree,
+    nvls,
     pairwise,
     pat,
     recursive_doubling,
     ring,
     swing,
+    switch_tree,
     themis,
     torus_ring,
 )
@@ -70,6 +72,10 @@ ALGORITHMS = {
     "hierarchical": Algorithm(hierarchical.KINDS, hierarchical.hierarchical),
     "themis": Algorithm(themis.KINDS, themis.themis),
     "multitree": Algorithm(multitree.KINDS, multitree.multitree),
+    "switch_tree": Algorithm(switch_tree.KINDS, switch_tree.switch_tree),
+    "nvls": Algorithm(nvls.KINDS, nvls.nvls),
+    "nvls_tree": Algorithm(nvls.TREE_KINDS, nvls.nvls_tree),
+    "nvls_sharp": Algorithm(nvls.KINDS, nvls.nvls_sharp),
 }
 
 

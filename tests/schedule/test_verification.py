@@ -105,7 +105,7 @@ def cases() -> dict[str, tuple[Schedule, str]]:
             dataclasses.replace(
                 timed(), route_links=np.array([0, 1, 2, 3, 1, 2, 3], np.int32), route_offset=np.array([0, 4, 5, 6, 7])
             ),
-            "route 0: must lead from a rank (or switch in the network) to another, got node 0 to node 0",
+            "route 0: must lead from a rank or switch that computes to another, got node 0 to node 0",
         ),
         "outside the group": (
             dataclasses.replace(timed(), group=np.array([0, 1, 2, 7], np.int32)),

@@ -31,7 +31,7 @@ void check_route(const Transfers& transfers, int64_t id) {
   }
   const int32_t from = links[transfers.route_links[begin]].src, to = links[transfers.route_links[end - 1]].dst;
   if (!transfers.graph->holds(from) || !transfers.graph->holds(to) || from == to) {
-    throw ScheduleError(name + ": must lead from a rank (or switch in the network) to another, got node " +
+    throw ScheduleError(name + ": must lead from a rank or switch that computes to another, got node " +
                         std::to_string(from) + " to node " + std::to_string(to));
   }
 }

@@ -29,11 +29,12 @@ void group_by(std::span<const int32_t> keys, int32_t groups, std::vector<int32_t
 Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members)
     : route_offset_(transfers.route_offset.begin(), transfers.route_offset.end()),
       route_links_(transfers.route_links.begin(), transfers.route_links.end()),
-      messages_of_member_(members.size(), 0) {
+      messages_of_member_(members.size() + 1, 0) {
   if (transfers.size() >= std::numeric_limits<int32_t>::max()) {
     throw ScheduleError("a schedule of 2^31 transfers or more cannot be simulated");
   }
-  std::vector<int32_t> member_of(transfers.graph->num_ranks(), -1);
+  std::vector<int32_t> member_of(transfers.graph->num_nodes(), -1);
+  for (const int32_t node : transfers.graph->in_network()) member_of[node] = num_members();
   for (size_t member = 0; member < members.size(); member++)
     member_of.at(members[member]) = static_cast<int32_t>(member);
   const std::vector<topology::Link>& graph_links = transfers.graph->links();
@@ -92,7 +93,7 @@ void Plan::count_per_member() {
     }
     if (messages > 0) message_waits_[first_message_[route]]++;  // two ends instead of one predecessor
   }
-  group_by(ends, num_members(), member_offset_, member_routes_);
+  group_by(ends, num_members() + 1, member_offset_, member_routes_);
   for (int32_t& end : member_routes_) end /= 2;
 }
 

@@ -21,10 +21,10 @@ namespace {
 struct Collective {
   std::vector<uint8_t> message_waits;
   std::vector<uint32_t> gate_waits;
-  std::vector<uint32_t> left;  // messages each member has still to send or receive
+  std::vector<uint32_t> left;  // messages each member (the last: all switches) has still to send or receive
   std::vector<int32_t> node;   // of each member that has joined
-  int32_t members_left;
-  int64_t bytes_left;  // to be delivered
+  int32_t members_left;        // switches count as one
+  int64_t bytes_left;          // to be delivered
 };
 
 /// A message that is ready to be sent. Messages of one instant go in the order of their priorities, of equal ones in
@@ -222,20 +222,31 @@ class Replay {
       collective.node.assign(plan.num_members(), -1);
       collective.members_left = plan.num_members();
       collective.bytes_left = plan.total_bytes();
+      if (plan.uses_switches()) {
+        collective.members_left++;
+        open_routes(id, plan.num_members(), node);
+      }
     }
     const int32_t member = job_.member[node];
     collective.node[member] = node;
     if (collective.left[member] == 0) return leave(collective, member, node, now);
+    open_routes(id, member, node);
+  }
+
+  void open_routes(int32_t id, int32_t member, int32_t cause) {
+    const Plan& plan = this->plan(id);
     for (const int32_t route : plan.routes_at(member)) {
       const int32_t message = plan.first_message(route);
-      if (--collective.message_waits[message] == 0) launch(id, message, node);
+      if (--collectives_[id].message_waits[message] == 0) launch(id, message, cause);
     }
   }
 
-  /// A member's part in a collective is done.
+  /// A member's part in a collective, or that of the switches, is done.
   void leave(Collective& collective, int32_t member, int32_t cause, Picoseconds now) {
-    outcome_.cause[collective.node[member]] = cause;
-    finish(collective.node[member], now);
+    if (member < std::ssize(collective.node)) {
+      outcome_.cause[collective.node[member]] = cause;
+      finish(collective.node[member], now);
+    }
     if (--collective.members_left == 0) collective = {};
   }
 

@@ -10,15 +10,18 @@ namespace hocket::simulator {
 
 /// The messages of a collective on a group and what each waits for: a schedule without its times.
 ///
-/// A route is a connection: its messages leave in schedule order. Members are numbered 0..num_members-1, messages by
-/// (route, order on the route). What a message waits for is a gate (hocket/schedule/dependencies.hpp).
+/// A route is a connection: its messages leave in schedule order. Members are numbered 0..num_members-1; the switches
+/// that compute count as one more, `num_members`, which is there as soon as anyone is. Messages are numbered by (route,
+/// order on the route). What a message waits for is a gate (hocket/schedule/dependencies.hpp).
 class Plan {
  public:
   /// `bytes` of each transfer; `members[k]` is the topology rank of member k.
   /// Throws ScheduleError when a transfer starts or ends outside the members, or there are 2^31 transfers or more.
   Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members);
 
-  int32_t num_members() const { return static_cast<int32_t>(messages_of_member_.size()); }
+  int32_t num_members() const { return static_cast<int32_t>(messages_of_member_.size()) - 1; }
+  /// Whether any message starts or ends at a switch.
+  bool uses_switches() const { return messages_of_member_.back() > 0; }
   int64_t num_messages() const { return static_cast<int64_t>(bytes_.size()); }
 
   int32_t route_of(int32_t message) const { return route_[message]; }

@@ -87,7 +87,7 @@ class Congestion {
     const Picoseconds serialization = link.take(flight.bytes);
     link.free_at = start + serialization;
     Front front{start, flight.tail};
-    front.pass(start, serialization, link.latency_ps, link.stores);
+    front.pass(start, serialization, link.latency_ps, link.stores || flight.hop == flight.end);
     flight.tail = front.tail;
     engine.occupied(id_of_link, start, link.free_at, serialization, id);
     engine.schedule(front.head, NetworkEvent::kHeadArrives, id);

@@ -1,0 +1,74 @@
+"""NVLS: reduction and multicast by the switches inside each machine; rings, trees or switches between the machines.
+
+Every rank is the head of one chunk of n. all_reduce: a machine's switches add its ranks' parts of a chunk on the way to
+the head in that machine, the heads of a chunk in all machines do an all_reduce among themselves, and the switches send
+copies of what the head has to the other ranks; reduce_scatter and all_gather: one half of that each. The chunks follow
+each other, a step behind the other. The heads' part is a ring in `nvls`, a double binary tree in `nvls_tree`
+(all_reduce only), and a tree over the switches between the machines in `nvls_sharp`. With g ranks in each of m machines
+the steps for nf chunks are h + b + gf-1, all_reduce: 2h + b + gf-1, with h (mostly 2) of them over a machine's switches
+and b among the heads. In an all_reduce S + 2S(m-1)/n leaves each rank, of which the second part leaves the machine (in
+`nvls_sharp`: S + S/g, S/g); reduce_scatter: S(g-1)/g to the switch, all_gather: S/g, and what the heads do. (NCCL's
+NVLS and NVLSTree; its NVLS goes over SHARP between machines, as `nvls_sharp`.)
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule.algorithms.double_binary_tree import double_binary_tree
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Place
+from hocket.schedule.algorithms.ring import ring
+from hocket.schedule.algorithms.switch_tree import switch_tree
+from hocket.schedule.algorithms.switch_trees import switch_trees
+from hocket.schedule.collective import Collective, Kind
+
+__all__ = ["KINDS", "TREE_KINDS", "nvls", "nvls_sharp", "nvls_tree"]
+
+KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
+TREE_KINDS = (Kind.ALL_REDUCE,)
+
+
+def nvls(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError unless the ranks fill machines (or lines of the first dimension) with such a switch each."""
+    return _through_heads(collective, place, "nvls", lambda heads, _: ring(heads))
+
+
+def nvls_tree(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError as `nvls`."""
+    return _through_heads(collective, place, "nvls_tree", lambda heads, _: double_binary_tree(heads))
+
+
+def nvls_sharp(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError as `nvls`, and unless the heads reach a switch that computes over switches."""
+    return _through_heads(collective, place, "nvls_sharp", switch_tree)
+
+
+def _through_heads(
+    collective: Collective, place: Place, algorithm: str, between: Callable[[Collective, Place], Moves]
+) -> Moves:
+    lines = place.lines(algorithm)
+    if not lines:
+        raise ScheduleError(f"{algorithm} needs two ranks or more")
+    inside, n, f = lines[0].size, collective.num_ranks, collective.chunks_per_rank
+    first = np.arange(0, n, inside)  # rank of each machine
+    trees = [switch_trees(algorithm, place, range(rank, rank + inside)) for rank in first.tolist()]
+    heads, switches = Collective(collective.kind, len(first), size_bytes=0), n + np.arange(len(place.nodes) - n)
+    parts = []
+    for head in range(inside):
+        rooted = [of[head % len(of)].rooted_at(rank + head) for rank, of in zip(first.tolist(), trees, strict=True)]
+        spread = Moves.together(
+            *(
+                Moves.of(tree.step[:, None], tree.parent[:, None], tree.child[:, None], first + head, reduce=False)
+                for tree in rooted
+            )
+        )
+        moves = between(heads, Place(place.topology, place.ranks[first + head]))
+        moves = moves.one_by_one().relabelled(np.concatenate([first + head, switches]))
+        if collective.reducing:
+            moves = spread.reversed(reduce=True).then(moves)
+        if collective.kind is not Kind.REDUCE_SCATTER:
+            moves = moves.then(spread)
+        parts += [moves.in_pieces(f, piece).delayed(piece * inside + head) for piece in range(f)]
+    return Moves.together(*parts)
