@@ -11,15 +11,22 @@ from hocket.topology import Topology, load
 LINK = "bandwidth=50GB/s,latency=500ns"
 
 
+# Native algorithms that let switches compute.
+IN_NETWORK = ("switch_tree", "nvls", "nvls_tree", "nvls_sharp")
+
+
 def home(name: str) -> Topology:
     """Four ranks on which native algorithm `name` can do all of its kinds."""
+    if name in IN_NETWORK:
+        return load("dgx-h100:nodes=2,gpus=2,nvls=1,sharp=1")
     return load(f"{'torus' if name == 'torus_ring' else 'fully_connected'}:2x2,{LINK}")
 
 
 def products(num_ranks: int) -> list[Topology]:
     """Topologies with dimensions, on which the algorithms that look at them can run."""
     shapes = {4: ["ring:4", "torus:2x2", "switch:2xring:2"], 6: ["mesh:2x3"], 8: ["torus:2x4", "hypercube:3"]}
-    return [load(f"{shape},{LINK}") for shape in [f"fully_connected:{num_ranks}", *shapes.get(num_ranks, [])]]
+    specs = [f"{shape},{LINK}" for shape in [f"fully_connected:{num_ranks}", *shapes.get(num_ranks, [])]]
+    return [load(spec) for spec in [*specs, f"switch:{num_ranks},{LINK},in_network=1"]]
 
 
 def natives(

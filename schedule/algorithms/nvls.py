@@ -42,7 +42,7 @@ def nvls_tree(collective: Collective, place: Place) -> Moves:
 
 def nvls_sharp(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError as `nvls`, and unless the heads reach a switch that computes over switches."""
-    return _through_heads(collective, place, "nvls_sharp", switch_tree)
+    return _through_heads(collective, place, "nvls_sharp", lambda heads, rail: switch_tree(heads, rail, "nvls_sharp"))
 
 
 def _through_heads(
@@ -58,14 +58,16 @@ def _through_heads(
     parts = []
     for head in range(inside):
         rooted = [of[head % len(of)].rooted_at(rank + head) for rank, of in zip(first.tolist(), trees, strict=True)]
-        spread = Moves.together(
-            *(
-                Moves.of(tree.step[:, None], tree.parent[:, None], tree.child[:, None], first + head, reduce=False)
-                for tree in rooted
-            )
-        )
+        spreads = [
+            Moves.of(tree.step[:, None], tree.parent[:, None], tree.child[:, None], first + head, reduce=False)
+            for tree in rooted
+        ]
         moves = between(heads, Place(place.topology, place.ranks[first + head]))
         moves = moves.one_by_one().relabelled(np.concatenate([first + head, switches]))
+        used = np.concatenate([np.unique(part.dst[part.dst >= n]) for part in (*spreads, moves)])
+        if len(np.unique(used)) < len(used):
+            raise ScheduleError(f"{algorithm} needs switches in each machine that add and copy for it alone; use ring")
+        spread = Moves.together(*spreads)
         if collective.reducing:
             moves = spread.reversed(reduce=True).then(moves)
         if collective.kind is not Kind.REDUCE_SCATTER:

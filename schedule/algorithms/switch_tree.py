@@ -22,10 +22,10 @@ __all__ = ["KINDS", "switch_tree"]
 KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.BROADCAST, Kind.REDUCE)
 
 
-def switch_tree(collective: Collective, place: Place) -> Moves:
-    """Raises ScheduleError unless there is a switch that computes which all ranks reach over switches."""
+def switch_tree(collective: Collective, place: Place, algorithm: str = "switch_tree") -> Moves:
+    """Raises ScheduleError, in the name of `algorithm`, unless all ranks reach a switch that computes over switches."""
     n, f = collective.num_ranks, collective.chunks_per_rank
-    trees = switch_trees("switch_tree", place, range(n))
+    trees = switch_trees(algorithm, place, range(n)) if n > 1 else []
     along = Kind.REDUCE if collective.reducing else Kind.BROADCAST
     parts = []
     for first, tree in enumerate(trees):

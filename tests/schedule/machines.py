@@ -31,11 +31,12 @@ def mesh(rows: int, columns: int) -> Topology:
 
 @st.composite
 def topologies(draw: st.DrawFn, num_ranks: int, max_switches: int = 2) -> Topology:
-    """A strongly connected graph of uneven links: a ring through all nodes, and chords."""
+    """A strongly connected graph of uneven links: a ring through all nodes, and chords. Some switches compute."""
     nodes = num_ranks + draw(st.integers(0, max_switches))
     node = st.integers(0, nodes - 1)
     order = draw(st.permutations(range(nodes)))
     pairs = [(order[at - 1], order[at]) for at in range(nodes)] + draw(st.lists(st.tuples(node, node), max_size=8))
     latency, bandwidth = st.integers(0, 2000), st.sampled_from([10**9, 3 * 10**9, 10**10])
     links = [(src, dst, draw(latency), draw(bandwidth)) for src, dst in pairs if src != dst]
-    return Topology.from_links("random", num_ranks, links, num_switches=nodes - num_ranks)
+    in_network = sorted(draw(st.sets(st.sampled_from(range(num_ranks, nodes))))) if nodes > num_ranks else []
+    return Topology.from_links("random", num_ranks, links, num_switches=nodes - num_ranks, in_network=in_network)

@@ -3,7 +3,7 @@
 import machines
 import numpy as np
 import pytest
-from homes import LINK, home
+from homes import IN_NETWORK, LINK, home
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,9 @@ SHAPES = [
     *["mesh:4", "torus:4x4", "torus:3x3", "torus:3x6", "torus:3x9", "torus:8x4", "torus:4x2x2", "mesh:3x4"],
     *["switch:4xring:4", "fully_connected:3xswitch:2", "ring:3xswitch:4", "hypercube:3"],
 ]
-DGX = "dgx-h100:nodes=3,gpus=4"
+DGX = [f"dgx-h100:nodes=3,gpus=4{computes}" for computes in ("", ",nvls=1", ",sharp=1", ",nvls=1,sharp=1")]
+SWITCHES = [f"switch:{n},{LINK},in_network=1" for n in (2, 3, 5, 8, 13, 16, 33)]
+SWITCHES += [f"switch:3xring:4,{LINK},in_network=1+0"]
 RINGS_IN = {"ring", "fully_connected"}  # of one dimension
 
 
@@ -33,6 +35,11 @@ def can_run(name: str, topology: Topology) -> bool:
     kinds = [dimension.kind for dimension in topology.dimensions]
     sizes = [dimension.size for dimension in topology.dimensions]
     match name:
+        case "switch_tree" | "nvls_sharp":
+            shared = name == "nvls_sharp" and "nvls=1" not in topology.name
+            return ("sharp=1" in topology.name and not shared) or len(topology.in_network) == 1
+        case "nvls" | "nvls_tree":
+            return "nvls=1" in topology.name or "switch" in kinds and bool(topology.in_network)
         case "halving_doubling" | "recursive_doubling" | "pairwise" | "bine":
             return power_of_two(topology.num_ranks)
         case "swing":
@@ -53,7 +60,7 @@ def can_run(name: str, topology: Topology) -> bool:
     return True
 
 
-@pytest.mark.parametrize("spec", [*[f"{shape},{LINK}" for shape in SHAPES], DGX])
+@pytest.mark.parametrize("spec", [*[f"{shape},{LINK}" for shape in SHAPES], *DGX, *SWITCHES])
 def test_verified_before_and_after_timing_or_refused(spec: str) -> None:
     topology = load(spec)
     n = topology.num_ranks
@@ -79,7 +86,7 @@ def test_any_number_of_ranks_on_a_switch(name: str, kind: Kind) -> None:
         topology = machines.switch(n)
         if n > 1 and can_run(name, topology):
             verify(retime(build(name, Collective(kind, n, BYTES, 1, n // 3), topology)))
-        elif n == 1 and name not in ("hierarchical", "themis", "multi_ring"):
+        elif n == 1 and name not in ("hierarchical", "themis", "multi_ring", *IN_NETWORK[1:]):
             assert build(name, Collective(kind, 1, BYTES, 2), topology).num_transfers == 0
 
 
@@ -97,11 +104,11 @@ def test_recursive_doubling_is_simulated_where_links_reorder_its_exchanges() -> 
 def test_group_runs_on_its_ranks(name: str, kind: Kind) -> None:
     group = np.array([0, 2, 4, 6], np.int32)  # every other column: the ranks of two rings
     shape = "ring" if name == "torus_ring" else "fully_connected"
-    topology = load(f"{shape}:4x{shape}:2,{LINK}")
+    topology = load(DGX[-1].replace("3", "2") if name in IN_NETWORK else f"{shape}:4x{shape}:2,{LINK}")
     schedule = build(name, Collective(kind, 4, BYTES, 2, root=2), topology, group)
     verify(schedule)
-    assert set(schedule.route_src.tolist()) <= set(group.tolist())
-    assert set(schedule.src.tolist()) <= {0, 1, 2, 3}
+    assert set(schedule.route_src.tolist()) <= {*group.tolist(), *topology.in_network}
+    assert set(schedule.src.tolist()) <= set(range(4 + len(topology.in_network)))
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
@@ -109,7 +116,7 @@ def test_order_of_a_group(name: str, kind: Kind) -> None:
     group = np.array([3, 0, 2, 1], np.int32)
     topology = home(name)
     collective = Collective(kind, 4, BYTES, 2, root=2)
-    if name in ("swing", "multi_ring", "torus_ring", "hierarchical", "themis"):
+    if name in ("swing", "multi_ring", "torus_ring", "hierarchical", "themis", *IN_NETWORK[1:]):
         with pytest.raises(ScheduleError, match="in ascending order, a box of the dimensions"):
             build(name, collective, topology, group)
     else:

@@ -16,7 +16,8 @@ SWITCHING = ["cut_through", "store_and_forward"]
 
 @st.composite
 def topologies(draw: st.DrawFn) -> Topology:
-    """Connected graphs of 2 to 6 ranks and up to 2 switches, every link of its own speed and with some latency."""
+    """Connected graphs of 2 to 6 ranks and up to 2 switches, which may compute, every link of its own speed and with
+    some latency."""
     ranks, switches = draw(st.integers(2, 6)), draw(st.integers(0, 2))
     nodes = ranks + switches
     around = [(node, (node + 1) % nodes) for node in range(nodes)]
@@ -26,7 +27,8 @@ def topologies(draw: st.DrawFn) -> Topology:
         (a, b, draw(st.sampled_from([1, 500, 700_000])), draw(st.sampled_from([10**9, 3 * 10**9, 5 * 10**10])))
         for a, b in pairs
     ]
-    return Topology.from_links("random", ranks, links, num_switches=switches)
+    in_network = [node for node in range(ranks, nodes) if draw(st.booleans())]
+    return Topology.from_links("random", ranks, links, num_switches=switches, in_network=in_network)
 
 
 @st.composite

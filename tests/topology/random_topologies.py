@@ -27,4 +27,7 @@ def topologies(draw: st.DrawFn, max_ranks: int = 6, max_switches: int = 3) -> To
     machine = draw(st.lists(st.integers(0, 3), min_size=num_ranks, max_size=num_ranks))
     name = draw(st.text(min_size=1, max_size=12))
     notes = tuple(draw(st.lists(st.text(max_size=20), max_size=2)))
-    return Topology.from_links(name, num_ranks, links, num_switches=num_switches, machine=machine, notes=notes)
+    in_network = [node for node in range(num_ranks, len(order)) if draw(st.booleans())]
+    return Topology.from_links(
+        name, num_ranks, links, num_switches=num_switches, machine=machine, notes=notes, in_network=in_network
+    )
