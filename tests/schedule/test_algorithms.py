@@ -39,7 +39,7 @@ def can_run(name: str, topology: Topology) -> bool:
             shared = name == "nvls_sharp" and "nvls=1" not in topology.name
             return ("sharp=1" in topology.name and not shared) or len(topology.in_network) == 1
         case "nvls" | "nvls_tree":
-            return "nvls=1" in topology.name or "switch" in kinds and bool(topology.in_network)
+            return "nvls=1" in topology.name or ("switch" in kinds and bool(topology.in_network))
         case "halving_doubling" | "recursive_doubling" | "pairwise" | "bine":
             return power_of_two(topology.num_ranks)
         case "swing":

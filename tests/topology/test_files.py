@@ -30,6 +30,7 @@ def write(folder: Path, text: str) -> str:
 def assert_equal(one: Topology, other: Topology) -> None:
     assert one.fingerprint == other.fingerprint
     assert (one.name, one.dimensions, one.notes) == (other.name, other.dimensions, other.notes)
+    assert one.in_network == other.in_network
     assert np.array_equal(one.machine, other.machine)
 
 
@@ -53,6 +54,21 @@ def test_dimensions_and_spec_say_the_same(tmp_path: Path) -> None:
     by_spec = load(write(tmp_path, "name: net\nspec: 'mesh:4x4,bandwidth=50GB/s,latency=500ns'"))
     assert_equal(by_dimensions, by_spec)
     assert load(write(tmp_path, "spec: dgx-h100:nodes=2")).machine.tolist() == [0] * 8 + [1] * 8
+
+
+def test_switches_can_compute(tmp_path: Path) -> None:
+    star = "ranks: 2\nswitches: 2\nlinks:\n" + "".join(
+        f"- {{from: {a}, to: {b}, latency: 1us, bandwidth: 1GB/s, both: true}}\n" for a, b in [(0, 2), (2, 3), (3, 1)]
+    )
+    assert load(write(tmp_path, star + "in_network: [3]\n")).in_network == (3,)
+    with pytest.raises(
+        HocketError, match=r"net.yaml:7: in_network: node 1 is no switch; switches are the nodes 2 to 3"
+    ):
+        load(write(tmp_path, star + "in_network: [1]\n"))
+    by_dimensions = load("switch:4x2,bandwidth=50GB/s,latency=500ns,in_network=0+1")
+    save(by_dimensions, tmp_path / "saved.yaml")
+    assert "links:" not in (tmp_path / "saved.yaml").read_text(encoding="utf-8")
+    assert_equal(load(str(tmp_path / "saved.yaml")), by_dimensions)
 
 
 def test_machines_can_be_said(tmp_path: Path) -> None:

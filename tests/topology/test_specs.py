@@ -52,6 +52,31 @@ def test_counts(shape: str, ranks: int, switches: int, links: int) -> None:
     assert (topology.num_ranks, topology.num_nodes, topology.num_links) == (ranks, ranks + switches, links)
 
 
+def test_switches_that_compute() -> None:
+    topology = load(f"switch:4x2,{COST},in_network=0+1")
+    assert topology.in_network == (8 + 2, 8 + 3, 8 + 4, 8 + 5)  # after those of the two lines of dimension 0
+    assert topology.fingerprint != load(f"switch:4x2,{COST}").fingerprint
+    # NVSwitches 8 and 9, NICs 10 to 17, leaves 18 to 21, spine 22
+    assert load("dgx-h100:nodes=2,gpus=4,nvls=1").in_network == (8, 9)
+    assert load("dgx-h100:nodes=2,gpus=4,sharp=1").in_network == (18, 19, 20, 21, 22)
+    assert load("dgx-h100:nvls=1").in_network == (8,)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        (f"ring:4,{COST},in_network=1", "in_network is for dimensions of kind switch; a ring has no switches"),
+        (f"switch:4,{COST},in_network=yes", "in_network=yes: expected 1 where switches compute in the network, 0"),
+        ("dgx-a100:nvls=1", "its NVSwitches cannot reduce; nvls=1 is for dgx-h100"),
+        ("dgx-h100:sharp=1", "sharp=1 needs a fabric: two nodes or more"),
+        ("dgx-h100:nvls=2", "nvls and sharp are 0 or 1"),
+    ],
+)
+def test_refuses_switches_that_cannot_compute(spec: str, error: str) -> None:
+    with pytest.raises(HocketError, match=error):
+        load(spec)
+
+
 def test_one_machine_has_no_fabric() -> None:
     topology = load("dgx-h100")
     assert (topology.num_ranks, topology.num_nodes, topology.num_links) == (8, 9, 16)

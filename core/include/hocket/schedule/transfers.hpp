@@ -38,8 +38,9 @@ struct Transfers {
 };
 
 /// Throws ScheduleError unless the columns agree in length, ids are in range, every route is a connected path of links
-/// from a rank or switch that computes to another, transfers are sorted by start, and each starts at 0 or later and finishes after that;
-/// Infeasible when one finishes beyond the horizon. Every other function on Transfers relies on it.
+/// from a rank or switch that computes to another, transfers are sorted by start, and each starts at 0 or later and
+/// finishes after that; Infeasible when one finishes beyond the horizon. Every other function on Transfers relies on
+/// it.
 void check(const Transfers& transfers);
 
 /// Transfer ids grouped by chunk: those of chunk c are `of(c)`, ascending.

@@ -22,9 +22,10 @@ struct Conditions {
 using LinkBusy = std::vector<Picoseconds>;
 
 /// Throws ScheduleError, naming the first violation, unless the schedule does the collective: its transfers run between
-/// ranks of the group and switches that compute; when `timed`, each lasts at least latency + serialization and no link is held by two at once;
-/// each source holds the chunk when it sends it; no contribution is summed twice; at the end every chunk is, with every
-/// contribution exactly once, where it must be. Works chunk by chunk: memory O(ranks^2) bits besides the columns.
+/// ranks of the group and switches that compute; when `timed`, each lasts at least latency + serialization and no link
+/// is held by two at once; each source holds the chunk when it sends it; no contribution is summed twice; at the end
+/// every chunk is, with every contribution exactly once, where it must be. Works chunk by chunk: memory O(ranks^2) bits
+/// besides the columns.
 LinkBusy verify(const Transfers& transfers, const Conditions& conditions, bool timed, bool blocking);
 
 }  // namespace hocket::schedule
