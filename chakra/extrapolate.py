@@ -7,6 +7,9 @@ copy. Sizes, as a rank's input, in a group that grows by a factor:
 - all_gather: divided by it, rounded up: what is gathered stays as large (sharded parameters: FSDP, ZeRO);
 - reduce_scatter: unchanged, so a rank's part of the result is divided by it;
 - scatter: multiplied by it, so a rank's part stays.
+
+Elsewhere sizes stay, but for all_reduces of exactly what a reduce_scatter leaves on the rank in a group that grows
+(hybrid sharding): they are divided too.
 """
 
 from collections import Counter
@@ -105,7 +108,7 @@ def _grow(traces: TraceSet, grown: frozenset[str], factor: int) -> tuple[TraceSe
     _check(traces, grown)
     _check_cuts(traces, grown)
     changes: Counter[str] = Counter()
-    resized = [_resized(trace, grown, factor, changes) for trace in traces.traces]
+    resized = [_resized(traces, rank, grown, factor, changes) for rank in range(traces.num_ranks)]
     copies = tuple(
         _copied(trace, rank, copy, traces.num_ranks, factor, grown)
         for copy in range(factor)
@@ -165,24 +168,45 @@ def _in_groups(trace: Trace, names: Collection[str]) -> NDArray[np.bool_]:
     return np.isin(trace.process_group, [index for index in used if trace.strings[index] in names])
 
 
-def _resized(trace: Trace, grown: Collection[str], factor: int, changes: Counter[str]) -> Trace:
+def _resized(traces: TraceSet, rank: int, grown: Collection[str], factor: int, changes: Counter[str]) -> Trace:
     """A rank's trace with the sizes of the larger groups; `changes` counts what happened to how many nodes."""
+    trace = traces.traces[rank]
     sizes = trace.comm_bytes.copy()
-    in_grown = (trace.type == NodeType.COMM_COLL) & _in_groups(trace, grown)
+    is_collective = trace.type == NodeType.COMM_COLL
+    in_grown = _in_groups(trace, grown)
     for kind in CollectiveType:
-        rows = in_grown & (trace.comm_type == kind)
+        rows = is_collective & in_grown & (trace.comm_type == kind)
         if kind is CollectiveType.ALL_GATHER:
-            changes[f"ALL_GATHER rounded up, as {factor} does not divide its input"] += int(
-                (sizes[rows] % factor > 0).sum()
-            )
-            sizes[rows] = -(-sizes[rows] // factor)
-            changes[f"ALL_GATHER of 1/{factor} the input: what is gathered stays as large (sharded)"] += int(rows.sum())
+            _divide(sizes, rows, factor, changes, "ALL_GATHER", "what is gathered stays as large (sharded)")
         elif kind is CollectiveType.SCATTER:
             sizes[rows] *= factor
             changes[f"SCATTER of {factor} times the root's input: each rank's part stays"] += int(rows.sum())
         else:
             changes[f"{kind.name} of the same input"] += int(rows.sum())
+    of_shards = is_collective & ~in_grown & (trace.comm_type == CollectiveType.ALL_REDUCE)
+    of_shards &= np.isin(trace.comm_bytes, _shards(traces, rank, grown))
+    _divide(sizes, of_shards, factor, changes, "ALL_REDUCE", "it is of a reduce-scattered shard, which shrinks")
     return replace(trace, comm_bytes=sizes)
+
+
+def _divide(
+    sizes: NDArray[np.int64], rows: NDArray[np.bool_], factor: int, changes: Counter[str], kind: str, reason: str
+) -> None:
+    changes[f"{kind} rounded up, as {factor} does not divide its input"] += int((sizes[rows] % factor > 0).sum())
+    changes[f"{kind} of 1/{factor} the input: {reason}"] += int(rows.sum())
+    sizes[rows] = -(-sizes[rows] // factor)
+
+
+def _shards(traces: TraceSet, rank: int, grown: Collection[str]) -> list[int]:
+    """Bytes that the rank's reduce_scatters in the groups leave on it."""
+    trace = traces.traces[rank]
+    scattering = np.isin(trace.comm_type, (CollectiveType.REDUCE_SCATTER, CollectiveType.REDUCE_SCATTER_BLOCK))
+    shards = []
+    for row in np.flatnonzero(scattering & _in_groups(trace, grown)):
+        size, members = int(trace.comm_bytes[row]), len(traces.members(trace.strings[trace.process_group[row]]))
+        if size and size % members == 0:
+            shards.append(size // members)
+    return shards
 
 
 def _copied(trace: Trace, rank: int, copy: int, num_ranks: int, factor: int, grown: Collection[str]) -> Trace:

@@ -112,6 +112,22 @@ def test_groups_that_grow_and_groups_that_stay(tmp_path: Path) -> None:
     ]
 
 
+def test_a_shard_that_is_all_reduced_elsewhere_shrinks_with_its_group() -> None:
+    builders = [TraceBuilder() for _ in range(4)]
+    for rank, builder in enumerate(builders):
+        builder.add_collective("shards", CollectiveType.REDUCE_SCATTER, 100, group=f"shard{rank // 2}")
+        builder.add_collective("sums", CollectiveType.ALL_REDUCE, 50, group=f"replicate{rank % 2}")
+        builder.add_collective("norm", CollectiveType.ALL_REDUCE, 4, group=f"replicate{rank % 2}")
+    groups = {"shard0": (0, 1), "shard1": (2, 3), "replicate0": (0, 2), "replicate1": (1, 3)}
+    traces = TraceSet(tuple(builder.build() for builder in builders), groups)
+    # Of 100 bytes a shard of 2 ranks is 50 bytes, of 10 ranks 10; more replicas change nothing.
+    larger, notes = extrapolate(traces, [Growth(frozenset({"shard0", "shard1"}), 5)])
+    assert larger.traces[19].comm_bytes.tolist() == [100, 10, 4]
+    assert "  4 x ALL_REDUCE of 1/5 the input: it is of a reduce-scattered shard, which shrinks" in notes
+    larger, _ = extrapolate(traces, [Growth(frozenset({"replicate0", "replicate1"}), 5)])
+    assert larger.traces[19].comm_bytes.tolist() == [100, 50, 4]
+
+
 def test_two_dimensions_grow(tmp_path: Path) -> None:
     growths = [Growth(frozenset({"dp0", "dp1"}), 2), Growth(frozenset({"tp0", "tp1"}), 3)]
     larger, _ = extrapolate(mesh(), growths)
