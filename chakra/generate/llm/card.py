@@ -8,6 +8,9 @@ from hocket.core.errors import TraceError
 
 __all__ = ["Experts", "LatentAttention", "ModelCard"]
 
+_MOST_LAYERS = 1 << 16
+_MOST = 1 << 31
+
 
 @dataclass(frozen=True)
 class Experts:
@@ -64,8 +67,9 @@ class ModelCard:
 
     def __post_init__(self) -> None:
         for what in ("layers", "hidden", "heads", "key_value_heads", "ffn", "vocabulary", "sequence", "head_dim"):
-            if getattr(self, what) < 1:
-                raise TraceError(f"model {self.name}: {what} is {getattr(self, what)}; it must be positive")
+            most = _MOST_LAYERS if what == "layers" else _MOST
+            if not 1 <= getattr(self, what) <= most:
+                raise TraceError(f"model {self.name}: {what} is {getattr(self, what)}; it must be 1 to {most}")
         if self.heads % self.key_value_heads:
             raise TraceError(
                 f"model {self.name}: {self.heads} heads cannot share {self.key_value_heads} key/value heads evenly"

@@ -6,6 +6,7 @@ from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.generate.llm.ranks import Group, Peer
 from hocket.chakra.generate.llm.work import Work
 from hocket.chakra.trace import CollectiveType, Trace
+from hocket.core.errors import Infeasible
 
 __all__ = ["Tape"]
 
@@ -27,7 +28,14 @@ class Tape:
         self.tail: tuple[int, ...] = ()
 
     def build(self) -> Trace:
-        return self._builder.build()
+        """The stage's trace. Raises Infeasible when a node has more operations or bytes than a trace can say."""
+        try:
+            return self._builder.build()
+        except OverflowError as error:
+            raise Infeasible(
+                "plan: a node has 2^63 operations or bytes and more: choose shorter sequences, smaller micro-batches "
+                "or more parallel ranks"
+            ) from error
 
     def compute(self, name: str, work: Work) -> int:
         """Computation after all that is joined."""

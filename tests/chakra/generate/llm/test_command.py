@@ -104,6 +104,7 @@ def test_efficiency_stretches_computation(tmp_path: Path) -> None:
         (("--pp", 34, "--embeddings-count"), "a stage would have no layer left"),
         (("--gradient-bytes", 3), "a gradient has 2 or 4 bytes, not 3"),
         (("--order", "tp,dp"), "order tp,dp must name tp, cp, dp and pp once"),
+        (("--sequence", 1 << 30), "a node has 2^63 operations or bytes and more"),
     ],
 )
 def test_impossible_plans_are_refused(tmp_path: Path, options: tuple[object, ...], message: str) -> None:

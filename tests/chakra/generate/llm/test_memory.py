@@ -40,6 +40,29 @@ def test_activations_of_gpt3_as_in_the_paper(tp: int, sequence_parallel: bool) -
         assert memory_of(card, replace(plan, recomputation=recomputation), 0).activations == 8 * 12 * size
 
 
+@pytest.mark.parametrize(
+    ("layers", "hidden", "heads", "stages", "chunks", "none_gib", "selective_gib"),
+    [
+        (96, 12288, 96, 8, 3, 66.84375, 12.3515625),  # 175B
+        (105, 20480, 128, 35, 3, 114.0234375, 23.076171875),  # 530B
+        (128, 25600, 160, 64, 1, 131.25, 26.5625),  # 1T
+    ],
+)
+def test_activations_of_published_plans(
+    layers: int, hidden: int, heads: int, stages: int, chunks: int, none_gib: float, selective_gib: float
+) -> None:
+    # arXiv:2205.05198, figure 1: what 1F1B and interleaving keep on the first stage, with tp 8.
+    card = replace(
+        MODELS["gpt3-175b"], layers=layers, hidden=hidden, heads=heads, key_value_heads=heads,
+        head_dim=hidden // heads, ffn=4 * hidden, vocabulary=51200,
+    )  # fmt: skip
+    schedule = PipelineSchedule.INTERLEAVED if chunks > 1 else PipelineSchedule.ONE_F_ONE_B
+    plan = Plan(tp=8, pp=stages, schedule=schedule, chunks=chunks, global_batch=8 * stages)
+    none = memory_of(card, replace(plan, recomputation=Recomputation.NONE), 0)
+    selective = memory_of(card, replace(plan, sequence_parallel=True), 0)
+    assert (none.activations / 2**30, selective.activations / 2**30) == (none_gib, selective_gib)
+
+
 def test_zb_h1_keeps_as_much_on_every_stage_as_1f1b_on_the_first() -> None:
     plan = Plan(pp=4, global_batch=8)
     first = memory_of(TINY, plan, 0).activations
