@@ -1,7 +1,9 @@
 """How long it takes: replays traces and schedules on a topology, next to the physical bound."""
 
 from hocket.simulator.api import simulate_collective, simulate_schedule, simulate_traces
+from hocket.simulator.memory import RemoteMemory, parse_remote_memory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
+from hocket.simulator.placement import parse_placement
 from hocket.simulator.planning import DEFAULT_ALGORITHMS
 from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
 from hocket.simulator.timeline import write_timeline
@@ -14,7 +16,10 @@ __all__ = [
     "Occupancy",
     "Prediction",
     "Queueing",
+    "RemoteMemory",
     "Switching",
+    "parse_placement",
+    "parse_remote_memory",
     "simulate_collective",
     "simulate_schedule",
     "simulate_traces",

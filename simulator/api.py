@@ -1,18 +1,21 @@
 """The three things a user simulates: a schedule, a collective, the traces of a job."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from hocket.chakra import TraceSet
+from hocket.chakra.generate.accelerators import Accelerator
 from hocket.core.errors import SimulationError
 from hocket.schedule import Collective, Schedule
+from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link
+from hocket.simulator.placement import check_placement
 from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planned, Planner
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.simulation import Fidelity, simulate
-from hocket.simulator.traces import workload_of
+from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import Call, single_call
 from hocket.topology import Topology
 
@@ -77,26 +80,34 @@ def simulate_traces(
     chunks_per_rank: int = 1,
     compute_scale: Fraction = Fraction(1),
     overlap_slowdown: Fraction = Fraction(1),
+    placement: Sequence[int] | None = None,
+    accelerator: Accelerator | None = None,
+    remote_memory: RemoteMemory | None = None,
     record_links: bool = False,
     link_bins: int = 0,
     latencies: bool = False,
 ) -> Prediction:
-    """The time of a job's traces on a topology, trace rank r on topology rank r.
+    """The time of a job's traces on a topology, trace rank r on topology rank `placement[r]` (None: r).
 
     `algorithms` maps a kind of collective (or `barrier`) to a native algorithm, a `.schedule` file, or `auto`: the
     native algorithm that is fastest on its own under the model (as a string: for all kinds). `chunks_per_rank` cuts
     the collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if
-    the processors were faster? While a rank communicates it computes `overlap_slowdown` times as long.
+    the processors were faster? While a rank communicates it computes `overlap_slowdown` times as long. What has no
+    recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say.
     Raises TraceError when the traces are inconsistent, DeadlockError when they never end, TopologyError when the
     topology has too few ranks, ScheduleError for an algorithm that cannot do what is asked, and SimulationError for an
-    unknown model, switching, queueing or class of links and a slowdown below 1.
+    unknown model, switching, queueing or class of links, a slowdown below 1, and a placement that is none.
     """
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies)
     fidelity = replace(fidelity, slowdown=_at_least_1(overlap_slowdown))
     chosen = dict.fromkeys(DEFAULT_ALGORITHMS, AUTO) if isinstance(algorithms, str) else algorithms
-    workload = workload_of(traces, chunks_per_rank)
+    workload = workload_of(traces, chunks_per_rank, Hardware(accelerator, remote_memory))
     if compute_scale != 1:
         workload = workload.with_compute_scaled(compute_scale)
+    if placement is not None:
+        places = check_placement(placement, workload.num_ranks, topology)
+        note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
+        workload = replace(workload, placement=places, notes=(*workload.notes, note))
     return simulate(workload, topology, fidelity, Planner(topology, chosen).candidates)
 
 
@@ -124,3 +135,8 @@ def _at_least_1(slowdown: Fraction) -> Fraction:
     if slowdown < 1 or slowdown.numerator >= 2**31:
         raise SimulationError(f"overlap_slowdown {slowdown}: expected a fraction of at least 1, of integers below 2^31")
     return slowdown
+
+
+def _shortened(places: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, places[:16]))
+    return f"{shown}, ..." if len(places) > 16 else shown

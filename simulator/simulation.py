@@ -42,7 +42,7 @@ class Fidelity:
 
 
 def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
-    """The prediction for a workload whose rank r sits on rank r of the topology.
+    """The prediction for a workload on a topology.
 
     A call follows the one of its candidates that is fastest when its group does nothing else.
 
@@ -54,7 +54,8 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
             f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
             f" choose a topology with at least {workload.num_ranks} ranks"
         )
-    calls = workload.calls
+    placed = workload.placed()
+    calls = placed.calls
     planned = None
     if fidelity.model is not Model.BOUND:
         planned = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
@@ -64,8 +65,8 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         lower_bound(collective, topology, group=call.members)
         for collective, call in zip(collectives, calls, strict=True)
     ]
-    job = engine_job(workload, topology)
-    floor = Floor.of(workload, topology, job, bounds)
+    job = engine_job(placed, topology)
+    floor = Floor.of(placed, topology, job, bounds)
     if planned is None:
         outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, workload.num_ranks, topology.num_links)
     else:
@@ -170,6 +171,9 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         message_links=np.concatenate([np.zeros(0, np.int32), *message_routes]),
         message_bytes=workload.message_bytes,
         message_priority=workload.message_priority,
+        access_memory=workload.access_memory,
+        access_service_ps=workload.access_service_ps,
+        access_latency_ps=workload.access_latency_ps,
         plan_of=workload.call_of,
         priority_of=workload.call_priority,
         plan_members=np.array([len(call.group) for call in workload.calls], np.int32),

@@ -48,7 +48,7 @@ def _rank_events(prediction: Prediction, rank: int) -> Iterator[dict[str, Any]]:
     workload = prediction.workload
     first, last = workload.rank_offset[rank], workload.rank_offset[rank + 1]
     nodes = first + np.argsort(prediction.node_start_ps[first:last], kind="stable")
-    lanes: list[int] = []  # when each communication track is free again
+    lanes: list[tuple[str, int]] = []  # what each track beside computation is for, and when it is free again
     yield _name("thread_name", rank, _COMPUTE_LANE, "compute")
     for node in nodes.tolist():
         kind = workload.kind[node]
@@ -57,11 +57,13 @@ def _rank_events(prediction: Prediction, rank: int) -> Iterator[dict[str, Any]]:
             continue
         lane = _COMPUTE_LANE
         if kind != NodeKind.COMPUTE:
-            free = next((track for track, until in enumerate(lanes) if until <= start), len(lanes))
+            use = "memory" if kind == NodeKind.MEMORY else "communication"
+            fits = (track for track, (own, until) in enumerate(lanes) if own == use and until <= start)
+            free = next(fits, len(lanes))
             if free == len(lanes):
-                lanes.append(0)
-                yield _name("thread_name", rank, 1 + free, f"communication {free}")
-            lanes[free] = finish
+                yield _name("thread_name", rank, 1 + free, f"{use} {sum(own == use for own, _ in lanes)}")
+                lanes.append((use, start))
+            lanes[free] = use, finish
             lane = 1 + free
         name = workload.strings[workload.name[node]]
         yield _span(name, rank, lane, start, finish, _arguments(prediction, node))
@@ -80,7 +82,7 @@ def _arguments(prediction: Prediction, node: int) -> dict[str, Any]:
             "algorithm": collective.algorithm,
             "times_the_bound": round(collective.ratio, 3),
         }
-    elif workload.kind[node] != NodeKind.COMPUTE:
+    elif workload.kind[node] in (NodeKind.SEND, NodeKind.RECEIVE):
         arguments |= {
             "from_rank": int(workload.message_src[operand]),
             "to_rank": int(workload.message_dst[operand]),

@@ -23,13 +23,14 @@ class NodeKind(IntEnum):
     COLLECTIVE = 2  # instance: index into `call_of`
     SEND = 3  # index into the messages
     RECEIVE = 4  # index into the messages
+    MEMORY = 5  # index into the memory accesses
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A collective as its group calls it; equal calls follow the same plan.
 
-    `kind` is a Kind or `barrier`; `group` the topology ranks in group order; the rest, with `root` as a position in the
+    `kind` is a Kind or `barrier`; `group` the ranks in group order; the rest, with `root` as a position in the
     group, is that of `Collective`.
     """
 
@@ -42,7 +43,7 @@ class Call:
 
     @classmethod
     def of(cls, collective: Collective, group: Iterable[int]) -> "Call":
-        """The call of a collective by these topology ranks."""
+        """The call of a collective by these ranks."""
         return cls(
             kind=collective.kind,
             group=tuple(group),
@@ -75,7 +76,9 @@ class Workload:
     uint64 and `name` int32 (into `strings`) as in the trace. Dependencies are CSR over these rows.
     Collective instance i is `calls[call_of[i]]` (int32) of the process group named `groups[group_of[i]]` (int32); calls
     are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32). `call_priority` (of instances)
-    and `message_priority` (int32): the higher, the sooner served.
+    and `message_priority` (int32): the higher, the sooner served. Access a waits its turn at memory `access_memory[a]`
+    (int32, below the number of ranks), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
+    (int64). Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
     """
 
     rank_offset: NDArray[np.int64]
@@ -97,7 +100,11 @@ class Workload:
     message_bytes: NDArray[np.int64]
     call_priority: NDArray[np.int32]
     message_priority: NDArray[np.int32]
+    access_memory: NDArray[np.int32]
+    access_service_ps: NDArray[np.int64]
+    access_latency_ps: NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    placement: tuple[int, ...] | None = None
 
     @property
     def num_ranks(self) -> int:
@@ -109,6 +116,19 @@ class Workload:
         operand = self.operand.copy()
         operand[compute] = [duration * scale.numerator // scale.denominator for duration in operand[compute].tolist()]
         return replace(self, operand=operand)
+
+    def placed(self) -> "Workload":
+        """The same workload with calls and messages that name ranks of the topology."""
+        if self.placement is None:
+            return self
+        place = np.array(self.placement, np.int32)
+        return replace(
+            self,
+            calls=tuple(replace(call, group=tuple(place[call.members].tolist())) for call in self.calls),
+            message_src=place[self.message_src],
+            message_dst=place[self.message_dst],
+            placement=None,
+        )
 
     @property
     def rank(self) -> NDArray[np.int32]:
@@ -147,4 +167,7 @@ def single_call(call: Call, num_ranks: int) -> Workload:
         message_bytes=np.zeros(0, np.int64),
         call_priority=np.zeros(1, np.int32),
         message_priority=np.zeros(0, np.int32),
+        access_memory=np.zeros(0, np.int32),
+        access_service_ps=np.zeros(0, np.int64),
+        access_latency_ps=np.zeros(0, np.int64),
     )

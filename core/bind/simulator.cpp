@@ -28,11 +28,13 @@ void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, I
 void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t> kind, In<int64_t> operand,
               In<int32_t> member, In<int64_t> dependency_offset, In<int64_t> dependency,
               In<int64_t> message_route_offset, In<int32_t> message_links, In<int64_t> message_bytes,
-              In<int32_t> message_priority, In<int32_t> plan_of, In<int32_t> priority_of, In<int32_t> plan_members) {
+              In<int32_t> message_priority, In<int32_t> access_memory, In<int64_t> access_service_ps,
+              In<int64_t> access_latency_ps, In<int32_t> plan_of, In<int32_t> priority_of, In<int32_t> plan_members) {
   new (self) Job(
       graph, {view(rank_offset), view(kind), view(operand), view(member), view(dependency_offset), view(dependency)},
-      {copy(message_route_offset), copy(message_links), copy(message_bytes), copy(message_priority)}, copy(plan_of),
-      copy(priority_of), copy(plan_members));
+      {copy(message_route_offset), copy(message_links), copy(message_bytes), copy(message_priority)},
+      {copy(access_memory), copy(access_service_ps), copy(access_latency_ps)}, copy(plan_of), copy(priority_of),
+      copy(plan_members));
 }
 
 /// One field of every record as a numpy column.
@@ -126,8 +128,8 @@ void bind_simulator(nb::module_& m) {
       .def_prop_ro("num_messages", &Plan::num_messages);
   nb::class_<Job>(m, "Job").def("__init__", &init_job, "graph"_a, "rank_offset"_a, "kind"_a, "operand"_a, "member"_a,
                                 "dependency_offset"_a, "dependency"_a, "message_route_offset"_a, "message_links"_a,
-                                "message_bytes"_a, "message_priority"_a, "plan_of"_a, "priority_of"_a,
-                                "plan_members"_a);
+                                "message_bytes"_a, "message_priority"_a, "access_memory"_a, "access_service_ps"_a,
+                                "access_latency_ps"_a, "plan_of"_a, "priority_of"_a, "plan_members"_a);
   m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "stores"_a, "queueing"_a, "slowdown"_a,
         "record_occupancy"_a, "link_bins"_a);
   m.def("critical_path", &bound_job, "job"_a, "graph"_a, "bound_offset"_a, "own_ps"_a, "hear_ps"_a, "source"_a);

@@ -2,49 +2,42 @@
 
 import numpy as np
 
-from hocket._core.schedule import HORIZON_PS
 from hocket.chakra import NodeType, TraceSet
 from hocket.simulator.traces.collectives import match_collectives
+from hocket.simulator.traces.durations import Hardware, computations, memory_accesses
 from hocket.simulator.traces.messages import match_messages
 from hocket.simulator.traces.nodes import Nodes
 from hocket.simulator.workload import NodeKind, Workload
 
 __all__ = ["workload_of"]
 
-_PICOSECONDS_PER_NANOSECOND = 1000
-_MODELLED = (NodeType.METADATA, NodeType.COMP, NodeType.COMM_COLL, NodeType.COMM_SEND, NodeType.COMM_RECV)
 
-
-def workload_of(traces: TraceSet, chunks_per_rank: int = 1) -> Workload:
-    """The job's workload, ranks and nodes in ascending id; collectives are cut into `chunks_per_rank`.
+def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> Workload:
+    """The job's workload, ranks and nodes in ascending id; collectives are cut into `chunks_per_rank`, and `hardware`
+    prices what has no recorded duration.
 
     The k-th collective of a process group on one member is the k-th on all, and the k-th message with a source,
-    destination and tag is the k-th receive of these; the order is that of the node ids. A trace counts a collective's
-    size as bytes of the input on a rank; where ranks differ (uneven all_to_all, all_gather) the largest counts.
-    Raises TraceError, naming rank and node, for duplicate ids, dependencies on absent nodes, missing attributes,
-    unknown groups, node types that are not modelled, and ranks that disagree.
+    destination and tag is the k-th receive of these; the order is that of the node ids. Raises TraceError, naming file
+    and node, for duplicate ids, dependencies on absent nodes, missing attributes, unknown groups, nodes without a type
+    or that nothing prices, and ranks that disagree.
     """
     nodes = Nodes(traces)
     dependency_offset, dependency = nodes.dependencies()
     nodes.require(
-        np.isin(nodes.type, _MODELLED),
+        nodes.type != NodeType.INVALID,
         np.arange(len(nodes)),
-        lambda at: f"nodes of type {NodeType(nodes.type[at]).name} are not modelled; remove them or use COMP nodes",
+        lambda _: "has no type (INVALID_NODE); every node needs one",
     )
-    duration_ns = nodes.column("duration_ns")
-    nodes.require(
-        (duration_ns >= 0) & (duration_ns <= HORIZON_PS // _PICOSECONDS_PER_NANOSECOND),
-        np.arange(len(nodes)),
-        lambda at: f"a duration of {duration_ns[at]} ns is not between 0 and 26 days",
-    )
+    computed, accesses = computations(nodes, hardware), memory_accesses(nodes, hardware)
     collectives, messages = match_collectives(nodes, chunks_per_rank), match_messages(nodes)
 
     kind = np.full(len(nodes), NodeKind.NOTHING, np.uint8)
     operand = np.zeros(len(nodes), np.int64)
     member = np.zeros(len(nodes), np.int32)
-    computing = nodes.type == NodeType.COMP
-    kind[computing] = NodeKind.COMPUTE
-    operand[computing] = duration_ns[computing] * _PICOSECONDS_PER_NANOSECOND
+    kind[computed.rows] = NodeKind.COMPUTE
+    operand[computed.rows] = computed.duration_ps
+    kind[accesses.rows] = NodeKind.MEMORY
+    operand[accesses.rows] = np.arange(len(accesses.rows))
     kind[collectives.rows] = NodeKind.COLLECTIVE
     operand[collectives.rows] = collectives.instance
     member[collectives.rows] = collectives.member
@@ -71,5 +64,8 @@ def workload_of(traces: TraceSet, chunks_per_rank: int = 1) -> Workload:
         message_bytes=messages.size,
         call_priority=collectives.priority,
         message_priority=messages.priority,
-        notes=(*collectives.notes, *messages.notes),
+        access_memory=accesses.memory,
+        access_service_ps=accesses.service_ps,
+        access_latency_ps=accesses.latency_ps,
+        notes=(*computed.notes, *collectives.notes, *messages.notes),
     )

@@ -4,12 +4,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
+from hocket.chakra.generate.accelerators import parse_accelerator
 from hocket.core.errors import HocketError
-from hocket.simulator import simulate_traces
+from hocket.simulator import RemoteMemory, simulate_traces
+from hocket.simulator.analysis import critical_path
 from hocket.topology import load
 
 RANKS = 3
 TOPOLOGY = load("switch:3,bandwidth=1GB/s,latency=1us")
+LINE = load("mesh:4,bandwidth=1GB/s,latency=1us")
+CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s")
+MEMORY = RemoteMemory(latency_ps=10**6, bandwidth=10**9, ranks=2)
 
 
 @st.composite
@@ -30,43 +35,67 @@ def traces(draw: st.DrawFn) -> Trace:
             comm_dst=draw(small),
             comm_tag=draw(small),
             root=draw(small),
+            num_ops=draw(st.integers(-1, 2**62)),
+            tensor_bytes=draw(st.integers(-1, 2**62)),
+            in_splits=draw(st.integers(-1, 0)),  # the text "node": no sizes
         )
     return builder.build()
 
 
 @st.composite
 def consistent_jobs(draw: st.DrawFn) -> TraceSet:
-    """Every rank does the same collectives with its own computations between them; they may overlap."""
+    """Every rank does the same collectives, uneven where they can be, with its own computations and loads from memory
+    between them; they may overlap."""
     kinds = draw(st.lists(st.sampled_from(CollectiveType), min_size=1, max_size=4))
-    sizes = [draw(st.integers(0, 5_000)) for _ in kinds]
+    sizes = [draw(st.lists(st.integers(0, 1_000), min_size=RANKS, max_size=RANKS)) for _ in kinds]
     overlap = [draw(st.booleans()) for _ in kinds]
     ranks = []
-    for _ in range(RANKS):
+    for rank in range(RANKS):
         builder = TraceBuilder()
         last: tuple[int, ...] = ()
-        for kind, size, goes_on in zip(kinds, sizes, overlap, strict=True):
+        for kind, parts, goes_on in zip(kinds, sizes, overlap, strict=True):
             work = builder.add_comp("work", duration_ns=draw(st.integers(0, 5_000)), deps=last)
-            call = builder.add_collective("call", kind, size, deps=(work,), root=1)
+            fetch = builder.add(NodeType.MEM_LOAD, "fetch", tensor_bytes=draw(st.integers(0, 5_000)), deps=last)
+            own_block = kind in (CollectiveType.ALL_GATHER, CollectiveType.GATHER)
+            size, splits = (parts[rank], []) if own_block or not any(parts) else (sum(parts), parts)
+            deps = draw(st.sampled_from([(work,), (work, fetch)]))
+            call = builder.add_collective("call", kind, size, deps=deps, root=1, in_splits=splits)
             last = (work,) if goes_on else (call,)
         ranks.append(builder.build())
     return TraceSet(tuple(ranks))
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.lists(traces(), min_size=1, max_size=RANKS), st.sampled_from(["bound", "analytical", "congestion"]))
-def test_nonsense_ends_in_a_typed_error(ranks: list[Trace], model: str) -> None:
+@given(
+    st.lists(traces(), min_size=1, max_size=RANKS),
+    st.sampled_from(["bound", "analytical", "congestion"]),
+    st.sampled_from([None, MEMORY]),
+)
+def test_nonsense_ends_in_a_typed_error(ranks: list[Trace], model: str, memory: RemoteMemory | None) -> None:
     try:
-        prediction = simulate_traces(TraceSet(tuple(ranks), {"pair": (0, 1)}), TOPOLOGY, model=model)
+        prediction = simulate_traces(
+            TraceSet(tuple(ranks), {"pair": (0, 1)}), TOPOLOGY, model=model, accelerator=CHIP, remote_memory=memory
+        )
     except HocketError:
         return
     assert (prediction.node_finish_ps >= prediction.node_start_ps).all()
 
 
 @settings(deadline=None, max_examples=60)
-@given(consistent_jobs(), st.sampled_from(["cut_through", "store_and_forward"]))
-def test_a_consistent_job_ends_and_is_not_below_its_bound(job: TraceSet, switching: str) -> None:
-    prediction = simulate_traces(job, TOPOLOGY, switching=switching)
+@given(
+    consistent_jobs(),
+    st.sampled_from(["cut_through", "store_and_forward"]),
+    st.sampled_from([1, 0]),
+    st.permutations(range(4)),
+)
+def test_a_consistent_job_ends_and_is_not_below_its_bound(
+    job: TraceSet, switching: str, sharing: int, places: list[int]
+) -> None:
+    memory = RemoteMemory(2 * 10**6, 10**9, sharing)
+    where = places[:RANKS]
+    prediction = simulate_traces(job, LINE, switching=switching, remote_memory=memory, placement=where)
     assert not prediction.below_bound
-    least = simulate_traces(job, TOPOLOGY, model="bound")
+    assert critical_path(prediction).duration_ps.sum() == prediction.time_ps
+    least = simulate_traces(job, LINE, model="bound", remote_memory=memory, placement=where)
     assert least.time_ps == prediction.bound_ps
     assert (least.finish_ps <= prediction.finish_ps).all()

@@ -61,6 +61,9 @@ class LongestPath {
         return finish(node, add_ps(start_[node], operand));
       case NodeKind::kCollective:
         return join(operand, node);
+      case NodeKind::kMemory:
+        return finish(
+            node, add_ps(add_ps(start_[node], job_.accesses.service_ps[operand]), job_.accesses.latency_ps[operand]));
       case NodeKind::kSend: {
         finish(node, add_ps(start_[node], flight_ps(operand)));
         const int32_t receiver = job_.receiver[operand];

@@ -15,12 +15,13 @@ void require(bool holds, const std::string& what) {
 
 }  // namespace
 
-Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in, std::vector<int32_t> plan_of_in,
-         std::vector<int32_t> priority_of_in, const std::vector<int32_t>& plan_members)
+Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in, Accesses accesses_in,
+         std::vector<int32_t> plan_of_in, std::vector<int32_t> priority_of_in, const std::vector<int32_t>& plan_members)
     : rank_offset(nodes.rank_offset.begin(), nodes.rank_offset.end()),
       operand(nodes.operand.begin(), nodes.operand.end()),
       member(nodes.member.begin(), nodes.member.end()),
       messages(std::move(messages_in)),
+      accesses(std::move(accesses_in)),
       plan_of(std::move(plan_of_in)),
       priority_of(std::move(priority_of_in)) {
   const size_t count = nodes.kind.size();
@@ -36,6 +37,12 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
   for (const int32_t link : messages.links) {
     require(link >= 0 && static_cast<size_t>(link) < graph.links().size(), "a route leaves the topology");
   }
+  require(accesses.service_ps.size() == accesses.memory.size() && accesses.latency_ps.size() == accesses.memory.size(),
+          "columns of accesses differ in length");
+  for (size_t access = 0; access < accesses.memory.size(); access++) {
+    require(accesses.memory[access] >= 0 && accesses.memory[access] < num_ranks(), "an access has no memory");
+    require(accesses.service_ps[access] >= 0 && accesses.latency_ps[access] >= 0, "an access has a negative time");
+  }
   for (const int32_t plan : plan_of) {
     require(plan >= 0 && static_cast<size_t>(plan) < plan_members.size(), "a collective has no plan");
   }
@@ -50,7 +57,7 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
   kind.resize(count);
   for (size_t node = 0; node < count; node++) {
     const std::string name = "node " + std::to_string(node);
-    require(nodes.kind[node] <= static_cast<uint8_t>(NodeKind::kReceive), name + " has an unknown kind");
+    require(nodes.kind[node] <= static_cast<uint8_t>(NodeKind::kMemory), name + " has an unknown kind");
     kind[node] = static_cast<NodeKind>(nodes.kind[node]);
     require(operand[node] >= 0, name + " has a negative operand");
     const auto index = static_cast<size_t>(operand[node]);
@@ -60,6 +67,8 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
     } else if (kind[node] == NodeKind::kSend || kind[node] == NodeKind::kReceive) {
       require(index < num_messages, name + " has an unknown message");
       (kind[node] == NodeKind::kSend ? sender : receiver)[index] = static_cast<int32_t>(node);
+    } else if (kind[node] == NodeKind::kMemory) {
+      require(index < accesses.memory.size(), name + " has an unknown memory access");
     }
   }
 

@@ -53,6 +53,7 @@ class Replay {
         ready_(job.num_ranks()),
         running_(job.num_ranks()),
         communicating_(job.num_ranks(), 0),
+        memory_free_at_(job.num_ranks(), 0),
         arrived_(job.messages.bytes.size(), false),
         collectives_(job.plan_of.size()) {
     outcome_.start_ps.assign(job.num_nodes(), -1);
@@ -75,6 +76,8 @@ class Replay {
         outcome_.events++;
         if (event.kind == kComputeEvent) {
           finish_compute(static_cast<int32_t>(event.id), event.time);
+        } else if (event.kind == kMemoryEvent) {
+          finish(static_cast<int32_t>(event.id), event.time);
         } else {
           network_.handle(*this, static_cast<NetworkEvent>(event.kind), event.id, event.time);
         }
@@ -114,7 +117,7 @@ class Replay {
   }
 
  private:
-  static constexpr uint32_t kComputeEvent = ~uint32_t{0};  // others are a NetworkEvent
+  static constexpr uint32_t kComputeEvent = ~uint32_t{0}, kMemoryEvent = kComputeEvent - 1;  // others: NetworkEvent
 
   const Plan& plan(int64_t collective) const { return *plans_[job_.plan_of[collective]]; }
 
@@ -144,6 +147,9 @@ class Replay {
       case NodeKind::kReceive:
         if (arrived_[operand]) finish(node, now);
         break;
+      case NodeKind::kMemory:
+        accesses_.push_back(node);
+        break;
     }
   }
 
@@ -165,7 +171,7 @@ class Replay {
   }
 
   /// Ends an instant: starts what the nodes that finished have set free, lets idle ranks pick their next computation,
-  /// and sends what has become ready, in the order of the schedules.
+  /// sends what has become ready, in the order of the schedules, and queues memory accesses, in the order of the nodes.
   void settle(Picoseconds now) {
     for (size_t at = 0; at < finished_.size(); at++) {
       for (const int32_t node : job_.dependents_of(finished_[at])) {
@@ -181,6 +187,18 @@ class Replay {
     for (const Launch& launch : launches_) network_.inject(*this, take_off(launch, now), now);
     launches_.clear();
     network_.settle(*this, now);
+    std::sort(accesses_.begin(), accesses_.end());
+    for (const int32_t node : accesses_) access_memory(node, now);
+    accesses_.clear();
+  }
+
+  void access_memory(int32_t node, Picoseconds now) {
+    const Job::Accesses& accesses = job_.accesses;
+    const int64_t access = job_.operand[node];
+    Picoseconds& free_at = memory_free_at_[accesses.memory[access]];
+    free_at = within_horizon(add_ps(std::max(now, free_at), accesses.service_ps[access]));
+    const Picoseconds done = within_horizon(add_ps(free_at, accesses.latency_ps[access]));
+    queue_.push({done, kMemoryEvent, static_cast<uint32_t>(node)});
   }
 
   void compute_next(int32_t rank, Picoseconds now) {
@@ -336,7 +354,9 @@ class Replay {
   std::vector<int32_t> finished_;            // nodes that `settle` has to look at
   std::vector<int32_t> paced_, woken_;       // ranks that it has to look at
   std::vector<Launch> launches_;             // messages that it sends
-  std::vector<bool> arrived_;                // of each single message
+  std::vector<int32_t> accesses_;            // nodes whose memory accesses it queues
+  std::vector<Picoseconds> memory_free_at_;
+  std::vector<bool> arrived_;  // of each single message
   std::vector<Collective> collectives_;
   std::vector<Flight> flights_;
   std::vector<uint32_t> free_flights_;

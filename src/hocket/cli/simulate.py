@@ -68,6 +68,16 @@ def simulate(
     compute_scale: Annotated[
         str, typer.Option(help="Computation takes this many times as long as recorded: 0.02, 1/50.")
     ] = "1",
+    accelerator: Annotated[
+        str | None,
+        typer.Option(help="Prices computations without a duration: h100, or peak=989TFLOP/s,memory=3.35TB/s."),
+    ] = None,
+    remote_memory: Annotated[
+        str | None, typer.Option(help="What memory nodes use: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
+    ] = None,
+    placement: Annotated[
+        str | None, typer.Option(help="Topology rank of each trace rank: 3,1,2,0, a file with such, or round_robin.")
+    ] = None,
     groups: Annotated[
         Path | None,
         typer.Option("--groups", "--comm-groups", help="Process groups of the traces; comm_groups.json by default."),
@@ -94,6 +104,7 @@ def simulate(
 ) -> None:
     """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
+    from hocket.chakra.generate.accelerators import parse_accelerator
     from hocket.cli.simulate_options import by_class, by_kind, fraction, one_of, require_classes, sizes_of
     from hocket.cli.simulate_print import print_comparison, print_prediction
     from hocket.core.errors import FormatError
@@ -104,6 +115,8 @@ def simulate(
         Model,
         Queueing,
         Switching,
+        parse_placement,
+        parse_remote_memory,
         simulate_collective,
         simulate_schedule,
         simulate_traces,
@@ -137,6 +150,9 @@ def simulate(
         require_classes("--queueing", options["queueing"], machine.classes, machine.name)
         return machine
 
+    is_collective = what in set(Kind) and not Path(what).exists()
+    if (accelerator or remote_memory or placement) and (is_collective or what.endswith(".schedule")):
+        raise typer.BadParameter("--accelerator, --remote-memory and --placement are for traces")
     if what.endswith(".schedule"):
         if topology or algorithm or size:
             raise typer.BadParameter(
@@ -147,7 +163,7 @@ def simulate(
         predictions = [simulate_schedule(schedule, **options)]
     elif not topology:
         raise typer.BadParameter("--topology is missing, such as --topology dgx-h100:nodes=2")
-    elif what in set(Kind) and not Path(what).exists():
+    elif is_collective:
         if size is None:
             raise typer.BadParameter(f"--size is missing: {what} of how many bytes? such as --size 64MiB")
         names = [name.removeprefix(f"{what}=") for name in algorithm or ["auto"]]
@@ -190,6 +206,9 @@ def simulate(
                 chunks_per_rank=chunks,
                 compute_scale=scale,
                 overlap_slowdown=slowdown,
+                placement=parse_placement(placement, machine, traces.num_ranks) if placement else None,
+                accelerator=parse_accelerator(accelerator) if accelerator else None,
+                remote_memory=parse_remote_memory(remote_memory) if remote_memory else None,
                 **options,
             )
             for machine in map(load_topology, topology)

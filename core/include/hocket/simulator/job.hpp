@@ -16,6 +16,7 @@ enum class NodeKind : uint8_t {
   kCollective,  // takes part in a collective: instance
   kSend,        // sends a message: message
   kReceive,     // waits for a message to arrive: message
+  kMemory,      // reads or writes a memory: access
 };
 
 /// A program per rank: nodes with dependencies, joined across ranks by collectives and by single messages.
@@ -39,11 +40,19 @@ struct Job {
     std::vector<int32_t> priority;  // the higher, the sooner served
   };
 
+  /// Memory accesses: access a waits its turn at `memory[a]` (below the number of ranks), first come, first served, has
+  /// it for `service_ps[a]`, and is done `latency_ps[a]` later.
+  struct Accesses {
+    std::vector<int32_t> memory;
+    std::vector<Picoseconds> service_ps;
+    std::vector<Picoseconds> latency_ps;
+  };
+
   /// `plan_of[i]` is the number of the plan that collective instance i follows, `priority_of[i]` the priority of its
   /// messages, `plan_members` how many members each plan has. Throws TraceError when an index is out of range or the
   /// columns differ in length.
-  Job(const topology::Graph& graph, const Nodes& nodes, Messages messages, std::vector<int32_t> plan_of,
-      std::vector<int32_t> priority_of, const std::vector<int32_t>& plan_members);
+  Job(const topology::Graph& graph, const Nodes& nodes, Messages messages, Accesses accesses,
+      std::vector<int32_t> plan_of, std::vector<int32_t> priority_of, const std::vector<int32_t>& plan_members);
 
   int32_t num_ranks() const { return static_cast<int32_t>(rank_offset.size()) - 1; }
   int32_t num_nodes() const { return static_cast<int32_t>(kind.size()); }
@@ -61,6 +70,7 @@ struct Job {
   std::vector<int64_t> dependents_offset;
   std::vector<int32_t> dependents;
   Messages messages;
+  Accesses accesses;
   std::vector<int32_t> plan_of, priority_of;
   std::vector<int32_t> sender, receiver;  // node of each message, -1: none
 };

@@ -50,7 +50,8 @@ struct Outcome {
 /// Every rank computes one node at a time (the ready one that comes first) and has any number of communications in
 /// flight. A message of a collective leaves when what it depends on has arrived, the message before it on its route has
 /// left, and both its ends have reached the collective; a rank's part is done when all it sends and receives is. A
-/// single message leaves when its sender reaches it and is done, for both ends, when it has arrived.
+/// single message leaves when its sender reaches it and is done, for both ends, when it has arrived. A memory serves
+/// one access after the other; those of one instant in the order of their nodes.
 /// While a rank has a communication of its own (from when it reaches the node until that is done) it computes more
 /// slowly by `fidelity.slowdown`.
 /// Throws SimulationError when the model is unknown, Infeasible when something takes longer than the horizon.
