@@ -28,6 +28,7 @@ _KIND_NAMES = tuple(dict.fromkeys(_KINDS.values()))
 _KIND_OF_TYPE = np.array([_KIND_NAMES.index(_KINDS[CollectiveType(code)]) for code in range(len(_KINDS))])
 _ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
 _SIZE_MAY_DIFFER = (Kind.ALL_GATHER, Kind.GATHER, Kind.ALL_TO_ALL, Kind.SCATTER)
+_MOST_BYTES = 2**62  # of the buffers of a group
 
 
 class Joins:
@@ -53,6 +54,8 @@ class Joins:
         self.size[sized] = nodes.required(rows[sized], "comm_bytes", "comm_size")
         self.groups = Groups(nodes, rows)
         self.position = self.groups.own_position
+        most = _MOST_BYTES // np.array([len(ranks) for ranks in self.groups.members], np.int64)[self.groups.of]
+        nodes.require(self.size <= most, rows, lambda at: f"comm_size {self.size[at]} is too large for any network")
         self.root = self._roots(nodes)
         self._number = occurrence(self.groups.of * nodes.traces.num_ranks + nodes.rank[rows])
         self.instance, self.first = number_equal(self.groups.of, self._number)
