@@ -88,6 +88,7 @@ def _events() -> None:
     for backend, shape, algorithm, sizes in (
         ("unaware", "Ring", "ring", (64, 128, 256, 512)),
         ("unaware", "Ring", "halvingDoubling", (64, 256, 1024)),
+        ("unaware", "Switch", "direct", (32, 64, 128)),
         ("aware", "Ring", "ring", (64, 128, 256, 512)),
         ("aware", "Switch", "halvingDoubling", (64, 256, 1024)),
     ):

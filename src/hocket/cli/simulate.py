@@ -36,6 +36,7 @@ class _Options(Records):
 
 @app.command(epilog=EPILOG)
 def simulate(
+    context: typer.Context,
     what: Annotated[
         str, typer.Argument(help="A folder or prefix of traces, a .schedule file, or a kind of collective.")
     ],
@@ -105,6 +106,7 @@ def simulate(
     """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
     from hocket.chakra.generate.accelerators import parse_accelerator
+    from hocket.cli.simulate_astra import AstraOptions, refuse_mixed, simulate_as_astra_sim
     from hocket.cli.simulate_options import by_class, by_kind, fraction, one_of, require_classes, sizes_of
     from hocket.cli.simulate_print import print_comparison, print_prediction
     from hocket.core.errors import FormatError
@@ -123,18 +125,11 @@ def simulate(
     )
     from hocket.topology import load as load_topology
 
+    refuse_mixed(context, compat is not None)
     if compat is not None:
-        from hocket.cli.simulate_astra import AstraOptions, simulate_as_astra_sim
-
-        if topology or algorithm or size or timeline or tables or report:
-            raise typer.BadParameter(
-                "--compat takes ASTRA-sim's files: drop --topology, --algorithm, --size, --timeline, --tables, --report"
-            )
         files = AstraOptions(compat, network, system, memory, num_queues_per_dim, injection_scale, rendezvous_protocol)
         simulate_as_astra_sim(what, groups, model or "analytical", files, json_path)
         return
-    if network or system or memory:
-        raise typer.BadParameter("--network, --system and --memory are ASTRA-sim's files: add --compat astra-sim")
     if parquet and not tables:
         raise typer.BadParameter("--parquet says how --tables are written: add --tables DIR")
     outputs = Outputs(json_path, timeline, tables, parquet, report)

@@ -11,7 +11,11 @@ import typer
 if TYPE_CHECKING:
     from hocket.simulator.astra import AstraPrediction
 
-__all__ = ["AstraOptions", "simulate_as_astra_sim"]
+__all__ = ["AstraOptions", "refuse_mixed", "simulate_as_astra_sim"]
+
+# Parameters of `hocket simulate` that mean something with --compat only, and either way; others only without it.
+_ONLY = {"network", "system", "memory", "num_queues_per_dim", "injection_scale", "rendezvous_protocol"}
+_EITHER_WAY = {"what", "model", "groups", "json_path", "compat"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,21 @@ class AstraOptions:
     num_queues_per_dim: int
     injection_scale: float
     rendezvous_protocol: bool
+
+
+def refuse_mixed(context: typer.Context, is_compat: bool) -> None:
+    """A usage error for options given that would do nothing with --compat, or without it."""
+    given = {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name and getattr(context.get_parameter_source(parameter.name), "name", "") == "COMMANDLINE"
+    }
+    idle = given.keys() - _EITHER_WAY - (_ONLY if is_compat else given.keys() - _ONLY)
+    names = ", ".join(sorted(given[name] for name in idle))
+    if names and is_compat:
+        raise typer.BadParameter(f"--compat takes ASTRA-sim's files: drop {names}")
+    if names:
+        raise typer.BadParameter(f"ASTRA-sim's options are for --compat astra-sim: add it, or drop {names}")
 
 
 def simulate_as_astra_sim(

@@ -207,11 +207,29 @@ def test_what_a_skipped_node_frees_waits_for_another_end(folder: Folder) -> None
     assert "node 1 'after' never starts: a skipped node freed it" in " ".join(done.stderr.split())
 
 
-def test_usage(folder: Folder) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--compat", "other"), "--compat other: known: astra-sim"),
+        (("--model", "flow"), "ASTRA-sim's backends are analytical and congestion"),
+        (("--num-queues-per-dim", 0), "--num-queues-per-dim"),
+        (("--injection-scale", "nan"), "--injection-scale"),
+        (("--topology", "ring:4", "--chunks", 2), "drop --chunks, --topology"),
+        (("--compute-scale", "1/2"), "drop --compute-scale"),
+    ],
+)
+def test_usage(folder: Folder, options: tuple[object, ...], message: str) -> None:
     folder.write_traces((collective(AR, 1 << 20),) * 4)
-    assert hocket(folder.path, "--model", "flow").returncode == 2
-    assert hocket(folder.path, "--topology", "ring:4").returncode == 2
-    assert hocket(folder.path, "--num-queues-per-dim", 0).returncode == 2
+    done = hocket(folder.path, *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_its_options_alone_are_a_usage_error() -> None:
+    command = [sys.executable, "-m", "hocket", "simulate", "all_reduce", "--size", "1MiB", "--topology", "ring:4"]
+    done = subprocess.run([*command, "--num-queues-per-dim", "2"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "--num-queues-per-dim" in done.stderr
 
 
 json_values = st.recursive(
