@@ -59,6 +59,70 @@ TEST(Network, AnalyticalSharesLinksForFree) {
   EXPECT_EQ(stored.finish_ps[3], 10 + 10 + 1000 + 1000);
 }
 
+TEST(Network, FlowsShareALinkEqually) {
+  const Outcome outcome = two_messages("flow", false);
+  // Half of 1 byte/ps each: 2000 bytes need 2000 ps, then two latencies of 10.
+  EXPECT_EQ(outcome.finish_ps[2], 2020);
+  EXPECT_EQ(outcome.finish_ps[3], 2020);
+  EXPECT_EQ(outcome.links[2].busy_ps, 2000);
+  // Stored at the switch, each has its first link to itself (1000 + 10), then they share the last (2000 + 10).
+  EXPECT_EQ(two_messages("flow", true).finish_ps[3], 3020);
+}
+
+/// Four messages from ranks 0..3 over switch 5 to rank 4, all sent at 0; links of 1 byte/ps and no latency, so that all
+/// heads are at the switch at 0. `bytes` and `priority` of each; returns when each arrives.
+std::vector<Picoseconds> four_messages(Queueing queueing, const std::vector<int64_t>& bytes,
+                                       const std::vector<int32_t>& priority) {
+  std::vector<topology::Link> links;
+  for (int32_t rank = 0; rank < 4; rank++) links.push_back({rank, 5, 10 * rank, kByteAPicosecond});
+  links.push_back({5, 4, 0, kByteAPicosecond});
+  const Graph graph(5, 6, links);
+  const std::vector<int64_t> rank_offset{0, 1, 2, 3, 4, 4}, operand{0, 1, 2, 3}, no_dependencies(5, 0);
+  const std::vector<uint8_t> kind(4, 3);
+  const std::vector<int32_t> member(4, 0);
+  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
+                {{0, 2, 4, 6, 8}, {0, 4, 1, 4, 2, 4, 3, 4}, bytes, priority}, {}, {}, {});
+  Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}};
+  fidelity.links.queueing[4] = queueing;
+  return replay(job, {}, graph, "congestion", fidelity).finish_ps;
+}
+
+// Heads come at 0, 10, 20 and 30; the first message is served at once (100 ps), and then the discipline chooses.
+TEST(Network, FifoServesWhoCameFirst) {
+  EXPECT_EQ(four_messages(Queueing::kFifo, {100, 200, 50, 70}, {0, 0, 0, 0}),
+            (std::vector<Picoseconds>{100, 100 + 200, 300 + 50, 350 + 70}));
+}
+
+TEST(Network, LifoServesWhoCameLast) {
+  EXPECT_EQ(four_messages(Queueing::kLifo, {100, 200, 50, 70}, {0, 0, 0, 0}),
+            (std::vector<Picoseconds>{100, 220 + 200, 170 + 50, 100 + 70}));
+}
+
+TEST(Network, PriorityServesTheHighestAndInterruptsNobody) {
+  EXPECT_EQ(four_messages(Queueing::kPriority, {100, 200, 50, 70}, {0, 1, 3, 1}),
+            (std::vector<Picoseconds>{100, 150 + 200, 100 + 50, 350 + 70}));
+}
+
+TEST(Network, SmallestRemainingServesTheShortest) {
+  EXPECT_EQ(four_messages(Queueing::kSmallestRemaining, {100, 200, 50, 70}, {0, 0, 0, 0}),
+            (std::vector<Picoseconds>{100, 220 + 200, 100 + 50, 150 + 70}));
+}
+
+TEST(Network, ComputationGoesOnMoreSlowlyWhileItsRankCommunicates) {
+  // Rank 0 computes 1000 ps and sends 300 bytes at 1 byte/ps from 0 on. At half the pace it has done 150 when the
+  // message has arrived at 300; the other 850 take until 1150.
+  const Graph graph(2, 2, {{0, 1, 0, kByteAPicosecond}});
+  const std::vector<int64_t> rank_offset{0, 2, 2}, operand{1000, 0}, no_dependencies(3, 0);
+  const std::vector<uint8_t> kind{1, 3};
+  const std::vector<int32_t> member(2, 0);
+  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}}, {{0, 1}, {0}, {300}, {0}}, {}, {},
+                {});
+  const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {2, 1}};
+  const Outcome outcome = replay(job, {}, graph, "congestion", fidelity);
+  EXPECT_EQ(outcome.finish_ps, (std::vector<Picoseconds>{1150, 300}));
+  EXPECT_EQ(outcome.slowed_ps, (std::vector<Picoseconds>{150, 0}));
+}
+
 TEST(Network, RecordsWhatLinksDidWhen) {
   const Outcome outcome = two_messages("congestion", false);
   std::vector<Picoseconds> starts;

@@ -40,6 +40,7 @@ class MaxMin {
   /// A flow over `links`, which must stay where they are until it is removed. Its rate is known after `update`.
   /// Precondition: there is no flow of this number, which is small; there is a link.
   void add(uint32_t flow, std::span<const int32_t> links);
+  /// Precondition: there was an update since the flow was added.
   void remove(uint32_t flow);
 
   /// Finds all rates after additions and removals. Returns the flows whose rate has changed, new ones included, valid
