@@ -1,5 +1,7 @@
 """What holds for every graph and every collective."""
 
+from dataclasses import replace
+
 import numpy as np
 from homes import collectives, products
 from hypothesis import given, settings
@@ -8,10 +10,13 @@ from hypothesis import strategies as st
 from hocket.schedule import Collective, Kind, Schedule
 from hocket.schedule.algorithms import build, build_all
 from hocket.simulator import simulate_schedule
-from hocket.topology import Topology
+from hocket.topology import Topology, load
 
-MODELS = ["analytical", "congestion"]
+MODELS = ["analytical", "congestion", "flow"]
 SWITCHING = ["cut_through", "store_and_forward"]
+QUEUEING = ["fifo", "lifo", "priority", "smallest_remaining"]
+# Every way to share links; the others share them for free.
+SHARING = [("flow", "fifo"), *(("congestion", queueing) for queueing in QUEUEING)]
 
 
 @st.composite
@@ -50,21 +55,97 @@ def test_congestion_only_ever_costs(schedule: Schedule, switching: str) -> None:
 
 
 @settings(deadline=None, max_examples=80)
-@given(schedules(), st.sampled_from(SWITCHING))
-def test_congestion_is_never_below_the_bound_and_keeps_every_byte(schedule: Schedule, switching: str) -> None:
-    prediction = simulate_schedule(schedule, switching=switching, record_links=True)
+@given(schedules(), st.sampled_from(SHARING), st.sampled_from(SWITCHING))
+def test_shared_links_are_never_below_the_bound_and_keep_every_byte(
+    schedule: Schedule, sharing: tuple[str, str], switching: str
+) -> None:
+    model, queueing = sharing
+    prediction = simulate_schedule(
+        schedule, model=model, queueing=queueing, switching=switching, record_links=model == "congestion"
+    )
     assert not prediction.below_bound
     assert prediction.bound_ps <= prediction.time_ps
     assert prediction.warnings == ()
     hops = np.diff(schedule.route_offset)[schedule.route]
-    assert prediction.link_bytes.sum() == (schedule.collective.chunk_bytes[schedule.chunk] * hops).sum()
-    assert prediction.link_messages.sum() == hops[schedule.collective.sent[schedule.chunk]].sum()
-    assert (prediction.link_busy_ps <= prediction.time_ps).all()
+    chunk_bytes = schedule.collective.chunk_bytes[schedule.chunk]
+    carried = np.zeros(schedule.topology.num_links, np.int64)
+    for transfer, route in enumerate(schedule.route.tolist()):
+        first, last = schedule.route_offset[route], schedule.route_offset[route + 1]
+        carried[schedule.route_links[first:last]] += chunk_bytes[transfer] * (hops[transfer] > 0)
+    assert (prediction.link_bytes == carried).all()
+    # A link that works on n messages rounds up n times.
+    assert (prediction.link_busy_ps - prediction.link_messages <= prediction.time_ps).all()
     work = prediction.occupancy
-    assert work is not None
+    if work is None:
+        return
     order = np.lexsort((work.start_ps, work.link))
     same_link = work.link[order][1:] == work.link[order][:-1]
     assert (work.start_ps[order][1:] >= work.finish_ps[order][:-1])[same_link].all(), "a link carried two at once"
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data(), schedules(), st.sampled_from([("analytical", "fifo"), *SHARING]), st.sampled_from(SWITCHING))
+def test_names_of_ranks_do_not_matter(
+    data: st.DataObject, schedule: Schedule, sharing: tuple[str, str], switching: str
+) -> None:
+    topology = schedule.topology
+    new = np.array(
+        [*data.draw(st.permutations(range(topology.num_ranks))), *range(topology.num_ranks, topology.num_nodes)]
+    )
+    renamed = replace(topology, src=new[topology.src].astype(np.int32), dst=new[topology.dst].astype(np.int32))
+    same = replace(schedule, topology=renamed, group=new[schedule.ranks].astype(np.int32))
+    model, queueing = sharing
+    first = simulate_schedule(schedule, model=model, queueing=queueing, switching=switching)
+    second = simulate_schedule(same, model=model, queueing=queueing, switching=switching)
+    assert (second.finish_ps[new[: topology.num_ranks]] == first.finish_ps).all()
+    assert (second.link_busy_ps == first.link_busy_ps).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(topologies(), st.integers(1, 10**7), st.data())
+def test_all_models_agree_on_a_message_alone(topology: Topology, size: int, data: st.DataObject) -> None:
+    root = data.draw(st.integers(0, topology.num_ranks - 1))
+    # Two of the ranks: one message.
+    group = np.array([root, (root + 1) % topology.num_ranks], np.int32)
+    schedule = build("direct", Collective(Kind.BROADCAST, 2, size), topology, group)
+    for switching in SWITCHING:
+        free = simulate_schedule(schedule, model="analytical", switching=switching)
+        for model, queueing in SHARING:
+            alone = simulate_schedule(schedule, model=model, queueing=queueing, switching=switching)
+            assert alone.time_ps == free.time_ps
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 9), st.integers(0, 10**7), st.sampled_from(["ring", "switch", "fully_connected"]), st.booleans())
+def test_symmetric_flows_stay_symmetric(ranks: int, size: int, kind: str, gather: bool) -> None:
+    """Nothing in the flow model depends on an order, so ranks that all do alike end together, whatever the parts."""
+    topology = load(f"{kind}:{ranks},bandwidth=7GB/s,latency=33ns")
+    collective = Collective(Kind.ALL_GATHER if gather else Kind.ALL_TO_ALL, ranks, ranks * ranks * size)
+    prediction = simulate_schedule(build("direct", collective, topology), model="flow")
+    assert len(set(prediction.finish_ps.tolist())) == 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(schedules(), st.sampled_from(SWITCHING), st.integers(1, 4), st.integers(0, 1000), st.integers(1, 4))
+def test_alpha_beta_is_monotone(schedule: Schedule, switching: str, times: int, more_ps: int, slower: int) -> None:
+    """A theorem only for `analytical`: links that serve in some order, or share, have anomalies (docs)."""
+    topology, collective = schedule.topology, schedule.collective
+    worse = replace(
+        schedule,
+        collective=replace(
+            collective,
+            size_bytes=times * collective.size_bytes,
+            block_bytes=collective.block_bytes and tuple(times * size for size in collective.block_bytes),
+        ),
+        topology=replace(
+            topology,
+            latency_ps=topology.latency_ps + more_ps,
+            bandwidth=np.maximum(topology.bandwidth // slower, 1),
+        ),
+    )
+    first = simulate_schedule(schedule, model="analytical", switching=switching)
+    second = simulate_schedule(worse, model="analytical", switching=switching)
+    assert (first.finish_ps <= second.finish_ps).all()
 
 
 @settings(deadline=None, max_examples=40)
