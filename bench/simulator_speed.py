@@ -8,9 +8,9 @@ import time
 
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Kind
-from hocket.schedule.algorithms import build
+from hocket.schedule.algorithms import pattern
 from hocket.simulator.models import Model
-from hocket.simulator.planning import Planned
+from hocket.simulator.planned import Planned
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
 from hocket.simulator.workload import Call, single_call
 from hocket.topology import Topology, load
@@ -35,7 +35,7 @@ def main() -> None:
         topology = load(spec)
         call = Call(kind, tuple(range(topology.num_ranks)), SIZE)
         start = time.process_time()
-        planned = Planned(build(algorithm, call.collective, topology), algorithm)
+        planned = Planned(pattern(algorithm, call.collective, topology), algorithm)
         plan_s = time.process_time() - start
         for model in (Model.CONGESTION, Model.FLOW, Model.ANALYTICAL):
             _print_case(call, topology, planned, plan_s, model)

@@ -5,7 +5,7 @@ from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.compose import concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
-from hocket.schedule.schedule import Bound, Schedule
+from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
 from hocket.schedule.storage import load, save
 from hocket.schedule.timing import dependencies, retime
 from hocket.schedule.verification import VerifyReport, verify
@@ -24,6 +24,7 @@ __all__ = [
     "StepType",
     "ThreadBlock",
     "VerifyReport",
+    "busiest_link_ps",
     "concatenate",
     "dependencies",
     "execute",

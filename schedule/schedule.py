@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from hocket._core.schedule import Transfers
 from hocket.schedule.collective import Collective
 from hocket.topology import Topology
 
-__all__ = ["Bound", "Schedule"]
+__all__ = ["Bound", "Schedule", "busiest_link_ps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +119,24 @@ class Schedule:
 
     @cached_property
     def busiest_link_ps(self) -> int:
-        """Picoseconds that the busiest link needs for its bytes alone, rounded down.
-
-        Where links are not shared for free, no timing of these transfers is quicker.
-        """
+        """`busiest_link_ps` of the transfers."""
         route_bytes = np.bincount(
             self.route, self.collective.chunk_bytes[self.chunk], minlength=len(self.route_offset) - 1
         )
-        per_use = np.repeat(route_bytes, np.diff(self.route_offset))
-        link_bytes = np.bincount(self.route_links, per_use, minlength=self.topology.num_links)
-        return int((link_bytes * 1e12 / self.topology.bandwidth).max(initial=0) * (1 - 1e-9))
+        return busiest_link_ps(self.topology, self.route_offset, self.route_links, route_bytes)
 
     @property
     def time_ps(self) -> int:
         """When the last transfer is done, in picoseconds (steps when untimed); 0 for an empty schedule."""
         return int(self.finish_ps.max(initial=0))
+
+
+def busiest_link_ps(
+    topology: Topology, offset: NDArray[np.int64], links: NDArray[np.integer[Any]], route_bytes: NDArray[np.number[Any]]
+) -> int:
+    """Picoseconds, rounded down, that the busiest link needs for its bytes alone when so many go over each route (CSR).
+
+    Where links are not shared for free, no timing of transfers is quicker.
+    """
+    link_bytes = np.bincount(links, np.repeat(route_bytes, np.diff(offset)), minlength=topology.num_links)
+    return int((link_bytes * 1e12 / topology.bandwidth).max(initial=0) * (1 - 1e-9))

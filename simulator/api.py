@@ -12,7 +12,8 @@ from hocket.schedule import Collective, Schedule
 from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link
 from hocket.simulator.placement import check_placement
-from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planned, Planner
+from hocket.simulator.planned import Planned
+from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planner
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.simulation import Fidelity, simulate
 from hocket.simulator.traces import Hardware, workload_of

@@ -66,6 +66,7 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
             "utilisation": prediction.link_utilisation.tolist(),
         },
         "events": prediction.events,
+        "folded": prediction.folded,
         "notes": [*prediction.notes, *prediction.warnings],
     }
 

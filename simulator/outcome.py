@@ -1,6 +1,6 @@
 """What the engine hands back, before anything is made of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ class Outcome:
     """Times of each node of the workload (-1: never), the use of each link, and what each link did when (if recorded).
 
     `cause` and `slowed_ps` as in Prediction. `bin_busy_ps` is the busy time of each link in bins of `bin_ps`,
-    link after link; empty unless asked for. All columns int64 except `cause`, `occupancy_link`, `occupancy_collective`
-    and `occupancy_message`: int32.
+    link after link; empty unless asked for. `folded` is how many ranks each that was simulated stood for. All columns
+    int64 except `cause`, `occupancy_link`, `occupancy_collective` and `occupancy_message`: int32.
     """
 
     start_ps: NDArray[np.int64]
@@ -32,6 +32,23 @@ class Outcome:
     bin_ps: int
     bin_busy_ps: NDArray[np.int64]
     events: int
+    folded: int = 1
+
+    def unfolded(self, order: int, link: NDArray[np.int64]) -> "Outcome":
+        """The outcome for `order` ranks of that of one, when `link` stands for each link. Nobody waits for another."""
+        return replace(
+            self,
+            start_ps=np.repeat(self.start_ps, order),
+            finish_ps=np.repeat(self.finish_ps, order),
+            cause=np.arange(order, dtype=np.int32),
+            slowed_ps=np.repeat(self.slowed_ps, order),
+            link_busy_ps=self.link_busy_ps[link],
+            link_bytes=self.link_bytes[link],
+            link_messages=self.link_messages[link],
+            bin_busy_ps=self.bin_busy_ps.reshape(len(link), -1)[link].ravel(),
+            events=self.events * order,
+            folded=order,
+        )
 
     @classmethod
     def without_network(

@@ -1,19 +1,18 @@
 """Which algorithm each collective follows, and its plan in the engine."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
 from hocket import schedule as schedules
-from hocket._core.simulator import Plan
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule
-from hocket.schedule.algorithms import ALGORITHMS, build, build_all
+from hocket.schedule.algorithms import ALGORITHMS, pattern, patterns
+from hocket.simulator.planned import Planned
 from hocket.simulator.workload import BARRIER, Call
 from hocket.topology import Topology
 
-__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planned", "Planner"]
+__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planner"]
 
 AUTO = "auto"
 SCHEDULE_SUFFIX = ".schedule"
@@ -23,30 +22,6 @@ DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in Kind if kind is not Kind.
     Kind.REDUCE_SCATTER.value: "ring",
     BARRIER: "double_binary_tree",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """The schedule that a collective follows, the name of the algorithm (or schedule file) it came from, and why it is
-    not what was asked for."""
-
-    schedule: Schedule
-    algorithm: str
-    note: str | None = None
-
-    @property
-    def collective(self) -> Collective:
-        return self.schedule.collective
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The engine's form: messages in the schedule's order on every route, waiting for what they depend on."""
-        schedule = self.schedule
-        if self.collective.block_bytes is not None:
-            sent = self.collective.sent[schedule.chunk]
-            columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
-            schedule = replace(schedule, **{name: getattr(schedule, name)[sent] for name in columns})
-        return Plan(schedule.transfers, self.collective.chunk_bytes[schedule.chunk], schedule.ranks)
 
 
 class Planner:
@@ -84,11 +59,11 @@ class Planner:
             name = DEFAULT_ALGORITHMS[call.kind]
         if name != AUTO:
             return [self._native(name, call, note)]
-        natives = build_all(call.collective, self._topology, call.members)
-        return (Planned(schedule, schedule.generator) for schedule in natives)
+        natives = patterns(call.collective, self._topology, call.members)
+        return (Planned(native, native.generator) for native in natives)
 
     def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
-        return Planned(build(name, call.collective, self._topology, call.members), name, note)
+        return Planned(pattern(name, call.collective, self._topology, call.members), name, note)
 
 
 def _of_sizes(collective: Collective, call: Call) -> Collective:

@@ -89,6 +89,7 @@ class Prediction:
     start its finish goes back to without a wait: itself, but for a part in a collective that waited for another
     member, and for a receive that waited for its send. `time_ps` is when all is done and `bound_ps` what bounds it from
     below. `occupancy` and `link_use` are there when they were asked for. `events` counts message-hops and computations.
+    `folded` is how many ranks each rank that was simulated stands for: 1, unless all ranks do alike.
     """
 
     model: str
@@ -111,6 +112,7 @@ class Prediction:
     occupancy: Occupancy | None
     link_use: LinkUse | None
     events: int
+    folded: int
     notes: tuple[str, ...]
 
     @property

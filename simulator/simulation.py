@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.simulator import Job, replay
+from hocket._core.simulator import Job, Plan, replay
 from hocket.core.errors import TopologyError
 from hocket.schedule import Bound, lower_bound
 from hocket.simulator.deadlock import require_all_done
@@ -16,7 +16,7 @@ from hocket.simulator.floor import Floor
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
-from hocket.simulator.planning import Planned
+from hocket.simulator.planned import Planned
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.workload import Call, NodeKind, Workload, single_call
 from hocket.topology import Topology, routes
@@ -30,7 +30,8 @@ Candidates = Callable[[Call], Iterable[Planned]]
 class Fidelity:
     """The network model; how nodes pass messages on; whom links serve next; how many times as long a rank computes
     while it communicates; whether to record what every link did when, in how many bins of time (0: none) how busy it
-    was, and whether to see what collectives take without any bytes."""
+    was, whether to see what collectives take without any bytes, and whether one rank may stand for all where all do
+    alike (exact; it saves time and memory)."""
 
     model: Model
     switching: LinkSetting = Switching.CUT_THROUGH
@@ -39,6 +40,7 @@ class Fidelity:
     record_links: bool = False
     link_bins: int = 0
     latencies: bool = False
+    fold: bool = True
 
 
 def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
@@ -70,7 +72,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     if planned is None:
         outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, workload.num_ranks, topology.num_links)
     else:
-        outcome = run_engine(job, planned, topology, fidelity)
+        outcome = _run(workload, job, planned, topology, fidelity)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
@@ -100,16 +102,31 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         occupancy=_occupancy(outcome) if fidelity.record_links else None,
         link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
+        folded=outcome.folded,
         notes=(*topology.notes, *workload.notes, *remarks),
     )
 
 
+def _run(workload: Workload, job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
+    """Simulates one rank where all ranks do alike, else all of them."""
+    may_fold = fidelity.fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
+    folded = planned[0].folded if may_fold else None
+    if folded is None:
+        return run_engine(job, planned, topology, fidelity)
+    one = engine_job(single_call(replace(workload.calls[0], group=(0,)), 1), topology)
+    return _replay(one, [folded.plan], topology, fidelity).unfolded(folded.order, folded.link)
+
+
 def run_engine(job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
     """Runs a job whose calls follow `planned`."""
+    return _replay(job, [choice.plan for choice in planned], topology, fidelity)
+
+
+def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity) -> Outcome:
     return Outcome(
         **replay(
             job,
-            [choice.plan for choice in planned],
+            plans,
             topology.graph,
             fidelity.model,
             stores=per_link(fidelity.switching, Switching, topology),
@@ -128,17 +145,11 @@ def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fide
     best, second = next(choices), next(choices, None)
     if second is None:
         return best
-    alone = engine_job(single_call(call, topology.num_ranks), topology)
-    without_record = replace(fidelity, record_links=False, link_bins=0)
-
-    def time_ps(choice: Planned) -> int:
-        return int(run_engine(alone, [choice], topology, without_record).finish_ps.max())
-
-    least = time_ps(best)
+    least = _time_alone(best, call, topology, fidelity)
     for choice in chain([second], choices):
-        if fidelity.model in (Model.CONGESTION, Model.FLOW) and choice.schedule.busiest_link_ps >= least:
+        if fidelity.model in (Model.CONGESTION, Model.FLOW) and choice.busiest_link_ps >= least:
             continue
-        if (time := time_ps(choice)) < least:
+        if (time := _time_alone(choice, call, topology, fidelity)) < least:
             best, least = choice, time
     return best
 
@@ -146,10 +157,14 @@ def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fide
 def _latency(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity) -> int:
     """Picoseconds that a call takes alone, by its algorithm, when it moves no bytes."""
     empty = replace(call, size_bytes=0, block_bytes=None)
-    schedule = replace(choice.schedule, collective=replace(choice.collective, size_bytes=0, block_bytes=None))
-    job = engine_job(single_call(empty, topology.num_ranks), topology)
+    return _time_alone(choice.without_bytes(), empty, topology, fidelity)
+
+
+def _time_alone(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity) -> int:
+    """Picoseconds that a call takes when its group does nothing else."""
+    alone = single_call(call, topology.num_ranks)
     without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
-    return int(run_engine(job, [Planned(schedule, choice.algorithm)], topology, without_record).finish_ps.max())
+    return int(_run(alone, engine_job(alone, topology), [choice], topology, without_record).finish_ps.max())
 
 
 def engine_job(workload: Workload, topology: Topology) -> Job:

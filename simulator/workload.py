@@ -110,6 +110,16 @@ class Workload:
     def num_ranks(self) -> int:
         return len(self.rank_offset) - 1
 
+    def is_one_call_of(self, ranks: int) -> bool:
+        """Whether it is nothing but one collective of ranks 0..ranks-1, in order, starting together."""
+        return (
+            len(self.call_of) == 1
+            and self.calls[0].group == tuple(range(ranks))
+            and np.array_equal(self.rank_offset, np.arange(ranks + 1))
+            and bool((self.kind == NodeKind.COLLECTIVE).all())
+            and not len(self.dependency)
+        )
+
     def with_compute_scaled(self, scale: Fraction) -> "Workload":
         """The same workload on processors that take `scale` times as long (rounded down to whole picoseconds)."""
         compute = self.kind == NodeKind.COMPUTE

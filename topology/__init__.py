@@ -1,5 +1,6 @@
 """What the machine looks like: ranks, switches and the links between them."""
 
+from hocket.topology.automorphism import link_images
 from hocket.topology.loading import load
 from hocket.topology.measures import (
     Cut,
@@ -20,6 +21,7 @@ __all__ = [
     "Topology",
     "all_gather_cut",
     "eccentricity_ps",
+    "link_images",
     "load",
     "part_ingress_bandwidth",
     "rank_egress_bandwidth",

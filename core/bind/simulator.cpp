@@ -25,6 +25,14 @@ void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, I
   new (self) Plan(transfers, view(bytes), view(members));
 }
 
+void init_pattern_plan(Plan* self, In<int32_t> connection, In<int32_t> sends, In<int32_t> delivers, In<bool> reduce,
+                       In<int64_t> step, In<int64_t> bytes, int32_t copies, In<int64_t> route_offset,
+                       In<int32_t> route_links, In<int32_t> route_dst) {
+  nb::gil_scoped_release release;
+  new (self) Plan({view(connection), view(sends), view(delivers), view(reduce), view(step)}, view(bytes), copies,
+                  {view(route_offset), view(route_links), view(route_dst)});
+}
+
 void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t> kind, In<int64_t> operand,
               In<int32_t> member, In<int64_t> dependency_offset, In<int64_t> dependency,
               In<int64_t> message_route_offset, In<int32_t> message_links, In<int64_t> message_bytes,
@@ -125,6 +133,8 @@ nb::ndarray<nb::numpy, Picoseconds, nb::ndim<1>> slack_of(In<int64_t> rank_offse
 void bind_simulator(nb::module_& m) {
   nb::class_<Plan>(m, "Plan")
       .def("__init__", &init_plan, "transfers"_a, "bytes"_a, "members"_a)
+      .def("__init__", &init_pattern_plan, "connection"_a, "sends"_a, "delivers"_a, "reduce"_a, "step"_a, "bytes"_a,
+           "copies"_a, "route_offset"_a, "route_links"_a, "route_dst"_a)
       .def_prop_ro("num_messages", &Plan::num_messages);
   nb::class_<Job>(m, "Job").def("__init__", &init_job, "graph"_a, "rank_offset"_a, "kind"_a, "operand"_a, "member"_a,
                                 "dependency_offset"_a, "dependency"_a, "message_route_offset"_a, "message_links"_a,

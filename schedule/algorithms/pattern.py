@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
+from hocket.schedule.algorithms.link_symmetry import LinkSymmetry
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.symmetry import Symmetry
@@ -77,12 +78,54 @@ class Pattern:
         return len(self.chunk) * self.symmetry.order
 
     @cached_property
+    def links(self) -> LinkSymmetry | None:
+        """The symmetry as one of the topology, where it is one; None where it is trivial too."""
+        everyone = np.array_equal(self.ranks, np.arange(self.topology.num_ranks))
+        return LinkSymmetry.of(self.symmetry, self.topology) if everyone and self.symmetry.order > 1 else None
+
+    @cached_property
     def routes(self) -> Routes:
-        """Shortest routes: that of connection j, seen from element g of the symmetry, is route j * order + g."""
-        image = np.arange(self.symmetry.order)
-        nodes = Place(self.topology, self.ranks).nodes
-        ends = [nodes[self.symmetry.act(image, end[:, None]).ravel()] for end in (self.src, self.dst)]
-        return routes(self.topology.graph, np.column_stack(ends))
+        """Shortest routes: that of connection j, seen from element g of the symmetry, is route j * order + g.
+
+        Where the topology has the symmetry too they are images of the `routes_home`.
+        """
+        elements = np.arange(self.symmetry.order)
+        if self.links is None:
+            nodes = Place(self.topology, self.ranks).nodes
+            ends = [nodes[self.symmetry.act(elements, end[:, None]).ravel()] for end in (self.src, self.dst)]
+            return routes(self.topology.graph, np.column_stack(ends))
+        home = self.routes_home
+        images = self.links.images(home.links).astype(np.int32)
+        # The route to rank 0 becomes one to rank act(g, dst) that comes from rank g.
+        parts = [
+            images[self.symmetry.act(elements, dst), begin:end].ravel()
+            for dst, begin, end in zip(self.dst, home.offset, home.offset[1:], strict=False)
+        ]
+        hops = np.repeat(np.diff(home.offset), self.symmetry.order)
+        return Routes(np.concatenate([[0], np.cumsum(hops)]), np.concatenate([np.zeros(0, np.int32), *parts]))
+
+    @cached_property
+    def routes_home(self) -> Routes:
+        """The image of each connection that ends at rank 0: all come from one search of the topology."""
+        src = self.symmetry.act(self.symmetry.inverse(self.dst), self.src)
+        return routes(self.topology.graph, np.column_stack([src, np.zeros_like(src)]))
+
+    @cached_property
+    def bytes(self) -> NDArray[np.int64] | None:
+        """Of each transfer and all its images (int64); None where its images differ in size."""
+        rows = self.collective.chunk_bytes.reshape(-1, self.collective.chunks_per_rank)
+        alike = self.symmetry.order == 1 or self.symmetry.fixes_chunks or bool((rows == rows[0]).all())
+        return self.collective.chunk_bytes[self.chunk] if alike else None
+
+    @cached_property
+    def states(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Which of its chunks each transfer reads at its source, and which it changes at its destination, numbered as
+        that end sees them (int32)."""
+        seen = _image_of_chunk(
+            self.symmetry, self.collective, self.symmetry.inverse(self.dst)[self.connection], self.chunk
+        )
+        number = np.unique(np.concatenate([self.chunk, seen]), return_inverse=True)[1].astype(np.int32)
+        return number[: len(seen)], number[len(seen) :]
 
     def spelled_out(self) -> Schedule:
         """The untimed schedule with the transfers of all ranks: transfer k * order + g is the image of transfer k under

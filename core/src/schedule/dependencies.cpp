@@ -1,44 +1,85 @@
 #include "hocket/schedule/dependencies.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
 
 #include "hocket/schedule/replay.hpp"
 
 namespace hocket::schedule {
 
+namespace {
+
+/// Finds the gates of some states, each a chunk at a rank, from what is sent from them and delivered to them.
+class GateFinder {
+ public:
+  GateFinder(int64_t num_transfers, int64_t num_states)
+      : gates_{std::vector<int32_t>(num_transfers, -1), std::vector<int32_t>(num_transfers, -1), {}},
+        gate_(num_states, -1),
+        pending_(num_states, -1),
+        next_(num_transfers, -1) {}
+
+  void forget(int32_t state) { gate_[state] = pending_[state] = -1; }
+
+  void send(int32_t id, int32_t state) {
+    if (pending_[state] >= 0) {
+      const auto opened = static_cast<int32_t>(gates_.previous.size());
+      gates_.previous.push_back(gate_[state]);
+      for (int32_t delivery = pending_[state]; delivery >= 0; delivery = next_[delivery]) {
+        gates_.feeds[delivery] = opened;
+      }
+      gate_[state] = opened;
+      pending_[state] = -1;
+    }
+    gates_.waits[id] = gate_[state];
+  }
+
+  void deliver(int32_t id, int32_t state, bool reduce) {
+    if (!reduce) forget(state);
+    next_[id] = pending_[state];
+    pending_[state] = id;
+  }
+
+  Gates take() { return std::move(gates_); }
+
+ private:
+  Gates gates_;
+  std::vector<int32_t> gate_;     // of the present state
+  std::vector<int32_t> pending_;  // the deliveries since then that no gate knows: a list linked by `next_`
+  std::vector<int32_t> next_;
+};
+
+}  // namespace
+
 Gates find_gates(const Transfers& transfers) {
-  Gates gates{std::vector<int32_t>(transfers.size(), -1), std::vector<int32_t>(transfers.size(), -1), {}};
   const ChunkIndex index(transfers);
-  // Per node: the gate of its present state, and the deliveries since then that no gate knows (a list linked by id).
-  std::vector<int32_t> gate(transfers.graph->num_nodes()), pending(transfers.graph->num_nodes());
-  std::vector<int32_t> next(transfers.size(), -1);
+  GateFinder finder(transfers.size(), transfers.graph->num_nodes());
   ChunkReplay replay;
   for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) {
     const auto ids = index.of(chunk);
     for (const int32_t id : ids) {
-      gate[transfers.src(id)] = gate[transfers.dst(id)] = -1;
-      pending[transfers.src(id)] = pending[transfers.dst(id)] = -1;
+      finder.forget(transfers.src(id));
+      finder.forget(transfers.dst(id));
     }
-    const auto on_send = [&](int32_t id) {
-      const int32_t node = transfers.src(id);
-      if (pending[node] >= 0) {
-        const auto opened = static_cast<int32_t>(gates.previous.size());
-        gates.previous.push_back(gate[node]);
-        for (int32_t delivery = pending[node]; delivery >= 0; delivery = next[delivery]) gates.feeds[delivery] = opened;
-        gate[node] = opened;
-        pending[node] = -1;
-      }
-      gates.waits[id] = gate[node];
-    };
-    const auto on_delivery = [&](int32_t id) {
-      const int32_t node = transfers.dst(id);
-      if (!transfers.reduce[id]) gate[node] = pending[node] = -1;
-      next[id] = pending[node];
-      pending[node] = id;
-    };
-    replay.run(ids, transfers.start, transfers.finish, on_send, on_delivery);
+    replay.run(
+        ids, transfers.start, transfers.finish, [&](int32_t id) { finder.send(id, transfers.src(id)); },
+        [&](int32_t id) { finder.deliver(id, transfers.dst(id), transfers.reduce[id]); });
   }
-  return gates;
+  return finder.take();
+}
+
+Gates find_gates(const Pattern& pattern) {
+  const auto largest = [](std::span<const int32_t> states) { return states.empty() ? -1 : std::ranges::max(states); };
+  GateFinder finder(pattern.size(), std::max(largest(pattern.sends), largest(pattern.delivers)) + 1);
+  std::vector<int32_t> ids(pattern.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<Picoseconds> finish(pattern.step.begin(), pattern.step.end());
+  for (Picoseconds& step : finish) step++;
+  ChunkReplay().run(
+      ids, pattern.step, finish, [&](int32_t id) { finder.send(id, pattern.sends[id]); },
+      [&](int32_t id) { finder.deliver(id, pattern.delivers[id], pattern.reduce[id]); });
+  return finder.take();
 }
 
 Dependencies find_dependencies(const Transfers& transfers) {

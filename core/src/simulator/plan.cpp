@@ -1,14 +1,17 @@
 #include "hocket/simulator/plan.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <string>
 
 #include "hocket/error.hpp"
-#include "hocket/schedule/dependencies.hpp"
 
 namespace hocket::simulator {
 namespace {
+
+constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
 
 /// Groups 0..keys.size()-1 by key (keys below 0 belong nowhere): group g is `ids[offset[g]..offset[g+1]]`, ascending.
 void group_by(std::span<const int32_t> keys, int32_t groups, std::vector<int32_t>& offset, std::vector<int32_t>& ids) {
@@ -24,13 +27,26 @@ void group_by(std::span<const int32_t> keys, int32_t groups, std::vector<int32_t
   }
 }
 
+/// Bits for places 0..count-1; where one copy is all there is, all bits.
+int bits_for(size_t count, int32_t copies) { return copies == 1 ? 31 : std::bit_width(count - (count > 0)); }
+
+/// `copies` times the values, each copy starting at a multiple of `stride`.
+template <typename T>
+std::vector<T> repeated(const std::vector<T>& values, size_t stride, int32_t copies) {
+  if (copies == 1) return values;
+  std::vector<T> result(stride * copies);
+  for (int32_t copy = 0; copy < copies; copy++) std::ranges::copy(values, result.begin() + copy * stride);
+  return result;
+}
+
 }  // namespace
 
 Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members)
-    : route_offset_(transfers.route_offset.begin(), transfers.route_offset.end()),
-      route_links_(transfers.route_links.begin(), transfers.route_links.end()),
-      messages_of_member_(members.size() + 1, 0) {
-  if (transfers.size() >= std::numeric_limits<int32_t>::max()) {
+    : copies_(1),
+      num_members_(static_cast<int32_t>(members.size())),
+      route_offset_(transfers.route_offset.begin(), transfers.route_offset.end()),
+      route_links_(transfers.route_links.begin(), transfers.route_links.end()) {
+  if (transfers.size() >= kLimit) {
     throw ScheduleError("a schedule of 2^31 transfers or more cannot be simulated");
   }
   std::vector<int32_t> member_of(transfers.graph->num_nodes(), -1);
@@ -47,54 +63,96 @@ Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes,
                           std::to_string(dst) + ") leaves the group of the collective");
     }
   }
-  number_messages(transfers, bytes);
-  read_gates(transfers);
+  number_messages(transfers.route, bytes);
+  read_gates(schedule::find_gates(transfers));
   count_per_member();
 }
 
-void Plan::number_messages(const schedule::Transfers& transfers, std::span<const int64_t> bytes) {
-  group_by(transfers.route, static_cast<int32_t>(transfers.num_routes()), first_message_, position_);
+Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes)
+    : copies_(copies),
+      num_members_(copies),
+      message_bits_(bits_for(pattern.size(), copies)),
+      route_offset_(routes.offset.begin(), routes.offset.end()),
+      route_links_(routes.links.begin(), routes.links.end()),
+      route_dst_(routes.dst.begin(), routes.dst.end()) {
+  schedule::check(pattern);
+  const size_t num_routes = routes.dst.size();
+  const auto leaves = [&](int32_t member) { return member < 0 || member >= copies; };
+  if (copies < 1 || num_routes % copies != 0 || routes.offset.size() != num_routes + 1 || routes.offset[0] != 0 ||
+      routes.offset.back() != static_cast<int64_t>(routes.links.size()) || !std::ranges::is_sorted(routes.offset) ||
+      bytes.size() != pattern.step.size() || std::ranges::any_of(routes.dst, leaves) ||
+      (pattern.size() > 0 && static_cast<size_t>(std::ranges::max(pattern.connection)) >= num_routes / copies)) {
+    throw ScheduleError("the routes or bytes do not fit the pattern");
+  }
+  if (copies > 1 && (int64_t{copies} << message_bits_) - 1 > kLimit) {
+    throw ScheduleError(
+        "a collective of about 2^31 transfers or more cannot be simulated message by message: use "
+        "fewer chunks, or a topology on which all ranks are alike");
+  }
+  for (size_t route = 0; route < num_routes; route++) route_src_.push_back(static_cast<int32_t>(route % copies));
+  number_messages(pattern.connection, bytes);
+  const schedule::Gates gates = schedule::find_gates(pattern);
+  gate_bits_ = bits_for(gates.previous.size(), copies);
+  read_gates(gates);
+  count_per_member();
+  total_bytes_ *= copies;
+}
+
+void Plan::number_messages(std::span<const int32_t> connection, std::span<const int64_t> bytes) {
+  group_by(connection, static_cast<int32_t>(route_src_.size()) / copies_, first_place_, position_);
   for (const int32_t transfer : position_) {
-    route_.push_back(transfers.route[transfer]);
+    connection_.push_back(connection[transfer]);
     bytes_.push_back(bytes[transfer]);
     total_bytes_ += bytes[transfer];
   }
 }
 
-void Plan::read_gates(const schedule::Transfers& transfers) {
-  const schedule::Gates gates = schedule::find_gates(transfers);
+void Plan::read_gates(const schedule::Gates& gates) {
   const auto num_gates = static_cast<int32_t>(gates.previous.size());
   std::vector<int32_t> waits;
   for (const int32_t transfer : position_) {
     waits.push_back(gates.waits[transfer]);
     feeds_.push_back(gates.feeds[transfer]);
-    message_waits_.push_back(gates.waits[transfer] >= 0 ? 2 : 1);
+    waits_.push_back(gates.waits[transfer] >= 0 ? 2 : 1);
   }
   group_by(waits, num_gates, gate_offset_, gate_messages_);
-  gate_waits_.assign(num_gates, 0);
+  std::vector<uint32_t> count(num_gates);
   next_gate_.assign(num_gates, -1);
   for (const int32_t gate : feeds_) {
-    if (gate >= 0) gate_waits_[gate]++;
+    if (gate >= 0) count[gate]++;
   }
   for (int32_t gate = 0; gate < num_gates; gate++) {
     if (gates.previous[gate] < 0) continue;
-    gate_waits_[gate]++;
+    count[gate]++;
     next_gate_[gates.previous[gate]] = gate;
+  }
+  for (int32_t gate = 0; gate < num_gates; gate++) {
+    counter_.push_back(count[gate] > 1 ? static_cast<int32_t>(counts_.size()) : -1);
+    if (count[gate] > 1) counts_.push_back(count[gate]);
   }
 }
 
 void Plan::count_per_member() {
+  messages_of_member_.assign(num_members_ + 1, 0);
   std::vector<int32_t> ends;  // member at either end of each route that is used: two entries a route
   for (size_t route = 0; route < route_src_.size(); route++) {
-    const int32_t messages = first_message_[route + 1] - first_message_[route];
+    const size_t connection = route / copies_;
+    const int32_t messages = first_place_[connection + 1] - first_place_[connection];
     for (const int32_t member : {route_src_[route], route_dst_[route]}) {
       ends.push_back(messages > 0 ? member : -1);
       messages_of_member_[member] += messages;
     }
-    if (messages > 0) message_waits_[first_message_[route]]++;  // two ends instead of one predecessor
   }
-  group_by(ends, num_members() + 1, member_offset_, member_routes_);
+  for (size_t connection = 0; connection + 1 < first_place_.size(); connection++) {
+    const int32_t first = first_place_[connection];
+    if (first < first_place_[connection + 1]) waits_[first]++;  // two ends instead of one predecessor
+  }
+  group_by(ends, num_members_ + 1, member_offset_, member_routes_);
   for (int32_t& end : member_routes_) end /= 2;
 }
+
+std::vector<uint8_t> Plan::message_waits() const { return repeated(waits_, size_t{1} << message_bits_, copies_); }
+
+std::vector<uint32_t> Plan::gate_counts() const { return repeated(counts_, counts_.size(), copies_); }
 
 }  // namespace hocket::simulator

@@ -20,7 +20,7 @@ namespace {
 /// A collective in flight.
 struct Collective {
   std::vector<uint8_t> message_waits;
-  std::vector<uint32_t> gate_waits;
+  std::vector<uint32_t> gate_counts;
   std::vector<uint32_t> left;  // messages each member (the last: all switches) has still to send or receive
   std::vector<int32_t> node;   // of each member that has joined
   int32_t members_left;        // switches count as one
@@ -235,7 +235,7 @@ class Replay {
     Collective& collective = collectives_[id];
     if (collective.node.empty()) {
       collective.message_waits = plan.message_waits();
-      collective.gate_waits = plan.gate_waits();
+      collective.gate_counts = plan.gate_counts();
       collective.left = plan.messages_of_member();
       collective.node.assign(plan.num_members(), -1);
       collective.members_left = plan.num_members();
@@ -321,7 +321,7 @@ class Replay {
     Collective& collective = collectives_[id];
     collective.bytes_left -= flight.bytes;
     for (int32_t gate = plan.feeds(message); gate >= 0; gate = plan.next_gate(gate)) {
-      if (--collective.gate_waits[gate] != 0) break;
+      if (!plan.opens(gate, collective.gate_counts)) break;
       for (const int32_t next : plan.waiting(gate)) {
         if (--collective.message_waits[next] == 0) launch(id, next, flight.cause);
       }

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,23 @@ from hocket._core.schedule import Transfers
 from hocket._core.topology import Graph
 
 class Plan:
+    @overload
     def __init__(self, transfers: Transfers, bytes: NDArray[np.int64], members: NDArray[np.int32]) -> None: ...
+    @overload
+    def __init__(
+        self,
+        *,
+        connection: NDArray[np.int32],
+        sends: NDArray[np.int32],
+        delivers: NDArray[np.int32],
+        reduce: NDArray[np.bool_],
+        step: NDArray[np.int64],
+        bytes: NDArray[np.int64],
+        copies: int,
+        route_offset: NDArray[np.int64],
+        route_links: NDArray[np.int32],
+        route_dst: NDArray[np.int32],
+    ) -> None: ...
     @property
     def num_messages(self) -> int: ...
 

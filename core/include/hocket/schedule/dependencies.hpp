@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hocket/schedule/pattern.hpp"
 #include "hocket/schedule/transfers.hpp"
 
 namespace hocket::schedule {
@@ -19,6 +20,10 @@ struct Gates {
 /// The gates of a schedule. A transfer waits for the deliveries of its chunk into its source that finished by its
 /// start, from the last copy on (a copy overwrites what came before). O(M log M).
 Gates find_gates(const Transfers& transfers);
+
+/// The same for the transfers of one rank and the gates that it sees. A gate that a transfer feeds is one of its
+/// destination's.
+Gates find_gates(const Pattern& pattern);
 
 /// The same as lists: transfer t waits for `ids[offset[t]..offset[t+1])`, ascending.
 struct Dependencies {

@@ -1,0 +1,116 @@
+"""What a collective follows, in the engine's form."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.simulator import Plan
+from hocket.schedule import Collective, Schedule, busiest_link_ps
+from hocket.schedule.algorithms import Pattern
+
+__all__ = ["Folded", "Planned"]
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """The plan of one rank that stands for `order` ranks which all do alike, and for each link (int64) the one that
+    stands for it."""
+
+    plan: Plan
+    order: int
+    link: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """The schedule that a collective follows or the pattern of it, the name of the algorithm (or schedule file) it came
+    from, and why it is not what was asked for."""
+
+    source: Pattern | Schedule
+    algorithm: str
+    note: str | None = None
+
+    @property
+    def collective(self) -> Collective:
+        return self.source.collective
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """All transfers. Raises ScheduleError where they are too many."""
+        return self.source if isinstance(self.source, Schedule) else self.source.spelled_out()
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The engine's form: messages in the schedule's order on every route, waiting for what they depend on."""
+        if (pattern := self._alike) is not None:
+            elements = np.arange(pattern.symmetry.order)
+            dst = pattern.symmetry.act(elements, pattern.dst[:, None]).ravel().astype(np.int32)
+            return _plan_of(pattern, pattern.symmetry.order, *pattern.routes, dst)
+        schedule = self.schedule
+        if self.collective.block_bytes is not None:
+            sent = self.collective.sent[schedule.chunk]
+            columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
+            schedule = replace(schedule, **{name: getattr(schedule, name)[sent] for name in columns})
+        return Plan(schedule.transfers, self.collective.chunk_bytes[schedule.chunk], schedule.ranks)
+
+    @cached_property
+    def folded(self) -> Folded | None:
+        """None unless all ranks of the topology do alike on links that are alike.
+
+        The plan of all ranks is then so many copies of this one: the k-th copies of messages, links and gates meet each
+        other as those of the fold do (an element of the symmetry takes the first copies to them, and no link to
+        itself). Events of one instant come copy after copy of one event of the fold, from the first on, because a
+        pattern's schedule is in that order: ties break alike, and every copy ends up with the times of the fold.
+        """
+        pattern = self._alike
+        if pattern is None or pattern.links is None or not pattern.links.frees(pattern.routes_home.links):
+            return None
+        offset, links = pattern.routes_home
+        alone = np.zeros(len(pattern.dst), np.int32)
+        plan = _plan_of(pattern, 1, offset, pattern.links.first[links].astype(np.int32), alone)
+        return Folded(plan, pattern.symmetry.order, pattern.links.first)
+
+    @property
+    def busiest_link_ps(self) -> int:
+        """Picoseconds that the busiest link needs for its bytes alone."""
+        if (pattern := self._alike) is None:
+            return self.schedule.busiest_link_ps
+        amount = np.bincount(pattern.connection, pattern.bytes, minlength=len(pattern.dst))
+        if self.folded is None:
+            return busiest_link_ps(pattern.topology, *pattern.routes, np.repeat(amount, pattern.symmetry.order))
+        offset, links = pattern.routes_home
+        return busiest_link_ps(pattern.topology, offset, self.folded.link[links], amount)
+
+    def without_bytes(self) -> "Planned":
+        """The same for a collective that moves nothing."""
+        collective = replace(self.collective, size_bytes=0, block_bytes=None)
+        return Planned(replace(self.source, collective=collective), self.algorithm)
+
+    @property
+    def _alike(self) -> Pattern | None:
+        """The pattern, where its images do not differ in size."""
+        if isinstance(self.source, Schedule) or self.source.symmetry.order == 1:
+            return None
+        return self.source if self.collective.block_bytes is None and self.source.bytes is not None else None
+
+
+def _plan_of(
+    pattern: Pattern, copies: int, offset: NDArray[np.int64], links: NDArray[np.int32], dst: NDArray[np.int32]
+) -> Plan:
+    """The plan in which `copies` members do what the pattern's first rank does, over the given routes."""
+    assert pattern.bytes is not None
+    sends, delivers = pattern.states
+    return Plan(
+        connection=pattern.connection,
+        sends=sends,
+        delivers=delivers,
+        reduce=pattern.reduce,
+        step=pattern.step,
+        bytes=pattern.bytes,
+        copies=copies,
+        route_offset=offset,
+        route_links=links,
+        route_dst=dst,
+    )
