@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +34,10 @@ def sweep(
     simulated again: a sweep that was interrupted goes on where it stopped. `progress(done, all)` is called whenever
     some are answered. Raises FormatError when the file at `path` is none of a sweep.
     """
+    keys = [point.key for point in points]
     with opened(path) as store:
-        wanted = {point.key: point for point in points}
-        asked = [point for key, point in wanted.items() if key not in store.answers]
+        wanted = dict(zip(keys, points, strict=True))
+        asked = [(key, point) for key, point in wanted.items() if key not in store.answers]
         done = len(wanted) - len(asked)
         if progress:
             progress(done, len(wanted))
@@ -45,15 +46,19 @@ def sweep(
             done += len(answered)
             if progress:
                 progress(done, len(wanted))
-        return _columns(points, [store.answers[point.key] for point in points])
+        return _columns(points, [store.answers[key] for key in keys])
 
 
-def _answers(points: list[Point], executor: Executor | None) -> Iterator[list[tuple[Point, Answer]]]:
+Asked = tuple[str, Point]
+Answered = tuple[str, Point, Answer]
+
+
+def _answers(asked: list[Asked], executor: Executor | None) -> Iterator[list[Answered]]:
     """Answered batches, as they come."""
     if executor is None:
-        yield from ([(point, answer(point))] for point in points)
+        yield from (_answer_batch([each]) for each in asked)
         return
-    batches = [points[start : start + _BATCH] for start in range(0, len(points), _BATCH)]
+    batches = [asked[start : start + _BATCH] for start in range(0, len(asked), _BATCH)]
     tasks = [executor.submit(_answer_batch, batch) for batch in batches]
     try:
         for task in as_completed(tasks):
@@ -63,16 +68,15 @@ def _answers(points: list[Point], executor: Executor | None) -> Iterator[list[tu
             task.cancel()
 
 
-def _answer_batch(points: list[Point]) -> list[tuple[Point, Answer]]:
-    return [(point, answer(point)) for point in points]
+def _answer_batch(asked: list[Asked]) -> list[Answered]:
+    return [(key, point, answer(point)) for key, point in asked]
 
 
 def _columns(points: Sequence[Point], answers: Sequence[Answer]) -> Columns:
     columns: Columns = {}
     for rows, kind in ((points, Point), (answers, Answer)):
-        values = [asdict(row) for row in rows]
         for field in fields(kind):
-            columns[field.name] = np.array([row[field.name] for row in values], _DTYPES[str(field.type)])
+            columns[field.name] = np.array([getattr(row, field.name) for row in rows], _DTYPES[str(field.type)])
     time, bound = columns["time_ps"], columns["bound_ps"]
     columns["ratio"] = np.where(time < 0, np.nan, np.where(bound > 0, time / np.maximum(bound, 1), 1.0))
     return columns

@@ -1,9 +1,11 @@
 """One collective on one topology: what a sweep simulates."""
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from os.path import isfile
 from pathlib import Path
+
+import msgspec
 
 from hocket import __version__
 
@@ -30,11 +32,9 @@ class Point:
         """Names the point, the content of the files it names, and the version of Hocket that answers it (32 hexadecimal
         digits)."""
         files = [content_of(self.topology), content_of(self.algorithm)]
-        content = json.dumps([__version__, asdict(self), files], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:32]
+        return hashlib.sha256(msgspec.json.encode([__version__, self, files])).hexdigest()[:32]
 
 
 def content_of(text: str) -> str:
     """A digest of the file of that name; empty if there is none."""
-    path = Path(text)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    return hashlib.sha256(Path(text).read_bytes()).hexdigest() if isfile(text) else ""

@@ -1,9 +1,7 @@
 """Answers on disk, appended one a line as they come: what was answered once is not asked again."""
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -44,14 +42,13 @@ class Store:
             self.answers[record.key] = record.answer
         file.truncate(whole)  # a last line without an end was cut off with the run that wrote it
 
-    def add(self, answered: Iterable[tuple[Point, Answer]]) -> None:
-        """Keeps answers, on disk before this returns."""
-        lines = []
-        for point, answer in answered:
-            self.answers[point.key] = answer
-            lines.append(json.dumps({"key": point.key, "point": asdict(point), "answer": asdict(answer)}) + "\n")
+    def add(self, answered: Iterable[tuple[str, Point, Answer]]) -> None:
+        """Keeps answers by their points' keys, on disk before this returns."""
+        for key, point, answer in answered:
+            self.answers[key] = answer
+            if self._file is not None:
+                self._file.write(msgspec.json.encode(_Record(key, point, answer)) + b"\n")
         if self._file is not None:
-            self._file.write("".join(lines).encode())
             self._file.flush()
 
 
