@@ -29,7 +29,7 @@ class LinkKind:
 
 @dataclass(frozen=True)
 class Facts:
-    """Sizes and limits of a topology; pairs are (least, most) over the ranks, bandwidths in bytes/s.
+    """Sizes and limits of a topology; `in_network` counts the switches that compute; pairs are (least, most) over the ranks, bandwidths in bytes/s.
 
     `diameter_ps` is the largest sum of latencies on a best route between two ranks, over the `diameter_sources` ranks
     that were looked at (all of them, evenly spread ones when the topology is large). `cut` is the tightest set of ranks
@@ -40,6 +40,7 @@ class Facts:
     fingerprint: str
     ranks: int
     switches: int
+    in_network: int
     machines: int
     dimensions: tuple[Dimension, ...]
     links: tuple[LinkKind, ...]
@@ -68,6 +69,7 @@ def describe(topology: Topology) -> Facts:
         fingerprint=topology.fingerprint,
         ranks=topology.num_ranks,
         switches=topology.num_nodes - topology.num_ranks,
+        in_network=len(topology.in_network),
         machines=len(np.unique(topology.machine)),
         dimensions=topology.dimensions,
         links=tuple(

@@ -1,7 +1,7 @@
 """Two binary trees, each for every other chunk: the leaves of one are the inner ranks of the other.
 
 A chunk climbs its tree and comes down again (all_reduce), or does one of the two; the chunks follow each other. Steps
-for f chunks per tree: the height of the tree, floor(log2 n), twice for all_reduce, plus f-1. (Sanders, Speck and
+for f chunks per tree: the height of the tree, ceil(log2 n), twice for all_reduce, plus f-1. (Sanders, Speck and
 Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009; the trees are NCCL's. In an
 all_reduce over an odd number of ranks one rank is an inner one in both. That a chunk descends while the next ones still
 climb is the overlap of C-Cube: Cho et al., "Logical/physical topology-aware collective communication", HPCA 2023.)

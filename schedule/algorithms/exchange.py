@@ -26,13 +26,15 @@ def exchange(kind: Kind, symmetry: Symmetry, partners: Sequence[int]) -> Moves:
     """reduce_scatter, all_gather (its mirror image) or all_reduce (both) with one chunk a rank, where rank 0 exchanges
     with `partners[step]`, and so do its images; in reduce_scatter forwards through the steps.
 
-    Between the ranks of a pair the chunks that both still work on are shared out, half to each.
+    Between the ranks of a pair the chunks that both still work on are shared out, half to each. (Where the number of
+    ranks is no power of two some chunks stay with both.)
     """
     works_on = np.zeros(1, np.int64)  # rank 0, after the step
     parts = []
     for step, partner in reversed(list(enumerate(partners))):
-        parts.append(Moves.of(step, partner, 0, works_on, reduce=True, symmetry=symmetry))
-        works_on = np.sort(np.concatenate([works_on, symmetry.act(partner, works_on)]))
+        of_partner = symmetry.act(partner, works_on)
+        parts.append(Moves.of(step, partner, 0, np.setdiff1d(works_on, of_partner), reduce=True, symmetry=symmetry))
+        works_on = np.union1d(works_on, of_partner)
     scatter = Moves.together(*parts)
     if kind is Kind.REDUCE_SCATTER:
         return scatter

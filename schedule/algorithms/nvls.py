@@ -5,7 +5,7 @@ the head in that machine, the heads of a chunk in all machines do an all_reduce 
 copies of what the head has to the other ranks; reduce_scatter and all_gather: one half of that each. The chunks follow
 each other, a step behind the other. The heads' part is a ring in `nvls`, a double binary tree in `nvls_tree`
 (all_reduce only), and a tree over the switches between the machines in `nvls_sharp`. With g ranks in each of m machines
-the steps for nf chunks are h + b + gf-1, all_reduce: 2h + b + gf-1, with h (mostly 2) of them over a machine's switches
+the steps for nf chunks are h + b + gf-1, all_reduce: 2h + b + gf+3, with h (mostly 2) of them over a machine's switches
 and b among the heads. In an all_reduce S + 2S(m-1)/n leaves each rank, of which the second part leaves the machine (in
 `nvls_sharp`: S + S/g, S/g); reduce_scatter: S(g-1)/g to the switch, all_gather: S/g, and what the heads do. (NCCL's
 NVLS and NVLSTree; its NVLS goes over SHARP between machines, as `nvls_sharp`.)
@@ -28,6 +28,8 @@ __all__ = ["KINDS", "TREE_KINDS", "nvls", "nvls_sharp", "nvls_tree"]
 
 KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
 TREE_KINDS = (Kind.ALL_REDUCE,)
+
+_SLACK = 4  # steps by which a sum may reach its head late before the head's next parts of sums wait behind it
 
 
 def nvls(collective: Collective, place: Place) -> Moves:
@@ -71,6 +73,6 @@ def _through_heads(
         if collective.reducing:
             moves = spread.reversed(reduce=True).then(moves)
         if collective.kind is not Kind.REDUCE_SCATTER:
-            moves = moves.then(spread)
+            moves = moves.then(spread.delayed(_SLACK if collective.reducing else 0))
         parts += [moves.in_pieces(f, piece).delayed(piece * inside + head) for piece in range(f)]
     return Moves.together(*parts)

@@ -1,9 +1,9 @@
-"""Swing: halving and doubling between partners that swing from side to side, for rings and tori of powers of two.
+"""Swing: halving and doubling between partners that swing from side to side, for rings and tori with even sides.
 
 Rank r's partner of step s is r + (-1)^r (1 - (-2)^(s+1))/3: nearer than 2^s on a ring. On a torus the steps go through
 the dimensions in turn. Chunk k of a rank starts with dimension k mod d, and the chunks of every other such round go the
-other way around: 2d chunks per rank keep all links of a d-dimensional torus busy. all_reduce: 2 log2(n) steps, 2(n-1)/n
-of the buffer through each rank; reduce_scatter and all_gather: one half of that each. (De Sensi et al., "Swing:
+other way around: 2d chunks per rank keep all links of a d-dimensional torus busy. all_reduce: 2 sum(ceil(log2 n_d))
+steps, 2S(n-1)/n leaves each rank; reduce_scatter and all_gather: one half of that each. (De Sensi et al., "Swing:
 Short-cutting rings for higher bandwidth allreduce", NSDI 2024, the bandwidth-optimal variant.)
 """
 
@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule.algorithms.exchange import exchange, require_power_of_two
+from hocket.core.errors import ScheduleError
+from hocket.schedule.algorithms.exchange import exchange
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.symmetry import Symmetry
@@ -24,11 +25,12 @@ KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
 
 
 def swing(collective: Collective, place: Place) -> Moves:
-    """Raises ScheduleError unless the ranks fill a box of the topology whose sides are powers of two."""
+    """Raises ScheduleError unless the ranks fill a box of the topology whose sides are even."""
     f = collective.chunks_per_rank
     sizes = [line.size for line in place.lines("swing")]
     for size in sizes:
-        require_power_of_two("swing", size, "ring or torus_ring")
+        if size % 2:
+            raise ScheduleError(f"swing needs an even number of ranks in each dimension, got {size}; use torus_ring")
     parts = []
     for variant in range(min(f, 2 * len(sizes))):
         partners = _partners(sizes, first=variant % len(sizes), mirrored=variant >= len(sizes))
@@ -38,7 +40,7 @@ def swing(collective: Collective, place: Place) -> Moves:
 
 
 def partner(n: int, step: int) -> NDArray[np.int64]:
-    """Each rank's partner on a ring of n ranks, a power of two."""
+    """Each rank's partner on a ring of n ranks, an even number."""
     rank = np.arange(n)
     distance = (1 - (-2) ** (step + 1)) // 3
     ranks: NDArray[np.int64] = (rank + np.where(rank % 2 == 0, distance, -distance)) % n
@@ -48,9 +50,9 @@ def partner(n: int, step: int) -> NDArray[np.int64]:
 def _partners(sizes: Sequence[int], first: int, *, mirrored: bool) -> list[int]:
     """Per step the partner of rank 0 of the box; `mirrored`: with every ring walked the other way around."""
     strides, partners = np.cumprod([1, *sizes]).tolist(), []
-    for turn in range(max(sizes, default=1).bit_length() - 1):
+    for turn in range((max(sizes, default=1) - 1).bit_length()):
         for d in np.roll(range(len(sizes)), -first).tolist():
-            if turn < sizes[d].bit_length() - 1:
+            if turn < (sizes[d] - 1).bit_length():
                 to = int(partner(sizes[d], turn)[0])
                 partners.append((-to % sizes[d] if mirrored else to) * strides[d])
     return partners

@@ -63,6 +63,8 @@ def links_used(schedule: Schedule, chunks: np.ndarray) -> set[int]:
         ("bine", Kind.GATHER, "switch:16", 3, 4),
         ("swing", AR, "torus:4x4", 4, 2 * 4),
         ("swing", RS, "torus:2x8", 1, 1 + 3),
+        ("swing", AG, "torus:6x10", 1, 3 + 4),  # ceil(log2 6) + ceil(log2 10)
+        ("bine", AR, "switch:16", 2, 2 * 4),
         ("multi_ring", AR, "torus:4x4", 4, 2 * 15),
         ("torus_ring", AR, "torus:4x8", 4, 2 * (3 + 7)),
         ("torus_ring", AG, "mesh:3x4x2", 6, 2 + 3 + 1),
@@ -84,6 +86,8 @@ def test_steps(name: str, kind: Kind, spec: str, chunks_per_rank: int, steps: in
         ("direct", "switch:8"),
         ("halving_doubling", "switch:8"),
         ("swing", "torus:4x8"),
+        ("swing", "torus:6x10"),
+        ("bine", "switch:16"),
         ("multi_ring", "torus:4x8"),
         ("torus_ring", "torus:4x8"),
         ("hierarchical", "ring:3xswitch:5"),
@@ -287,3 +291,66 @@ def test_c_cubes_overlap_a_chunk_descends_while_the_next_ones_climb() -> None:
     assert all(down == up + 1 for up, down in zip(last_climb, first_descent, strict=True))
     assert all(later > earlier for earlier, later in pairwise(first_descent))
     assert first_descent[0] < last_climb[-1]
+
+
+def log(n: int) -> int:
+    """Rounded up; to base 2."""
+    return (n - 1).bit_length()
+
+
+def height(n: int) -> int:
+    """Of a complete binary tree."""
+    return n.bit_length() - 1
+
+
+F = 3  # chunks per rank
+# Name, kind: steps, and chunks that all ranks together send, over n ranks on a switch with F chunks a rank.
+FORMS = {
+    ("ring", AR): lambda n: (2 * (n - 1), 2 * n * (n - 1) * F),
+    ("ring", RS): lambda n: (n - 1, n * (n - 1) * F),
+    ("ring", AG): lambda n: (n - 1, n * (n - 1) * F),
+    ("ring", Kind.BROADCAST): lambda n: (n - 2 + F, (n - 1) * F),
+    ("ring", Kind.REDUCE): lambda n: (n - 2 + F, (n - 1) * F),
+    ("direct", AR): lambda n: (2 * (n - 1), 2 * n * (n - 1) * F),
+    ("direct", A2A): lambda n: (n - 1, n * (n - 1) * F),
+    ("direct", Kind.SCATTER): lambda n: (n - 1, (n - 1) * F),
+    ("direct", Kind.BROADCAST): lambda n: (n - 1, (n - 1) * F),
+    ("bruck", AG): lambda n: (log(n), n * (n - 1) * F),
+    ("bruck", A2A): lambda n: (log(n), n * F * sum(distance.bit_count() for distance in range(n))),
+    ("pat", RS): lambda n: (log(n), n * (n - 1) * F),
+    ("binomial", Kind.BROADCAST): lambda n: (log(n) + F - 1, (n - 1) * F),
+    ("binomial", Kind.GATHER): lambda n: (log(n), F * sum(distance.bit_count() for distance in range(n))),
+    ("binary_tree", AR): lambda n: (2 * height(n) + n * F - 1, 2 * (n - 1) * n * F),
+    ("binary_tree", Kind.REDUCE): lambda n: (height(n) + F - 1, (n - 1) * F),
+    ("chain", AR): lambda n: (2 * (n - 1) + n * F - 1, 2 * (n - 1) * n * F),
+    ("double_binary_tree", AR): lambda n: (2 * log(n) + -(-n * F // 2) - 1, 2 * (n - 1) * n * F),
+    ("double_binary_tree", Kind.BROADCAST): lambda n: (log(n) + -(-F // 2) - 1, (n - 1) * F),
+    # Over a switch that computes each link of a rank is crossed once each way.
+    ("switch_tree", AR): lambda n: (2 + n * F - 1, 2 * n * n * F),
+    ("switch_tree", AG): lambda n: (2 + F - 1, n * n * F),
+    ("switch_tree", RS): lambda n: (2 + F - 1, n * n * F),
+    ("switch_tree", Kind.BROADCAST): lambda n: (2 + F - 1, n * F),
+    ("nvls", AR): lambda n: (2 * 2 + 4 + n * F - 1, 2 * n * n * F),
+    ("nvls", AG): lambda n: (2 + n * F - 1, n * n * F),
+    ("multi_ring", AR): lambda n: (2 * (n - 1), 2 * n * (n - 1) * F),
+    ("multitree", AG): lambda n: (1, n * (n - 1) * F),
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), FORMS)
+def test_steps_and_bytes_over_any_number_of_ranks(name: str, kind: Kind) -> None:
+    shape = "fully_connected" if name in ("multi_ring", "multitree") else "switch"
+    for n in [*range(2, 34), 47, 64]:
+        topology = load(f"{shape}:{n},{LINK}" + (",in_network=1" if shape == "switch" else ""))
+        schedule = build(name, Collective(kind, n, 10**6 + 1, F), topology)
+        assert (schedule.time_ps, schedule.num_transfers) == FORMS[name, kind](n), n
+
+
+@pytest.mark.parametrize("name", ["halving_doubling", "bine", "swing", "recursive_doubling", "pairwise"])
+def test_steps_and_bytes_over_powers_of_two(name: str) -> None:
+    kinds = {"pairwise": (RS, A2A), "recursive_doubling": (AG,)}.get(name, (AR, RS, AG))
+    for n, kind in [(n, kind) for n in (2, 4, 8, 16, 32, 64) for kind in kinds]:
+        schedule = build(name, Collective(kind, n, 10**6 + 1, F), machines.switch(n))
+        halves = 2 if kind is AR else 1
+        steps = n - 1 if name == "pairwise" else halves * log(n)
+        assert (schedule.time_ps, schedule.num_transfers) == (steps, halves * n * (n - 1) * F), (n, kind)

@@ -55,13 +55,14 @@ def ends(schedule: Schedule, column: str) -> list[int]:
         ("switch_tree", AG, star(8), 3, 2 * 1 + 3 - 1),
         ("switch_tree", RS, fat_tree(3, 1, 2), 2, 2 * 2 + 2 - 1),
         ("switch_tree", Kind.BROADCAST, star(5), 4, 2 * 1 + 4 - 1),
-        ("nvls", AR, star(8), 1, 2 * 2 + 8 - 1),
-        ("nvls", AR, load_topology("dgx-h100:nodes=3,gpus=4,nvls=1"), 2, 2 * 2 + 2 * (3 - 1) + 4 * 2 - 1),
+        # An all_reduce over heads leaves 4 steps in between.
+        ("nvls", AR, star(8), 1, 2 * 2 + 4 + 8 - 1),
+        ("nvls", AR, load_topology("dgx-h100:nodes=3,gpus=4,nvls=1"), 2, 2 * 2 + 2 * (3 - 1) + 4 + 4 * 2 - 1),
         ("nvls", AG, load_topology("dgx-h100:nodes=3,gpus=4,nvls=1"), 2, 2 + (3 - 1) + 4 * 2 - 1),
         # A double binary tree over 4 machines is 2 high, and 2 of the 4 chunks are on each tree.
-        ("nvls_tree", AR, load_topology("dgx-h100:nodes=4,gpus=4,nvls=1"), 2, 2 * 2 + (2 * 2 + 2 - 1) + 4 * 2 - 1),
+        ("nvls_tree", AR, load_topology("dgx-h100:nodes=4,gpus=4,nvls=1"), 2, 2 * 2 + (2 * 2 + 2 - 1) + 4 + 4 * 2 - 1),
         # 4 chunks, one for each machine, through a rail's leaf.
-        ("nvls_sharp", AR, load_topology("dgx-h100:nodes=4,gpus=4,nvls=1,sharp=1"), 1, 4 + (2 + 4 - 1) + 4 - 1),
+        ("nvls_sharp", AR, load_topology("dgx-h100:nodes=4,gpus=4,nvls=1,sharp=1"), 1, 2 * 2 + (2 + 4 - 1) + 4 + 4 - 1),
     ],
 )
 def test_steps(name: str, kind: Kind, topology: Topology, chunks_per_rank: int, steps: int) -> None:

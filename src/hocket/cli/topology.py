@@ -84,7 +84,12 @@ def _print(facts: "Facts") -> None:
         return least if least == most else f"{least} to {most}"
 
     machines = f" in {facts.machines} machines" if facts.machines > 1 else ""
-    rows = [("topology", facts.name), ("ranks", f"{facts.ranks}{machines}"), ("switches", str(facts.switches))]
+    computing = f", {facts.in_network} of them compute" if facts.in_network else ""
+    rows = [
+        ("topology", facts.name),
+        ("ranks", f"{facts.ranks}{machines}"),
+        ("switches", f"{facts.switches}{computing}"),
+    ]
     rows += [
         (f"dimension {at}", f"{dimension.kind} of {dimension.size}") for at, dimension in enumerate(facts.dimensions)
     ]
