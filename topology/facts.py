@@ -29,7 +29,9 @@ class LinkKind:
 
 @dataclass(frozen=True)
 class Facts:
-    """Sizes and limits of a topology; `in_network` counts the switches that compute; pairs are (least, most) over the ranks, bandwidths in bytes/s.
+    """Sizes and limits of a topology; pairs are (least, most) over the ranks, bandwidths in bytes/s.
+
+    `in_network` counts the switches that compute.
 
     `diameter_ps` is the largest sum of latencies on a best route between two ranks, over the `diameter_sources` ranks
     that were looked at (all of them, evenly spread ones when the topology is large). `cut` is the tightest set of ranks
