@@ -29,7 +29,7 @@ from hocket._core.schedule import HORIZON_PS, least_time
 from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
-from hocket.topology import Topology, all_gather_cut, eccentricity_ps, part_ingress_bandwidth
+from hocket.topology import Topology, all_gather_cut, eccentricity_ps
 
 __all__ = ["lower_bound"]
 
@@ -74,7 +74,7 @@ def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32
     bytes = int(collective.chunk_bytes[sent].min())
     from_ranks, to_ranks = _at(ranks, collective.origin[sent]), _at(ranks, collective.destination[sent])
     if collective.kind in (Kind.REDUCE, Kind.GATHER):
-        time = eccentricity_ps(topology.graph.reversed(), bytes, to_ranks, from_ranks)
+        time = eccentricity_ps(topology.reversed_graph, bytes, to_ranks, from_ranks)
     elif collective.kind is Kind.ALL_TO_ALL and collective.block_bytes is not None:
         pairs = np.any(sent.reshape(len(ranks), len(ranks), -1), axis=2)
         searched = _some(np.flatnonzero(np.any(pairs, axis=1)), topology)
@@ -99,67 +99,50 @@ def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:
 
 def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32], blocking: bool) -> Iterator[Bound]:
     n, smallest = len(ranks), int(collective.chunk_bytes[collective.sent].min())
-    each = np.arange(n)
-    for name, ends, crossing, flow in (
-        ("ingress", topology.dst, _entering(collective, each), topology.graph),
-        ("egress", topology.src, _leaving(collective, each), topology.graph.reversed()),
+    each, alone = np.arange(n), topology.partitions[0]
+    for name, index, crossing, bandwidths in (
+        ("ingress", topology.links_into, _entering(collective, each), alone.ingress_bandwidth),
+        ("egress", topology.links_out_of, _leaving(collective, each), alone.egress_bandwidth),
     ):
-        links = _links_by_rank(ends, ranks)
-        alone = np.full(topology.num_ranks, -1, np.int32)
-        alone[ranks] = each
-        bandwidth = part_ingress_bandwidth(flow, alone, n).tolist()
-        chunks, total = crossing
+        links = [index.of(rank) for rank in ranks.tolist()]
         times = [
             max(
-                least_time(topology.graph, links[i], int(chunks[i]), smallest, int(total[i]), blocking),
-                _transfer_time(int(total[i]), bandwidth[i]),
+                least_time(topology.graph, ends, chunks, smallest, total, blocking),
+                _transfer_time(total, bandwidth),
             )
-            for i in range(n)
+            for ends, chunks, total, bandwidth in zip(
+                links, crossing[0].tolist(), crossing[1].tolist(), bandwidths[ranks].tolist(), strict=True
+            )
         ]
         worst = int(np.argmax(times))
-        yield Bound(times[worst], f"{name} of rank {ranks[worst]}")
+        yield Bound(times[worst], f"{name} of {alone.one.format(ranks[worst])}")
         if collective.kind is Kind.ALL_REDUCE and not topology.in_network:
             everything = np.concatenate(links)
             least = 2 * (n - 1)
             chunks_moved, bytes_moved = least * collective.num_chunks, least * collective.size_bytes
             time = least_time(topology.graph, everything, chunks_moved, smallest, bytes_moved, blocking)
-            yield Bound(time, f"traffic through the {name} of all ranks")
+            yield Bound(time, f"traffic through the {name} of {alone.every}")
 
 
 def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
-    for one, every, part_of in _partitions(topology):
-        names, part = np.unique(part_of[ranks], return_inverse=True)
-        if len(names) in (1, len(ranks)):
+    for partition in topology.partitions[1:]:
+        used, part = np.unique(partition.part[ranks], return_inverse=True)
+        if len(used) in (1, len(ranks)):
             continue
-        position = np.where(np.isin(part_of, names), np.searchsorted(names, part_of), -1).astype(np.int32)
-        for name, crossing, flow in (
-            ("ingress", _entering(collective, part), topology.graph),
-            ("egress", _leaving(collective, part), topology.graph.reversed()),
+        for name, crossing, bandwidths in (
+            ("ingress", _entering(collective, part), partition.ingress_bandwidth),
+            ("egress", _leaving(collective, part), partition.egress_bandwidth),
         ):
-            bandwidth = part_ingress_bandwidth(flow, position, len(names)).tolist()
+            bandwidth = bandwidths[used].tolist()
             times = [_transfer_time(total, flow) for total, flow in zip(crossing[1].tolist(), bandwidth, strict=True)]
             worst = int(np.argmax(times))
-            yield Bound(times[worst], f"{name} of {one.format(names[worst])}")
-            if collective.kind is Kind.ALL_REDUCE and _computes_inside(topology, part_of):
-                total = 2 * (len(names) - 1) * collective.size_bytes
-                yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of {every}")
+            yield Bound(times[worst], f"{name} of {partition.one.format(partition.names[used[worst]])}")
+            if collective.kind is Kind.ALL_REDUCE and _computes_inside(topology, partition.part):
+                total = 2 * (len(used) - 1) * collective.size_bytes
+                yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of {partition.every}")
 
 
-def _partitions(topology: Topology) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
-    """What a part is called, what all are, and the part of every rank of the topology: its machine; for a product its
-    coordinate in a dimension (a plane), and the first rank that differs from it in one dimension only (a line)."""
-    yield "machine {}", "all machines", topology.machine.astype(np.int64)
-    rank, stride = np.arange(topology.num_ranks), 1
-    for number, dimension in enumerate(topology.dimensions):
-        coordinate = rank // stride % dimension.size
-        yield f"plane {{}} of dimension {number}", f"all planes of dimension {number}", coordinate
-        if len(topology.dimensions) > 2:  # of two dimensions, the lines of one are the planes of the other
-            line = rank - coordinate * stride
-            yield f"the line of dimension {number} through rank {{}}", f"all lines of dimension {number}", line
-        stride *= dimension.size
-
-
-def _computes_inside(topology: Topology, part_of: NDArray[np.int64]) -> bool:
+def _computes_inside(topology: Topology, part_of: NDArray[np.int32]) -> bool:
     """Whether every switch that computes is linked with ranks of one part only."""
     for ends, others in ((topology.src, topology.dst), (topology.dst, topology.src)):
         links = np.isin(ends, topology.in_network)
@@ -174,7 +157,7 @@ def _computes_inside(topology: Topology, part_of: NDArray[np.int64]) -> bool:
 def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
     if collective.kind not in (Kind.ALL_GATHER, Kind.REDUCE_SCATTER) or len(ranks) < topology.num_ranks:
         return
-    graph = topology.graph if collective.kind is Kind.ALL_GATHER else topology.graph.reversed()
+    graph = topology.graph if collective.kind is Kind.ALL_GATHER else topology.reversed_graph
     cut = all_gather_cut(graph)
     block = int(collective.chunk_bytes.reshape(len(ranks), -1).sum(axis=1).min())
     yield Bound(_transfer_time(block * cut.ranks, cut.bandwidth), f"cut around {cut.ranks} ranks")
@@ -182,14 +165,6 @@ def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -
 
 def _transfer_time(bytes: int, bandwidth: int) -> int:
     return -(-bytes * _PICOSECONDS // bandwidth) if bytes else 0
-
-
-def _links_by_rank(ends: NDArray[np.int32], ranks: NDArray[np.int32]) -> list[NDArray[np.int32]]:
-    """Ids of the links that end at each of `ranks`."""
-    order = np.argsort(ends, kind="stable").astype(np.int32)
-    sorted_ends = ends[order]
-    first, last = np.searchsorted(sorted_ends, ranks), np.searchsorted(sorted_ends, ranks, side="right")
-    return [order[begin:end] for begin, end in zip(first, last, strict=True)]
 
 
 _Crossing = tuple[NDArray[np.int64], NDArray[np.int64]]

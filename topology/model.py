@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.topology import Graph
+from hocket.topology.partition import Partition
 
 __all__ = ["DEFAULT_CLASS", "Dimension", "Topology"]
 
@@ -28,6 +29,23 @@ class Dimension:
     latency_ps: int
     bandwidth: int
     in_network: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class LinkIndex:
+    """Link ids grouped by a node: those of node v are `ids[offset[v]:offset[v+1]]` (int32), ascending."""
+
+    offset: NDArray[np.int64]
+    ids: NDArray[np.int32]
+
+    @classmethod
+    def by(cls, node: NDArray[np.int32], num_nodes: int) -> "LinkIndex":
+        """The index of links by `node` of each."""
+        order = np.argsort(node, kind="stable").astype(np.int32)
+        return cls(np.searchsorted(node[order], np.arange(num_nodes + 1)), order)
+
+    def of(self, node: int) -> NDArray[np.int32]:
+        return self.ids[self.offset[node] : self.offset[node + 1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +122,37 @@ class Topology:
         return Graph(
             self.num_ranks, self.num_nodes, self.src, self.dst, self.latency_ps, self.bandwidth, self.in_network
         )
+
+    @cached_property
+    def reversed_graph(self) -> Graph:
+        """The engine's view with every link turned around; link ids keep their meaning."""
+        return self.graph.reversed()
+
+    @cached_property
+    def links_into(self) -> "LinkIndex":
+        """The links that end at each node."""
+        return LinkIndex.by(self.dst, self.num_nodes)
+
+    @cached_property
+    def links_out_of(self) -> "LinkIndex":
+        """The links that start at each node."""
+        return LinkIndex.by(self.src, self.num_nodes)
+
+    @cached_property
+    def partitions(self) -> tuple[Partition, ...]:
+        """Ranks alone; machines; for a product the ranks with the same coordinate in a dimension (a plane), and those
+        that differ in one dimension only (a line)."""
+        rank, stride = np.arange(self.num_ranks), 1
+        labels = [("rank {}", "all ranks", rank), ("machine {}", "all machines", self.machine.astype(np.int64))]
+        for number, dimension in enumerate(self.dimensions):
+            coordinate = rank // stride % dimension.size
+            labels.append((f"plane {{}} of dimension {number}", f"all planes of dimension {number}", coordinate))
+            if len(self.dimensions) > 2:  # of two dimensions, the lines of one are the planes of the other
+                line = rank - coordinate * stride
+                one = f"the line of dimension {number} through rank {{}}"
+                labels.append((one, f"all lines of dimension {number}", line))
+            stride *= dimension.size
+        return tuple(Partition.by(one, every, label, self.graph, self.reversed_graph) for one, every, label in labels)
 
     def reversed(self) -> "Topology":
         """The same topology with every link turned around; link ids keep their meaning."""
