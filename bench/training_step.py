@@ -1,7 +1,7 @@
 """What a simulated training step of a large model costs, and how that grows with ranks and with nodes.
 
 Run: python -m hocket.bench.training_step [--plot FILE.html]
-GPT-3 175B on DGX H100 machines, TP 8 x PP 8 x DP 2..16 with 16 micro-batches a rank, then DP 4 with 4..32 of them.
+GPT-3 175B on DGX H100 machines, TP 8 x PP 8 x DP 2..16, ZeRO 1, 16 micro-batches a rank; then DP 4 with 4..32 of them.
 Each point in a process of its own: CPU seconds, and the peak of its memory.
 """
 
@@ -30,7 +30,7 @@ Row = dict[str, float]
 def measure(dp: int, micro_batches: int, model: str) -> Row:
     """One point: nodes, seconds to generate and to simulate, prediction and memory."""
     start = time.process_time()
-    plan = Plan(tp=_TP, pp=_PP, dp=dp, sequence_parallel=True, global_batch=dp * micro_batches)
+    plan = Plan(tp=_TP, sequence_parallel=True, pp=_PP, dp=dp, zero=1, global_batch=dp * micro_batches)
     traces = llm_traces(MODELS["gpt3-175b"], plan, ACCELERATORS["h100"])
     generated = time.process_time()
     topology = load(f"dgx-h100:nodes={plan.num_ranks // _GPUS_PER_MACHINE}")
