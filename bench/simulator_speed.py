@@ -36,6 +36,7 @@ def main() -> None:
         call = Call(kind, tuple(range(topology.num_ranks)), SIZE)
         start = time.process_time()
         planned = Planned(pattern(algorithm, call.collective, topology), algorithm)
+        _ = planned.plan
         plan_s = time.process_time() - start
         for model in (Model.CONGESTION, Model.FLOW, Model.ANALYTICAL):
             _print_case(call, topology, planned, plan_s, model)
