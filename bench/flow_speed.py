@@ -10,7 +10,7 @@ import numpy as np
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
 from hocket.simulator.models import Model
-from hocket.simulator.planning import Planned
+from hocket.simulator.planned import Planned
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
 from hocket.simulator.workload import Call, NodeKind, Workload, single_call
 from hocket.topology import Topology, load
@@ -65,6 +65,9 @@ def random_flows(num_ranks: int) -> Workload:
         message_bytes=random.integers(2**16, 2**20, FLOWS),
         call_priority=np.zeros(0, np.int32),
         message_priority=np.zeros(FLOWS, np.int32),
+        access_memory=np.zeros(0, np.int32),
+        access_service_ps=np.zeros(0, np.int64),
+        access_latency_ps=np.zeros(0, np.int64),
     )
 
 

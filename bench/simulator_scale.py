@@ -1,5 +1,5 @@
-"""How long the largest collectives take to predict, end to end with bounds, and in how much memory: all ranks alike, and
-with one slow link.
+"""How long the largest collectives take to predict, with bounds, and in how much memory: all ranks alike, and with one
+slow link.
 
 Every case is a process of its own. Run: python -m hocket.bench.simulator_scale
 """
