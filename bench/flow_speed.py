@@ -7,12 +7,14 @@ import time
 
 import numpy as np
 
+from hocket.chakra import NodeType, TraceBuilder, TraceSet
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
 from hocket.simulator.models import Model
 from hocket.simulator.planned import Planned
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
-from hocket.simulator.workload import Call, NodeKind, Workload, single_call
+from hocket.simulator.traces import Hardware, workload_of
+from hocket.simulator.workload import Call, Workload, single_call
 from hocket.topology import Topology, load
 
 CONCURRENT, FLOWS = 1024, 16_384
@@ -37,38 +39,20 @@ def _both(a: int, b: int, bandwidth: int) -> list[tuple[int, int, int, int]]:
 
 
 def random_flows(num_ranks: int) -> Workload:
-    """Chains of messages of 64 KiB to 1 MiB between random ranks: each starts when the one before it has arrived, so
-    that CONCURRENT are in flight."""
+    """Chains of messages of 64 KiB to 1 MiB to random ranks: each starts when the one before it has arrived, so that
+    CONCURRENT are in flight."""
     random = np.random.default_rng(0)
-    chain = np.repeat(np.arange(CONCURRENT), FLOWS // CONCURRENT)
-    src = np.sort(chain % num_ranks)
-    order = np.lexsort((chain, chain % num_ranks))
-    first = np.concatenate([[True], np.diff(chain[order]) != 0])
-    dst = (src + random.integers(1, num_ranks, FLOWS)) % num_ranks
-    return Workload(
-        rank_offset=np.searchsorted(src, np.arange(num_ranks + 1)).astype(np.int64),
-        kind=np.full(FLOWS, NodeKind.SEND, np.uint8),
-        operand=np.arange(FLOWS),
-        member=np.zeros(FLOWS, np.int32),
-        node_id=np.arange(FLOWS, dtype=np.uint64),
-        name=np.zeros(FLOWS, np.int32),
-        strings=("send",),
-        dependency_offset=np.concatenate([[0], np.cumsum(~first)]),
-        dependency=np.flatnonzero(~first) - 1,
-        calls=(),
-        call_of=np.zeros(0, np.int32),
-        groups=(),
-        group_of=np.zeros(0, np.int32),
-        message_src=src.astype(np.int32),
-        message_dst=dst.astype(np.int32),
-        message_tag=np.zeros(FLOWS, np.int64),
-        message_bytes=random.integers(2**16, 2**20, FLOWS),
-        call_priority=np.zeros(0, np.int32),
-        message_priority=np.zeros(FLOWS, np.int32),
-        access_memory=np.zeros(0, np.int32),
-        access_service_ps=np.zeros(0, np.int64),
-        access_latency_ps=np.zeros(0, np.int64),
-    )
+    builders = [TraceBuilder() for _ in range(num_ranks)]
+    for chain in range(CONCURRENT):
+        src = chain % num_ranks
+        before: tuple[int, ...] = ()
+        for _ in range(FLOWS // CONCURRENT):
+            dst, size = (src + int(random.integers(1, num_ranks))) % num_ranks, int(random.integers(2**16, 2**20))
+            node = builders[src].add(
+                NodeType.COMM_SEND, "send", deps=before, comm_bytes=size, comm_src=src, comm_dst=dst
+            )
+            before = (node,)
+    return workload_of(TraceSet(tuple(builder.build() for builder in builders)), 1, Hardware())
 
 
 def main() -> None:
