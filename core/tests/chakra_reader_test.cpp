@@ -40,8 +40,8 @@ TraceView view_of(const TraceFile& trace) {
       columns.id,          columns.type,         columns.name,          columns.start_us,      columns.duration_us,
       columns.duration_ns, columns.is_cpu_op,    columns.comm_type,     columns.comm_bytes,    columns.comm_src,
       columns.comm_dst,    columns.comm_tag,     columns.comm_priority, columns.process_group, columns.root,
-      columns.num_ops,     columns.tensor_bytes, columns.involved_dims, columns.data_offset,   columns.data_deps,
-      columns.ctrl_offset, columns.ctrl_deps};
+      columns.num_ops,     columns.tensor_bytes, columns.involved_dims, columns.in_splits,     columns.data_offset,
+      columns.data_deps,   columns.ctrl_offset,  columns.ctrl_deps};
   return view;
 }
 

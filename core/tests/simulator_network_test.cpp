@@ -21,7 +21,7 @@ Outcome two_messages(std::string_view model, bool stores, Bandwidth last_link = 
   const std::vector<uint8_t> kind{3, 3, 4, 4};
   const std::vector<int32_t> member(4, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, 2, 4}, {0, 2, 1, 2}, {1000, 1000}, {0, 0}}, {}, {}, {});
+                {{0, 2, 4}, {0, 2, 1, 2}, {1000, 1000}, {0, 0}}, {}, {}, {}, {});
   Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}, .record_occupancy = true};
   fidelity.links.stores.assign(graph.links().size(), stores);
   return replay(job, {}, graph, model, fidelity);
@@ -81,7 +81,7 @@ std::vector<Picoseconds> four_messages(Queueing queueing, const std::vector<int6
   const std::vector<uint8_t> kind(4, 3);
   const std::vector<int32_t> member(4, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, 2, 4, 6, 8}, {0, 4, 1, 4, 2, 4, 3, 4}, bytes, priority}, {}, {}, {});
+                {{0, 2, 4, 6, 8}, {0, 4, 1, 4, 2, 4, 3, 4}, bytes, priority}, {}, {}, {}, {});
   Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}};
   fidelity.links.queueing[4] = queueing;
   return replay(job, {}, graph, "congestion", fidelity).finish_ps;
@@ -115,7 +115,7 @@ TEST(Network, ComputationGoesOnMoreSlowlyWhileItsRankCommunicates) {
   const std::vector<int64_t> rank_offset{0, 2, 2}, operand{1000, 0}, no_dependencies(3, 0);
   const std::vector<uint8_t> kind{1, 3};
   const std::vector<int32_t> member(2, 0);
-  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}}, {{0, 1}, {0}, {300}, {0}}, {}, {},
+  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}}, {{0, 1}, {0}, {300}, {0}}, {}, {}, {},
                 {});
   const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {2, 1}};
   const Outcome outcome = replay(job, {}, graph, "congestion", fidelity);
