@@ -28,12 +28,7 @@ nb::tuple give_routes(topology::Routes routes) {
 
 nb::tuple routes(const Graph& graph, In<int32_t> src, In<int32_t> dst, int64_t reference_bytes) {
   if (src.size() != dst.size()) throw TopologyError("routes: src and dst differ in length");
-  return give_routes(unlocked([&] {
-    topology::Router router(graph, reference_bytes);
-    topology::Routes found;
-    for (size_t pair = 0; pair < src.size(); pair++) found.push_back(router.route(src.data()[pair], dst.data()[pair]));
-    return found;
-  }));
+  return give_routes(unlocked([&] { return topology::Router(graph, reference_bytes).routes(view(src), view(dst)); }));
 }
 
 nb::tuple rank_routes(const Graph& graph, int64_t reference_bytes) {

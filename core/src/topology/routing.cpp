@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <queue>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -31,9 +33,9 @@ enum class Routing { kThroughSwitches, kAny };
 /// Dijkstra from the destination against the links. Costs are positive, so a node is settled after all nodes that
 /// follow it on a cheapest route, and link ids decide between equal costs. `kThroughSwitches` finds routes between
 /// ranks over one switch or more. `kAny` starts with those and direct links; then ranks, held back so far, forward for
-/// the nodes that are still without a route.
+/// the nodes that are still without a route. With `wanted` nodes the search ends when it has their routes.
 std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picoseconds>& cost, int32_t destination,
-                                Routing routing) {
+                                Routing routing, std::span<const int32_t> wanted = {}) {
   std::vector<int32_t> next(graph.num_nodes(), -1);
   std::vector<Picoseconds> distance(graph.num_nodes(), kNever);
   std::vector<bool> settled(graph.num_nodes());
@@ -50,15 +52,18 @@ std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picosecond
       distance[before] = through;
     }
   };
-  int32_t num_settled = 1;
+  std::vector<bool> missing(graph.num_nodes(), wanted.empty());
+  for (const int32_t node : wanted) missing[node] = true;
+  missing[destination] = false;
+  auto num_missing = std::ranges::count(missing, true);
   std::vector<int32_t> held_back;
   const auto settle = [&](bool ranks_forward) {
-    while (!queue.empty()) {
+    while (!queue.empty() && num_missing > 0) {
       const int32_t node = queue.top().second;
       queue.pop();
       if (settled[node]) continue;
       settled[node] = true;
-      num_settled++;
+      num_missing -= missing[node];
       if (graph.is_switch(node) || ranks_forward) {
         expand(node);
       } else {
@@ -70,7 +75,7 @@ std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picosecond
   settled[destination] = true;
   expand(destination);
   settle(false);
-  if (routing == Routing::kAny && num_settled < graph.num_nodes()) {
+  if (routing == Routing::kAny && num_missing > 0) {
     for (const int32_t rank : held_back) expand(rank);
     settle(true);
   }
@@ -86,23 +91,41 @@ std::vector<int32_t> follow(const Graph& graph, const std::vector<int32_t>& next
 }  // namespace
 
 Router::Router(const Graph& graph, int64_t reference_bytes)
-    : graph_(graph), cost_(link_costs(graph, reference_bytes)), next_link_(graph.num_nodes()) {}
+    : graph_(graph), cost_(link_costs(graph, reference_bytes)) {}
 
-std::vector<int32_t> Router::route(int32_t src, int32_t dst) {
-  for (const int32_t node : {src, dst}) {
-    if (node < 0 || node >= graph_.num_nodes()) {
-      throw Infeasible("no route from " + std::to_string(src) + " to " + std::to_string(dst) + ": nodes are 0.." +
-                       std::to_string(graph_.num_nodes() - 1));
+Routes Router::routes(std::span<const int32_t> src, std::span<const int32_t> dst) const {
+  for (size_t pair = 0; pair < src.size(); pair++) {
+    for (const int32_t node : {src[pair], dst[pair]}) {
+      if (node >= 0 && node < graph_.num_nodes()) continue;
+      throw Infeasible("no route from " + std::to_string(src[pair]) + " to " + std::to_string(dst[pair]) +
+                       ": nodes are 0.." + std::to_string(graph_.num_nodes() - 1));
     }
   }
-  std::vector<int32_t>& next = next_link_[dst];
-  if (next.empty()) next = next_links(graph_, cost_, dst, Routing::kAny);
-  if (src != dst && next[src] < 0) {
-    throw Infeasible("no route from node " + std::to_string(src) + " to node " + std::to_string(dst) +
-                     ": add links that connect them");
+  std::vector<size_t> by_destination(src.size());
+  std::iota(by_destination.begin(), by_destination.end(), size_t{0});
+  std::ranges::stable_sort(by_destination, {}, [&](size_t pair) { return dst[pair]; });
+  std::vector<std::vector<int32_t>> found(src.size());
+  std::vector<int32_t> wanted;
+  for (size_t begin = 0, end = 0; begin < src.size(); begin = end) {
+    const int32_t destination = dst[by_destination[begin]];
+    wanted.clear();
+    while (end < src.size() && dst[by_destination[end]] == destination) wanted.push_back(src[by_destination[end++]]);
+    const std::vector<int32_t> next = next_links(graph_, cost_, destination, Routing::kAny, wanted);
+    for (size_t at = begin; at < end; at++) {
+      const int32_t source = src[by_destination[at]];
+      if (source != destination && next[source] < 0) {
+        throw Infeasible("no route from node " + std::to_string(source) + " to node " + std::to_string(destination) +
+                         ": add links that connect them");
+      }
+      found[by_destination[at]] = follow(graph_, next, source, destination);
+    }
   }
-  return follow(graph_, next, src, dst);
+  Routes routes;
+  for (const std::vector<int32_t>& route : found) routes.push_back(route);
+  return routes;
 }
+
+std::vector<int32_t> Router::route(int32_t src, int32_t dst) const { return routes({&src, 1}, {&dst, 1}).links; }
 
 Routes rank_routes(const Graph& graph, int64_t reference_bytes) {
   const std::vector<Picoseconds> cost = link_costs(graph, reference_bytes);

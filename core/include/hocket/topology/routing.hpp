@@ -28,21 +28,21 @@ struct Routes {
 /// links do not connect a pair. Of equally cheap routes the one that leaves each node on the lowest-numbered link is
 /// taken: dimension by dimension on meshes and tori, clockwise half-way around a ring.
 ///
-/// Routes to one destination form a tree, computed when first asked for: O(nodes) of memory for each destination used.
-/// Not thread-safe; the graph must outlive the router.
+/// Routes to one destination form a tree: one search for all pairs with that destination, which ends at their farthest
+/// source. The graph must outlive the router.
 class Router {
  public:
   /// Throws TopologyError when `reference_bytes` < 1.
   explicit Router(const Graph& graph, int64_t reference_bytes = kReferenceBytes);
 
-  /// Link ids from `src` to `dst` in travel order, empty when they are the same node. Throws Infeasible, naming the
-  /// pair, when no route exists.
-  std::vector<int32_t> route(int32_t src, int32_t dst);
+  /// For each pair the link ids from `src` to `dst` in travel order, none when they are the same node. Throws
+  /// Infeasible, naming the pair, when no route exists.
+  Routes routes(std::span<const int32_t> src, std::span<const int32_t> dst) const;
+  std::vector<int32_t> route(int32_t src, int32_t dst) const;
 
  private:
   const Graph& graph_;
-  std::vector<Picoseconds> cost_;                // of a link
-  std::vector<std::vector<int32_t>> next_link_;  // [destination][node], empty until used
+  std::vector<Picoseconds> cost_;  // of a link
 };
 
 /// The routes a synthesizer may use as links between ranks: first every direct link between two ranks by id, parallel
