@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hocket.chakra.steps import step_metadata
 from hocket.chakra.trace import CollectiveType, NodeType, Trace
 
 __all__ = ["TraceBuilder"]
@@ -51,6 +52,7 @@ class TraceBuilder:
         self._nodes: list[dict[str, int]] = []
         self._data_deps: list[tuple[int, ...]] = []
         self._ctrl_deps: list[tuple[int, ...]] = []
+        self._steps: dict[int, int] = {}  # least id, number
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -122,6 +124,10 @@ class TraceBuilder:
         self._ctrl_deps.append(tuple(ctrl_deps))
         return node["id"]
 
+    def begin_step(self, number: int) -> None:
+        """The nodes from here on are of this step of the job (`hocket.chakra.steps`)."""
+        self._steps[len(self)] = number
+
     def build(self) -> Trace:
         """The trace of the nodes added so far."""
         columns: dict[str, Any] = {
@@ -130,7 +136,9 @@ class TraceBuilder:
         }
         columns["data_offset"], columns["data_deps"] = _csr(self._data_deps)
         columns["ctrl_offset"], columns["ctrl_deps"] = _csr(self._ctrl_deps)
-        return Trace(version="1.0.0", metadata=dict(self._metadata), strings=tuple(self._strings), **columns)
+        begins = [(number, begin) for begin, number in self._steps.items() if begin < len(self)]
+        metadata = self._metadata | step_metadata(begins)
+        return Trace(version="1.0.0", metadata=metadata, strings=tuple(self._strings), **columns)
 
     def _string(self, text: str) -> int:
         return self._strings.setdefault(text, len(self._strings))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hocket._core import chakra as engine
 from hocket.chakra.agreement import disagreements
 from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.steps import step_fault
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 
 __all__ = ["Finding", "Severity", "validate", "validate_trace"]
@@ -42,7 +43,7 @@ def validate(traces: TraceSet) -> list[Finding]:
 
 def validate_trace(trace: Trace, source: str) -> list[Finding]:
     """Findings in one rank's trace; `source` names its file in them."""
-    return [*_dependencies(trace, source), *_attributes(trace, source)]
+    return [*_dependencies(trace, source), *_attributes(trace, source), *_metadata(trace, source)]
 
 
 def _dependencies(trace: Trace, source: str) -> Iterator[Finding]:
@@ -56,6 +57,11 @@ def _dependencies(trace: Trace, source: str) -> Iterator[Finding]:
     for cycle in cycles:
         ids = " -> ".join(str(trace.id[row]) for row in (*cycle, cycle[0]))
         yield at_node(trace, source, cycle[0], "data_deps/ctrl_deps", f"depends on itself: {ids}")
+
+
+def _metadata(trace: Trace, source: str) -> Iterator[Finding]:
+    if fault := step_fault(trace.metadata):
+        yield Finding(Severity.ERROR, source, "metadata", fault)
 
 
 def _attributes(trace: Trace, source: str) -> Iterator[Finding]:

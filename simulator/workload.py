@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Kind
 
 __all__ = ["BARRIER", "Call", "NodeKind", "Workload", "single_call"]
@@ -73,7 +74,8 @@ class Workload:
     """Columns over all nodes, rank after rank: those of rank r are `rank_offset[r]:rank_offset[r+1]`.
 
     `kind` uint8 (NodeKind), `operand` int64, `member` int32 (position in the collective's group, else 0), `node_id`
-    uint64 and `name` int32 (into `strings`) as in the trace. Dependencies are CSR over these rows.
+    uint64 and `name` int32 (into `strings`) as in the trace, `step` int64 (number of the job's step, or NO_STEP).
+    Dependencies are CSR over these rows.
     Collective instance i is `calls[call_of[i]]` (int32) of the process group named `groups[group_of[i]]` (int32); calls
     are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32). `call_priority` (of instances)
     and `message_priority` (int32): the higher, the sooner served. Access a waits its turn at memory `access_memory[a]`
@@ -87,6 +89,7 @@ class Workload:
     member: NDArray[np.int32]
     node_id: NDArray[np.uint64]
     name: NDArray[np.int32]
+    step: NDArray[np.int64]
     strings: tuple[str, ...]
     dependency_offset: NDArray[np.int64]
     dependency: NDArray[np.int64]
@@ -164,6 +167,7 @@ def single_call(call: Call, num_ranks: int) -> Workload:
         member=order.astype(np.int32),
         node_id=np.zeros(n, np.uint64),
         name=np.zeros(n, np.int32),
+        step=np.full(n, NO_STEP, np.int64),
         strings=(call.kind,),
         dependency_offset=np.zeros(n + 1, np.int64),
         dependency=np.zeros(0, np.int64),

@@ -106,6 +106,7 @@ def _rank_trace(benchmark: Benchmark, rank: int, group: str, members: Sequence[i
     builder = TraceBuilder({"world_size": benchmark.num_ranks})
     before: tuple[int, ...] = ()
     for step in range(benchmark.repeat):
+        builder.begin_step(step)
         if benchmark.compute_ns:
             before = (builder.add_comp("compute", duration_ns=benchmark.compute_ns, deps=before),)
         if members:

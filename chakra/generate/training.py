@@ -33,7 +33,8 @@ def generate_training(
     Raises TraceError when a pass has operations instead of a time and there is no accelerator to price them.
     """
     program = _Program(network, plan, accelerator, precision)
-    for _ in range(steps):
+    for step in range(steps):
+        program.builder.begin_step(step)
         program.add_step()
     template = program.builder.build()
     groups: dict[tuple[int, ...], str] = {}

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -80,7 +80,7 @@ class _Backward(msgspec.Struct, tag="backward", tag_field="k"):
 
 
 class _Step(msgspec.Struct, tag="step", tag_field="k"):
-    n: int
+    n: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     t: int
 
 

@@ -1,10 +1,13 @@
 """A rank's calls as an execution trace: what each thread did in order, compute between its calls."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 from hocket.chakra import CollectiveType, Trace, TraceBuilder
+from hocket.chakra.steps import NO_STEP
 from hocket.plugin.torch.matching import GroupKey, group_key
 from hocket.plugin.torch.operations import PEER_TO_PEER
 from hocket.plugin.torch.recording import Call, Group, Recording
@@ -28,7 +31,8 @@ def build_trace(
     """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0.
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
-    for a call, the compute that follows depends on it; between issue and wait both run side by side.
+    for a call, the compute that follows depends on it; between issue and wait both run side by side. Of each recorded
+    step the nodes are told (`hocket.chakra.steps`).
     """
     builder = _Builder(recording, groups, origin, metadata)
     begin, end = window(recording)
@@ -37,19 +41,41 @@ def build_trace(
         events.append((call.start, index, False, call.thread))
         if call.wait is not None:
             events.append((max(call.wait[0], call.start), index, True, call.wait_thread))
+    events.sort()
+    main = recording.calls[0].thread
+    last = {thread: time for time, _, _, thread in events} | {main: end}
     cursors: dict[int, int] = defaultdict(lambda: begin)
-    for time, index, is_wait, thread in sorted(events):
-        call = recording.calls[index]
+
+    def compute_until(time: int, thread: int) -> None:
         builder.compute(thread, cursors[thread], time)
         cursors[thread] = max(cursors[thread], time)
-        if is_wait and call.wait is not None:
-            builder.wait(thread, index)
-            cursors[thread] = max(cursors[thread], call.wait[1])
-        else:
-            builder.issue(thread, index, call)
-    main = recording.calls[0].thread
-    builder.compute(main, cursors[main], end)
+
+    begins = _step_begins(recording)
+    cuts = [bisect_right(events, time, key=itemgetter(0)) for time, _ in begins[1:]]
+    for (step_begin, number), first, behind in zip(begins, [0, *cuts], [*cuts, len(events)], strict=True):
+        for thread, thread_end in last.items():
+            if thread_end >= step_begin:  # what it computes is cut where the step begins
+                compute_until(step_begin, thread)
+        builder.begin_step(number)
+        for time, index, is_wait, thread in events[first:behind]:
+            call = recording.calls[index]
+            compute_until(time, thread)
+            if is_wait and call.wait is not None:
+                builder.wait(thread, index)
+                cursors[thread] = max(cursors[thread], call.wait[1])
+            else:
+                builder.issue(thread, index, call)
+    compute_until(end, main)
     return builder.build()
+
+
+def _step_begins(recording: Recording) -> list[tuple[int, int]]:
+    """When each recorded step begins, and its number; NO_STEP for what comes after the last that ended."""
+    begin, end = window(recording)
+    # A script that marks its steps itself begins to count again: of one number the last is meant.
+    ends = sorted((time, number) for number, time in dict(recording.steps).items() if begin < time <= end)
+    times, numbers = [begin, *(time for time, _ in ends)], [*(number for _, number in ends), NO_STEP]
+    return list(zip(times, numbers, strict=True))
 
 
 class _Builder:
@@ -104,6 +130,9 @@ class _Builder:
     def wait(self, thread: int, index: int) -> None:
         node, deps = self._calls[index]
         self._tails[thread] = (self._tails[thread] - deps) | {node}
+
+    def begin_step(self, number: int) -> None:
+        self._builder.begin_step(number)
 
     def build(self) -> Trace:
         return self._builder.build()

@@ -51,6 +51,7 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> W
         member=member,
         node_id=nodes.id,
         name=nodes.text_column("name", strings),
+        step=nodes.steps(),
         strings=tuple(strings),
         dependency_offset=dependency_offset,
         dependency=dependency,

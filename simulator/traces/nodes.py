@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hocket.chakra import TraceSet
 from hocket.chakra.finding import source_of
+from hocket.chakra.steps import step_of_nodes
 from hocket.core.errors import TraceError
 
 __all__ = ["Nodes"]
@@ -57,6 +58,11 @@ class Nodes:
             own = [strings.setdefault(text, len(strings)) for text in trace.strings]
             columns.append(np.array([*own, -1], np.int32)[getattr(trace, name)[order]])
         return np.concatenate(columns)
+
+    def steps(self) -> NDArray[np.int64]:
+        """Step of each node (int64, NO_STEP: none). Raises TraceError as `step_of_nodes`."""
+        columns = [step_of_nodes(trace, source_of(self.traces, rank)) for rank, trace in enumerate(self.traces.traces)]
+        return np.concatenate([column[order] for column, order in zip(columns, self.orders, strict=True)])
 
     def dependencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Data and control dependencies as rows, in CSR form. Raises TraceError for one on a node that is absent."""

@@ -1,6 +1,7 @@
 """Merges streams written by hand: times, dependencies, clocks, disagreements, broken files."""
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.chakra import NodeType, read_traces
+from hocket.chakra.steps import NO_STEP, step_of_nodes
 from hocket.core.errors import FormatError, HocketError
 from hocket.plugin.torch.folder import stream_path
 from hocket.plugin.torch.merge import merge
 from hocket.plugin.torch.recording import read_recording
 from hocket.plugin.torch.stream import Stream
 from hocket.plugin.torch.summary import Summary
+from hocket.simulator import simulate_traces
+from hocket.simulator.analysis import step_table
+from hocket.topology import load
 
 Record = dict[str, Any]
 
@@ -233,6 +238,41 @@ def test_a_folder_without_streams_is_named(tmp_path: Path) -> None:
     write(tmp_path, 0, meta(0), END)
     with pytest.raises(FormatError, match="no rank recorded a collective"):
         merge(tmp_path)
+
+
+def test_traces_tell_the_steps_that_ended(tmp_path: Path) -> None:
+    """Three all_reduces of 1 us, issued at 2, 12 and 22 us; steps 4 and 5 end at 10 and 20 us, the last call is in
+    none. Compute across the end of a step is cut there: 0-2 us of step 3's end on, 3-10, 10-12, 13-20, 20-22 us."""
+    for rank in (0, 1):
+        calls = [
+            (call(n, 2000 + 10_000 * n, step=4 + n), wait(n, 2000 + 10_000 * n, 3000 + 10_000 * n)) for n in range(3)
+        ]
+        ends = [{"k": "step", "n": 3 + n, "t": 10_000 * n} for n in range(3)]
+        write(
+            tmp_path, rank, meta(rank), group([0, 1]), *chain(*zip(ends, *zip(*calls, strict=True), strict=True)), END
+        )
+    assert merge(tmp_path).steps == 2
+    traces = read_traces(str(tmp_path))
+    for trace in traces.traces:
+        assert trace.duration_ns.tolist() == [2000, 1000, 7000, 2000, 1000, 7000, 2000, 1000]
+        assert step_of_nodes(trace, "").tolist() == [4, 4, 4, 5, 5, 5, NO_STEP, NO_STEP]
+    # Simulated, an all_reduce of 8 bytes takes two messages of 4 bytes: 2 * (500 ns + 4 B / 50 GB/s) = 1000.16 ns.
+    table = step_table(simulate_traces(traces, load("fully_connected:2,bandwidth=50GB/s,latency=500ns")))
+    assert table["step"].tolist() == [4, 5]
+    assert table["time_ps"].tolist() == [2_000_000 + 1_000_160 + 7_000_000] * 2
+
+
+def test_a_thread_that_goes_on_beyond_a_step_is_cut_there_and_one_that_does_not_is_not(tmp_path: Path) -> None:
+    """Thread 2 issues at 4 us, thread 1 at 2 and 12 us, steps end at 10 and 13 us: thread 2 ends at 4 us."""
+    for rank in (0, 1):
+        records = [call(n, t, step=int(t > 10_000), thread=thread) for n, t, thread in ((0, 2000, 1), (1, 4000, 2))]
+        records += [{"k": "step", "n": 0, "t": 10_000}, call(2, 12_000, step=1)]
+        write(tmp_path, rank, meta(rank), group([0, 1]), *records, {"k": "step", "n": 1, "t": 13_000}, END)
+    merge(tmp_path)
+    trace = read_traces(str(tmp_path)).traces[0]
+    computes = trace.type == NodeType.COMP
+    assert trace.duration_ns[computes].tolist() == [2000, 8000, 2000, 1000]  # from 2, 2, 10, 12 us on
+    assert step_of_nodes(trace, "")[computes].tolist() == [0, 0, 1, 1]
 
 
 @given(st.data())

@@ -65,7 +65,7 @@ def test_tables_and_json_say_who_was_late_and_what_took_long(traces: Path, tmp_p
     assert (content["format"], content["version"]) == ("hocket.prediction", 2)
     assert content["critical_path"]["parts_ps"] == {"compute": 5_000_000, "all_reduce": 4_000_000}
     assert content["ranks"]["slack_ps"] == [3_000_000, 0]
-    assert content["steps"] == {"step": [1], "finish_ps": [9_000_000], "time_ps": [9_000_000]}
+    assert content["steps"] == {"step": [1], "start_ps": [0], "finish_ps": [9_000_000], "time_ps": [9_000_000]}
     assert content["groups"]["count"] == [1]
     assert content["collectives"][0]["latency_ps"] == 2_000_000
 

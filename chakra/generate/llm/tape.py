@@ -20,10 +20,12 @@ class Tape:
 
     `tail` is what the next computation waits for: the computation before it, and all communication that was joined.
     The collectives of one group come one after the other, as in NCCL. Sizes are bytes; sizes of zero are left out.
+    All of it is step 0 of the job.
     """
 
     def __init__(self, metadata: dict[str, object]) -> None:
         self._builder = TraceBuilder(metadata)
+        self._builder.begin_step(0)
         self._last: dict[Group, int] = {}
         self.tail: tuple[int, ...] = ()
 

@@ -30,7 +30,7 @@ def prediction_page(prediction: Prediction) -> str:
     sections = [Section("In numbers", [Cards(list(_cards(prediction)))])]
     steps = step_table(prediction)
     if len(steps["step"]):
-        formats: Formats = {"step": str, "time_ps": format_time, "finish_ps": format_time}
+        formats: Formats = {"step": str, "start_ps": format_time, "finish_ps": format_time, "time_ps": format_time}
         sections.append(Section("Steps", [_table(steps, formats)]))
     sections.append(Section("Ranks", list(_ranks(prediction))))
     if prediction.model != Model.BOUND:

@@ -101,18 +101,20 @@ def test_link_use_must_have_been_recorded() -> None:
 
 
 def test_marks_cut_the_job_into_steps() -> None:
-    # Two steps of 2 us and 3 us of computation; the second mark is only on rank 0, whose step it is.
+    # Two steps of 2 us and 3 us of computation on rank 0; all of rank 1's 9 us are part of its only mark's step.
     builders = [TraceBuilder(), TraceBuilder()]
     last: tuple[int, ...] = ()
     for number, duration in ((7, 2_000), (8, 3_000)):
         mark = builders[0].add_comp(f"ProfilerStep#{number}", deps=last)
         last = (builders[0].add_comp("work", duration_ns=duration, deps=(mark,)),)
     builders[1].add_comp("work", duration_ns=9_000)
+    builders[1].add_comp("step 8")
     traces = TraceSet(tuple(builder.build() for builder in builders))
     table = step_table(simulate_traces(traces, PAIR))
     assert table["step"].tolist() == [7, 8]
-    assert table["finish_ps"].tolist() == [2 * US, 5 * US]
-    assert table["time_ps"].tolist() == [2 * US, 3 * US]
+    assert table["start_ps"].tolist() == [0, 0]
+    assert table["finish_ps"].tolist() == [2 * US, 9 * US]
+    assert table["time_ps"].tolist() == [2 * US, 9 * US]
 
 
 def test_without_marks_there_are_no_steps() -> None:
