@@ -20,6 +20,7 @@ to it still takes a way from link to link, and two chunks never share a transfer
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology, all_gather_cut, eccentricity_ps
+from hocket.topology.partition import Partition
 
 __all__ = ["lower_bound"]
 
@@ -137,18 +139,19 @@ def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32])
             times = [_transfer_time(total, flow) for total, flow in zip(crossing[1].tolist(), bandwidth, strict=True)]
             worst = int(np.argmax(times))
             yield Bound(times[worst], f"{name} of {partition.one.format(partition.names[used[worst]])}")
-            if collective.kind is Kind.ALL_REDUCE and _computes_inside(topology, partition.part):
+            if collective.kind is Kind.ALL_REDUCE and _computes_inside(topology, partition):
                 total = 2 * (len(used) - 1) * collective.size_bytes
                 yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of {partition.every}")
 
 
-def _computes_inside(topology: Topology, part_of: NDArray[np.int32]) -> bool:
+@lru_cache(maxsize=64)
+def _computes_inside(topology: Topology, partition: Partition) -> bool:
     """Whether every switch that computes is linked with ranks of one part only."""
     for ends, others in ((topology.src, topology.dst), (topology.dst, topology.src)):
         links = np.isin(ends, topology.in_network)
         if (others[links] >= topology.num_ranks).any():
             return False
-        pairs = np.unique(np.stack([ends[links], part_of[others[links]]]), axis=1)
+        pairs = np.unique(np.stack([ends[links], partition.part[others[links]]]), axis=1)
         if pairs.shape[1] != len(topology.in_network):
             return False
     return True

@@ -47,5 +47,5 @@ class Floor:
         np.minimum.at(first, workload.operand[taking_part], start[taking_part])
         collectives = first + np.array([bound.time_ps for bound in bounds], np.int64)[workload.call_of]
         bound_ps = max(int(times.max(initial=0)) for times in (finish, computation, collectives))
-        bound_ps = max(bound_ps, traffic_bound_ps(workload, topology))
+        bound_ps = max(bound_ps, traffic_bound_ps(workload, topology, members))
         return cls(start, finish, bound_ps)

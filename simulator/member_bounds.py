@@ -16,9 +16,12 @@ _PICOSECONDS_PER_SECOND = 10**12
 
 @dataclass(frozen=True, eq=False)
 class MemberBounds:
-    """Columns over the members: `own_ps` int64 from a member's own start to its end; `hear_ps` int64 from the start of
-    `source` (int32: a member, -1 everybody, -2 nobody) to its end."""
+    """Columns over the members: `bytes_in` and `bytes_out` (int64, `member_bytes`); `own_ps` int64 from a member's own
+    start to its end; `hear_ps` int64 from the start of `source` (int32: a member, -1 everybody, -2 nobody) to its
+    end."""
 
+    bytes_in: NDArray[np.int64]
+    bytes_out: NDArray[np.int64]
     own_ps: NDArray[np.int64]
     hear_ps: NDArray[np.int64]
     source: NDArray[np.int32]
@@ -58,7 +61,7 @@ def member_bounds(collective: Collective, topology: Topology, group: NDArray[np.
     latency_in, time_in = _through(topology, topology.dst, group, bytes_in)
     _, time_out = _through(topology, topology.src, group, bytes_out)
     hear = latency_in if collective.num_ranks > 1 else np.zeros_like(latency_in)
-    return MemberBounds(own_ps=np.maximum(time_in, time_out), hear_ps=hear, source=_sources(collective))
+    return MemberBounds(bytes_in, bytes_out, np.maximum(time_in, time_out), hear, _sources(collective))
 
 
 def _through(

@@ -26,20 +26,22 @@ class Folded:
 @dataclass(frozen=True, eq=False)
 class Planned:
     """The schedule that a collective follows or the pattern of it, the name of the algorithm (or schedule file) it came
-    from, and why it is not what was asked for."""
+    from, and why it is not what was asked for. `sized`: the collective, where it differs from the source's in sizes."""
 
     source: Pattern | Schedule
     algorithm: str
     note: str | None = None
+    sized: Collective | None = None
 
     @property
     def collective(self) -> Collective:
-        return self.source.collective
+        return self.source.collective if self.sized is None else self.sized
 
     @cached_property
     def schedule(self) -> Schedule:
         """All transfers. Raises ScheduleError where they are too many."""
-        return self.source if isinstance(self.source, Schedule) else self.source.spelled_out()
+        schedule = self.source if isinstance(self.source, Schedule) else self.source.spelled_out()
+        return schedule if self.sized is None else replace(schedule, collective=self.sized)
 
     @cached_property
     def plan(self) -> Plan:
@@ -47,7 +49,7 @@ class Planned:
         if (pattern := self._alike) is not None:
             elements = np.arange(pattern.symmetry.order)
             dst = pattern.symmetry.act(elements, pattern.dst[:, None]).ravel().astype(np.int32)
-            return _plan_of(pattern, pattern.symmetry.order, *pattern.routes, dst)
+            return self._plan_of(pattern, pattern.symmetry.order, *pattern.routes, dst)
         schedule = self.schedule
         if self.collective.block_bytes is not None:
             sent = self.collective.sent[schedule.chunk]
@@ -65,11 +67,11 @@ class Planned:
         pattern's schedule is in that order: ties break alike, and every copy ends up with the times of the fold.
         """
         pattern = self._alike
-        if pattern is None or pattern.links is None or not pattern.links.frees(pattern.routes_home.links):
+        if pattern is None or pattern.links is None or not pattern.folds:
             return None
         offset, links = pattern.routes_home
         alone = np.zeros(len(pattern.dst), np.int32)
-        plan = _plan_of(pattern, 1, offset, pattern.links.first[links].astype(np.int32), alone)
+        plan = self._plan_of(pattern, 1, offset, pattern.links.first[links].astype(np.int32), alone)
         return Folded(plan, pattern.symmetry.order, pattern.links.first)
 
     @property
@@ -77,40 +79,51 @@ class Planned:
         """Picoseconds that the busiest link needs for its bytes alone."""
         if (pattern := self._alike) is None:
             return self.schedule.busiest_link_ps
-        amount = np.bincount(pattern.connection, pattern.bytes, minlength=len(pattern.dst))
-        if self.folded is None:
+        amount = np.bincount(pattern.connection, self._bytes, minlength=len(pattern.dst))
+        if pattern.links is None or not pattern.folds:
             return busiest_link_ps(pattern.topology, *pattern.routes, np.repeat(amount, pattern.symmetry.order))
         offset, links = pattern.routes_home
-        return busiest_link_ps(pattern.topology, offset, self.folded.link[links], amount)
+        return busiest_link_ps(pattern.topology, offset, pattern.links.first[links], amount)
 
     def without_bytes(self) -> "Planned":
         """The same for a collective that moves nothing."""
         collective = replace(self.collective, size_bytes=0, block_bytes=None)
-        return Planned(replace(self.source, collective=collective), self.algorithm)
+        return Planned(self.source, self.algorithm, sized=collective)
+
+    @cached_property
+    def _bytes(self) -> NDArray[np.int64] | None:
+        """Bytes of each transfer of the pattern; None where its images differ in size."""
+        if isinstance(self.source, Schedule) or self.collective.block_bytes is not None:
+            return None
+        return self.source.bytes_of(self.collective)
 
     @property
     def _alike(self) -> Pattern | None:
-        """The pattern, where its images do not differ in size."""
-        if isinstance(self.source, Schedule) or self.source.symmetry.order == 1:
+        """The pattern, where it has images and they do not differ in size."""
+        if isinstance(self.source, Schedule) or self.source.symmetry.order == 1 or self._bytes is None:
             return None
-        return self.source if self.collective.block_bytes is None and self.source.bytes is not None else None
+        return self.source
 
-
-def _plan_of(
-    pattern: Pattern, copies: int, offset: NDArray[np.int64], links: NDArray[np.int32], dst: NDArray[np.int32]
-) -> Plan:
-    """The plan in which `copies` members do what the pattern's first rank does, over the given routes."""
-    assert pattern.bytes is not None
-    sends, delivers = pattern.states
-    return Plan(
-        connection=pattern.connection,
-        sends=sends,
-        delivers=delivers,
-        reduce=pattern.reduce,
-        step=pattern.step,
-        bytes=pattern.bytes,
-        copies=copies,
-        route_offset=offset,
-        route_links=links,
-        route_dst=dst,
-    )
+    def _plan_of(
+        self,
+        pattern: Pattern,
+        copies: int,
+        offset: NDArray[np.int64],
+        links: NDArray[np.int32],
+        dst: NDArray[np.int32],
+    ) -> Plan:
+        """The plan in which `copies` members do what the pattern's first rank does, over the given routes."""
+        assert self._bytes is not None
+        sends, delivers = pattern.states
+        return Plan(
+            connection=pattern.connection,
+            sends=sends,
+            delivers=delivers,
+            reduce=pattern.reduce,
+            step=pattern.step,
+            bytes=self._bytes,
+            copies=copies,
+            route_offset=offset,
+            route_links=links,
+            route_dst=dst,
+        )

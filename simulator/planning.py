@@ -1,13 +1,15 @@
 """Which algorithm each collective follows, and its plan in the engine."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from hocket import schedule as schedules
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule
-from hocket.schedule.algorithms import ALGORITHMS, pattern, patterns
+from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.simulator.planned import Planned
 from hocket.simulator.workload import BARRIER, Call
 from hocket.topology import Topology
@@ -15,6 +17,7 @@ from hocket.topology import Topology
 __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planner"]
 
 AUTO = "auto"
+_FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
 SCHEDULE_SUFFIX = ".schedule"
 DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in Kind if kind is not Kind.CUSTOM} | {
     Kind.ALL_REDUCE.value: "ring",
@@ -59,11 +62,32 @@ class Planner:
             name = DEFAULT_ALGORITHMS[call.kind]
         if name != AUTO:
             return [self._native(name, call, note)]
-        natives = patterns(call.collective, self._topology, call.members)
-        return (Planned(native, native.generator) for native in natives)
+        return self._natives(call)
+
+    def _natives(self, call: Call) -> Iterator[Planned]:
+        for name, algorithm in ALGORITHMS.items():
+            if call.collective.kind in algorithm.kinds:
+                with suppress(ScheduleError):  # for example not a power of two of ranks
+                    yield self._native(name, call)
 
     def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
-        return Planned(pattern(name, call.collective, self._topology, call.members), name, note)
+        collective = call.collective
+        if collective.num_ranks * collective.chunks_per_rank > _FEW:
+            return Planned(pattern(name, collective, self._topology, call.members), name, note)
+        like = call if ALGORITHMS[name].by_size else replace(call, size_bytes=0, block_bytes=None)
+        kept = _kept(name, like, self._topology)
+        if isinstance(kept, str):
+            raise ScheduleError(kept)
+        return Planned(kept, name, note, collective)
+
+
+@lru_cache(maxsize=512)
+def _kept(name: str, call: Call, topology: Topology) -> Pattern | str:
+    """The pattern, kept for calls of other sizes; or why there is none."""
+    try:
+        return pattern(name, call.collective, topology, call.members)
+    except ScheduleError as error:
+        return str(error)
 
 
 def _of_sizes(collective: Collective, call: Call) -> Collective:

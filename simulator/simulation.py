@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -18,7 +19,7 @@ from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.planned import Planned
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
-from hocket.simulator.workload import Call, NodeKind, Workload, single_call
+from hocket.simulator.workload import BARRIER, Call, NodeKind, Workload, single_call
 from hocket.topology import Topology, routes
 
 __all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
@@ -113,8 +114,7 @@ def _run(workload: Workload, job: Job, planned: list[Planned], topology: Topolog
     folded = planned[0].folded if may_fold else None
     if folded is None:
         return run_engine(job, planned, topology, fidelity)
-    one = engine_job(single_call(replace(workload.calls[0], group=(0,)), 1), topology)
-    return _replay(one, [folded.plan], topology, fidelity).unfolded(folded.order, folded.link)
+    return _replay(_job_alone((0,), 1, topology), [folded.plan], topology, fidelity).unfolded(folded.order, folded.link)
 
 
 def run_engine(job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
@@ -162,9 +162,19 @@ def _latency(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity
 
 def _time_alone(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity) -> int:
     """Picoseconds that a call takes when its group does nothing else."""
-    alone = single_call(call, topology.num_ranks)
     without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
-    return int(_run(alone, engine_job(alone, topology), [choice], topology, without_record).finish_ps.max())
+    folded = choice.folded if fidelity.fold and call.group == tuple(range(topology.num_ranks)) else None
+    if folded is None:
+        job, plan = _job_alone(call.group, topology.num_ranks, topology), choice.plan
+    else:
+        job, plan = _job_alone((0,), 1, topology), folded.plan
+    return int(_replay(job, [plan], topology, without_record).finish_ps.max())
+
+
+@lru_cache(maxsize=16)
+def _job_alone(group: tuple[int, ...], num_ranks: int, topology: Topology) -> Job:
+    """The job of so many ranks in which a group does one collective; which one, its plan says."""
+    return engine_job(single_call(Call(BARRIER, group, 0), num_ranks), topology)
 
 
 def engine_job(workload: Workload, topology: Topology) -> Job:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class NodeKind(IntEnum):
     MEMORY = 5  # index into the memory accesses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """A collective as its group calls it; equal calls follow the same plan.
 
@@ -54,7 +55,7 @@ class Call:
             block_bytes=collective.block_bytes,
         )
 
-    @property
+    @cached_property
     def collective(self) -> Collective:
         """What must be achieved; a barrier is an all_reduce of nothing: everybody hears from everybody."""
         if self.kind == BARRIER:

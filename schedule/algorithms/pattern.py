@@ -111,11 +111,16 @@ class Pattern:
         return routes(self.topology.graph, np.column_stack([src, np.zeros_like(src)]))
 
     @cached_property
-    def bytes(self) -> NDArray[np.int64] | None:
-        """Of each transfer and all its images (int64); None where its images differ in size."""
-        rows = self.collective.chunk_bytes.reshape(-1, self.collective.chunks_per_rank)
+    def folds(self) -> bool:
+        """Whether the topology has the symmetry too, and each link that is used as many images as there are ranks."""
+        return self.links is not None and self.links.frees(self.routes_home.links)
+
+    def bytes_of(self, collective: Collective) -> NDArray[np.int64] | None:
+        """Bytes of each transfer and all its images (int64) in a collective that differs in sizes only; None where the
+        images differ in size."""
+        rows = collective.chunk_bytes.reshape(-1, collective.chunks_per_rank)
         alike = self.symmetry.order == 1 or self.symmetry.fixes_chunks or bool((rows == rows[0]).all())
-        return self.collective.chunk_bytes[self.chunk] if alike else None
+        return collective.chunk_bytes[self.chunk] if alike else None
 
     @cached_property
     def states(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

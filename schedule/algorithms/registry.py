@@ -42,10 +42,12 @@ __all__ = ["ALGORITHMS", "Algorithm", "build", "build_all", "pattern", "patterns
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A native algorithm: the kinds it can do, and its moves for a collective of one of them in a place."""
+    """A native algorithm: the kinds it can do, its moves for a collective of one of them in a place, and whether these
+    depend on the collective's sizes."""
 
     kinds: tuple[Kind, ...]
     moves: Callable[[Collective, Place], Moves]
+    by_size: bool = False
 
 
 def _anywhere(kinds: tuple[Kind, ...], moves: Callable[[Collective], Moves]) -> Algorithm:
@@ -70,7 +72,7 @@ ALGORITHMS = {
     "multi_ring": Algorithm(multi_ring.KINDS, multi_ring.multi_ring),
     "torus_ring": Algorithm(torus_ring.KINDS, torus_ring.torus_ring),
     "hierarchical": Algorithm(hierarchical.KINDS, hierarchical.hierarchical),
-    "themis": Algorithm(themis.KINDS, themis.themis),
+    "themis": Algorithm(themis.KINDS, themis.themis, by_size=True),
     "multitree": Algorithm(multitree.KINDS, multitree.multitree),
     "switch_tree": Algorithm(switch_tree.KINDS, switch_tree.switch_tree),
     "nvls": Algorithm(nvls.KINDS, nvls.nvls),
