@@ -27,15 +27,11 @@ void group_by(std::span<const int32_t> keys, int32_t groups, std::vector<int32_t
   }
 }
 
-/// Bits for places 0..count-1; where one copy is all there is, all bits.
-int bits_for(size_t count, int32_t copies) { return copies == 1 ? 31 : std::bit_width(count - (count > 0)); }
-
-/// `copies` times the values, each copy starting at a multiple of `stride`.
+/// Each value 2^bits times.
 template <typename T>
-std::vector<T> repeated(const std::vector<T>& values, size_t stride, int32_t copies) {
-  if (copies == 1) return values;
-  std::vector<T> result(stride * copies);
-  for (int32_t copy = 0; copy < copies; copy++) std::ranges::copy(values, result.begin() + copy * stride);
+std::vector<T> repeated(const std::vector<T>& values, int bits) {
+  std::vector<T> result(values.size() << bits);
+  for (size_t at = 0; at < result.size(); at++) result[at] = values[at >> bits];
   return result;
 }
 
@@ -71,7 +67,7 @@ Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes,
 Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes)
     : copies_(copies),
       num_members_(copies),
-      message_bits_(bits_for(pattern.size(), copies)),
+      copy_bits_(std::bit_width(static_cast<uint32_t>(copies) - 1)),
       route_offset_(routes.offset.begin(), routes.offset.end()),
       route_links_(routes.links.begin(), routes.links.end()),
       route_dst_(routes.dst.begin(), routes.dst.end()) {
@@ -84,16 +80,14 @@ Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int
       (pattern.size() > 0 && static_cast<size_t>(std::ranges::max(pattern.connection)) >= num_routes / copies)) {
     throw ScheduleError("the routes or bytes do not fit the pattern");
   }
-  if (copies > 1 && (int64_t{copies} << message_bits_) - 1 > kLimit) {
+  if (pattern.size() << copy_bits_ > kLimit) {
     throw ScheduleError(
         "a collective of about 2^31 transfers or more cannot be simulated message by message: use "
         "fewer chunks, or a topology on which all ranks are alike");
   }
   for (size_t route = 0; route < num_routes; route++) route_src_.push_back(static_cast<int32_t>(route % copies));
   number_messages(pattern.connection, bytes);
-  const schedule::Gates gates = schedule::find_gates(pattern);
-  gate_bits_ = bits_for(gates.previous.size(), copies);
-  read_gates(gates);
+  read_gates(schedule::find_gates(pattern));
   count_per_member();
   total_bytes_ *= copies;
 }
@@ -151,8 +145,8 @@ void Plan::count_per_member() {
   for (int32_t& end : member_routes_) end /= 2;
 }
 
-std::vector<uint8_t> Plan::message_waits() const { return repeated(waits_, size_t{1} << message_bits_, copies_); }
+std::vector<uint8_t> Plan::message_waits() const { return repeated(waits_, copy_bits_); }
 
-std::vector<uint32_t> Plan::gate_counts() const { return repeated(counts_, counts_.size(), copies_); }
+std::vector<uint32_t> Plan::gate_counts() const { return repeated(counts_, copy_bits_); }
 
 }  // namespace hocket::simulator

@@ -39,6 +39,19 @@ struct Launch {
   auto operator<=>(const Launch&) const = default;
 };
 
+/// Sorts what comes in a few ascending runs, as the messages of ranks that keep step do: finds the runs, then merges
+/// neighbours until one is left.
+template <typename T>
+void sort_runs(std::vector<T>& values) {
+  std::vector<typename std::vector<T>::iterator> ends{values.begin()};
+  while (ends.back() != values.end()) ends.push_back(std::is_sorted_until(ends.back(), values.end()));
+  for (size_t width = 1; width + 1 < ends.size(); width *= 2) {
+    for (size_t at = 0; at + width + 1 < ends.size(); at += 2 * width) {
+      std::inplace_merge(ends[at], ends[at + width], ends[std::min(at + 2 * width, ends.size() - 1)]);
+    }
+  }
+}
+
 /// The one engine under every model: ranks that run their nodes, collectives and messages in flight, one event queue.
 template <class Network>
 class Replay {
@@ -183,7 +196,7 @@ class Replay {
     paced_.clear();
     for (const int32_t rank : woken_) compute_next(rank, now);
     woken_.clear();
-    std::sort(launches_.begin(), launches_.end());
+    sort_runs(launches_);
     for (const Launch& launch : launches_) network_.inject(*this, take_off(launch, now), now);
     launches_.clear();
     network_.settle(*this, now);
@@ -273,9 +286,9 @@ class Replay {
   void launch(int32_t id, int32_t message, int32_t cause) {
     const Plan& plan = this->plan(id);
     std::vector<uint8_t>& waits = collectives_[id].message_waits;
-    for (;; message++) {
+    for (;; message = plan.next_on_route(message)) {
       launches_.push_back({-job_.priority_of[id], id, plan.position(message), message, cause});
-      if (plan.last_on_route(message) || --waits[message + 1] != 0) return;
+      if (plan.last_on_route(message) || --waits[plan.next_on_route(message)] != 0) return;
     }
   }
 

@@ -16,7 +16,8 @@ namespace hocket::simulator {
 /// A route is a connection: its messages leave in schedule order. Members are numbered 0..num_members-1; the switches
 /// that compute count as one more, `num_members`, which is there as soon as anyone is. What a message waits for is a
 /// gate (hocket/schedule/dependencies.hpp). Where all members do alike, only the messages and gates of one are stored:
-/// the plan has as many copies of them as members, and the number of a message or gate is its copy and its place there.
+/// the plan has as many copies of them as members. The number of a message or gate is its place there and, in the lower
+/// bits, its copy: members keep step with each other, so that what happens together lies together.
 class Plan {
  public:
   /// Routes as the plan of a pattern needs them: for connection j and copy c route j * copies + c, from member c to
@@ -50,28 +51,27 @@ class Plan {
   /// The gate that the message's arrival helps to open, -1: none.
   int32_t feeds(int32_t message) const {
     const int32_t gate = feeds_[place(message)];
-    return gate < 0 || copies_ == 1 ? gate : dst(route_of(message)) << gate_bits_ | gate;
+    return gate < 0 || copies_ == 1 ? gate : gate << copy_bits_ | dst(route_of(message));
   }
 
   int32_t src(int32_t route) const { return route_src_[route]; }
   int32_t dst(int32_t route) const { return route_dst_[route]; }
   std::span<const int32_t> links(int32_t route) const { return slice(route_links_, route_offset_, route); }
-  int32_t first_message(int32_t route) const {
-    return route % copies_ << message_bits_ | first_place_[route / copies_];
-  }
+  int32_t first_message(int32_t route) const { return first_place_[route / copies_] << copy_bits_ | route % copies_; }
+  /// The message behind this one on its route. Precondition: it is not the last.
+  int32_t next_on_route(int32_t message) const { return message + (1 << copy_bits_); }
   bool last_on_route(int32_t message) const {
     return place(message) + 1 == first_place_[connection_[place(message)] + 1];
   }
 
   /// Messages that wait for a gate, and the gate whose opening waits for it too (-1: none).
   auto waiting(int32_t gate) const {
-    const int32_t first = gate >> gate_bits_ << message_bits_;
-    return slice(gate_messages_, gate_offset_, gate_place(gate)) |
-           std::views::transform([first](int32_t place) { return first | place; });
+    return slice(gate_messages_, gate_offset_, place(gate)) |
+           std::views::transform([bits = copy_bits_, copy = copy(gate)](int32_t at) { return at << bits | copy; });
   }
   int32_t next_gate(int32_t gate) const {
-    const int32_t next = next_gate_[gate_place(gate)];
-    return next < 0 ? -1 : gate - gate_place(gate) + next;
+    const int32_t next = next_gate_[place(gate)];
+    return next < 0 ? -1 : next << copy_bits_ | copy(gate);
   }
 
   /// Routes with messages that start or end at a member.
@@ -86,8 +86,8 @@ class Plan {
 
   /// Something that the gate waits for has happened: whether it was the last.
   bool opens(int32_t gate, std::vector<uint32_t>& counts) const {
-    const int32_t counter = counter_[gate_place(gate)];
-    return counter < 0 || --counts[(gate >> gate_bits_) * counts_.size() + counter] == 0;
+    const int32_t counter = counter_[place(gate)];
+    return counter < 0 || --counts[static_cast<size_t>(counter) << copy_bits_ | copy(gate)] == 0;
   }
 
  private:
@@ -97,16 +97,16 @@ class Plan {
     return {ids.data() + offset[at], static_cast<size_t>(offset[at + 1] - offset[at])};
   }
 
-  int32_t copy(int32_t message) const { return message >> message_bits_; }
-  int32_t place(int32_t message) const { return message & ((1u << message_bits_) - 1); }
-  int32_t gate_place(int32_t gate) const { return gate & ((1u << gate_bits_) - 1); }
+  // Of a message or a gate.
+  int32_t copy(int32_t number) const { return number & ((1 << copy_bits_) - 1); }
+  int32_t place(int32_t number) const { return number >> copy_bits_; }
 
   void number_messages(std::span<const int32_t> connection, std::span<const int64_t> bytes);
   void read_gates(const schedule::Gates& gates);
   void count_per_member();
 
   int32_t copies_, num_members_;
-  int message_bits_ = 31, gate_bits_ = 31;  // of the place in a number; the copy is above
+  int copy_bits_ = 0;
   std::vector<int64_t> route_offset_;
   std::vector<int32_t> route_links_, route_src_, route_dst_;
   // Of one copy: messages are placed by (connection, order on it).
