@@ -26,7 +26,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.schedule import HORIZON_PS, least_time
+from hocket._core.schedule import HORIZON_PS, Holding, least_time
 from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
@@ -45,10 +45,12 @@ def lower_bound(
     topology: Topology,
     blocking: bool = False,
     group: NDArray[np.int32] | None = None,
+    shared: bool = False,
 ) -> Bound:
     """The largest of the arguments above for the collective on the topology, and the name of the one that is it.
 
-    `blocking`: a transfer holds its links for its latency as well. `group`: as in Schedule. Raises Infeasible when
+    `blocking`: a transfer holds its links for its latency as well. `group`: as in Schedule. `shared`: links may carry
+    several transfers at a time, each more slowly, so that no transfer has a slot of its own. Raises Infeasible when
     ranks that must talk are not connected, or the time is beyond the engine's horizon of 26 days.
     """
     if collective.num_ranks == 1:
@@ -56,9 +58,10 @@ def lower_bound(
     if not collective.sent.any():
         return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
+    holding = Holding.BLOCKING if blocking else Holding.SHARED if shared else Holding.WIRE
     bounds = [
         *_latency(collective, topology, ranks),
-        *_ports(collective, topology, ranks, blocking),
+        *_ports(collective, topology, ranks, holding),
         *_parts(collective, topology, ranks),
         *_cut(collective, topology, ranks),
     ]
@@ -99,7 +102,7 @@ def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:
     return sources[np.arange(searches) * len(sources) // searches]
 
 
-def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32], blocking: bool) -> Iterator[Bound]:
+def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding) -> Iterator[Bound]:
     n, smallest = len(ranks), int(collective.chunk_bytes[collective.sent].min())
     each, alone = np.arange(n), topology.partitions[0]
     for name, index, crossing, bandwidths in (
@@ -109,7 +112,7 @@ def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
         links = [index.of(rank) for rank in ranks.tolist()]
         times = [
             max(
-                least_time(topology.graph, ends, chunks, smallest, total, blocking),
+                least_time(topology.graph, ends, chunks, smallest, total, holding),
                 _transfer_time(total, bandwidth),
             )
             for ends, chunks, total, bandwidth in zip(
@@ -122,7 +125,7 @@ def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
             everything = np.concatenate(links)
             least = 2 * (n - 1)
             chunks_moved, bytes_moved = least * collective.num_chunks, least * collective.size_bytes
-            time = least_time(topology.graph, everything, chunks_moved, smallest, bytes_moved, blocking)
+            time = least_time(topology.graph, everything, chunks_moved, smallest, bytes_moved, holding)
             yield Bound(time, f"traffic through the {name} of {alone.every}")
 
 
@@ -160,9 +163,11 @@ def _computes_inside(topology: Topology, partition: Partition) -> bool:
 def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
     if collective.kind not in (Kind.ALL_GATHER, Kind.REDUCE_SCATTER) or len(ranks) < topology.num_ranks:
         return
+    block = int(collective.chunk_bytes.reshape(len(ranks), -1).sum(axis=1).min())
+    if block == 0:
+        return
     graph = topology.graph if collective.kind is Kind.ALL_GATHER else topology.reversed_graph
     cut = all_gather_cut(graph)
-    block = int(collective.chunk_bytes.reshape(len(ranks), -1).sum(axis=1).min())
     yield Bound(_transfer_time(block * cut.ranks, cut.bandwidth), f"cut around {cut.ranks} ranks")
 
 

@@ -83,6 +83,8 @@ class Collective:
             raise ScheduleError(f"{self.kind}: chunks_per_rank must be at least 1, got {self.chunks_per_rank}")
         if self.size_bytes < 0:
             raise ScheduleError(f"{self.kind}: size_bytes must not be negative, got {self.size_bytes}")
+        if self.size_bytes >= 2**63:
+            raise ScheduleError(f"{self.kind}: size_bytes must be below 2^63, got {self.size_bytes}")
         if not 0 <= self.root < self.num_ranks:
             raise ScheduleError(f"{self.kind}: root {self.root} is not one of the ranks 0..{self.num_ranks - 1}")
         if self.block_bytes is not None:

@@ -65,7 +65,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     # Bounds are for chunks of a size: a schedule's own, where there is one.
     collectives = [choice.collective for choice in planned] if planned else [call.collective for call in calls]
     bounds = [
-        lower_bound(collective, topology, group=call.members)
+        lower_bound(collective, topology, group=call.members, shared=fidelity.model is Model.FLOW)
         for collective, call in zip(collectives, calls, strict=True)
     ]
     job = engine_job(placed, topology)

@@ -41,13 +41,17 @@ void bind_transfers(nb::module_& m) {
 
 void bind_bounds(nb::module_& m) {
   m.attr("HORIZON_PS") = kHorizon;
+  nb::enum_<schedule::Holding>(m, "Holding")
+      .value("SHARED", schedule::Holding::kShared)
+      .value("WIRE", schedule::Holding::kWire)
+      .value("BLOCKING", schedule::Holding::kBlocking);
   m.def(
       "least_time",
       [](const topology::Graph& graph, In<int32_t> links, int64_t chunks, int64_t smallest_bytes, int64_t total_bytes,
-         bool blocking) {
-        return schedule::least_time(graph, view(links), {chunks, smallest_bytes, total_bytes}, blocking);
+         schedule::Holding holding) {
+        return schedule::least_time(graph, view(links), {chunks, smallest_bytes, total_bytes}, holding);
       },
-      "graph"_a, "links"_a, "chunks"_a, "smallest_bytes"_a, "total_bytes"_a, "blocking"_a);
+      "graph"_a, "links"_a, "chunks"_a, "smallest_bytes"_a, "total_bytes"_a, "holding"_a);
 }
 
 nb::tuple grow_trees(int64_t num_ranks, In<int64_t> src, In<int64_t> dst) {

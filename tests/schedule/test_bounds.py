@@ -9,10 +9,10 @@ from homes import collectives, natives
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import Infeasible
+from hocket.core.errors import Infeasible, ScheduleError, TopologyError
 from hocket.schedule import Collective, Kind, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
-from hocket.simulator import simulate_schedule
+from hocket.simulator import simulate_collective, simulate_schedule
 from hocket.synthesizer import synthesize
 from hocket.topology import Dimension, Topology, load
 
@@ -127,6 +127,21 @@ def test_reduce_scatter_is_bound_by_egress() -> None:
     assert (bound.time_ps, bound.reason) == (750 * 10_000, "egress of rank 1")
 
 
+def test_links_that_are_shared_round_up_once() -> None:
+    # 4 blocks of 200 B leave a rank at 7 GB/s: 4 x ceil(28,571.4) ps one after the other, ceil(114,285.7) ps together.
+    collective, star = Collective(Kind.REDUCE_SCATTER, 5, 1000), load("switch:5,bandwidth=7GB/s,latency=0ns")
+    assert lower_bound(collective, star).time_ps == 4 * 28_572
+    assert lower_bound(collective, star, shared=True).time_ps == 114_286
+    flow = simulate_collective(collective, star, "bruck", model="flow")
+    assert (flow.bound_ps, flow.below_bound) == (114_286, False)
+
+
+def test_a_rank_that_nothing_reaches_can_have_all_there_is_to_gather() -> None:
+    one_way = Topology.from_links("one way", 2, [(0, 1, 5, 1)])
+    collective = Collective.uneven(Kind.ALL_GATHER, 2, [8, 0])
+    assert lower_bound(collective, one_way).time_ps == 8 * 10**12 + 5
+
+
 def test_trivial_and_impossible() -> None:
     assert lower_bound(Collective(Kind.ALL_REDUCE, 1, 100), machines.ring(2)).time_ps == 0
     with pytest.raises(Infeasible, match="cannot reach"):
@@ -142,6 +157,14 @@ def test_a_root_that_nothing_reaches_can_broadcast() -> None:
     # 8 bytes over 1 byte/s: 8 s, and nothing has to enter rank 0.
     one_way = Topology.from_links("one way", 2, [(0, 1, 5, 1)])
     assert lower_bound(Collective(Kind.BROADCAST, 2, 8), one_way).time_ps == 8 * 10**12 + 5
+
+
+def test_what_leaves_64_bits_is_refused() -> None:
+    with pytest.raises(TopologyError, match=r"link 1 \(1 -> 0\): the bandwidths of all links together"):
+        Topology.from_links("fast", 2, [(0, 1, 0, 2**62), (1, 0, 0, 2**62)])
+    for blocks in ([2**63, 0], [2**62, 2**62]):
+        with pytest.raises(ScheduleError, match="size_bytes must be below 2\\^63"):
+            Collective.uneven(Kind.ALL_GATHER, 2, blocks)
 
 
 @pytest.mark.parametrize("size", [2**32, 2**40, 2**62])

@@ -27,6 +27,7 @@ Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links, std:
     throw TopologyError("a topology needs at least one rank, got " + std::to_string(num_ranks) + " ranks of " +
                         std::to_string(num_nodes) + " nodes");
   }
+  Bandwidth total = 0;
   for (size_t id = 0; id < links_.size(); id++) {
     const Link& link = links_[id];
     const auto fail = [&](const std::string& problem) {
@@ -38,6 +39,9 @@ Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links, std:
     }
     if (link.src == link.dst) fail(" connects a node to itself");
     if (link.bandwidth <= 0) fail(": bandwidth must be positive");
+    if (__builtin_add_overflow(total, link.bandwidth, &total)) {
+      fail(": the bandwidths of all links together must be below 2^63 bytes/s");
+    }
     if (link.latency_ps < 0) fail(": latency must not be negative");
     if (link.latency_ps > kHorizon) fail(": latency must not be more than 26 days");
   }

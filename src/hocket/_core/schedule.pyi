@@ -1,3 +1,5 @@
+from enum import Enum
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,13 +35,18 @@ def verify(
     timed: bool,
     blocking: bool,
 ) -> NDArray[np.int64]: ...
+class Holding(Enum):
+    SHARED = ...
+    WIRE = ...
+    BLOCKING = ...
+
 def least_time(
     graph: Graph,
     links: NDArray[np.int32],
     chunks: int,
     smallest_bytes: int,
     total_bytes: int,
-    blocking: bool,
+    holding: Holding,
 ) -> int: ...
 def grow_trees(
     num_ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]

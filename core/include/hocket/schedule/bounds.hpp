@@ -15,11 +15,17 @@ struct Demand {
   int64_t total_bytes;
 };
 
-/// The least time by which `links`, each carrying one chunk at a time, can have passed on `demand`. A transfer holds
-/// its link for the serialization of its bytes, and for the latency as well if `blocking`; otherwise the latency of
-/// the last one follows. `chunks` transfers of at least `smallest_bytes` take whole slots; together they carry
-/// `total_bytes`. Throws Infeasible when there is a demand but no link.
+/// How a link is used by the transfers over it.
+enum class Holding : uint8_t {
+  kShared,    // by several at a time, each at a part of the bandwidth; the latency of the last one follows
+  kWire,      // by one at a time, for its serialization; the latency of the last one follows
+  kBlocking,  // by one at a time, for its serialization and the latency
+};
+
+/// The least time by which `links` can have passed on `demand`: each of `chunks` transfers of at least `smallest_bytes`
+/// goes over one of them, and together they carry `total_bytes`. Where links serve one at a time each takes a slot of
+/// whole picoseconds. Throws Infeasible when there is a demand but no link.
 Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> links, const Demand& demand,
-                       bool blocking);
+                       Holding holding);
 
 }  // namespace hocket::schedule
