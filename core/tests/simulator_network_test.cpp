@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hocket/error.hpp"
 #include "hocket/simulator/job.hpp"
 #include "hocket/simulator/replay.hpp"
 #include "hocket/topology/graph.hpp"
@@ -121,6 +122,26 @@ TEST(Network, ComputationGoesOnMoreSlowlyWhileItsRankCommunicates) {
   const Outcome outcome = replay(job, {}, graph, "congestion", fidelity);
   EXPECT_EQ(outcome.finish_ps, (std::vector<Picoseconds>{1150, 300}));
   EXPECT_EQ(outcome.slowed_ps, (std::vector<Picoseconds>{150, 0}));
+}
+
+TEST(Network, RefusesTimesBeyondTheHorizonBeforeRecordingThem) {
+  // The head is at the last link after seven latencies of 2^60 ps, and that works for 10^18 ps: until 9.07 x 10^18, as
+  // far as bins that double from 1000 ps reach before they leave 64 bits.
+  constexpr int32_t kHops = 8;
+  std::vector<topology::Link> links;
+  for (int32_t hop = 0; hop < kHops; hop++) {
+    links.push_back({hop == 0 ? 0 : hop + 1, hop + 1 == kHops ? 1 : hop + 2, kHorizon / 2, 1000});
+  }
+  const Graph graph(2, 2 + kHops - 1, links);
+  const std::vector<int64_t> rank_offset{0, 1, 1}, operand{0}, no_dependencies(2, 0);
+  const std::vector<uint8_t> kind{3};
+  const std::vector<int32_t> member(1, 0);
+  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
+                {{0, kHops}, {0, 1, 2, 3, 4, 5, 6, 7}, {1'000'000'000}, {0}}, {}, {}, {}, {});
+  const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}, .link_bins = 2};
+  for (const std::string_view model : {"analytical", "congestion", "flow"}) {
+    EXPECT_THROW(replay(job, {}, graph, model, fidelity), Infeasible);
+  }
 }
 
 TEST(Network, RecordsWhatLinksDidWhen) {

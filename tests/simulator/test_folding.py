@@ -87,6 +87,17 @@ def test_folded_is_what_all_ranks_do(data: st.DataObject) -> None:
     assert abs(alike.busiest_link_ps - alike.schedule.busiest_link_ps) <= 1  # it is rounded
 
 
+def test_events_are_those_of_messages_however_often_links_wake_up() -> None:
+    # 16 ranks send 15 messages over 2 links on average (without latency, many at one instant), each an event a link.
+    topology = load("torus:4x4,bandwidth=333GB/s,latency=0ns")
+    collective = Collective(Kind.REDUCE_SCATTER, 16, 2**20)
+    planned = Planned(pattern("pairwise", collective, topology), "pairwise")
+    fidelity = Fidelity(Model.CONGESTION, {"0": "store_and_forward", "1": "cut_through"}, Queueing.PRIORITY)
+    one, each = simulated(planned, fidelity), simulated(planned, replace(fidelity, fold=False))
+    assert (one.folded, each.folded) == (16, 1)
+    assert one.events == each.events == each.link_messages.sum()
+
+
 @pytest.mark.parametrize(("name", "spec"), sorted(FOLDS))
 def test_folds(name: str, spec: str) -> None:
     topology = topology_of(spec)

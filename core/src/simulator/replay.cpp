@@ -86,7 +86,8 @@ class Replay {
       Event event;
       do {
         event = queue_.pop();
-        outcome_.events++;
+        // How often a link wakes up for its queue depends on how ties break.
+        if (event.kind != static_cast<uint32_t>(NetworkEvent::kLinkFree)) outcome_.events++;
         if (event.kind == kComputeEvent) {
           finish_compute(static_cast<int32_t>(event.id), event.time);
         } else if (event.kind == kMemoryEvent) {
@@ -113,7 +114,7 @@ class Replay {
   }
   /// A link had `busy` of work on the flight between two times.
   void occupied(int32_t link, Picoseconds start, Picoseconds finish, Picoseconds busy, uint32_t id) {
-    outcome_.bins.add(link, start, finish, busy);
+    outcome_.bins.add(link, start, within_horizon(finish), busy);
     if (!record_occupancy_) return;
     const Flight& flight = flights_[id];
     const int32_t message = flight.collective < 0 ? flight.message : plan(flight.collective).position(flight.message);

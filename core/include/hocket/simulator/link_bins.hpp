@@ -16,7 +16,8 @@ class LinkBins {
   /// `bins` is even, or 0 to record nothing.
   LinkBins(size_t links, int32_t bins) : bins_(bins), busy_(links * bins, 0) {}
 
-  /// Counts that a link has `busy` of work from `start` to `finish`, at a steady pace.
+  /// Counts that a link has `busy` of work from `start` to `finish`, at a steady pace. Precondition: `finish` is not
+  /// beyond the horizon.
   void add(int32_t link, Picoseconds start, Picoseconds finish, Picoseconds busy) {
     if (bins_ == 0) return;
     while ((finish - 1) / width_ >= bins_) halve();
