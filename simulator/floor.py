@@ -17,10 +17,12 @@ __all__ = ["Floor"]
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """Earliest times of each node (int64, -1: never), and the time before which the workload cannot be done."""
+    """Earliest times of each node (int64, -1: never), earliest ends of each collective instance (int64), and the time
+    before which the workload cannot be done."""
 
     start_ps: NDArray[np.int64]
     finish_ps: NDArray[np.int64]
+    collective_ps: NDArray[np.int64]
     bound_ps: int
 
     @classmethod
@@ -48,4 +50,4 @@ class Floor:
         collectives = first + np.array([bound.time_ps for bound in bounds], np.int64)[workload.call_of]
         bound_ps = max(int(times.max(initial=0)) for times in (finish, computation, collectives))
         bound_ps = max(bound_ps, traffic_bound_ps(workload, topology, members))
-        return cls(start, finish, bound_ps)
+        return cls(start, finish, collectives, bound_ps)

@@ -92,7 +92,9 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         bound_ps=floor.bound_ps,
         finish_ps=finish,
         compute_ps=_compute_time(workload, outcome),
-        collectives=_collective_times(workload, outcome, bounds, choices, latencies),
+        collectives=_collective_times(
+            workload, outcome, bounds, choices, latencies, floor.collective_ps if planned is None else 0
+        ),
         link_busy_ps=outcome.link_busy_ps,
         link_bytes=outcome.link_bytes,
         link_messages=outcome.link_messages,
@@ -213,8 +215,14 @@ def _compute_time(workload: Workload, outcome: Outcome) -> NDArray[np.int64]:
 
 
 def _collective_times(
-    workload: Workload, outcome: Outcome, bounds: list[Bound], algorithms: list[str], latencies: list[int | None]
+    workload: Workload,
+    outcome: Outcome,
+    bounds: list[Bound],
+    algorithms: list[str],
+    latencies: list[int | None],
+    earliest_ps: NDArray[np.int64] | int,
 ) -> tuple[CollectiveTime, ...]:
+    """A collective ends with its last member, and not before `earliest_ps`."""
     nodes = workload.kind == NodeKind.COLLECTIVE
     instance = workload.operand[nodes]
     first = np.full(len(workload.call_of), np.iinfo(np.int64).max)
@@ -223,6 +231,7 @@ def _collective_times(
     np.minimum.at(first, instance, outcome.start_ps[nodes])
     np.maximum.at(ready, instance, outcome.start_ps[nodes])
     np.maximum.at(finish, instance, outcome.finish_ps[nodes])
+    finish = np.maximum(finish, earliest_ps)
     return tuple(
         CollectiveTime(
             kind=workload.calls[call].kind,

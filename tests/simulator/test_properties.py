@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.schedule import Collective, Kind, Schedule
 from hocket.schedule.algorithms import build, build_all
-from hocket.simulator import simulate_schedule
+from hocket.simulator import simulate_collective, simulate_schedule
 from hocket.topology import Topology, load
 
 MODELS = ["analytical", "congestion", "flow"]
@@ -161,6 +161,16 @@ def test_cutting_through_only_ever_saves_without_contention(schedule: Schedule) 
     cut = simulate_schedule(schedule, model="analytical", switching="cut_through")
     stored = simulate_schedule(schedule, model="analytical", switching="store_and_forward")
     assert (cut.finish_ps <= stored.finish_ps).all()
+
+
+def test_the_bound_itself_is_physical() -> None:
+    # 2 x 3 deliveries of 4 chunks of 1 MB over 8 links of 1 GB/s take 3 ms; what one rank gets would take 2 ms.
+    ring = load("ring:4,bandwidth=1GB/s,latency=0ns")
+    prediction = simulate_collective(Collective(Kind.ALL_REDUCE, 4, 4_000_000), ring, model="bound")
+    (call,) = prediction.collectives
+    assert prediction.time_ps == call.duration_ps == call.bound_ps == 3 * 10**9
+    assert not prediction.below_bound
+    assert prediction.warnings == ()
 
 
 def test_free_sharing_is_flagged() -> None:
