@@ -1,7 +1,7 @@
 """A model card: what a transformer language model is made of, its parameters and its operations."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from hocket.chakra.generate.llm.linear import Linear, Split
 from hocket.core.errors import TraceError
@@ -67,15 +67,29 @@ class ModelCard:
 
     def __post_init__(self) -> None:
         for what in ("layers", "hidden", "heads", "key_value_heads", "ffn", "vocabulary", "sequence", "head_dim"):
-            most = _MOST_LAYERS if what == "layers" else _MOST
-            if not 1 <= getattr(self, what) <= most:
-                raise TraceError(f"model {self.name}: {what} is {getattr(self, what)}; it must be 1 to {most}")
+            self._check_range(what, getattr(self, what), 1, _MOST_LAYERS if what == "layers" else _MOST)
+        self._check_range("positions", self.positions, 0, _MOST)
         if self.heads % self.key_value_heads:
             raise TraceError(
                 f"model {self.name}: {self.heads} heads cannot share {self.key_value_heads} key/value heads evenly"
             )
-        if self.experts and not 0 < self.experts.top_k <= self.experts.count:
-            raise TraceError(f"model {self.name}: a token cannot go to {self.experts.top_k} of {self.experts.count}")
+        if self.experts:
+            self._check_experts(self.experts)
+        if self.latent:
+            for field in fields(self.latent):
+                self._check_range(f"the latent attention's {field.name}", getattr(self.latent, field.name), 1, _MOST)
+
+    def _check_experts(self, experts: Experts) -> None:
+        if not 0 < experts.top_k <= experts.count:
+            raise TraceError(f"model {self.name}: a token cannot go to {experts.top_k} of {experts.count}")
+        self._check_range("number of experts", experts.count, 1, _MOST)
+        self._check_range("the experts' ffn", experts.ffn, 1, _MOST)
+        self._check_range("number of shared experts", experts.shared, 0, _MOST)
+        self._check_range("number of layers without experts", experts.dense_layers, 0, self.layers)
+
+    def _check_range(self, what: str, value: int, least: int, most: int) -> None:
+        if not least <= value <= most:
+            raise TraceError(f"model {self.name}: {what} is {value}; it must be {least} to {most}")
 
     @property
     def key_dim(self) -> int:

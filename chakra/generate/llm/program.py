@@ -92,7 +92,7 @@ class _Stage:
             if weights:
                 self._data.add_gradients(self._units[layer], last)
         if weights:
-            self._data.close_buckets()
+            self._data.close_buckets(last)
         if inputs and part > 0:
             self._send(task, Peer.PREVIOUS_STAGE, parts + part, "gradients")
 

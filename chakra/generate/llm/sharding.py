@@ -1,8 +1,8 @@
 """Data parallelism of a stage: gradients in buckets during the backward pass, ZeRO's shards, the optimizer's step.
 
 ZeRO (arXiv:1910.02054) stage 0 sums gradients by all_reduce; 1 to 3 by reduce_scatter, each rank updates its shard, and
-all_gather brings the parameters back: after the step (1, 2) or, as in FSDP (arXiv:2304.11277), before each use, one
-part of the model ahead (3). Stages 2 and 3 keep no whole gradients: they reduce those of every micro-batch, 0 and 1
+all_gather brings the parameters back: after the step (1, 2), bucket by bucket, or, as in FSDP (arXiv:2304.11277),
+before each use, one part of the model ahead (3). Stages 2 and 3 keep no whole gradients: they reduce those of every micro-batch, 0 and 1
 those of the last one. Shards are of equal size; what does not divide is padded.
 """
 
@@ -50,12 +50,12 @@ class DataParallel:
         for group, count in self._counts(parameters):
             self._bucket[group] = self._bucket.get(group, 0) + count
             if self._plan.zero == 3 or self._bucket[group] * self._plan.gradient_bytes >= self._plan.bucket_bytes:
-                self._reduce(name, group)
+                self._reduce(name, group, last_micro_batch)
 
-    def close_buckets(self) -> None:
+    def close_buckets(self, last_micro_batch: bool) -> None:
         """A chunk's backward pass is over: what is left goes out."""
         for group in list(self._bucket):
-            self._reduce("last", group)
+            self._reduce("last", group, last_micro_batch)
 
     def step(self, work: Workbook, parameters: Parameters, embedding: int) -> None:
         """The optimizer's step, when all gradients are there. `embedding`: gradients summed over both pipeline ends."""
@@ -85,14 +85,14 @@ class DataParallel:
             nodes += self._tape.start(f"{name} gather parameters", CollectiveType.ALL_GATHER, size, group)
         return nodes
 
-    def _reduce(self, name: str, group: Group) -> None:
+    def _reduce(self, name: str, group: Group, last_micro_batch: bool) -> None:
         count = self._bucket.pop(group)
         size, kind = count * self._plan.gradient_bytes, CollectiveType.ALL_REDUCE
         if self._plan.zero:
             kind = CollectiveType.REDUCE_SCATTER
             size = -(-count // self._copies[group]) * self._copies[group] * self._plan.gradient_bytes
         self._reduced += self._tape.start(f"{name} reduce gradients", kind, size, group, background=True)
-        if self._plan.zero in (1, 2):
+        if self._plan.zero in (1, 2) and last_micro_batch:
             self._after_step.append((group, count))
 
     def _shard(self, group: Group, count: int) -> int:

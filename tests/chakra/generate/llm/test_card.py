@@ -160,6 +160,24 @@ def test_impossible_configs_are_refused(tmp_path: Path, change: dict[str, object
         read_card(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"first_k_dense_replace": 65}, "layers without experts is 65; it must be 0 to 61"),
+        ({"first_k_dense_replace": -1}, "layers without experts is -1"),
+        ({"n_shared_experts": -2}, "shared experts is -2"),
+        ({"moe_intermediate_size": 0}, "the experts' ffn is 0"),
+        ({"kv_lora_rank": -3}, "the latent attention's key_value_rank is -3"),
+        ({"v_head_dim": 0}, "the latent attention's value_dim is 0"),
+    ],
+)
+def test_impossible_experts_and_latents_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**_DEEPSEEK, **change}))
+    with pytest.raises(HocketError, match=message):
+        read_card(path)
+
+
 @given(content=st.binary(max_size=60) | st.builds(
     lambda base, key, value: json.dumps({**base, key: value}).encode(),
     st.sampled_from([_LLAMA3_8B, _DEEPSEEK, _MIXTRAL]),
