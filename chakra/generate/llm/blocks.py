@@ -55,8 +55,10 @@ class Blocks:
         name = f"{label} attention"
         if inputs:
             self._enter(label)
+        gathered = self._gather_input(name, weights)
+        if inputs:
             self._context.backward(name)
-        self._weight_gradient(name, self._attention_weights, inputs, weights)
+        self._weight_gradient(name, self._attention_weights, inputs, weights, gathered)
 
     def forward_embedding(self, label: str) -> None:
         self._tape.compute(f"{label} embedding", self._embedding.forward)
@@ -76,10 +78,7 @@ class Blocks:
                 self._tape.run(f"{label} {what}", CollectiveType.ALL_REDUCE, size, Group.TENSOR)
 
     def backward_output(self, label: str, inputs: bool, weights: bool) -> None:
-        name = f"{label} output"
-        if inputs:
-            self._tape.compute(f"{name} input gradient", self._output.input_gradient)
-        self._weight_gradient(name, self._output, inputs, weights)
+        self._both_gradients(f"{label} output", self._output, inputs, weights)
 
     def _local_experts(self) -> Passes:
         return self._router + self._experts + self._shared
@@ -92,16 +91,24 @@ class Blocks:
     def _backward_dense(self, name: str, passes: Passes, inputs: bool, weights: bool) -> None:
         if inputs:
             self._enter(name)
+        self._both_gradients(name, passes, inputs, weights)
+
+    def _both_gradients(self, name: str, passes: Passes, inputs: bool, weights: bool) -> None:
+        gathered = self._gather_input(name, weights)
+        if inputs:
             self._tape.compute(f"{name} input gradient", passes.input_gradient)
-        self._weight_gradient(name, passes, inputs, weights)
+        self._weight_gradient(name, passes, inputs, weights, gathered)
 
-    def _weight_gradient(self, name: str, passes: Passes, inputs: bool, weights: bool) -> None:
-        """The gradient of the weights, while that of the input is reduced.
+    def _gather_input(self, name: str, weights: bool) -> tuple[int, ...]:
+        """With sequence parallelism the input was kept in parts only: it is gathered again, for the weights' gradient,
+        while its own gradient is computed (arXiv:2205.05198, section 4.2.2)."""
+        return self._gather(f"{name} input again") if weights else ()
 
-        With sequence parallelism the input was kept in parts only and is gathered again.
-        """
+    def _weight_gradient(
+        self, name: str, passes: Passes, inputs: bool, weights: bool, gathered: tuple[int, ...]
+    ) -> None:
+        """The gradient of the weights, when their input is gathered, while the input's gradient is reduced."""
         tape = self._tape
-        gathered = self._gather(f"{name} input again") if weights else ()
         reduced = self._reduce(name) if inputs else ()
         if weights:
             tape.join(gathered)

@@ -173,6 +173,28 @@ def test_sequence_parallel_gathers_and_scatters() -> None:
     assert communicated(traces, 0, CollectiveType.ALL_REDUCE, "tp")[4 * 17 * 256] == 1
 
 
+@pytest.mark.parametrize(
+    ("gather", "computed_meanwhile"),
+    [
+        ("backward 0 layer 3 feed-forward input again gather", "backward 0 layer 3 feed-forward input gradient"),
+        ("backward 0 layer 3 attention input again gather", "backward 0 layer 3 attention input gradient"),
+        ("backward 0 output input again gather", "backward 0 output input gradient"),
+    ],
+)
+def test_inputs_are_gathered_again_while_their_gradient_is_computed(gather: str, computed_meanwhile: str) -> None:
+    """As Megatron-LM's LinearWithGradAccumulationAndAsyncCommunication: only the weights' gradient waits for it."""
+    trace = llm_traces(TINY, Plan(tp=4, sequence_parallel=True, global_batch=1), H100).traces[0]
+    names = [trace.strings[name] for name in trace.name]
+
+    def before(name: str) -> set[str]:
+        row = names.index(name)
+        return {names[dep] for dep in trace.data_deps[trace.data_offset[row] : trace.data_offset[row + 1]]}
+
+    assert before(gather) == before(computed_meanwhile)
+    weights = computed_meanwhile.replace("input gradient", "weight gradient")
+    assert before(weights) == {gather, computed_meanwhile}
+
+
 def test_ring_attention_sends_keys_values_and_their_gradients() -> None:
     trace = llm_traces(TINY, Plan(cp=4, global_batch=1), H100).traces[0]
     sent = trace.comm_bytes[trace.type == NodeType.COMM_SEND]
