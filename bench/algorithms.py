@@ -6,13 +6,13 @@ Under the congestion model (50 GB/s and 500 ns a link), with the best of 1, 4 an
 least of theirs (smaller chunks may be there earlier). A star marks the fastest.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 
 from rich.console import Console
 from rich.table import Table
 
+from hocket.bench.command_line import command_line
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, build_all
@@ -67,4 +67,7 @@ def ratio(column: dict[str, int], name: str) -> str:
 
 
 if __name__ == "__main__":
-    main([Kind(name) for name in sys.argv[1:]] or [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.ALL_TO_ALL, Kind.BROADCAST])
+    parser = command_line()
+    default = [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.ALL_TO_ALL, Kind.BROADCAST]
+    parser.add_argument("kinds", metavar="COLLECTIVE", nargs="*", type=Kind, default=default)
+    main(parser.parse_args().kinds)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator.astra import AstraPrediction, AstraSetup, Backend, Dimension, SystemFile, simulate_astra
 
@@ -93,10 +94,10 @@ def agrees(row: Row, prediction: AstraPrediction) -> bool:
     )
 
 
-def main() -> int:
+def main(folder: Path) -> int:
     """Prints the rows compared and equal of every CSV; returns how many differ."""
     different = 0
-    for path in sorted(Path(sys.argv[1]).glob("*.csv")):
+    for path in sorted(folder.glob("*.csv")):
         totals = _Totals()
         for row in rows_of(path):
             start = time.process_time()
@@ -117,4 +118,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main() > 0)
+    parser = command_line()
+    parser.add_argument("folder", metavar="DIR", type=Path)
+    sys.exit(main(parser.parse_args().folder) > 0)

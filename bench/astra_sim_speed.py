@@ -7,12 +7,12 @@ sweep wall time.
 
 import csv
 import resource
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from hocket.bench.astra_sim_equality import Row, agrees, predict, rows_of, setup_of, trace_of
+from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator.astra import AstraPrediction, simulate_astra
 
@@ -22,14 +22,12 @@ _REPEATS = 5
 _MANY = (4096, 16384, 65536)
 
 
-def main() -> int:
-    """Prints the three tables; returns 0."""
-    folder = Path(sys.argv[1])
+def main(folder: Path) -> None:
+    """Prints the three tables."""
     _sweep(folder / "a_seed000.csv")
     _scaling(folder / "f_scaling.csv")
     _events()
     print(f"peak memory of this process: {_peak_mib()} MiB")
-    return 0
 
 
 def _sweep(path: Path) -> None:
@@ -123,4 +121,6 @@ def _peak_mib() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = command_line()
+    parser.add_argument("folder", metavar="DIR", type=Path)
+    main(parser.parse_args().folder)

@@ -3,7 +3,6 @@
 Example: python -m hocket.bench.chakra_read --nodes 200000
 """
 
-import argparse
 import multiprocessing
 import tempfile
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, TraceBuilder, read_trace, write_trace
 from hocket.chakra.messages import read_messages
 from hocket.chakra.trace import Trace
@@ -74,7 +74,7 @@ def measure(path: Path, num_nodes: int, names: str) -> None:
 
 def main() -> None:
     """Writes the files, reads them both ways, prints the speeds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line()
     parser.add_argument("--nodes", type=int, default=200_000)
     num_nodes = parser.parse_args().nodes
     with tempfile.TemporaryDirectory() as folder:

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hocket.bench.command_line import command_line
+
 ROUNDS = 150
 CALLS = 200
 MODES = ("bare", "empty kernel", "collector")
@@ -85,4 +87,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

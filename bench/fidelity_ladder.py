@@ -5,6 +5,7 @@ Run: python -m hocket.bench.fidelity_ladder
 
 import time
 
+from hocket.bench.command_line import command_line
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
@@ -58,4 +59,5 @@ def _print_row(topology: Topology, algorithm: str, name: str, collective: Collec
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

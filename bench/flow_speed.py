@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from hocket.bench.command_line import command_line
 from hocket.chakra import NodeType, TraceBuilder, TraceSet
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
@@ -80,4 +81,5 @@ def _measure(name: str, flows: int, workload: Workload, topology: Topology, plan
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

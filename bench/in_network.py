@@ -9,6 +9,7 @@ no schedule can exceed.
 from rich.console import Console
 from rich.table import Table
 
+from hocket.bench.command_line import command_line
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, lower_bound
 from hocket.simulator import simulate_collective
@@ -55,4 +56,5 @@ def speed(time_ps: int) -> str:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

@@ -9,6 +9,7 @@ Run: python -m hocket.bench.llm_measured
 
 from dataclasses import dataclass
 
+from hocket.bench.command_line import command_line
 from hocket.chakra.generate.accelerators import ACCELERATORS
 from hocket.chakra.generate.llm import ModelCard, PipelineSchedule, Plan, Recomputation, llm_traces
 from hocket.core.units import format_time
@@ -79,4 +80,5 @@ def _print_case(case: Case, mode: Recomputation, measured: float) -> None:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

@@ -6,6 +6,7 @@ Prints processor seconds of this process and the peak of its memory.
 import resource
 import time
 
+from hocket.bench.command_line import command_line
 from hocket.schedule import Collective, Kind, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
 from hocket.topology import load
@@ -37,4 +38,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hocket.bench.astra_sim_equality import trace_of
+from hocket.bench.command_line import command_line
 from hocket.chakra import TraceSet
 from hocket.core.strict_yaml import read_yaml
 from hocket.core.units import format_bytes, format_time
@@ -120,4 +121,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

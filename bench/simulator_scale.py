@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 
+from hocket.bench.command_line import command_line
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
@@ -28,17 +29,18 @@ CASES = [
 ]
 
 
-def main() -> None:
-    if len(sys.argv) > 1:
-        print(_row(*CASES[int(sys.argv[1])]), flush=True)
+def main(case: int | None) -> None:
+    """Prints the row of one case, or all of them, each from a process of its own."""
+    if case is not None:
+        print(_row(*CASES[case]), flush=True)
         return
     print(
         f"{'algorithm':<11} {'topology':<15} {'chunks':>6} {'links':<9} {'predicted':>10} {'folded':>7} {'events':>14}"
         f" {'CPU s':>6} {'events/s':>10} {'peak RSS':>10}",
         flush=True,
     )
-    for case in range(len(CASES)):
-        subprocess.run([sys.executable, "-m", "hocket.bench.simulator_scale", str(case)], check=True)
+    for number in range(len(CASES)):
+        subprocess.run([sys.executable, "-m", "hocket.bench.simulator_scale", str(number)], check=True)
 
 
 def _row(algorithm: str, spec: str, chunks: int, slow: bool) -> str:
@@ -66,4 +68,6 @@ def _with_slow_link(topology: Topology) -> Topology:
 
 
 if __name__ == "__main__":
-    main()
+    parser = command_line()
+    parser.add_argument("case", nargs="?", type=int, help="the number of one case; all of them by default")
+    main(parser.parse_args().case)

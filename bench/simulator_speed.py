@@ -6,6 +6,7 @@ Run: python -m hocket.bench.simulator_speed
 import resource
 import time
 
+from hocket.bench.command_line import command_line
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import pattern
@@ -59,4 +60,5 @@ def _print_case(call: Call, topology: Topology, planned: Planned, plan_s: float,
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

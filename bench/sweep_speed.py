@@ -5,6 +5,7 @@ Run: python -m hocket.bench.sweep_speed
 
 import time
 
+from hocket.bench.command_line import command_line
 from hocket.simulator.sweep import Point, grid, sweep
 
 LINK = "bandwidth=50GB/s,latency=500ns"
@@ -33,4 +34,5 @@ def _measure(name: str, points: list[Point]) -> None:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

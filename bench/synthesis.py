@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hocket._core.synthesizer import Network
+from hocket.bench.command_line import command_line
 from hocket.bench.networks import network_of
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import synthesize
@@ -141,4 +142,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

@@ -9,6 +9,7 @@ where Themis with 64 chunks is as good as TACOS, with 4 chunks not.
 from rich.console import Console
 from rich.table import Table
 
+from hocket.bench.command_line import command_line
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
@@ -44,4 +45,5 @@ def ratio(spec: str, name: str, chunks: int) -> str:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

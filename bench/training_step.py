@@ -5,13 +5,13 @@ GPT-3 175B on DGX H100 machines, TP 8 x PP 8 x DP 2..16, ZeRO 1, 16 micro-batche
 Each point in a process of its own: CPU seconds, and the peak of its memory.
 """
 
-import argparse
 import json
 import resource
 import subprocess
 import sys
 import time
 
+from hocket.bench.command_line import command_line
 from hocket.chakra.generate.accelerators import ACCELERATORS
 from hocket.chakra.generate.llm import MODELS, Plan, llm_traces
 from hocket.core.units import format_bytes, format_time
@@ -89,7 +89,7 @@ def _plot(rows: dict[str, list[Row]], path: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m hocket.bench.training_step", description=__doc__)
+    parser = command_line()
     parser.add_argument("--plot", metavar="FILE.html", help="write the growth as a picture here")
     parser.add_argument("--point", nargs=3, metavar=("DP", "MICRO_BATCHES", "MODEL"), help="measure one point as JSON")
     options = parser.parse_args()

@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.bench.command_line import command_line
 from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, Step, execute
 from hocket.schedule.algorithms import build
@@ -121,4 +122,5 @@ def _with_steps(program: Program, rank: int, block: int, position: int, steps: t
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

@@ -8,6 +8,7 @@ Run: python -m hocket.bench.workload_speed
 import resource
 import time
 
+from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator.traces import Hardware, workload_of
 
@@ -52,4 +53,5 @@ def _peak_mib() -> int:
 
 
 if __name__ == "__main__":
+    command_line().parse_args()
     main()

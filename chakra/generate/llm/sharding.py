@@ -1,9 +1,9 @@
 """Data parallelism of a stage: gradients in buckets during the backward pass, ZeRO's shards, the optimizer's step.
 
 ZeRO (arXiv:1910.02054) stage 0 sums gradients by all_reduce; 1 to 3 by reduce_scatter, each rank updates its shard, and
-all_gather brings the parameters back: after the step (1, 2), bucket by bucket, or, as in FSDP (arXiv:2304.11277),
-before each use, one part of the model ahead (3). Stages 2 and 3 keep no whole gradients: they reduce those of every micro-batch, 0 and 1
-those of the last one. Shards are of equal size; what does not divide is padded.
+all_gather brings the parameters back: once after the step, bucket by bucket (1, 2), or, as in FSDP (arXiv:2304.11277),
+before each use, one part of the model ahead (3). Stages 2 and 3 keep no whole gradients: they reduce those of every
+micro-batch, 0 and 1 those of the last one. Shards are of equal size; what does not divide is padded.
 """
 
 from collections.abc import Sequence
