@@ -1,7 +1,7 @@
 """What a collective is, and an algorithm for it: conditions, timed transfers, lowered programs, verification."""
 
 from hocket.schedule.bounds import lower_bound
-from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
@@ -13,6 +13,7 @@ from hocket.schedule.verification import VerifyReport, verify
 __all__ = [
     "BUFFERS",
     "FIFO_DEPTH",
+    "NAMED_KINDS",
     "Bound",
     "Collective",
     "Gpu",

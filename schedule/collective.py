@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hocket.core.enums import StrEnum
 from hocket.core.errors import ScheduleError
 
-__all__ = ["Collective", "Kind"]
+__all__ = ["NAMED_KINDS", "Collective", "Kind"]
 
 
 class Kind(StrEnum):
@@ -26,6 +26,8 @@ class Kind(StrEnum):
     SCATTER = "scatter"
     CUSTOM = "custom"
 
+
+NAMED_KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
 
 _REDUCING = {Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE}
 _BLOCKS = {Kind.ALL_GATHER, Kind.GATHER, Kind.REDUCE_SCATTER, Kind.SCATTER}  # a block a rank

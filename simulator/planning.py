@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hocket import schedule as schedules
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Collective, Kind, Schedule
+from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.simulator.planned import Planned
 from hocket.simulator.workload import BARRIER, Call
@@ -19,7 +19,7 @@ __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planner"]
 AUTO = "auto"
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
 SCHEDULE_SUFFIX = ".schedule"
-DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in Kind if kind is not Kind.CUSTOM} | {
+DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in NAMED_KINDS} | {
     Kind.ALL_REDUCE.value: "ring",
     Kind.ALL_GATHER.value: "ring",
     Kind.REDUCE_SCATTER.value: "ring",

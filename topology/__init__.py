@@ -12,6 +12,7 @@ from hocket.topology.measures import (
 )
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.routing import Routes, rank_routes, routes
+from hocket.topology.spec import UnknownTopology
 from hocket.topology.topology_file import save
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Dimension",
     "Routes",
     "Topology",
+    "UnknownTopology",
     "all_gather_cut",
     "eccentricity_ps",
     "link_images",

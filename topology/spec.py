@@ -12,7 +12,7 @@ from hocket.topology.builders import SHAPES, product
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.presets import PRESETS
 
-__all__ = ["from_spec"]
+__all__ = ["UnknownTopology", "from_spec"]
 
 _GROUP = r"[a-z_]+:[0-9]{1,9}(?:x[0-9]{1,9})*"
 _UNITS = {
@@ -20,6 +20,10 @@ _UNITS = {
     "latency": "latency=500ns or latency=1.5us",
 }
 Value = TypeVar("Value")
+
+
+class UnknownTopology(FormatError):
+    """The text is neither a file nor a spec nor a preset."""
 
 
 def from_spec(text: str) -> Topology:
@@ -40,7 +44,7 @@ def from_spec(text: str) -> Topology:
             return _shape(text, shape, _options(options, [*_UNITS, "in_network"]))
     except HocketError as error:
         raise type(error)(f"topology '{text}': {error}") from error
-    raise FormatError(f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *PRESETS])}")
+    raise UnknownTopology(f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *PRESETS])}")
 
 
 def _options(text: str, known: Iterable[str]) -> dict[str, str]:

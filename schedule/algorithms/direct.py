@@ -12,11 +12,11 @@ import numpy as np
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.symmetry import Symmetry
-from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 
 __all__ = ["KINDS", "direct", "over_line"]
 
-KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
+KINDS = NAMED_KINDS
 
 
 def direct(collective: Collective, place: Place) -> Moves:

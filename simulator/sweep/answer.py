@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from hocket.core.errors import FormatError, HocketError
 from hocket.core.strict_yaml import nearest
-from hocket.schedule import Collective, Kind
+from hocket.schedule import NAMED_KINDS, Collective, Kind
 from hocket.simulator.api import simulate_collective
 from hocket.simulator.models import parse_setting
 from hocket.simulator.sweep.point import Point, content_of
@@ -37,8 +37,8 @@ def answer(point: Point) -> Answer:
 
 def _simulate(point: Point) -> Answer:
     topology = _topology(point.topology, content_of(point.topology))
-    if point.collective not in set(Kind):
-        raise FormatError(f"{point.collective} is not a collective; {nearest(point.collective, Kind)}")
+    if point.collective not in NAMED_KINDS:
+        raise FormatError(f"{point.collective} is not a collective; {nearest(point.collective, NAMED_KINDS)}")
     kind = Kind(point.collective)
     collective = Collective(kind, topology.num_ranks, point.size_bytes, point.chunks_per_rank, point.root)
     prediction = simulate_collective(

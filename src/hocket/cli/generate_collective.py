@@ -48,11 +48,10 @@ def collective(
     """Make traces of one collective, or a ring of messages, done once or again and again."""
     from hocket.chakra.generate.collective import Benchmark, Pattern, generate_collective
     from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks, parse_splits
-    from hocket.core.strict_yaml import nearest
+    from hocket.cli.options import one_of
     from hocket.core.units import parse_bytes
 
-    if pattern not in set(Pattern):
-        raise typer.BadParameter(f"{pattern}: no such collective; {nearest(pattern, Pattern)}")
+    one_of("KIND", pattern, Pattern)
     if not size and pattern != Pattern.BARRIER:
         raise typer.BadParameter(f"--size is missing: {pattern} of how many bytes? such as --size 64MiB")
     sizes = tuple(map(parse_bytes, size or ["0"]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket.chakra.generate.accelerators import Precision
 from hocket.chakra.profile import Profile
 from hocket.cli.trace_output import OutputOption, PrefixOption, ProfileOption, write_job
 
@@ -49,7 +50,7 @@ def network(
     accelerator: Annotated[
         str, typer.Option(help="What prices operations and bytes: h100, ..., or peak=989TFLOP/s,memory=3.35TB/s.")
     ] = "h100",
-    precision: Annotated[str, typer.Option(help="bf16, fp16 or fp8: the accelerator's peak rate.")] = "bf16",
+    precision: Annotated[Precision, typer.Option(help="Format whose peak rate the accelerator has.")] = Precision.BF16,
     element_bytes: Annotated[int, typer.Option(min=1, max=8, help="Of a preset's weights and activations.")] = 2,
     gradient_bytes: Annotated[int, typer.Option(min=1, max=8, help="Of a preset's communicated gradients.")] = 4,
     table: Annotated[Path | None, typer.Option(help="Also write the layers here as CSV, to edit and use.")] = None,
@@ -57,15 +58,12 @@ def network(
     prefix: PrefixOption = "trace",
 ) -> None:
     """Make traces of training steps of a layered network: data-, model- or hybrid-parallel."""
-    from hocket.chakra.generate.accelerators import Precision, parse_accelerator
+    from hocket.chakra.generate.accelerators import parse_accelerator
     from hocket.chakra.generate.table import write_table
     from hocket.chakra.generate.training import generate_training
-    from hocket.core.strict_yaml import nearest
 
-    if precision not in set(Precision):
-        raise typer.BadParameter(f"--precision {precision}: no such precision; {nearest(precision, Precision)}")
     layers, plan = _load(what, ranks, parallel, batch, element_bytes, gradient_bytes)
-    traces = generate_training(layers, plan, steps, parse_accelerator(accelerator), Precision(precision))
+    traces = generate_training(layers, plan, steps, parse_accelerator(accelerator), precision)
     _print(layers, plan, f"{accelerator} at {precision}")
     if table is not None:
         write_table(table, layers)

@@ -40,18 +40,23 @@ def run(
 
     The table has nccl-tests' columns; times are those of the slowest rank. Exit code 1: a value was wrong.
     """
-    if print_for is not None:
-        _print_recipe(file, print_for)
-        return
-
     import json
     from dataclasses import replace
 
-    from hocket.core.errors import ExitCode, HocketError
+    from hocket.cli.options import one_of
+    from hocket.core.errors import ExitCode, FormatError
     from hocket.core.files import atomic_write
     from hocket.core.units import parse_bytes
     from hocket.plugin import executor
 
+    if file.suffix == ".schedule":
+        raise FormatError(f"{file}: a schedule; first hocket translate {file} --to executor -o {file.stem}.xml")
+    if print_for is not None:
+        _print_recipe(file, print_for)
+        return
+    one_of("--backend", backend, executor.BACKENDS)
+    one_of("--dtype", dtype, executor.DATA_TYPES)
+    one_of("--op", op, executor.ReduceOp)
     if size is not None and largest is not None:
         raise typer.BadParameter("give one --size or a sweep (-b, -e, -f), not both")
     first = parse_bytes(size or smallest)
@@ -61,9 +66,6 @@ def run(
     sizes = [first]
     while sizes[-1] * factor <= last:
         sizes.append(sizes[-1] * factor)
-    if op not in list(executor.ReduceOp):
-        raise HocketError(f"unknown reduction '{op}'; known: {', '.join(executor.ReduceOp)}")
-
     job = executor.prepare(
         file,
         backend,
@@ -101,8 +103,8 @@ def run(
 
 
 def _print_recipe(file: Path, runtime: str) -> None:
-    from hocket.translator import read_xml, run_recipe
-    from hocket.translator.profiles import find_profile
+    from hocket.cli.options import one_of
+    from hocket.translator import PROFILES, ProfileName, read_xml, run_recipe
 
-    profile = find_profile(runtime)
-    typer.echo(run_recipe(read_xml(file, profile=profile.name), profile.name, file))
+    profile = ProfileName(one_of("--print", runtime, PROFILES))
+    typer.echo(run_recipe(read_xml(file, profile=profile), profile, file))

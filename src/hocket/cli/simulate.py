@@ -38,10 +38,12 @@ class _Options(Records):
 def simulate(
     context: typer.Context,
     what: Annotated[
-        str, typer.Argument(help="A folder or prefix of traces, a .schedule file, or a kind of collective.")
+        str,
+        typer.Argument(metavar="WHAT", help="A folder or prefix of traces, a .schedule file, or a kind of collective."),
     ],
     topology: Annotated[
-        list[str] | None, typer.Option("--topology", help="Spec, preset or file; several to compare them.")
+        list[str] | None,
+        typer.Option("--topology", "-t", metavar="SPEC|FILE", help="Spec, preset or file; several to compare them."),
     ] = None,
     model: Annotated[
         str | None,
@@ -63,7 +65,10 @@ def simulate(
     ] = None,
     chunks: Annotated[int, typer.Option(min=1, help="Chunks per rank that native algorithms cut a buffer into.")] = 1,
     size: Annotated[
-        str | None, typer.Option(help="Size of a collective, as nccl-tests counts it: 64MiB, or sizes: 1KiB..1GiB:4.")
+        str | None,
+        typer.Option(
+            "--size", "-s", help="Size of a collective, as nccl-tests counts it: 64MiB, or sizes: 1KiB..1GiB:4."
+        ),
     ] = None,
     root: Annotated[int, typer.Option(min=0, help="Root of a collective that has one.")] = 0,
     compute_scale: Annotated[
@@ -106,12 +111,13 @@ def simulate(
     """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
     from hocket.chakra.generate.accelerators import parse_accelerator
+    from hocket.cli.options import one_of
     from hocket.cli.simulate_astra import AstraOptions, refuse_mixed, simulate_as_astra_sim
-    from hocket.cli.simulate_options import by_class, by_kind, fraction, one_of, require_classes, sizes_of
+    from hocket.cli.simulate_options import by_class, by_kind, fraction, require_classes, sizes_of
     from hocket.cli.simulate_print import print_comparison, print_prediction
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
-    from hocket.schedule import Collective, Kind
+    from hocket.schedule import NAMED_KINDS, Collective, Kind
     from hocket.schedule import load as load_schedule
     from hocket.simulator import (
         Model,
@@ -145,7 +151,7 @@ def simulate(
         require_classes("--queueing", options["queueing"], machine.classes, machine.name)
         return machine
 
-    is_collective = what in set(Kind) and not Path(what).exists()
+    is_collective = what in NAMED_KINDS and not Path(what).exists()
     if (accelerator or remote_memory or placement) and (is_collective or what.endswith(".schedule")):
         raise typer.BadParameter("--accelerator, --remote-memory and --placement are for traces")
     if what.endswith(".schedule"):
@@ -185,7 +191,9 @@ def simulate(
             collective = Collective(Kind(what), checked(machine).num_ranks, sizes[0], chunks, root)
             predictions.append(simulate_collective(collective, machine, names[0], **options))
     elif not _is_there(what):
-        raise FormatError(f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, Kind)}")
+        raise FormatError(
+            f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, NAMED_KINDS)}"
+        )
     else:
         if size is not None:
             raise typer.BadParameter("--size is for a collective; traces have their own sizes")

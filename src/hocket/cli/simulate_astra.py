@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from hocket.cli.options import one_of
+
 if TYPE_CHECKING:
     from hocket.simulator.astra import AstraPrediction
 
@@ -53,12 +55,10 @@ def simulate_as_astra_sim(
     from hocket.chakra import read_traces
     from hocket.simulator.astra import Backend, read_setup, simulate_astra
 
-    if options.compat != "astra-sim":
-        raise typer.BadParameter(f"--compat {options.compat}: known: astra-sim")
+    one_of("--compat", options.compat, ["astra-sim"])
     if options.network is None or options.system is None:
         raise typer.BadParameter("--compat astra-sim needs its files: --network network.yml --system system.json")
-    if model not in set(Backend):
-        raise typer.BadParameter(f"--model {model}: ASTRA-sim's backends are analytical and congestion")
+    one_of("--model with --compat", model, Backend)
     setup = read_setup(
         options.network,
         options.system,

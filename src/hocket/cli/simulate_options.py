@@ -6,17 +6,11 @@ from typing import Literal
 
 import typer
 
+from hocket.cli.options import one_of
 from hocket.core.errors import HocketError
 from hocket.core.units import parse_sizes
 
-__all__ = ["by_class", "by_kind", "fraction", "one_of", "require_classes", "sizes_of"]
-
-
-def one_of(option: str, value: str, values: Iterable[str]) -> str:
-    """The value, when it is one of those."""
-    if value not in list(values):
-        raise typer.BadParameter(f"{option} {value}: expected one of {', '.join(values)}")
-    return value
+__all__ = ["by_class", "by_kind", "fraction", "require_classes", "sizes_of"]
 
 
 def by_class(option: str, texts: Sequence[str], values: Iterable[str]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from hocket.cli.options import one_of
+
 __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -54,8 +56,7 @@ def sweep(
 
 
 def _workers(name: str, jobs: int | None) -> AbstractContextManager[Executor | None]:
-    if name not in EXECUTORS:
-        raise typer.BadParameter(f"--executor {name}: expected one of {', '.join(EXECUTORS)}")
+    one_of("--executor", name, EXECUTORS)
     if name == "serial":
         if jobs is not None:
             raise typer.BadParameter("--jobs is for --executor processes or mpi")

@@ -48,18 +48,15 @@ def synthesize(
     import time
 
     from hocket import synthesizer
+    from hocket.cli.options import one_of
     from hocket.core.errors import FormatError
     from hocket.core.files import atomic_write
     from hocket.core.units import parse_bytes
-    from hocket.schedule import Collective, Kind, save
+    from hocket.schedule import NAMED_KINDS, Collective, Kind, save
     from hocket.topology import load
 
-    if kind not in set(Kind):
-        raise typer.BadParameter(f"'{kind}' is not a collective; known: {', '.join(Kind)}", param_hint="COLLECTIVE")
-    if engine not in set(synthesizer.Engine):
-        raise typer.BadParameter(
-            f"'{engine}' is not an engine; known: {', '.join(synthesizer.Engine)}", param_hint="--engine"
-        )
+    one_of("COLLECTIVE", kind, NAMED_KINDS)
+    one_of("--engine", engine, synthesizer.Engine)
     size_bytes = parse_bytes(size)
     if size_bytes == 0:
         raise FormatError("--size must be at least 1 byte")

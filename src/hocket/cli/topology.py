@@ -65,10 +65,12 @@ def save(
 def check(topology: Source) -> None:
     """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""
     from hocket.core.errors import ExitCode, HocketError
-    from hocket.topology import load
+    from hocket.topology import UnknownTopology, load
 
     try:
         loaded = load(topology)
+    except UnknownTopology:  # nothing there that could be checked
+        raise
     except HocketError as error:
         typer.echo(f"failed: {error}", err=True)
         raise typer.Exit(ExitCode.CHECK_FAILED) from error

@@ -36,11 +36,14 @@ def translate(
     The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
     before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
     """
+    from hocket.cli.options import one_of
     from hocket.core.units import format_bytes, parse_bytes
-    from hocket.schedule import load
-    from hocket.translator import run_recipe
+    from hocket.schedule import FIFO_DEPTH, load
+    from hocket.translator import PROFILES, run_recipe
     from hocket.translator import translate as translate_schedule
 
+    one_of("--to", to, PROFILES)
+    one_of("--protocol", protocol, FIFO_DEPTH)
     result = translate_schedule(
         load(file),
         output,

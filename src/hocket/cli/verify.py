@@ -32,6 +32,11 @@ def verify(
     sizes): values, races, deadlock; without --profile it is also told which runtimes would load it. Exit code 0:
     proved; 1: not proved, with a counterexample (deadlocks too); 3: the file cannot be read.
     """
+    from hocket.cli.options import one_of
+    from hocket.translator import PROFILES
+
+    if profile is not None:
+        one_of("--profile", profile, PROFILES)
     if file.suffix == ".xml":
         _verify_xml(file, profile, root, fifo_depth)
     else:
