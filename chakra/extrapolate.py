@@ -15,6 +15,7 @@ Elsewhere sizes stay, but for all_reduces of exactly what a reduce_scatter leave
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,12 @@ from hocket.chakra.finding import Severity, at_node, source_of
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 from hocket.chakra.validate import validate
-from hocket.core.errors import TraceError
+from hocket.core.errors import Infeasible, TraceError
 
 __all__ = ["Growth", "extrapolate", "spanning_groups"]
 
 _EVERYBODY = "0"
+_MOST_RANKS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,10 @@ class Growth:
 def spanning_groups(traces: TraceSet) -> frozenset[str]:
     """The group that grows unless told otherwise: the one of all ranks, when no other has collectives.
 
-    Raises TraceError, listing the groups, when there is a choice to make, and when nothing is there to grow.
+    Raises TraceError, listing the groups, when there is a choice to make, and when nothing is there to grow; and for
+    traces that are not valid.
     """
+    _require_valid(traces)
     used = collectives_by_group(traces)
     if not used:
         raise TraceError("these ranks have no collectives: copies of them would have nothing to do with each other")
@@ -61,11 +65,13 @@ def extrapolate(traces: TraceSet, growths: Sequence[Growth]) -> tuple[TraceSet, 
     Copy c of rank r becomes rank r + c * num_ranks. Growths happen one after the other; a later one grows all copies
     of its groups. A group that stays within a copy is called NAME.c in copy c.
     Raises TraceError, naming the node or rank, for traces that are not valid, groups that have no collectives, and
-    ranks in none of the groups that grow, or in several; and inputs in these groups that are cut unevenly.
+    ranks in none of the groups that grow, or in several; and inputs in these groups that are cut unevenly. Raises
+    Infeasible for more ranks than a job can have here.
     """
-    errors = [finding for finding in validate(traces) if finding.severity is Severity.ERROR]
-    if errors:
-        raise TraceError(f"{errors[0].text} (one of {len(errors)} errors; `hocket trace validate` shows all)")
+    num_ranks = traces.num_ranks * prod(growth.factor for growth in growths)
+    if num_ranks > _MOST_RANKS:
+        raise Infeasible(f"{num_ranks} ranks are too many: a job has at most {_MOST_RANKS}")
+    _require_valid(traces)
     larger = TraceSet(tuple(_named(trace, traces) for trace in traces.traces), traces.groups, traces.paths)
     notes: list[str] = []
     families = {name: {name} for growth in growths for name in growth.groups}
@@ -83,6 +89,12 @@ def extrapolate(traces: TraceSet, growths: Sequence[Growth]) -> tuple[TraceSet, 
         "other groups, and messages, stay within each copy of the ranks",
         "each rank computes as long as recorded (weak scaling), with the recorded jitter in every copy",
     ]
+
+
+def _require_valid(traces: TraceSet) -> None:
+    errors = [finding for finding in validate(traces) if finding.severity is Severity.ERROR]
+    if errors:
+        raise TraceError(f"{errors[0].text} (one of {len(errors)} errors; `hocket trace validate` shows all)")
 
 
 def _notes(traces: TraceSet, growth: Growth, changes: Counter[str]) -> Iterator[str]:

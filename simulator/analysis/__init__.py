@@ -10,7 +10,7 @@ from hocket.simulator.analysis.ranks import rank_table
 from hocket.simulator.analysis.slack import slack
 from hocket.simulator.analysis.steps import step_table
 from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
-from hocket.simulator.analysis.tables import tables, write_csv, write_parquet, write_tables
+from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
 from hocket.simulator.analysis.waits import Waits, stragglers, waits
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "link_use_table",
     "rank_table",
     "read_prediction",
+    "require_parquet",
     "slack",
     "sort_table",
     "step_table",

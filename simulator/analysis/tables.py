@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.core.errors import HocketError
@@ -16,7 +17,7 @@ from hocket.simulator.analysis.waits import stragglers
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
 
-__all__ = ["tables", "write_csv", "write_parquet", "write_tables"]
+__all__ = ["require_parquet", "tables", "write_csv", "write_parquet", "write_tables"]
 
 
 def tables(prediction: Prediction) -> dict[str, Columns]:
@@ -43,6 +44,8 @@ def write_tables(prediction: Prediction, folder: Path | str, *, parquet: bool = 
 
     Raises HocketError when Parquet is wanted without pyarrow.
     """
+    if parquet:
+        require_parquet()
     folder = make_folder(folder)
     prediction.to_json(folder / "prediction.json")
     writers: list[tuple[str, Callable[[Path, Columns], None]]] = [("csv", write_csv)]
@@ -61,12 +64,17 @@ def write_csv(path: Path | str, table: Columns) -> None:
         writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
 
 
+def require_parquet() -> None:
+    """Raises HocketError without pyarrow (extra `parquet`): before any work whose result could not be written."""
+    if find_spec("pyarrow") is None:
+        raise HocketError("Parquet needs pyarrow: pip install 'hocket[parquet]', or use CSV")
+
+
 def write_parquet(path: Path | str, table: Columns) -> None:
     """Writes a table as Parquet. Raises HocketError without pyarrow (extra `parquet`)."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise HocketError("Parquet needs pyarrow: pip install 'hocket[parquet]', or use CSV") from error
+    require_parquet()
+    import pyarrow
+    from pyarrow import parquet
+
     with atomic_path(path) as temporary:
         parquet.write_table(pyarrow.table({name: pyarrow.array(column) for name, column in table.items()}), temporary)

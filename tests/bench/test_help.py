@@ -1,6 +1,7 @@
 """Every bench says what it measures instead of measuring it when asked for help."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ BENCHES = sorted(
 def run(monkeypatch: pytest.MonkeyPatch, name: str, option: str) -> int | str | None:
     """What `python -m hocket.bench.NAME OPTION` exits with."""
     monkeypatch.setattr("sys.argv", [name, option])
+    monkeypatch.delitem(sys.modules, f"hocket.bench.{name}", raising=False)
     with pytest.raises(SystemExit) as end:
         runpy.run_module(f"hocket.bench.{name}", run_name="__main__", alter_sys=True)
     return end.value.code

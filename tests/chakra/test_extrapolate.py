@@ -19,7 +19,7 @@ from hocket.chakra.generate.plan import Plan
 from hocket.chakra.generate.presets import PRESETS
 from hocket.chakra.generate.training import generate_training
 from hocket.chakra.validate import validate
-from hocket.core.errors import TraceError
+from hocket.core.errors import Infeasible, TraceError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traces"
 WORLD = frozenset({"0"})
@@ -240,3 +240,27 @@ def test_ranks_without_collectives_are_refused() -> None:
     traces = generate_collective(Benchmark(Pattern.RING_EXCHANGE, 4, 1))
     with pytest.raises(TraceError, match="nothing to do with each other"):
         spanning_groups(traces)
+
+
+def test_groups_that_are_not_known_are_named(tmp_path: Path) -> None:
+    traces = mesh()
+    write_traces(tmp_path / "job", traces)
+    (tmp_path / "job" / "comm_groups.json").unlink()
+    done = hocket("extrapolate", tmp_path / "job", "--data-parallel", "2x", "-o", tmp_path / "larger")
+    assert done.returncode == 3
+    assert "group 'tp0' is unknown; it must be in the comm-group JSON" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_more_ranks_than_a_job_can_have_are_refused() -> None:
+    traces = generate_collective(Benchmark(Pattern.ALL_REDUCE, 4, 8))
+    with pytest.raises(Infeasible, match="4000000 ranks are too many: a job has at most 1048576"):
+        extrapolate(traces, [Growth(WORLD, 1000), Growth(WORLD, 1000)])
+
+
+@pytest.mark.parametrize("prefix", ["", "a/b", ".hidden", ".."])
+def test_a_prefix_that_begins_no_file_name_is_a_usage_error(tmp_path: Path, prefix: str) -> None:
+    done = hocket("extrapolate", EXAMPLE, "--ranks", "8", "-o", tmp_path / "larger", "--prefix", prefix)
+    assert done.returncode == 2
+    assert "does not begin a file name" in done.stderr
+    assert not list(tmp_path.iterdir())

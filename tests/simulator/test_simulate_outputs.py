@@ -10,7 +10,10 @@ import pytest
 
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_traces
 from hocket.core.errors import HocketError
-from hocket.simulator.analysis import write_parquet
+from hocket.schedule import Collective, Kind
+from hocket.simulator import simulate_collective
+from hocket.simulator.analysis import write_parquet, write_tables
+from hocket.topology import load
 
 PAIR = "ring:2,bandwidth=1GB/s,latency=1us"
 
@@ -81,6 +84,10 @@ def test_parquet_without_pyarrow_names_the_remedy(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(HocketError, match=r"hocket\[parquet\]"):
         write_parquet(tmp_path / "table.parquet", {})
+    prediction = simulate_collective(Collective(Kind.ALL_REDUCE, 2, 8), load(PAIR))
+    with pytest.raises(HocketError, match=r"hocket\[parquet\]"):
+        write_tables(prediction, tmp_path / "tables", parquet=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_sizes_are_printed_like_nccl_tests_with_their_knee(tmp_path: Path) -> None:

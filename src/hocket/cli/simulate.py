@@ -129,6 +129,7 @@ def simulate(
         simulate_schedule,
         simulate_traces,
     )
+    from hocket.simulator.analysis import require_parquet
     from hocket.topology import load as load_topology
 
     refuse_mixed(context, compat is not None)
@@ -138,6 +139,8 @@ def simulate(
         return
     if parquet and not tables:
         raise typer.BadParameter("--parquet says how --tables are written: add --tables DIR")
+    if parquet:
+        require_parquet()
     outputs = Outputs(json_path, timeline, tables, parquet, report)
     options = _Options(
         model=one_of("--model", model or "congestion", Model),

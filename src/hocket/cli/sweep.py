@@ -32,10 +32,12 @@ def sweep(
     import sys
     import time
 
-    from hocket.simulator.analysis import write_csv, write_parquet
+    from hocket.simulator.analysis import require_parquet, write_csv, write_parquet
     from hocket.simulator.sweep import load_sweep
     from hocket.simulator.sweep import sweep as run_sweep
 
+    if parquet:
+        require_parquet()
     points = load_sweep(file)
     begin, shown = time.perf_counter(), -1.0
 

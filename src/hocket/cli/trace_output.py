@@ -15,9 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = ["OutputOption", "PrefixOption", "ProfileOption", "write_job"]
 
+
+def _file_name(prefix: str) -> str:
+    """A prefix begins the names of files; it is no path."""
+    if not prefix or Path(prefix).name != prefix or prefix.startswith("."):
+        raise typer.BadParameter(f"'{prefix}' does not begin a file name, such as trace; folders are for --output")
+    return prefix
+
+
 OutputOption = Annotated[Path, typer.Option("-o", "--output", help="Folder for the traces and comm_groups.json.")]
 ProfileOption = Annotated[Profile, typer.Option(help="Who shall read the traces: mlcommons (all), astra-sim.")]
-PrefixOption = Annotated[str, typer.Option(help="The files are called PREFIX.<rank>.et.")]
+PrefixOption = Annotated[str, typer.Option(callback=_file_name, help="The files are called PREFIX.<rank>.et.")]
 
 
 def write_job(traces: TraceSet, output: Path, prefix: str, profile: Profile) -> None:

@@ -98,7 +98,7 @@ def link_heat_map(prediction: Prediction, max_links: int = 48) -> Any:
         zmin=0,
         zmax=1,
         colorscale=[[0, "#f4f6f8"], [0.5, "#e8a15f"], [1, "#b3261e"]],
-        colorbar={"title": "busy", "tickformat": ".0%", "thickness": 12},
+        colorbar={"title": {"text": "busy", "side": "right"}, "tickformat": ".0%", "thickness": 12},
         hovertemplate="%{y}<br>%{x:.4g} ms: %{z:.1%} busy<extra></extra>",
     )
     figure.update_xaxes(title="milliseconds")

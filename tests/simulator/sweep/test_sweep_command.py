@@ -65,7 +65,7 @@ def test_processes_give_the_same_results(file: Path, tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["absent.yaml"], 3, "absent.yaml"),
-        (["sweep.yaml", "--executor", "slurm"], 2, "expected one of serial, processes, mpi"),
+        (["sweep.yaml", "--executor", "slurm"], 2, "known: mpi, processes, serial"),
         (["sweep.yaml", "--jobs", "2"], 2, "--jobs is for"),
     ],
 )
