@@ -293,11 +293,11 @@ def test_what_is_printed_can_be_pasted_into_a_shell(runtime: str, ring: Path, tm
     assert any(word.removeprefix("MSCCL_XML_FILES=") == str(path) for word in words)
 
 
-@pytest.mark.parametrize(("backend", "said"), [("nvlink", "unknown backend 'nvlink'; known: gloo, mpi")])
+@pytest.mark.parametrize(("backend", "said"), [("nvlink", "--backend nvlink: no such choice; known: gloo, mpi")])
 def test_a_run_that_cannot_start_prints_no_table(backend: str, said: str, ring: Path) -> None:
     done = run(ring, "--backend", backend)
-    assert done.returncode == 3
-    assert done.stderr == f"error: {said}\n"
+    assert done.returncode == 2
+    assert said in done.stderr
     assert done.stdout == ""
 
 
