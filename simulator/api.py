@@ -10,7 +10,7 @@ from hocket.chakra.generate.accelerators import Accelerator
 from hocket.core.errors import SimulationError
 from hocket.schedule import Collective, Schedule
 from hocket.simulator.memory import RemoteMemory
-from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link
+from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.placement import check_placement
 from hocket.simulator.planned import Planned
 from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planner
@@ -38,8 +38,8 @@ def simulate_schedule(
     `switching` and `queueing` are a value for all links or one for each class of links, `Topology.classes`. With
     `record_links` the prediction holds what every link did when (for timelines), with `link_bins` (even) how busy each
     was in about so many bins of time, in constant memory; with `latencies` what its collectives take without any bytes
-    (CollectiveTime.regime). Raises SimulationError for an unknown model, switching, queueing or class of links, and an
-    odd number of bins.
+    (CollectiveTime.regime). Raises SimulationError for an unknown model, switching, queueing or class of links, a
+    queueing under a model other than congestion, and an odd number of bins.
     """
     fidelity = _fidelity(schedule.topology, model, switching, queueing, record_links, link_bins, latencies)
     call = Call.of(schedule.collective, schedule.ranks.tolist())
@@ -124,7 +124,10 @@ def _fidelity(
     if model not in set(Model):
         raise SimulationError(f"unknown model '{model}'; there are {', '.join(Model)}")
     per_link(switching, Switching, topology)
-    per_link(queueing, Queueing, topology)
+    if per_link(queueing, Queueing, topology).any() and model != Model.CONGESTION:
+        raise SimulationError(
+            f"queueing {setting_name(queueing)}: disciplines are for congestion, {model} has no queues"
+        )
     if link_bins < 0 or link_bins % 2:
         raise SimulationError(f"link_bins must be even and not negative, got {link_bins}")
     return Fidelity(

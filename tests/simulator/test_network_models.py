@@ -109,6 +109,14 @@ def test_unknown_values_and_classes_are_refused() -> None:
         )
 
 
+@pytest.mark.parametrize("model", ["flow", "analytical", "bound"])
+def test_disciplines_are_refused_where_there_are_no_queues(model: str) -> None:
+    ring, collective = load("ring:4,bandwidth=1GB/s,latency=0ns"), Collective(Kind.ALL_GATHER, 4, 4)
+    with pytest.raises(SimulationError, match=f"queueing 0=lifo: disciplines are for congestion, {model} has no"):
+        simulate_collective(collective, ring, model=model, queueing={"0": "lifo"})
+    assert simulate_collective(collective, ring, model=model, queueing={"0": "fifo"}).time_ps > 0
+
+
 def test_classes_survive_files(tmp_path: Path) -> None:
     machine = load("dgx-h100:nodes=2,gpus=2")
     save(machine, tmp_path / "dgx.yaml")

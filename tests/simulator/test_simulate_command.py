@@ -100,6 +100,16 @@ def test_deadlock_has_its_exit_code(tmp_path: Path) -> None:
             2,
             "known: fifo, lifo, priority",
         ),
+        (
+            ["all_reduce", "--size", "1MiB", "--topology", PAIR, "--queueing", "lifo", "--model", "flow"],
+            2,
+            "disciplines are for model congestion",
+        ),
+        (
+            ["all_reduce", "--size", "1MiB", "--topology", PAIR, "--overlap-slowdown", "1.5"],
+            2,
+            "all_reduce has no computation",
+        ),
         (["all_reduce", "--size", "1MiB", "--topology", PAIR, "--switching", "7=cut_through"], 2, "are 0"),
         (["all_to_all", "--size", "1MiB", "--topology", PAIR, "--algorithm", "ring"], 3, "ring does"),
     ],

@@ -154,9 +154,17 @@ def simulate(
         require_classes("--queueing", options["queueing"], machine.classes, machine.name)
         return machine
 
+    if queueing and options["model"] != Model.CONGESTION:
+        raise typer.BadParameter(
+            f"--queueing: disciplines are for model congestion, {options['model']} has no queues: drop it"
+        )
     is_collective = what in NAMED_KINDS and not Path(what).exists()
-    if (accelerator or remote_memory or placement) and (is_collective or what.endswith(".schedule")):
-        raise typer.BadParameter("--accelerator, --remote-memory and --placement are for traces")
+    of_traces = accelerator or remote_memory or placement or compute_scale != "1" or overlap_slowdown != "1"
+    if of_traces and (is_collective or what.endswith(".schedule")):
+        raise typer.BadParameter(
+            "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
+            f" {what} has no computation"
+        )
     if what.endswith(".schedule"):
         if topology or algorithm or size:
             raise typer.BadParameter(
