@@ -32,6 +32,7 @@ def sweep(
     import sys
     import time
 
+    from hocket.core.errors import ExitCode
     from hocket.simulator.analysis import require_parquet, write_csv, write_parquet
     from hocket.simulator.sweep import load_sweep
     from hocket.simulator.sweep import sweep as run_sweep
@@ -40,21 +41,32 @@ def sweep(
         require_parquet()
     points = load_sweep(file)
     begin, shown = time.perf_counter(), -1.0
+    answered = (0, len(points))
 
     def progress(done: int, of: int) -> None:
-        nonlocal shown
+        nonlocal shown, answered
+        answered = done, of
         now = time.perf_counter()
         if sys.stderr.isatty() and (now - shown > 0.2 or done == of):
             shown = now
-            typer.echo(f"\r{done} of {of} points, {now - begin:.0f} s", nl=done == of, err=True)
+            typer.echo(f"\r{done} of {_points(of)}, {now - begin:.0f} s", nl=done == of, err=True)
 
-    with _workers(executor, jobs) as workers:
-        columns = run_sweep(points, executor=workers, path=out / "answers.jsonl", progress=progress)
+    try:
+        with _workers(executor, jobs) as workers:
+            columns = run_sweep(points, executor=workers, path=out / "answers.jsonl", progress=progress)
+    except KeyboardInterrupt:
+        new_line = "\n" if sys.stderr.isatty() else ""
+        typer.echo(f"{new_line}{answered[0]} of {_points(answered[1])} done; run the same command to go on", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     write_csv(out / "results.csv", columns)
     if parquet:
         write_parquet(out / "results.parquet", columns)
     failed = columns["error"] != ""
-    typer.echo(f"{len(points)} points, {int(failed.sum())} cannot be simulated (column error): {out / 'results.csv'}")
+    typer.echo(f"{_points(len(points))}, {int(failed.sum())} cannot be simulated (column error): {out / 'results.csv'}")
+
+
+def _points(number: int) -> str:
+    return f"{number} point" if number == 1 else f"{number} points"
 
 
 def _workers(name: str, jobs: int | None) -> AbstractContextManager[Executor | None]:
@@ -68,7 +80,10 @@ def _workers(name: str, jobs: int | None) -> AbstractContextManager[Executor | N
 
         executor: Executor = MPIPoolExecutor(jobs)
         return executor
+    import signal
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    # Ctrl-C reaches every process of the terminal: the one that waits for the others answers it.
+    ignored = (signal.SIGINT, signal.SIG_IGN)
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=signal.signal, initargs=ignored)

@@ -1,6 +1,8 @@
 """`hocket sweep` as a user runs it, kills it and starts it again."""
 
 import csv
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -59,6 +61,50 @@ def test_processes_give_the_same_results(file: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "one" / "results.csv").read_bytes() == (tmp_path / "two" / "results.csv").read_bytes()
     assert (tmp_path / "two" / "results.parquet").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--executor", "processes", "--jobs", "2"]])
+def test_an_interrupted_sweep_says_how_to_go_on(file: Path, tmp_path: Path, options: list[str]) -> None:
+    answers = tmp_path / "sweep" / "answers.jsonl"
+    sizes = ", ".join(map(str, range(10_000, 14_000)))  # of 8 points each
+    file.write_text(re.sub("size:.*", f"size: [{sizes}]", file.read_text()))
+    command = [*COMMAND, file, "--out", answers.parent, *options]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (answers.exists() and answers.read_bytes().count(b"\n") >= 3):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert re.fullmatch(r"\d+ of \d+ points done; run the same command to go on\n", said)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("collective", "all_reduse", "sweep.yaml:2: collective: 'all_reduse'; did you mean 'all_reduce'?"),
+        ("algorithm", "rign", "sweep.yaml:4: algorithm: 'rign'; did you mean 'ring'?"),
+        ("model", "flaw", "sweep.yaml:5: model: 'flaw'; did you mean 'flow'? known: analytical"),
+        ("queueing", "prio", "sweep.yaml:5: queueing: 'prio'; did you mean 'priority'? known: fifo"),
+        ("queueing", "7=priority", "sweep.yaml:5: queueing: '7'; known: *, 0"),
+        ("topology", "rign:8", "sweep.yaml:1: topology: "),
+    ],
+)
+def test_names_of_nothing_are_errors_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, value: str, message: str
+) -> None:
+    ring = "ring:2,bandwidth=1GB/s,latency=1us"
+    content = {"topology": ring, "collective": "all_reduce", "size": "1KiB", "algorithm": "auto"} | {key: value}
+    (tmp_path / "sweep.yaml").write_text("".join(f"{name}: {text}\n" for name, text in content.items()))
+    monkeypatch.chdir(tmp_path)
+    done = run("sweep.yaml")
+    assert done.returncode == 3
+    assert message in done.stderr
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_one_point_is_a_point(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("topology: dgx-h100\ncollective: all_reduce\nsize: 1KiB\nalgorithm: ring\n")
+    assert "1 point, 0 cannot" in run(tmp_path / "sweep.yaml", "--out", tmp_path / "out").stdout
 
 
 @pytest.mark.parametrize(
