@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.simulator.analysis.columns import Columns
+from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.workload import Call
 
@@ -17,9 +18,9 @@ def collective_table(prediction: Prediction) -> Columns:
 
     `kind`; `group`, the name of its process group; `ranks`, how many; `size_bytes` as in `Collective`; `algorithm`;
     `start_ps`, when the first member came; `ready_ps`, when the last did; `finish_ps`; `wait_ps` = ready - start;
-    `time_ps` = finish - ready; `algbw` = size / time and `busbw` = algbw * bus_factor in bytes/s (nccl-tests'
-    PERFORMANCE.md); `bound_ps` and `ratio` = time / bound, `regime` (empty unless predicted with
-    `latencies`), as in CollectiveTime.
+    `time_ps` = finish - ready; `algbw` = size / time (under model `bound`, whose members do not meet: bound) and
+    `busbw` = algbw * bus_factor in bytes/s (nccl-tests' PERFORMANCE.md); `bound_ps` and `ratio` = time / bound,
+    `regime` (empty unless predicted with `latencies`), as in CollectiveTime.
     """
     workload, times = prediction.workload, prediction.collectives
     calls = [workload.calls[at] for at in workload.call_of.tolist()]
@@ -29,7 +30,7 @@ def collective_table(prediction: Prediction) -> Columns:
         for name in ("start_ps", "ready_ps", "finish_ps", "bound_ps")
     )
     factor = np.array([_bus_factor(call) for call in workload.calls], np.float64)[workload.call_of]
-    algbw = _rate(size, finish - ready)
+    algbw = _rate(size, bound if prediction.model == Model.BOUND else finish - ready)
     return {
         "kind": np.array([call.kind for call in calls], np.str_),
         "group": np.array(workload.groups, np.str_)[workload.group_of],
@@ -53,20 +54,20 @@ def sort_table(prediction: Prediction) -> Columns:
     """A row for all collectives of one kind, number of ranks, size and algorithm; those that ran the longest first.
 
     `count`; `mean_wait_ps`, `mean_time_ps`, `mean_bound_ps` (rounded down) and `total_time_ps`; `algbw` and `busbw` in
-    bytes/s of their mean time; `ratio` = sum of times over sum of bounds (1 without a bound).
+    bytes/s of their mean time (under model `bound`: bound); `ratio` = sum of times over sum of bounds (1 without a
+    bound).
     """
-    table = collective_table(prediction)
-    columns = ("kind", "ranks", "size_bytes", "algorithm")
-    return _summed(table, columns, order="total_time_ps")
+    return _summed(prediction, ("kind", "ranks", "size_bytes", "algorithm"), order="total_time_ps")
 
 
 def group_table(prediction: Prediction) -> Columns:
     """A row a process group and kind of collective, with the columns of `sort_table` (`size_bytes`: mean, rounded
     down)."""
-    return _summed(collective_table(prediction), ("group", "kind", "ranks"), order="total_time_ps")
+    return _summed(prediction, ("group", "kind", "ranks"), order="total_time_ps")
 
 
-def _summed(table: Columns, keys: tuple[str, ...], order: str) -> Columns:
+def _summed(prediction: Prediction, keys: tuple[str, ...], order: str) -> Columns:
+    table = collective_table(prediction)
     rows = list(zip(*(table[key].tolist() for key in keys), strict=True))
     distinct = list(dict.fromkeys(rows))
     number = {key: at for at, key in enumerate(distinct)}
@@ -79,8 +80,9 @@ def _summed(table: Columns, keys: tuple[str, ...], order: str) -> Columns:
 
     count = np.bincount(of, minlength=len(distinct))
     size, time, bound = total(table["size_bytes"]), total(table["time_ps"]), total(table["bound_ps"])
+    rated = "bound_ps" if prediction.model == Model.BOUND else "time_ps"
     bus_bytes = np.zeros(len(distinct))
-    np.add.at(bus_bytes, of, table["busbw"] * table["time_ps"] / _PICOSECONDS_PER_SECOND)
+    np.add.at(bus_bytes, of, table["busbw"] * table[rated] / _PICOSECONDS_PER_SECOND)
     result: Columns = {key: np.array([row[at] for row in distinct], table[key].dtype) for at, key in enumerate(keys)}
     result |= {
         "count": count,
@@ -88,8 +90,8 @@ def _summed(table: Columns, keys: tuple[str, ...], order: str) -> Columns:
         "mean_wait_ps": total(table["wait_ps"]) // np.maximum(count, 1),
         "mean_time_ps": time // np.maximum(count, 1),
         "total_time_ps": time,
-        "algbw": _rate(size, time),
-        "busbw": _rate(bus_bytes, time),
+        "algbw": _rate(size, total(table[rated])),
+        "busbw": _rate(bus_bytes, total(table[rated])),
         "mean_bound_ps": bound // np.maximum(count, 1),
         "ratio": np.where(bound > 0, time / np.maximum(bound, 1), 1.0),
     }

@@ -85,6 +85,21 @@ def test_bandwidths_are_those_of_nccl_tests() -> None:
         assert summary["busbw"].tolist() == [0.5e9]
 
 
+def test_rates_under_model_bound_are_those_of_the_bound() -> None:
+    """Four ranks, one of them late, all_reduce 4000 B over a switch: 6000 B behind 1 us must come to each in
+    7 us; the late one alone is done after its own 1 us and 4000 B."""
+    builders = [TraceBuilder() for _ in range(4)]
+    for rank, builder in enumerate(builders):
+        work = builder.add_comp("forward", duration_ns=100_000 if rank == 0 else 0)
+        builder.add_collective("gradients", CollectiveType.ALL_REDUCE, 4_000, deps=[work])
+    traces = TraceSet(tuple(builder.build() for builder in builders))
+    prediction = simulate_traces(traces, load("switch:4,bandwidth=1GB/s,latency=1us"), model="bound")
+    (collective,) = prediction.collectives
+    assert (collective.time_ps, collective.bound_ps) == (5 * US, 7 * US)
+    for table in (collective_table(prediction), sort_table(prediction), group_table(prediction)):
+        assert table["busbw"].tolist() == [pytest.approx(6_000 / 7e-6)]
+
+
 def test_links_are_busy_when_they_carry_something() -> None:
     # Either link carries 1000 B for 1 us from 5 us and from 7 us on; 8 bins of 1024 ns cover the last of it.
     table = link_use_table(job(link_bins=8))
