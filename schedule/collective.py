@@ -117,6 +117,12 @@ class Collective:
         return self.slots * self.num_ranks if self.kind is Kind.ALL_TO_ALL else self.slots
 
     @property
+    def num_deliveries(self) -> int:
+        """Messages of one chunk each that it takes at least, when no message brings what is not needed."""
+        for_all = self.kind in (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST)
+        return self.num_chunks * max(1, (self.num_ranks - 1) * (self.reducing + for_all))
+
+    @property
     def bus_factor(self) -> float:
         """busbw / algbw (nccl-tests' PERFORMANCE.md): the share of the buffer that each rank must move."""
         if self.kind in (Kind.BROADCAST, Kind.REDUCE):

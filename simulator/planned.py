@@ -75,6 +75,18 @@ class Planned:
         return Folded(plan, pattern.symmetry.order, pattern.links.first)
 
     @property
+    def num_messages(self) -> int:
+        """Those to simulate: of one rank where it can stand for all."""
+        if isinstance(self.source, Schedule):
+            return len(self.source.chunk)
+        return len(self.source.chunk) if self._alike is not None and self.source.folds else self.source.num_transfers
+
+    @property
+    def num_routes(self) -> int:
+        """Those between all ranks."""
+        return len(self.source.route_offset) - 1 if isinstance(self.source, Schedule) else self.source.num_routes
+
+    @property
     def busiest_link_ps(self) -> int:
         """Picoseconds that the busiest link needs for its bytes alone."""
         if (pattern := self._alike) is None:

@@ -1,7 +1,6 @@
 """Which algorithm each collective follows, and its plan in the engine."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +9,8 @@ from hocket import schedule as schedules
 from hocket.core.errors import ScheduleError
 from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
+from hocket.schedule.algorithms.place import Place
+from hocket.simulator.affordable import affordable
 from hocket.simulator.planned import Planned
 from hocket.simulator.workload import BARRIER, Call
 from hocket.topology import Topology
@@ -62,13 +63,8 @@ class Planner:
             name = DEFAULT_ALGORITHMS[call.kind]
         if name != AUTO:
             return [self._native(name, call, note)]
-        return self._natives(call)
-
-    def _natives(self, call: Call) -> Iterator[Planned]:
-        for name, algorithm in ALGORITHMS.items():
-            if call.collective.kind in algorithm.kinds:
-                with suppress(ScheduleError):  # for example not a power of two of ranks
-                    yield self._native(name, call)
+        place = Place(self._topology, call.members)
+        return affordable(call.collective, place, lambda name: self._native(name, call))
 
     def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
         collective = call.collective

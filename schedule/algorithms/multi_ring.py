@@ -18,7 +18,7 @@ from hocket.schedule.algorithms.place import Line, Place
 from hocket.schedule.algorithms.ring import ring
 from hocket.schedule.collective import Collective, Kind
 
-__all__ = ["KINDS", "multi_ring"]
+__all__ = ["KINDS", "alike", "multi_ring"]
 
 KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
 
@@ -30,12 +30,19 @@ def multi_ring(collective: Collective, place: Place) -> Moves:
     n, f = collective.num_ranks, collective.chunks_per_rank
     cycles = _cycles(place)
     one = ring(Collective(collective.kind, n, size_bytes=0))
-    if len(place.lines("multi_ring")) > 1:  # these cycles have no symmetry in common
+    if not alike(place):
         one = one.one_by_one()
     parts = [
         one.relabelled(cycle).in_pieces(f, np.arange(first, f, len(cycles))) for first, cycle in enumerate(cycles[:f])
     ]
     return Moves.together(*parts)
+
+
+def alike(place: Place) -> bool:
+    """Whether all ranks do alike: cycles over machines, and those of a torus, have no symmetry in common.
+
+    Raises ScheduleError as `multi_ring`."""
+    return len(place.lines("multi_ring")) < 2
 
 
 def _cycles(place: Place) -> list[_Cycle]:

@@ -77,6 +77,11 @@ class Pattern:
         """Those of all ranks."""
         return len(self.chunk) * self.symmetry.order
 
+    @property
+    def num_routes(self) -> int:
+        """Those of all ranks."""
+        return len(self.dst) * self.symmetry.order
+
     @cached_property
     def links(self) -> LinkSymmetry | None:
         """The symmetry as one of the topology, where it is one; None where it is trivial too."""

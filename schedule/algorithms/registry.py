@@ -42,42 +42,54 @@ __all__ = ["ALGORITHMS", "Algorithm", "build", "build_all", "pattern", "patterns
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A native algorithm: the kinds it can do, its moves for a collective of one of them in a place, and whether these
-    depend on the collective's sizes."""
+    """A native algorithm: the kinds it can do, its moves for a collective of one of them in a place, whether these
+    depend on the collective's sizes, and whether ranks do alike in a place (where the collective has no root), so that
+    they are those of one rank."""
 
     kinds: tuple[Kind, ...]
     moves: Callable[[Collective, Place], Moves]
     by_size: bool = False
+    alike: Callable[[Place], bool] = lambda _: True
+
+    def num_moves(self, collective: Collective, place: Place) -> int:
+        """About how many moves there are, without making any. Raises ScheduleError where `alike` does."""
+        of_one = not collective.rooted and self.alike(place)
+        return collective.num_deliveries // (collective.num_ranks if of_one else 1)
 
 
-def _anywhere(kinds: tuple[Kind, ...], moves: Callable[[Collective], Moves]) -> Algorithm:
+def _anywhere(kinds: tuple[Kind, ...], moves: Callable[[Collective], Moves], *, alike: bool = True) -> Algorithm:
     """An algorithm that does not look at the topology."""
-    return Algorithm(kinds, lambda collective, _: moves(collective))
+    return Algorithm(kinds, lambda collective, _: moves(collective), alike=lambda _: alike)
+
+
+def _unalike(kinds: tuple[Kind, ...], moves: Callable[[Collective, Place], Moves]) -> Algorithm:
+    """An algorithm in which every rank has a part of its own."""
+    return Algorithm(kinds, moves, alike=lambda _: False)
 
 
 ALGORITHMS = {
     "ring": _anywhere(ring.KINDS, ring.ring),
     "direct": Algorithm(direct.KINDS, direct.direct),
     "halving_doubling": _anywhere(halving_doubling.KINDS, halving_doubling.halving_doubling),
-    "double_binary_tree": _anywhere(double_binary_tree.KINDS, double_binary_tree.double_binary_tree),
+    "double_binary_tree": _anywhere(double_binary_tree.KINDS, double_binary_tree.double_binary_tree, alike=False),
     "recursive_doubling": _anywhere(recursive_doubling.KINDS, recursive_doubling.recursive_doubling),
     "bruck": _anywhere(bruck.KINDS, bruck.bruck),
     "pat": _anywhere(pat.KINDS, pat.pat),
     "pairwise": _anywhere(pairwise.KINDS, pairwise.pairwise),
     "binomial": _anywhere(binomial.KINDS, binomial.binomial),
     "bine": _anywhere(bine.KINDS, bine.bine),
-    "binary_tree": _anywhere(binary_tree.KINDS, binary_tree.binary_tree),
-    "chain": _anywhere(chain.KINDS, chain.chain),
+    "binary_tree": _anywhere(binary_tree.KINDS, binary_tree.binary_tree, alike=False),
+    "chain": _anywhere(chain.KINDS, chain.chain, alike=False),
     "swing": Algorithm(swing.KINDS, swing.swing),
-    "multi_ring": Algorithm(multi_ring.KINDS, multi_ring.multi_ring),
+    "multi_ring": Algorithm(multi_ring.KINDS, multi_ring.multi_ring, alike=multi_ring.alike),
     "torus_ring": Algorithm(torus_ring.KINDS, torus_ring.torus_ring),
     "hierarchical": Algorithm(hierarchical.KINDS, hierarchical.hierarchical),
     "themis": Algorithm(themis.KINDS, themis.themis, by_size=True),
-    "multitree": Algorithm(multitree.KINDS, multitree.multitree),
-    "switch_tree": Algorithm(switch_tree.KINDS, switch_tree.switch_tree),
-    "nvls": Algorithm(nvls.KINDS, nvls.nvls),
-    "nvls_tree": Algorithm(nvls.TREE_KINDS, nvls.nvls_tree),
-    "nvls_sharp": Algorithm(nvls.KINDS, nvls.nvls_sharp),
+    "multitree": _unalike(multitree.KINDS, multitree.multitree),
+    "switch_tree": _unalike(switch_tree.KINDS, switch_tree.switch_tree),
+    "nvls": _unalike(nvls.KINDS, nvls.nvls),
+    "nvls_tree": _unalike(nvls.TREE_KINDS, nvls.nvls_tree),
+    "nvls_sharp": _unalike(nvls.KINDS, nvls.nvls_sharp),
 }
 
 

@@ -1,0 +1,56 @@
+"""Which native algorithms `auto` tries: judged by their numbers of messages before these are made."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective
+from hocket.schedule.algorithms import ALGORITHMS
+from hocket.schedule.algorithms.place import Place
+from hocket.simulator.planned import Planned
+
+__all__ = ["MAX_MESSAGES", "affordable"]
+
+MAX_MESSAGES = 2**22
+"""Where more are to be simulated an algorithm is not tried: each would take seconds and hundreds of MiB."""
+
+
+def affordable(collective: Collective, place: Place, native: Callable[[str], Planned]) -> Iterator[Planned]:
+    """What native algorithms do, by name, that can do the collective in its place, in the order of ALGORITHMS: those
+    with up to MAX_MESSAGES to simulate. If there are none, the one in which ranks do alike and the busiest link has the
+    least to do, of those with the fewest messages. A note names what is left out.
+
+    `native` raises ScheduleError where an algorithm cannot do it. What ranks that do alike do is small and made at
+    once, the rest when asked for.
+    """
+    tried: dict[str, Planned | None] = {}
+    left_out: dict[str, Planned | None] = {}
+    for name, algorithm in ALGORITHMS.items():
+        if collective.kind not in algorithm.kinds:
+            continue
+        with suppress(ScheduleError):  # for example not a power of two of ranks
+            planned = None
+            few = algorithm.num_moves(collective, place) <= MAX_MESSAGES
+            if few and not collective.rooted and algorithm.alike(place):
+                planned = native(name)
+                few = planned.num_messages <= MAX_MESSAGES
+            (tried if few else left_out)[name] = planned
+    if not tried:
+        tried = _cheapest(left_out)
+    skipped = [name for name in left_out if name not in tried]
+    note = f"auto has not tried {', '.join(skipped)}: more than {MAX_MESSAGES} messages each" if skipped else None
+    for name, planned in tried.items():
+        with suppress(ScheduleError):
+            yield replace(planned or native(name), note=note)
+
+
+def _cheapest(natives: dict[str, Planned | None]) -> dict[str, Planned | None]:
+    """The best one to tell without simulating any."""
+    made = [planned for planned in natives.values() if planned is not None]
+    if not made:
+        return dict(list(natives.items())[:1])
+    fewest = min(planned.num_messages for planned in made)
+    close = [each for each in made if each.num_messages == fewest and each.num_routes <= MAX_MESSAGES]
+    best = min(close, key=lambda planned: planned.busiest_link_ps, default=made[0])
+    return {best.algorithm: best}
