@@ -1,5 +1,5 @@
-"""How long the largest collectives take to predict, with bounds, and in how much memory: all ranks alike, and with one
-slow link.
+"""How long the largest collectives take to predict, with bounds, and in how much memory: all ranks alike, with one
+slow or failed link, with a slow rank (all its links are); and how long `auto` takes to choose.
 
 Every case is a process of its own. Run: python -m hocket.bench.simulator_scale
 """
@@ -10,6 +10,8 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
+
 from hocket.bench.command_line import command_line
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Collective, Kind
@@ -18,14 +20,22 @@ from hocket.topology import Topology, load
 
 LINK = "bandwidth=50GB/s,latency=500ns"
 SIZE = 2**30
-# algorithm, topology, chunks per rank, whether the first link has half the bandwidth
+# algorithm, topology, chunks per rank, what is not like the rest
 CASES = [
-    ("ring", f"ring:4096,{LINK}", 16, False),
-    ("torus_ring", f"torus:64x32x32,{LINK}", 1, False),
-    ("swing", f"torus:64x32x32,{LINK}", 1, False),
-    ("direct", f"torus:64x32x32,{LINK}", 1, False),
-    ("ring", f"ring:4096,{LINK}", 1, True),
-    ("torus_ring", f"torus:16x16x16,{LINK}", 1, True),
+    ("ring", f"ring:4096,{LINK}", 16, ""),
+    ("torus_ring", f"torus:64x32x32,{LINK}", 1, ""),
+    ("swing", f"torus:64x32x32,{LINK}", 1, ""),
+    ("direct", f"torus:64x32x32,{LINK}", 1, ""),
+    ("ring", f"ring:4096,{LINK}", 1, "slow link"),
+    ("torus_ring", f"torus:16x16x16,{LINK}", 1, "slow link"),
+    ("torus_ring", f"torus:16x16x16,{LINK}", 1, "failed link"),
+    ("torus_ring", f"torus:16x16x16,{LINK}", 1, "slow rank"),
+    ("auto", "dgx-h100:nodes=16", 1, ""),
+    ("auto", f"switch:512,{LINK}", 1, ""),
+    ("auto", f"torus:32x32,{LINK}", 1, ""),
+    ("auto", f"ring:1024,{LINK}", 1, ""),
+    ("auto", f"torus:16x16x16,{LINK}", 1, "slow link"),
+    ("auto", f"torus:64x32x32,{LINK}", 1, ""),
 ]
 
 
@@ -35,36 +45,42 @@ def main(case: int | None) -> None:
         print(_row(*CASES[case]), flush=True)
         return
     print(
-        f"{'algorithm':<11} {'topology':<15} {'chunks':>6} {'links':<9} {'predicted':>10} {'folded':>7} {'events':>14}"
-        f" {'CPU s':>6} {'events/s':>10} {'peak RSS':>10}",
+        f"{'algorithm':<17} {'topology':<17} {'chunks':>6} {'unlike':<11} {'predicted':>10} {'folded':>7}"
+        f" {'events':>14} {'CPU s':>6} {'events/s':>10} {'peak RSS':>10}",
         flush=True,
     )
     for number in range(len(CASES)):
         subprocess.run([sys.executable, "-m", "hocket.bench.simulator_scale", str(number)], check=True)
 
 
-def _row(algorithm: str, spec: str, chunks: int, slow: bool) -> str:
+def _row(algorithm: str, spec: str, chunks: int, unlike: str) -> str:
     topology = load(spec)
     start = time.process_time()
     prediction = simulate_collective(
         Collective(Kind.ALL_REDUCE, topology.num_ranks, SIZE, chunks),
-        _with_slow_link(topology) if slow else topology,
+        _with(unlike, topology),
         algorithm,
     )
     cpu_s = time.process_time() - start
+    used = prediction.collectives[0].algorithm
+    chosen = algorithm if used == algorithm else f"{algorithm}: {used}"
     simulated = prediction.events / prediction.folded
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return (
-        f"{algorithm:<11} {spec.partition(',')[0]:<15} {chunks:6} {'one slow' if slow else 'alike':<9}"
+        f"{chosen:<17} {spec.partition(',')[0]:<17} {chunks:6} {unlike:<11}"
         f" {format_time(prediction.time_ps):>10} {prediction.folded:7} {prediction.events:14} {cpu_s:6.2f}"
         f" {simulated / cpu_s / 1e6:8.2f} M {format_bytes(peak):>10}"
     )
 
 
-def _with_slow_link(topology: Topology) -> Topology:
-    bandwidth = topology.bandwidth.copy()
-    bandwidth[0] //= 2
-    return replace(topology, bandwidth=bandwidth)
+def _with(unlike: str, topology: Topology) -> Topology:
+    """The topology with its first link, or all links of its first rank, at half the bandwidth, or without that link."""
+    first = np.arange(topology.num_links) == 0
+    if unlike == "failed link":
+        columns = ("src", "dst", "latency_ps", "bandwidth", "link_class")
+        return replace(topology, **{name: getattr(topology, name)[~first] for name in columns})
+    slow = {"": first & False, "slow link": first, "slow rank": (topology.src == 0) | (topology.dst == 0)}[unlike]
+    return replace(topology, bandwidth=np.where(slow, topology.bandwidth // 2, topology.bandwidth))
 
 
 if __name__ == "__main__":
