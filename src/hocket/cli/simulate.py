@@ -142,6 +142,7 @@ def simulate(
     if parquet:
         require_parquet()
     outputs = Outputs(json_path, timeline, tables, parquet, report)
+    outputs.require_paths_that_fit(csv_path)
     options = _Options(
         model=one_of("--model", model or "congestion", Model),
         switching=by_class("--switching", switching or [Switching.CUT_THROUGH], Switching),

@@ -34,6 +34,17 @@ class Outputs:
     parquet: bool
     report: Path | None
 
+    def require_paths_that_fit(self, csv: Path | None) -> None:
+        """Raises a usage error for a timeline by another name than that of gzipped JSON, and where two outputs (`csv`
+        is another) are one file."""
+        if self.timeline and not self.timeline.name.endswith(".json.gz"):
+            raise typer.BadParameter(f"--timeline {self.timeline}: it is gzipped JSON: name it FILE.json.gz")
+        options = {"--json": self.json, "--timeline": self.timeline, "--tables": self.tables, "--report": self.report}
+        taken: dict[Path, str] = {}
+        for option, path in {**options, "--csv": csv}.items():
+            if path and (first := taken.setdefault(path.resolve(), option)) != option:
+                raise typer.BadParameter(f"{first} and {option} are both {path}: give each its own")
+
     @property
     def records(self) -> Records:
         analysed = bool(self.tables or self.report)
