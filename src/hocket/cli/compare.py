@@ -19,8 +19,11 @@ _TOP = 5
 
 @app.command(epilog="Example: hocket compare before.json after.json --tolerance 0.02 && echo no slower than 2 %")
 def compare(
-    first: Annotated[Path, typer.Argument(help="A prediction: JSON of hocket simulate, or a folder of its --tables.")],
-    second: Annotated[Path, typer.Argument(help="Another, compared with the first.")],
+    first: Annotated[
+        Path,
+        typer.Argument(metavar="FIRST", help="A prediction: JSON of hocket simulate, or a folder of its --tables."),
+    ],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another, compared with the first.")],
     tolerance: Annotated[
         float, typer.Option(min=0.0, help="Exit with 1 when the second is slower by more than this share: 0.02 is 2 %.")
     ] = 0.0,

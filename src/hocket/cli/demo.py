@@ -13,7 +13,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command(epilog="Example: hocket demo --out demo")
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for everything the demo makes.")] = Path("demo"),
+    out: Annotated[Path, typer.Option("-o", "--output", "--out", help="Folder for everything the demo makes.")] = Path(
+        "demo"
+    ),
     torch: Annotated[
         bool | None, typer.Option("--torch/--no-torch", help="Train for real, or use the recorded traces.")
     ] = None,

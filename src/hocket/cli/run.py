@@ -14,7 +14,7 @@ EPILOG = "Example: hocket run ar.xml --backend mpi -n 8 -b 1K -e 1M -f 4 --compa
 
 @app.command(epilog=EPILOG)
 def run(
-    file: Annotated[Path, typer.Argument(help="MSCCL XML, as `hocket translate` writes it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="MSCCL XML, as `hocket translate` writes it.")],
     backend: Annotated[str, typer.Option(help="gloo (torch.distributed) or mpi.")] = "gloo",
     ranks: Annotated[int | None, typer.Option("-n", "--ranks", help="Processes; the file's ngpus by default.")] = None,
     size: Annotated[str | None, typer.Option(help="Bytes of a rank's whole buffer, such as 1MiB.")] = None,

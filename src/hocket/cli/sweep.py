@@ -20,9 +20,14 @@ EXECUTORS = ("serial", "processes", "mpi")
 
 @app.command(epilog="Example: hocket sweep sweep.yaml --out sweep/ --executor processes --jobs 8")
 def sweep(
-    file: Annotated[Path, typer.Argument(help="YAML: topology, collective, size, algorithm, ... (docs/results.md).")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="YAML: topology, collective, size, algorithm, ... (docs/results.md).")
+    ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for answers.jsonl (resumed if it is there) and results.csv.")
+        Path,
+        typer.Option(
+            "-o", "--output", "--out", help="Folder for answers.jsonl (resumed if it is there) and results.csv."
+        ),
     ] = Path("sweep"),
     executor: Annotated[str, typer.Option(help="serial, processes, or mpi (mpi4py.futures).")] = "serial",
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes; one a processor core by default.")] = None,

@@ -25,7 +25,9 @@ app = typer.Typer(
     epilog="Example: hocket trace info traces/",
 )
 
-PathArgument = Annotated[Path, typer.Argument(help="A folder of PREFIX.<rank>.et files, a prefix, or one .et file.")]
+PathArgument = Annotated[
+    Path, typer.Argument(metavar="TRACES", help="A folder of PREFIX.<rank>.et files, a prefix, or one .et file.")
+]
 GroupsOption = Annotated[
     Path | None,
     typer.Option("--groups", help="Process groups as JSON; default: comm_groups.json beside the traces."),
@@ -119,7 +121,7 @@ def validate(
 
 @app.command("to-json", epilog="Example: hocket trace to-json traces/trace.0.et | head -3")
 def to_json(
-    file: Annotated[Path, typer.Argument(help="One rank's .et file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="One rank's .et file.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File for the lines; default: stdout.")] = None,
 ) -> None:
     """Print every field of a file as JSON lines: the file's metadata, then one node a line."""

@@ -18,7 +18,7 @@ EPILOG = "Example: hocket translate ar.schedule --to executor -o ar.xml --max-by
 
 @app.command(epilog=EPILOG)
 def translate(
-    file: Annotated[Path, typer.Argument(help="Schedule, as `hocket synthesize` writes it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Schedule, as `hocket synthesize` writes it.")],
     to: Annotated[str, typer.Option("--to", help="Runtime that will load it: msccl, executor or rccl.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="MSCCL XML to write.")],
     protocol: Annotated[str, typer.Option(help="Simple (large sizes), LL (small) or LL128 (NVLink).")] = "Simple",

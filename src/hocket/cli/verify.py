@@ -14,7 +14,7 @@ EPILOG = "Example: hocket verify ar.xml --profile executor"
 
 @app.command(epilog=EPILOG)
 def verify(
-    file: Annotated[Path, typer.Argument(help="A .schedule, or an MSCCL XML of any origin (.xml).")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .schedule, or an MSCCL XML of any origin (.xml).")],
     profile: Annotated[
         str | None, typer.Option(help="XML: also read it as, and check the limits of: msccl, executor or rccl.")
     ] = None,
