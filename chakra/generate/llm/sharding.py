@@ -60,12 +60,12 @@ class DataParallel:
     def step(self, work: Workbook, parameters: Parameters, embedding: int) -> None:
         """The optimizer's step, when all gradients are there. `embedding`: gradients summed over both pipeline ends."""
         plan, tape = self._plan, self._tape
-        if plan.sequence_parallel:
-            size = parameters.replicated * plan.gradient_bytes
-            self._reduced += tape.start("sum of replicated gradients", CollectiveType.ALL_REDUCE, size, Group.TENSOR)
         tape.join(self._reduced)
+        if plan.sequence_parallel:
+            size = self._kept(parameters.replicated) * plan.gradient_bytes
+            tape.run("sum of replicated gradients", CollectiveType.ALL_REDUCE, size, Group.TENSOR)
         if embedding:
-            size = embedding * plan.gradient_bytes
+            size = self._kept(embedding) * plan.gradient_bytes
             tape.run("sum of embedding gradients", CollectiveType.ALL_REDUCE, size, Group.EMBEDDING)
         updated = sum(
             -(-count // self._copies[group]) if plan.zero else count for group, count in self._sizes(parameters)
@@ -94,6 +94,10 @@ class DataParallel:
         self._reduced += self._tape.start(f"{name} reduce gradients", kind, size, group, background=True)
         if self._plan.zero in (1, 2) and last_micro_batch:
             self._after_step.append((group, count))
+
+    def _kept(self, count: int) -> int:
+        """Of this many dense gradients those that a rank keeps: stages 2 and 3 leave it a shard."""
+        return -(-count // self._copies[Group.DATA]) if self._plan.zero >= 2 else count
 
     def _shard(self, group: Group, count: int) -> int:
         return -(-count // self._copies[group]) * PARAMETER_BYTES

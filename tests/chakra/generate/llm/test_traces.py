@@ -227,6 +227,19 @@ def test_tied_embeddings_are_summed_over_both_ends() -> None:
         assert found == (Counter({4 * 1000 * 256: 1}) if count else Counter())
 
 
+@pytest.mark.parametrize(("zero", "copies"), [(0, 1), (1, 1), (2, 2), (3, 2)])
+def test_sums_after_the_reduction_are_of_the_gradients_that_a_rank_keeps(zero: int, copies: int) -> None:
+    plan = Plan(tp=2, sequence_parallel=True, pp=4, dp=2, zero=zero, global_batch=8)
+    traces = llm_traces(TIED, plan, H100)
+    # A tensor parallel rank has half of the embedding; ZeRO 2 and 3 leave half of its gradients on each of 2 replicas.
+    assert communicated(traces, 0, CollectiveType.ALL_REDUCE, "embedding") == Counter({4 * 500 * 256 // copies: 1})
+    trace = traces.traces[0]
+    names = [trace.strings[name] for name in trace.name]
+    row = names.index("sum of replicated gradients")
+    deps = trace.data_deps[trace.data_offset[row] : trace.data_offset[row + 1]]
+    assert any("reduce gradients" in names[dep] for dep in deps)
+
+
 def test_groups_follow_the_order_of_the_ranks() -> None:
     plan = Plan(tp=2, pp=2, dp=2, cp=2, ep=2, sequence_parallel=True, global_batch=4)
     groups = llm_traces(EXPERTS, plan, H100).groups
