@@ -42,7 +42,9 @@ def hocket(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_unknown_names_are_usage_errors_that_list_the_known(tmp_path: Path, arguments: str, message: str) -> None:
-    (tmp_path / "x.yaml").write_text("{topology: 'ring:4,bandwidth=1GB/s,latency=1us', collective: all_reduce, size: 1}")
+    (tmp_path / "x.yaml").write_text(
+        "{topology: 'ring:4,bandwidth=1GB/s,latency=1us', collective: all_reduce, size: 1}"
+    )
     done = hocket(*arguments.split(), folder=tmp_path)
     assert done.returncode == 2, done.stderr
     assert message in " ".join(done.stderr.split())
