@@ -1,4 +1,4 @@
-"""What a prediction means: critical path, stragglers, and tables of collectives, groups, ranks, steps and links."""
+"""What a prediction means: critical path, waits, and tables of collectives, groups, ranks, steps and links."""
 
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
@@ -11,7 +11,7 @@ from hocket.simulator.analysis.slack import slack
 from hocket.simulator.analysis.steps import step_table
 from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
 from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
-from hocket.simulator.analysis.waits import Waits, stragglers, waits
+from hocket.simulator.analysis.waits import Waits, caused_waits, waits
 
 __all__ = [
     "AlphaBeta",
@@ -22,6 +22,7 @@ __all__ = [
     "StoredPrediction",
     "Waits",
     "alpha_beta",
+    "caused_waits",
     "collective_table",
     "compare",
     "critical_path",
@@ -36,7 +37,6 @@ __all__ = [
     "slack",
     "sort_table",
     "step_table",
-    "stragglers",
     "tables",
     "waits",
     "write_csv",

@@ -19,7 +19,8 @@ COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE)
 def rank_table(prediction: Prediction) -> Columns:
     """A row a rank, int64 picoseconds: `finish_ps`; `compute_ps`; `communication_ps`, in which it takes part in a
     collective or a message; `overlapped_ps`, in which it does both; `exposed_ps` = finish - compute; `idle_ps`, the
-    part of it in which it does neither; `waited_ps` for other ranks and `caused_wait_ps` to them (sums over
+    part of it in which it does neither, and `exposed_wait_ps`, that in which all its communications wait for another
+    rank to come; `waited_ps` for other ranks and `caused_wait_ps` to them (sums over
     communications: those at one time count each); `slack_ps`, by which any one of its computations may take longer
     without delaying the job (from its finish to the job's end where it computes nothing); not for model `bound`."""
     workload = prediction.workload
@@ -31,6 +32,8 @@ def rank_table(prediction: Prediction) -> Columns:
     compute, communication, covered = (
         covered_ps(rank[rows], start[rows], finish[rows], ranks) for rows in (computing, communicating, either)
     )
+    begun = start[prediction.node_cause]  # where a communication is past its wait
+    active = covered_ps(rank[either], begun[either], finish[either], ranks)
     waited, caused, found = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64), waits(prediction)
     np.add.at(waited, found.rank, found.wait_ps)
     np.add.at(caused, found.late, found.wait_ps)
@@ -42,6 +45,7 @@ def rank_table(prediction: Prediction) -> Columns:
         "overlapped_ps": compute + communication - covered,
         "exposed_ps": prediction.finish_ps - compute,
         "idle_ps": prediction.finish_ps - covered,
+        "exposed_wait_ps": covered - active,
         "waited_ps": waited,
         "caused_wait_ps": caused,
     }

@@ -20,6 +20,7 @@ class StoredTopology(msgspec.Struct):
 class StoredRanks(msgspec.Struct):
     finish_ps: list[int]
     exposed_ps: list[int]
+    exposed_wait_ps: list[int]
     waited_ps: list[int]
 
 

@@ -13,7 +13,7 @@ from hocket.simulator.analysis.critical_path import critical_path
 from hocket.simulator.analysis.links import link_table, link_use_table
 from hocket.simulator.analysis.ranks import rank_table
 from hocket.simulator.analysis.steps import step_table
-from hocket.simulator.analysis.waits import stragglers
+from hocket.simulator.analysis.waits import caused_waits
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
 
@@ -21,14 +21,14 @@ __all__ = ["require_parquet", "tables", "write_csv", "write_parquet", "write_tab
 
 
 def tables(prediction: Prediction) -> dict[str, Columns]:
-    """`collectives`, `sorts` of them, `groups`, `ranks`, `stragglers`, `steps`, `links`; `link_use` where it was
+    """`collectives`, `sorts` of them, `groups`, `ranks`, `caused_waits`, `steps`, `links`; `link_use` where it was
     recorded, `critical_path` but for model `bound`."""
     found = {
         "collectives": collective_table(prediction),
         "sorts": sort_table(prediction),
         "groups": group_table(prediction),
         "ranks": rank_table(prediction),
-        "stragglers": stragglers(prediction),
+        "caused_waits": caused_waits(prediction),
         "steps": step_table(prediction),
         "links": link_table(prediction),
     }

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.prediction import Prediction
 
-__all__ = ["Waits", "stragglers", "waits"]
+__all__ = ["Waits", "caused_waits", "waits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ def waits(prediction: Prediction) -> Waits:
     return Waits(node, rank[node], rank[cause[node]], (start[cause] - start)[node])
 
 
-def stragglers(prediction: Prediction) -> Columns:
+def caused_waits(prediction: Prediction) -> Columns:
     """Ranks that others waited for, the worst first: `rank`, `caused_wait_ps` (the sum over those that waited),
     `waits` (how many), `ranks_kept_waiting`."""
     found = waits(prediction)

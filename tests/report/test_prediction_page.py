@@ -51,7 +51,7 @@ def test_a_prediction_has_ranks_path_collectives_and_links(tmp_path: Path, brows
     ]
     # 6 us of computation and 4 steps of the ring, each 2 us of latency and 1 us for 1000 B.
     assert page.locator(".card .value").first.inner_text() == "18 us"
-    # The straggler, rank 2, kept the others waiting for 5 us and 4 us.
+    # Rank 2 kept the others waiting for 5 us and 4 us.
     assert "9 us" in page.locator("section", has_text="Ranks that others waited for").inner_text()
     page.close()
 

@@ -46,7 +46,9 @@ def test_tables_and_json_say_who_was_late_and_what_took_long(traces: Path, tmp_p
     done = hocket(traces, "--topology", PAIR, "--tables", folder, "--parquet")
     assert done.returncode == 0, done.stderr
     assert "critical path          compute 5 us (55.6%), all_reduce 4 us (44.4%)" in done.stdout
-    assert "straggler              rank 1 kept 1 ranks waiting, 3 us in all" in done.stdout
+    assert "kept others waiting    rank 1: 1 other, 3 us (100.0% of all waits)" in done.stdout
+    # The ranks end together at 9 us; rank 0 is the first of them: 2 us computed, 3 us waited, 4 us in the all_reduce.
+    assert "  of that              3 us waiting for other ranks, 4 us communicating\n" in done.stdout
     assert "steps                  1, 9 us on average" in done.stdout
     (call,) = rows(folder / "collectives.csv")
     assert (call["kind"], call["ranks"], call["size_bytes"], call["algorithm"]) == ("all_reduce", "2", "2000", "ring")

@@ -15,7 +15,7 @@ __all__ = ["print_comparison", "print_prediction"]
 _TOP_LINKS = 5
 _TOP_COLLECTIVES = 12
 _TOP_PARTS = 4
-_TOP_STRAGGLERS = 3
+_TOP_LATE = 3
 
 
 def print_prediction(prediction: Prediction) -> None:
@@ -30,6 +30,7 @@ def print_prediction(prediction: Prediction) -> None:
         ("bound", f"{format_time(prediction.bound_ps)} (time is {prediction.ratio:.3f} times that)"),
         ("computation", f"{format_time(int(prediction.compute_ps[slowest]))} on rank {slowest}, the last to finish"),
         ("exposed communication", f"{format_time(int(prediction.exposed_ps[slowest]))} on rank {slowest}"),
+        ("  of that", _exposed_parts(prediction, slowest)),
     ]
     rows += _analysed(prediction)
     for name, value in rows:
@@ -48,11 +49,21 @@ def print_prediction(prediction: Prediction) -> None:
     _print_notes(prediction)
 
 
+def _exposed_parts(prediction: Prediction, rank: int) -> str:
+    from hocket.core.units import format_time
+    from hocket.simulator.analysis import rank_table
+
+    row = {name: int(column[rank]) for name, column in rank_table(prediction).items()}
+    waited, idle = row["exposed_wait_ps"], row["idle_ps"]
+    parts = ((waited, "waiting for other ranks"), (row["exposed_ps"] - waited - idle, "communicating"), (idle, "idle"))
+    return ", ".join(f"{format_time(time)} {what}" for time, what in parts if time or what != "idle")
+
+
 def _analysed(prediction: Prediction) -> Iterator[tuple[str, str]]:
-    """Steps, critical path and stragglers, where there are any."""
+    """Steps, critical path and who kept others waiting, where there are any."""
     from hocket.core.units import format_time
     from hocket.simulator import Model
-    from hocket.simulator.analysis import critical_path, step_table, stragglers
+    from hocket.simulator.analysis import caused_waits, critical_path, step_table
 
     steps = step_table(prediction)
     if len(steps["step"]):
@@ -68,11 +79,16 @@ def _analysed(prediction: Prediction) -> Iterator[tuple[str, str]]:
         shares = ", ".join(f"{what} {format_time(time)} ({time / prediction.time_ps:.1%})" for what, time in parts)
         if shares:
             yield "critical path", shares
-    late = stragglers(prediction)
+    late = caused_waits(prediction)
+    total = max(int(late["caused_wait_ps"].sum()), 1)
     for rank, wait, ranks in list(zip(late["rank"], late["caused_wait_ps"], late["ranks_kept_waiting"], strict=True))[
-        :_TOP_STRAGGLERS
+        :_TOP_LATE
     ]:
-        yield "straggler", f"rank {rank} kept {ranks} ranks waiting, {format_time(int(wait))} in all"
+        others = "1 other" if ranks == 1 else f"{ranks} others"
+        yield (
+            "kept others waiting",
+            f"rank {rank}: {others}, {format_time(int(wait))} ({wait / total:.1%} of all waits)",
+        )
 
 
 def _print_collectives(prediction: Prediction) -> None:

@@ -9,13 +9,13 @@ from hocket.report.prediction_figures import critical_path_picture, link_heat_ma
 from hocket.simulator import Model, Prediction
 from hocket.simulator.analysis import (
     Columns,
+    caused_waits,
     collective_table,
     critical_path,
     group_table,
     rank_table,
     sort_table,
     step_table,
-    stragglers,
 )
 
 __all__ = ["prediction_page"]
@@ -67,7 +67,7 @@ def _ranks(prediction: Prediction) -> Iterator[Block]:
         "What each rank does until it is done; of many ranks, those with the most exposed time. Idle: neither computing"
         " nor taking part in communication.",
     )
-    late = stragglers(prediction)
+    late = caused_waits(prediction)
     if len(late["rank"]):
         yield Text("Ranks that others waited for, in collectives and at receives:")
         formats: Formats = {"rank": str, "caused_wait_ps": format_time, "waits": str, "ranks_kept_waiting": str}

@@ -6,6 +6,7 @@ from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
 from hocket.core.errors import SimulationError
 from hocket.simulator import Prediction, simulate_traces
 from hocket.simulator.analysis import (
+    caused_waits,
     collective_table,
     critical_path,
     group_table,
@@ -14,7 +15,6 @@ from hocket.simulator.analysis import (
     slack,
     sort_table,
     step_table,
-    stragglers,
 )
 from hocket.topology import load
 
@@ -57,8 +57,8 @@ def test_slack_is_what_a_node_may_be_late() -> None:
     assert slack(job()).tolist() == [3 * US, 0, 0, 0, 2 * US, 2 * US]
 
 
-def test_the_straggler_is_named_with_what_it_cost() -> None:
-    table = {name: column.tolist() for name, column in stragglers(job()).items()}
+def test_who_kept_others_waiting_is_named_with_what_it_cost() -> None:
+    table = {name: column.tolist() for name, column in caused_waits(job()).items()}
     assert table == {"rank": [1], "caused_wait_ps": [3 * US], "waits": [1], "ranks_kept_waiting": [1]}
 
 
@@ -68,6 +68,7 @@ def test_each_rank_says_what_it_did() -> None:
     assert table["communication_ps"] == [7 * US, 4 * US]  # rank 0 is in the collective from 2 us, rank 1 from 5 us on
     assert table["overlapped_ps"] == [0, 0]
     assert table["exposed_ps"] == [7 * US, 4 * US]
+    assert table["exposed_wait_ps"] == [3 * US, 0]  # the other 4 us of each are the all_reduce
     assert table["waited_ps"] == [3 * US, 0]
     assert table["caused_wait_ps"] == [0, 3 * US]
     assert table["slack_ps"] == [0, 0]

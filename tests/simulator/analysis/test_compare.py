@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_jobs import jobs
 
-from hocket.chakra import TraceSet
+from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
 from hocket.core.errors import FormatError
 from hocket.simulator import simulate_traces
-from hocket.simulator.analysis import compare, read_prediction
+from hocket.simulator.analysis import Change, compare, read_prediction
 from hocket.topology import load
+
+US = 10**6
 
 
 def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -48,6 +50,23 @@ def test_slower_is_exit_code_1_unless_tolerated(tmp_path: Path) -> None:
     assert faster.returncode == 0, faster.stderr
     assert "-25.0%" in faster.stdout
     assert hocket("compare", slow, slow).returncode == 0
+
+
+def test_groups_go_by_their_dimension_and_equal_ranks_are_one_line(tmp_path: Path) -> None:
+    """Four ranks in pairs tp.0 and tp.1 against all in one tp.0: 2000 B in 2 steps of 1 + 1 us, both pairs at once,
+    against 6 steps of 1 + 0.5 us."""
+    stored = []
+    for name, groups in (("pairs", {"tp.0": (0, 1), "tp.1": (2, 3)}), ("one", {"tp.0": (0, 1, 2, 3)})):
+        builders = [TraceBuilder() for _ in range(4)]
+        for group, ranks in groups.items():
+            for rank in ranks:
+                builders[rank].add_collective("g", CollectiveType.ALL_REDUCE, 2_000, group=group)
+        traces = TraceSet(tuple(builder.build() for builder in builders), groups)
+        simulate_traces(traces, load("ring:4,bandwidth=1GB/s,latency=1us")).to_json(tmp_path / name)
+        stored.append(read_prediction(tmp_path / name))
+    comparison = compare(*stored)
+    assert comparison.groups == (Change("all_reduce of tp groups", 8 * US, 9 * US),)
+    assert comparison.ranks == (Change("rank 0 and 3 more", 4 * US, 9 * US),)
 
 
 @pytest.mark.parametrize(

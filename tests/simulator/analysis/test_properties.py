@@ -8,13 +8,13 @@ from random_jobs import jobs
 from hocket.chakra import TraceSet
 from hocket.simulator import Prediction, simulate_traces
 from hocket.simulator.analysis import (
+    caused_waits,
     critical_path,
     group_table,
     link_use_table,
     rank_table,
     slack,
     sort_table,
-    stragglers,
     tables,
 )
 from hocket.simulator.intervals import covered_ps
@@ -49,11 +49,13 @@ def test_slack_waits_and_parts_add_up(job: TraceSet, model: str) -> None:
     prediction = predict(job, model)
     assert (slack(prediction) >= 0).all()
     ranks = rank_table(prediction)
-    assert ranks["waited_ps"].sum() == ranks["caused_wait_ps"].sum() == stragglers(prediction)["caused_wait_ps"].sum()
+    assert ranks["waited_ps"].sum() == ranks["caused_wait_ps"].sum() == caused_waits(prediction)["caused_wait_ps"].sum()
     assert (ranks["compute_ps"] == prediction.compute_ps).all()
     active = ranks["compute_ps"] + ranks["communication_ps"] - ranks["overlapped_ps"]
     assert (active + ranks["idle_ps"] == ranks["finish_ps"]).all()
-    for name in ("overlapped_ps", "exposed_ps", "idle_ps", "slack_ps"):
+    assert (ranks["exposed_wait_ps"] + ranks["idle_ps"] <= ranks["exposed_ps"]).all()
+    assert (ranks["exposed_wait_ps"] <= ranks["waited_ps"]).all()
+    for name in ("exposed_wait_ps", "overlapped_ps", "exposed_ps", "idle_ps", "slack_ps"):
         assert (ranks[name] >= 0).all()
     assert (ranks["overlapped_ps"] <= np.minimum(ranks["compute_ps"], ranks["communication_ps"])).all()
 
