@@ -31,6 +31,7 @@ SPECS = [
 ]
 SPECS += ["hypercube:3", "switch:3xswitch:4", "mesh:4x2", "dgx-h100:nodes=2,gpus=4"]
 COLUMNS = ("finish_ps", "link_busy_ps", "link_bytes", "link_messages", "node_start_ps", "node_finish_ps", "events")
+COLUMNS += ("node_cause",)
 FOLDS = {
     ("ring", "ring:8"),
     ("ring", "switch:8"),

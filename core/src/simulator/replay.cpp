@@ -276,8 +276,9 @@ class Replay {
   /// A member's part in a collective, or that of the switches, is done.
   void leave(Collective& collective, int32_t member, int32_t cause, Picoseconds now) {
     if (member < std::ssize(collective.node)) {
-      outcome_.cause[collective.node[member]] = cause;
-      finish(collective.node[member], now);
+      const int32_t node = collective.node[member];
+      if (outcome_.start_ps[cause] != outcome_.start_ps[node]) outcome_.cause[node] = cause;
+      finish(node, now);
     }
     if (--collective.members_left == 0) collective = {};
   }
