@@ -99,6 +99,18 @@ def test_events_are_those_of_messages_however_often_links_wake_up() -> None:
     assert one.events == each.events == each.link_messages.sum()
 
 
+def test_ties_of_messages_without_bytes_break_alike() -> None:
+    # 16 pieces of 5 chunks a rank hold a byte each or none; last in, first out on one class of links.
+    topology = load("switch:4xswitch:4,bandwidth=1GB/s,latency=0ns")
+    collective = Collective(Kind.ALL_GATHER, 16, 16, 5)
+    planned = Planned(pattern("swing", collective, topology), "swing")
+    fidelity = Fidelity(Model.CONGESTION, queueing={"0": "lifo", "1": "priority"})
+    one, each = simulated(planned, fidelity), simulated(planned, replace(fidelity, fold=False))
+    assert (one.folded, each.folded) == (16, 1)
+    for column in COLUMNS:
+        assert np.array_equal(getattr(one, column), getattr(each, column)), column
+
+
 @pytest.mark.parametrize(("name", "spec"), sorted(FOLDS))
 def test_folds(name: str, spec: str) -> None:
     topology = topology_of(spec)

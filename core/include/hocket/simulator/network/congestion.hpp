@@ -38,19 +38,17 @@ class Congestion {
     }
   }
 
-  /// Free links with a queue choose.
+  /// Free links with a queue choose: one message each in turn, until all are busy (messages without bytes leave them
+  /// free). So links that do alike serve alike, one after the other, and ties break alike wherever these messages meet.
   template <class Engine>
   void settle(Engine& engine, Picoseconds now) {
-    for (const int32_t link : choosing_) {
-      LinkQueue& queue = queues_[link];
-      Links::State& state = links_[link];
-      while (!queue.empty() && state.free_at <= now) serve(engine, choose(engine, state.queueing, queue), now);
-      if (!queue.empty() && !awake_[link]) {
-        engine.schedule(state.free_at, NetworkEvent::kLinkFree, static_cast<uint32_t>(link));
-        awake_[link] = true;
+    while (!choosing_.empty()) {
+      size_t again = 0;
+      for (const int32_t link : choosing_) {
+        if (serve_next(engine, link, now)) choosing_[again++] = link;
       }
+      choosing_.resize(again);
     }
-    choosing_.clear();
   }
 
   const Links& links() const { return links_; }
@@ -64,6 +62,21 @@ class Congestion {
     if (link.queueing == Queueing::kFifo) return serve(engine, id, std::max(now, link.free_at));
     queues_[*flight.hop].push(id, flight, link.queueing);
     choosing_.push_back(*flight.hop);
+  }
+
+  /// Whether the link, if it is free, has served one of those that wait and others are left.
+  template <class Engine>
+  bool serve_next(Engine& engine, int32_t link, Picoseconds now) {
+    LinkQueue& queue = queues_[link];
+    const Links::State& state = links_[link];
+    if (queue.empty()) return false;
+    if (state.free_at <= now) {
+      serve(engine, choose(engine, state.queueing, queue), now);
+      return !queue.empty();
+    }
+    if (!awake_[link]) engine.schedule(state.free_at, NetworkEvent::kLinkFree, static_cast<uint32_t>(link));
+    awake_[link] = true;
+    return false;
   }
 
   template <class Engine>
