@@ -60,12 +60,12 @@ def _members(nodes: Nodes, name: str, row: int) -> tuple[int, ...]:
         ranks = nodes.traces.members(name)
     except KeyError:
         raise TraceError(
-            f"{nodes.describe(row)}: process group '{name}' is unknown; expected it in comm_groups.json beside the"
+            f"{nodes.describe(row)}: process group {name!r} is unknown; expected it in comm_groups.json beside the"
             " traces"
         ) from None
     if max(ranks) >= nodes.traces.num_ranks:
         raise TraceError(
-            f"{nodes.describe(row)}: process group '{name}' has rank {max(ranks)}, but there are traces of"
+            f"{nodes.describe(row)}: process group {name!r} has rank {max(ranks)}, but there are traces of"
             f" {nodes.traces.num_ranks} ranks only"
         )
     return ranks
