@@ -66,9 +66,14 @@ def _through_heads(
         ]
         moves = between(heads, Place(place.topology, place.ranks[first + head]))
         moves = moves.one_by_one().relabelled(np.concatenate([first + head, switches]))
-        used = np.concatenate([np.unique(part.dst[part.dst >= n]) for part in (*spreads, moves)])
-        if len(np.unique(used)) < len(used):
+        inner = np.concatenate([np.unique(part.dst[part.dst >= n]) for part in spreads])
+        if len(np.unique(inner)) < len(inner):
             raise ScheduleError(f"{algorithm} needs switches in each machine that add and copy for it alone; use ring")
+        if np.isin(moves.dst, inner).any():
+            raise ScheduleError(
+                f"{algorithm} needs a switch between the machines that adds and copies, such as sharp=1 gives"
+                " dgx-h100; there is none: use nvls or nvls_tree"
+            )
         spread = Moves.together(*spreads)
         if collective.reducing:
             moves = spread.reversed(reduce=True).then(moves)

@@ -177,3 +177,11 @@ def test_names_the_fault_of_a_switch() -> None:
 def test_no_program_for_switches(name: str) -> None:
     with pytest.raises(ScheduleError, match=f"{name} lets switches of dgx-h100.* no MSCCL program can say that"):
         lower(build(name, Collective(AR, 4, 4096), home(name)), "msccl")
+
+
+def test_a_missing_switch_between_machines_is_named() -> None:
+    pairs = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)]  # two machines of two ranks and a computing switch, back to back
+    links = [(src, dst, 500_000, 10**9) for pair in pairs for src, dst in (pair, pair[::-1])]
+    machines = Topology.from_links("two", 4, links, num_switches=2, machine=[0, 0, 1, 1], in_network=[4, 5])
+    with pytest.raises(ScheduleError, match="nvls_sharp needs a switch between the machines that adds and copies"):
+        made("nvls_sharp", AR, machines)

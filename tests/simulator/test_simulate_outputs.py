@@ -82,6 +82,26 @@ def test_the_bound_has_tables_without_a_critical_path(traces: Path, tmp_path: Pa
     assert json.loads((tmp_path / "tables" / "prediction.json").read_text())["critical_path"] is None
 
 
+def test_algorithms_that_cannot_are_left_out_where_others_can(tmp_path: Path) -> None:
+    sizes = ["all_to_all", "--size", "1KiB..4KiB", "--topology", PAIR]
+    done = hocket(*sizes, "--algorithm", "ring", "--algorithm", "direct", "--algorithm", "pairwise")
+    assert done.returncode == 0, done.stderr
+    assert "note: skipped: " in done.stderr and "ring does" in done.stderr
+    assert "all_to_all on ring:2,bandwidth=1GB/s,latency=1us, direct" in done.stdout
+    assert hocket(*sizes, "--algorithm", "ring").returncode == 3
+    assert hocket(*sizes, "--algorithm", "rign", "--algorithm", "direct").returncode == 3
+
+
+def test_the_page_of_sizes_says_what_the_terminal_says(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    other = "ring:2,bandwidth=4GB/s,latency=4us"
+    arguments = ["all_reduce", "--size", "1000..64000:4", "--algorithm", "ring", "--topology", PAIR]
+    done = hocket(*arguments, "--topology", other, "--report", page)
+    assert done.returncode == 0, done.stderr
+    for sentence in ("alpha + beta * size: 2 us + size / 1 GB/s", "crossover at 7.812 KiB: below it ring on ring:2"):
+        assert sentence in done.stdout and sentence in page.read_text()
+
+
 def test_parquet_without_pyarrow_names_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(HocketError, match=r"hocket\[parquet\]"):

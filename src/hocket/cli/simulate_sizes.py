@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +28,14 @@ def simulate_sizes(
     """Prints a table for each topology and algorithm, then where they cross; `options` are those of `Point`."""
     from hocket.core.files import atomic_write
     from hocket.simulator.analysis import write_csv
-    from hocket.simulator.sweep.curves import curves, curves_json, curves_table
+    from hocket.simulator.sweep.curves import curves_json, curves_table
+    from hocket.simulator.sweep.sentences import crossover_sentence
 
-    found = curves(kind, sizes, topologies, algorithms, **options)
+    found = _possible_curves(kind, sizes, topologies, algorithms, options)
     for curve in found:
         _print_curve(kind, curve)
     for first, second in combinations(found, 2):
-        _print_crossovers(first, second)
+        typer.echo(crossover_sentence(first, second))
     if json_path:
         with atomic_write(json_path) as file:
             json.dump(curves_json(kind, found), file, indent=1)
@@ -51,8 +52,33 @@ def simulate_sizes(
         typer.echo(f"wrote {report}")
 
 
+def _possible_curves(
+    kind: str, sizes: list[int], topologies: list[str], algorithms: list[str], options: dict[str, Any]
+) -> list[Curve]:
+    """The curves, but for native algorithms that cannot do this where others can: a note on stderr."""
+    from hocket.core.errors import SimulationError
+    from hocket.schedule.algorithms import ALGORITHMS
+    from hocket.simulator.sweep.curves import curves
+
+    found: list[Curve] = []
+    skipped: list[SimulationError] = []
+    for topology, name in product(topologies, algorithms):
+        try:
+            found += curves(kind, sizes, [topology], [name], **options)
+        except SimulationError as error:
+            if name not in ALGORITHMS:
+                raise
+            skipped.append(error)
+    if not found:
+        raise skipped[0]
+    for error in skipped:
+        typer.echo(f"note: skipped: {error}", err=True)
+    return found
+
+
 def _print_curve(kind: str, curve: Curve) -> None:
     from hocket.core.units import format_bandwidth, format_bytes, format_time
+    from hocket.simulator.sweep.sentences import fit_sentence
 
     typer.echo(f"{kind} on {curve.topology}, {curve.algorithm}")
     typer.echo(
@@ -69,24 +95,4 @@ def _print_curve(kind: str, curve: Curve) -> None:
     knee = "outside these sizes" if curve.knee_bytes is None else format_bytes(round(curve.knee_bytes))
     typer.echo(f"  floor {format_time(curve.floor_ps)} without any bytes; knee, where the time is twice that: {knee}")
     if curve.fit:
-        alpha, bandwidth = format_time(curve.fit.alpha_ps), format_bandwidth(curve.fit.bandwidth)
-        typer.echo(f"  alpha + beta * size: {alpha} + size / {bandwidth}, off by at most {curve.fit.worst:.1%}")
-
-
-def _print_crossovers(first: Curve, second: Curve) -> None:
-    from hocket.core.units import format_bytes
-    from hocket.simulator.analysis import crossovers
-
-    sizes, ones, others = first.columns["size_bytes"], first.columns["time_ps"], second.columns["time_ps"]
-    names = [f"{curve.algorithm} on {curve.topology}" for curve in (first, second)]
-    differ = (ones != others).nonzero()[0]
-    if not len(differ):
-        typer.echo(f"{names[0]} and {names[1]} take the same time at every size")
-        return
-    faster, slower = names if ones[differ[0]] < others[differ[0]] else names[::-1]
-    places = crossovers(sizes.tolist(), ones.tolist(), others.tolist())
-    if places:
-        where = ", ".join(format_bytes(round(place)) for place in places)
-        typer.echo(f"crossover at {where}: below it {faster} is faster than {slower}")
-    else:
-        typer.echo(f"no crossover: {faster} is faster than {slower} or as fast at every size")
+        typer.echo(f"  {fit_sentence(curve)}")

@@ -1,12 +1,14 @@
 """The page of collectives over sizes: times, bandwidths and knees."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from hocket.core.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Figure, Section, Table, Text, render
 from hocket.simulator.sweep import Curve
+from hocket.simulator.sweep.sentences import crossover_sentence, fit_sentence
 
 __all__ = ["curves_page", "size_curves"]
 
@@ -29,6 +31,9 @@ def curves_page(collective: str, curves: Sequence[Curve]) -> str:
         ),
         *(Section(_name(curve), _rows(curve)) for curve in curves),
     ]
+    if len(curves) > 1:
+        sentences = [Text(f"{crossover_sentence(*pair)}.") for pair in combinations(curves, 2)]
+        sections.insert(2, Section("Crossovers", sentences))
     return render(f"{collective} over sizes", ", ".join(dict.fromkeys(curve.topology for curve in curves)), sections)
 
 
@@ -90,6 +95,7 @@ def _rows(curve: Curve) -> list[Block]:
     knee = "outside these sizes" if curve.knee_bytes is None else format_bytes(round(curve.knee_bytes))
     return [
         Text(f"Without any bytes: {format_time(curve.floor_ps)}; the knee: {knee}."),
+        *([Text(f"{fit_sentence(curve)}.")] if curve.fit else []),
         Table(["size", "time", "algbw", "busbw", "bound", "ratio", "regime", "algorithm"], rows),
     ]
 
