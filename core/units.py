@@ -4,7 +4,8 @@ Inside Hocket a size is an integer of bytes, a bandwidth an integer of bytes/s, 
 """
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from decimal import Context
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +17,7 @@ __all__ = [
     "exact_time",
     "format_bandwidth",
     "format_bytes",
+    "format_bytes_apart",
     "format_time",
     "parse_bandwidth",
     "parse_bytes",
@@ -120,6 +122,13 @@ def format_bytes(size: int) -> str:
 def format_bandwidth(bandwidth: float) -> str:
     """Bytes per second for people, in decimal units: `50 GB/s`."""
     return _scaled(bandwidth, [(1, "B/s"), (10**3, "kB/s"), (10**6, "MB/s"), (10**9, "GB/s"), (10**12, "TB/s")])
+
+
+def format_bytes_apart(sizes: Sequence[int]) -> dict[int, str]:
+    """How to print each of several sizes: as `format_bytes` does, or exactly where two would read alike."""
+    texts = {size: format_bytes(size) for size in sizes}
+    alike = Counter(texts.values())
+    return {size: text if alike[text] == 1 else f"{size} B" for size, text in texts.items()}
 
 
 def format_time(time_ps: float) -> str:

@@ -60,6 +60,7 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         "links": {
             "src": topology.src.tolist(),
             "dst": topology.dst.tolist(),
+            "class": [topology.classes[at] for at in topology.link_class.tolist()],
             "busy_ps": prediction.link_busy_ps.tolist(),
             "bytes": prediction.link_bytes.tolist(),
             "messages": prediction.link_messages.tolist(),

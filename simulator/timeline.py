@@ -114,7 +114,7 @@ def _link_events(occupancy: Occupancy, prediction: Prediction, process: int) -> 
     topology = prediction.topology
     yield _name("process_name", process, 0, "links")
     for link in np.unique(occupancy.link).tolist():
-        yield _name("thread_name", process, link, f"link {link}: {topology.src[link]} -> {topology.dst[link]}")
+        yield _name("thread_name", process, link, f"link {link}: {topology.link_name(link)}")
     kinds = [json.dumps(collective.kind) for collective in prediction.collectives] + ['"message"']  # that is number -1
     columns = (occupancy.link, occupancy.collective, occupancy.message, occupancy.start_ps, occupancy.finish_ps)
     for link, collective, message, start, finish in zip(*(column.tolist() for column in columns), strict=True):

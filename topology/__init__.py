@@ -11,6 +11,7 @@ from hocket.topology.measures import (
     rank_ingress_bandwidth,
 )
 from hocket.topology.model import Dimension, Topology
+from hocket.topology.naming import link_name, node_name
 from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.spec import UnknownTopology
 from hocket.topology.topology_file import save
@@ -24,7 +25,9 @@ __all__ = [
     "all_gather_cut",
     "eccentricity_ps",
     "link_images",
+    "link_name",
     "load",
+    "node_name",
     "part_ingress_bandwidth",
     "rank_egress_bandwidth",
     "rank_ingress_bandwidth",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.topology import Graph
+from hocket.topology.naming import link_name
 from hocket.topology.partition import Partition
 
 __all__ = ["DEFAULT_CLASS", "Dimension", "Topology"]
@@ -115,6 +116,10 @@ class Topology:
     @property
     def num_links(self) -> int:
         return len(self.src)
+
+    def link_name(self, link: int) -> str:
+        """`rank 3 -> switch 12 (nvlink)`, for people."""
+        return link_name(int(self.src[link]), int(self.dst[link]), self.num_ranks, self.classes[self.link_class[link]])
 
     @cached_property
     def graph(self) -> Graph:

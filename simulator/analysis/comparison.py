@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hocket.simulator.analysis.stored import StoredPrediction
+from hocket.topology import link_name
 
 __all__ = ["Change", "Comparison", "compare"]
 
@@ -117,6 +118,6 @@ def _ranks(first: StoredPrediction, second: StoredPrediction) -> tuple[Change, .
 
 
 def _links(prediction: StoredPrediction) -> dict[str, int]:
-    links = prediction.links
-    rows = enumerate(zip(links.src, links.dst, links.busy_ps, strict=False))
-    return {f"link {link}: {src} -> {dst}": busy for link, (src, dst, busy) in rows}
+    links, ranks = prediction.links, prediction.topology.ranks
+    rows = enumerate(zip(links.src, links.dst, links.class_name, links.busy_ps, strict=False))
+    return {f"link {link}: {link_name(src, dst, ranks, name)}": busy for link, (src, dst, name, busy) in rows}

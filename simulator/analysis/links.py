@@ -10,13 +10,14 @@ __all__ = ["link_table", "link_use_table"]
 
 
 def link_table(prediction: Prediction) -> Columns:
-    """A row a link: `link`, `src`, `dst`, `bandwidth` (bytes/s), `latency_ps`, `busy_ps`, `bytes`, `messages` and
-    `utilisation` (busy over the whole time)."""
+    """A row a link: `link`, `src`, `dst`, `class`, `bandwidth` (bytes/s), `latency_ps`, `busy_ps`, `bytes`, `messages`
+    and `utilisation` (busy over the whole time)."""
     topology = prediction.topology
     return {
         "link": np.arange(topology.num_links),
         "src": topology.src,
         "dst": topology.dst,
+        "class": np.array(topology.classes, np.str_)[topology.link_class],
         "bandwidth": topology.bandwidth,
         "latency_ps": topology.latency_ps,
         "busy_ps": prediction.link_busy_ps,

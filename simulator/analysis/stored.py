@@ -42,6 +42,7 @@ class StoredLinks(msgspec.Struct):
     src: list[int]
     dst: list[int]
     busy_ps: list[int]
+    class_name: list[str] = msgspec.field(name="class")
 
 
 class StoredPrediction(msgspec.Struct):

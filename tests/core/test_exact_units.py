@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError
-from hocket.core.units import exact_bandwidth, exact_time, parse_bandwidth, parse_bytes, parse_time
+from hocket.core.units import exact_bandwidth, exact_time, format_bytes_apart, parse_bandwidth, parse_bytes, parse_time
 
 LARGEST = 2**63 - 1
 
@@ -33,3 +33,8 @@ def test_what_the_engine_cannot_hold_is_refused(text: str) -> None:
     for parse, unit in ((parse_bytes, ""), (parse_bandwidth, "/s")):
         with pytest.raises(FormatError):
             parse(text + unit)
+
+
+def test_sizes_that_would_read_alike_are_exact() -> None:
+    texts = format_bytes_apart([2**20, 2**20 + 16, 4])
+    assert texts == {2**20: "1048576 B", 2**20 + 16: "1048592 B", 4: "4 B"}

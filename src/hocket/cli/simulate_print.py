@@ -42,7 +42,7 @@ def print_prediction(prediction: Prediction) -> None:
         used = prediction.link_messages.nonzero()[0]
         for link in used[prediction.link_busy_ps[used].argsort(kind="stable")[::-1][:_TOP_LINKS]].tolist():
             typer.echo(
-                f"    {f'{topology.src[link]} -> {topology.dst[link]}':<22}"
+                f"    {topology.link_name(link):<36}"
                 f" {prediction.link_utilisation[link]:7.1%} busy, {format_bytes(int(prediction.link_bytes[link]))}"
                 f" in {prediction.link_messages[link]} messages"
             )
@@ -93,15 +93,16 @@ def _analysed(prediction: Prediction) -> Iterator[tuple[str, str]]:
 
 def _print_collectives(prediction: Prediction) -> None:
     """A line per distinct collective, those that ran the longest in all first."""
-    from hocket.core.units import format_bandwidth, format_bytes, format_time
+    from hocket.core.units import format_bandwidth, format_bytes_apart, format_time
     from hocket.simulator.analysis import sort_table
 
     table = sort_table(prediction)
     typer.echo("  collectives: mean wait from the first rank to the last, mean time from there, bound, busbw")
+    sizes = format_bytes_apart(table["size_bytes"].tolist())
     for at in range(min(len(table["count"]), _TOP_COLLECTIVES)):
         row = {name: column[at].item() for name, column in table.items()}
         typer.echo(
-            f"    {row['count']:5} x {row['kind']:<14} {row['ranks']:4} ranks {format_bytes(row['size_bytes']):>10}"
+            f"    {row['count']:5} x {row['kind']:<14} {row['ranks']:4} ranks {sizes[row['size_bytes']]:>10}"
             f"  {row['algorithm']:<18} {format_time(row['mean_wait_ps']):>10} {format_time(row['mean_time_ps']):>10}"
             f" {format_time(row['mean_bound_ps']):>10} {format_bandwidth(row['busbw']):>11}"
         )

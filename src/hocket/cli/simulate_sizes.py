@@ -71,8 +71,8 @@ def _possible_curves(
             skipped.append(error)
     if not found:
         raise skipped[0]
-    for error in skipped:
-        typer.echo(f"note: skipped: {error}", err=True)
+    for reason in skipped:
+        typer.echo(f"note: skipped: {reason}", err=True)
     return found
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from hocket.core.units import format_bandwidth, format_bytes, format_time
 from hocket.report.layout import place_nodes
 from hocket.schedule import Schedule
-from hocket.topology import Topology
+from hocket.topology import Topology, node_name
 
-__all__ = ["PALETTE", "blank_figure", "curves", "link_name", "link_timeline", "stacked_times", "topology_picture"]
+__all__ = ["PALETTE", "blank_figure", "curves", "link_timeline", "stacked_times", "topology_picture"]
 
 PALETTE = ["#2458a6", "#d1662b", "#3c8d5a", "#8457a8", "#b8901f", "#b03a5b", "#4aa3b5", "#6b7684"]
 _GREY = "#9aa5b1"
@@ -93,7 +93,7 @@ def link_timeline(schedule: Schedule, max_transfers: int = 4000) -> Any:
     busiest = np.argsort(-uses, kind="stable")
     fitting = int(np.searchsorted(np.cumsum(uses[busiest]), max_transfers, side="right"))
     kept = sorted(int(each) for each in busiest[: max(fitting, 1)] if uses[each])
-    names = {each: link_name(topology, each) for each in kept}
+    names = {each: topology.link_name(each) for each in kept}
     figure = blank_figure(max(220, 90 + 22 * len(kept)), barmode="overlay")
     for reduce, name, color in ((True, "reduce", PALETTE[1]), (False, "copy", PALETTE[0])):
         chosen = np.isin(link, kept) & (schedule.reduce[transfer] == reduce)
@@ -121,15 +121,6 @@ def link_timeline(schedule: Schedule, max_transfers: int = 4000) -> Any:
     return figure
 
 
-def link_name(topology: Topology, link: int) -> str:
-    """`rank 0 → switch 2`: the two ends of a link, for people."""
-    return f"{_node_name(topology, int(topology.src[link]))} → {_node_name(topology, int(topology.dst[link]))}"
-
-
-def _node_name(topology: Topology, node: int) -> str:
-    return f"rank {node}" if node < topology.num_ranks else f"switch {node - topology.num_ranks}"
-
-
 def topology_picture(topology: Topology, utilisation: Sequence[float] | None = None) -> Any:
     """Nodes and links; each pair of opposite links is one line, as thick as its bandwidth, red as it is busy (0..1)."""
     x, y = place_nodes(topology)
@@ -142,7 +133,7 @@ def topology_picture(topology: Topology, utilisation: Sequence[float] | None = N
         busy = max(utilisation[link] for link in ids) if utilisation is not None else 0.0
         color = _GREY if utilisation is None else _heat(busy)
         text = "<br>".join(
-            f"{link_name(topology, link)}: {format_bandwidth(int(topology.bandwidth[link]))}, "
+            f"{topology.link_name(link)}: {format_bandwidth(int(topology.bandwidth[link]))}, "
             f"{format_time(int(topology.latency_ps[link]))}"
             + (f", busy {utilisation[link]:.0%}" if utilisation is not None else "")
             for link in ids
@@ -167,7 +158,7 @@ def topology_picture(topology: Topology, utilisation: Sequence[float] | None = N
             text=[str(node) if name == "rank" else "" for node in nodes],
             textfont={"color": "#fff", "size": 11},
             marker={"symbol": symbol, "size": size, "color": PALETTE[0] if name == "rank" else "#3d4753"},
-            hovertext=[_node_name(topology, node) for node in nodes],
+            hovertext=[node_name(node, ranks) for node in nodes],
             hoverinfo="text",
         )
     figure.update_xaxes(visible=False)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hocket.core.units import format_time
-from hocket.report.figures import PALETTE, blank_figure, link_name
+from hocket.report.figures import PALETTE, blank_figure
 from hocket.simulator import Prediction
 from hocket.simulator.analysis import Columns, CriticalPath
 
@@ -94,7 +94,7 @@ def link_heat_map(prediction: Prediction, max_links: int = 48) -> Any:
     figure.add_heatmap(
         z=np.round(share, 4).tolist(),
         x=((np.arange(share.shape[1]) + 0.5) * use.bin_ps / 1e9).tolist(),
-        y=[link_name(prediction.topology, link) for link in links.tolist()],
+        y=[prediction.topology.link_name(link) for link in links.tolist()],
         zmin=0,
         zmax=1,
         colorscale=[[0, "#f4f6f8"], [0.5, "#e8a15f"], [1, "#b3261e"]],

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from hocket.core.units import format_bandwidth, format_bytes, format_time
-from hocket.report.figures import link_name
+from hocket.core.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.report.prediction_figures import critical_path_picture, link_heat_map, rank_bars
 from hocket.simulator import Model, Prediction
@@ -56,7 +55,7 @@ def _cards(prediction: Prediction) -> Iterator[tuple[str, str, str]]:
     yield "Exposed communication", format_time(exposed), f"{share:.1%} of the time of rank {last}, the last to finish"
     if prediction.link_messages.any():
         link = int(prediction.link_busy_ps.argmax())
-        name = link_name(prediction.topology, link)
+        name = prediction.topology.link_name(link)
         yield "Busiest link", f"{prediction.link_utilisation[link]:.1%}", f"{name}, of the whole time"
 
 
@@ -100,7 +99,9 @@ def _collectives(prediction: Prediction) -> Iterator[Block]:
         "Wait: from the first member's start to the last one's; time: from there to the end; ratio: time over bound;"
         " busbw as in nccl-tests."
     )
-    yield _table(sort_table(prediction), first | {"algorithm": str} | times)
+    sorts = sort_table(prediction)
+    apart = format_bytes_apart(sorts["size_bytes"].tolist())
+    yield _table(sorts, first | {"size_bytes": apart.__getitem__} | {"algorithm": str} | times)
     groups = group_table(prediction)
     if len(groups["group"]) > 1:
         yield Text("By process group, with the mean size:")
@@ -121,7 +122,7 @@ def _links(prediction: Prediction) -> Iterator[Block]:
         )
     rows = [
         [
-            link_name(prediction.topology, link),
+            prediction.topology.link_name(link),
             f"{prediction.link_utilisation[link]:.1%}",
             format_bytes(int(prediction.link_bytes[link])),
             str(int(prediction.link_messages[link])),
