@@ -58,7 +58,7 @@ def simulate_as_astra_sim(
     one_of("--compat", options.compat, ["astra-sim"])
     if options.network is None or options.system is None:
         raise typer.BadParameter("--compat astra-sim needs its files: --network network.yml --system system.json")
-    one_of("--model with --compat", model, Backend)
+    one_of("--compat astra-sim --model", model, Backend)
     setup = read_setup(
         options.network,
         options.system,

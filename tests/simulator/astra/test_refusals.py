@@ -210,8 +210,8 @@ def test_what_a_skipped_node_frees_waits_for_another_end(folder: Folder) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--compat", "other"), "--compat other: known: astra-sim"),
-        (("--model", "flow"), "ASTRA-sim's backends are analytical and congestion"),
+        (("--compat", "other"), "--compat other: no such choice; known: astra-sim"),
+        (("--model", "flow"), "--compat astra-sim --model flow: no such choice; known: analytical, congestion"),
         (("--num-queues-per-dim", 0), "--num-queues-per-dim"),
         (("--injection-scale", "nan"), "--injection-scale"),
         (("--topology", "ring:4", "--chunks", 2), "drop --chunks, --topology"),
