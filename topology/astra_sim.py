@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from hocket.core.errors import FormatError
-from hocket.core.strict_yaml import Document
+from hocket.core.strict_yaml import Document, nearest
 from hocket.topology.builders import product
 from hocket.topology.model import Dimension, Topology
 
@@ -27,6 +27,11 @@ class Network(msgspec.Struct, forbid_unknown_fields=True):
 
 def read_network(document: Document) -> Network:
     """The file as it is. Raises FormatError naming file and line, also where lists differ in length."""
+    kinds = document.content.get("topology")
+    for at, kind in enumerate(kinds if isinstance(kinds, list) else []):
+        if str(kind) not in _KINDS:
+            where = document.where(f"$.topology[{at}]")
+            raise FormatError(f"{where}: topology: '{kind}' is no kind of dimension; {nearest(str(kind), _KINDS)}")
     network = document.convert(Network)
     count = len(network.topology)
     for key in Network.__struct_fields__:
