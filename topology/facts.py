@@ -20,9 +20,10 @@ _SEARCH_WORK = 20_000_000  # links looked at by all searches together: about a s
 
 @dataclass(frozen=True)
 class LinkKind:
-    """How many directed links share one latency and bandwidth."""
+    """How many directed links share one class, latency and bandwidth."""
 
     count: int
+    link_class: str
     latency_ps: int
     bandwidth: int
 
@@ -59,7 +60,8 @@ class Facts:
 def describe(topology: Topology) -> Facts:
     """Measures a topology of two ranks or more that is connected (as `load` gives it)."""
     graph = topology.graph
-    kinds, counts = np.unique(np.stack([topology.latency_ps, topology.bandwidth]), axis=1, return_counts=True)
+    columns = np.stack([topology.link_class, topology.latency_ps, topology.bandwidth])
+    kinds, counts = np.unique(columns, axis=1, return_counts=True)
     degree = np.bincount(topology.src, minlength=topology.num_nodes)[: topology.num_ranks]
     ingress = rank_ingress_bandwidth(graph)
     egress = rank_egress_bandwidth(graph)
@@ -75,8 +77,8 @@ def describe(topology: Topology) -> Facts:
         machines=len(np.unique(topology.machine)),
         dimensions=topology.dimensions,
         links=tuple(
-            LinkKind(int(count), int(latency), int(bandwidth))
-            for count, (latency, bandwidth) in zip(counts, kinds.T, strict=True)
+            LinkKind(count, topology.classes[link_class], latency, bandwidth)
+            for count, (link_class, latency, bandwidth) in zip(counts.tolist(), kinds.T.tolist(), strict=True)
         ),
         out_degree=(int(degree.min()), int(degree.max())),
         ingress=(int(ingress.min()), int(ingress.max())),

@@ -23,7 +23,9 @@ def test_show_prints_and_writes_the_facts(tmp_path: Path) -> None:
     facts = json.loads((tmp_path / "facts.json").read_text())
     assert facts["diameter_ps"] == 6 * 500_000
     assert facts["cut"] == [15, 100 * 10**9]
-    assert facts["links"] == [{"count": 2 * 24, "latency_ps": 500_000, "bandwidth": 50 * 10**9}]
+    # a dimension, which is a class of links, has 4 lines of 3 pairs, a link each way
+    link = {"count": 4 * 3 * 2, "latency_ps": 500_000, "bandwidth": 50 * 10**9}
+    assert facts["links"] == [{**link, "link_class": "0"}, {**link, "link_class": "1"}]
     assert facts["all_gather_bandwidth"] == 16 * 100 * 10**9 // 15
 
 

@@ -96,7 +96,10 @@ def _print(facts: "Facts") -> None:
         (f"dimension {at}", f"{dimension.kind} of {dimension.size}") for at, dimension in enumerate(facts.dimensions)
     ]
     rows += [
-        ("links", f"{kind.count} x {format_bandwidth(kind.bandwidth)}, {format_time(kind.latency_ps)}")
+        (
+            "links",
+            f"{kind.count} x {format_bandwidth(kind.bandwidth)}, {format_time(kind.latency_ps)}, class {kind.link_class}",
+        )
         for kind in facts.links
     ]
     at_least = "" if facts.diameter_sources == facts.ranks else "at least "
