@@ -98,7 +98,8 @@ def _print(facts: "Facts") -> None:
     rows += [
         (
             "links",
-            f"{kind.count} x {format_bandwidth(kind.bandwidth)}, {format_time(kind.latency_ps)}, class {kind.link_class}",
+            f"{kind.count} x {format_bandwidth(kind.bandwidth)}, {format_time(kind.latency_ps)},"
+            f" class {kind.link_class}",
         )
         for kind in facts.links
     ]
