@@ -56,7 +56,11 @@ def test_systems(folder: Folder, system: dict[str, object], message: str) -> Non
     ("network", "backend", "message"),
     [
         (RING4.replace("4", "1"), "analytical", "network.yml:2: a dimension needs at least 2 ranks"),
-        (RING4.replace("Ring", "Mesh"), "analytical", "network.yml:1: topology[0]: Invalid enum value 'Mesh'"),
+        (
+            RING4.replace("Ring", "Mesh"),
+            "analytical",
+            "'Mesh' is no kind of dimension; known: FullyConnected, Ring, Switch",
+        ),
         (RING4.replace("4", "2"), "congestion", "congestion-aware Ring needs 3 ranks"),
         (RING6, "analytical", "4 ranks have traces, the network has 6"),
         (
