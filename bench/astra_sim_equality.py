@@ -53,7 +53,7 @@ def setup_of(row: Row) -> AstraSetup:
     )
     system = SystemFile(
         scheduling_policy=row["sched"],  # type: ignore[arg-type]  # the CSV's words are ASTRA-sim's
-        collective_optimization=row["coll_opt"],  # type: ignore[arg-type]
+        collective_optimization=row["coll_opt"],  # type: ignore[arg-type]  # likewise
         all_reduce_implementation=tuple(row["ar_impl"].split("|")),
         all_gather_implementation=tuple(row["ag_impl"].split("|")),
         reduce_scatter_implementation=tuple(row["rs_impl"].split("|")),
