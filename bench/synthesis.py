@@ -16,13 +16,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from hocket._core.synthesizer import Network
 from hocket.bench.command_line import command_line
 from hocket.bench.networks import network_of
 from hocket.schedule import Collective, Kind
-from hocket.synthesizer import synthesize
-from hocket.synthesizer.engines import Engine, Search
-from hocket.topology import rank_routes
+from hocket.synthesizer import Problem, Search, synthesize
+from hocket.synthesizer.portfolio import best_schedule
 
 __all__ = ["main"]
 
@@ -88,11 +86,10 @@ def measure(case: Case) -> Measured:
         case.size_bytes,
         case.chunks,
     )
-    chunk_bytes = int(spread.chunk_bytes.max())
-    routes = rank_routes(topology.graph, chunk_bytes)
-    network = Network(topology.graph, routes.offset, routes.links, chunk_bytes, case.blocking)
+    problem = Problem(spread, topology, case.blocking)
+    _ = problem.network
     begin = time.process_time()
-    found = Search(Engine.AUTO, attempts=1, target_ps=ANY_TIME_PS).run(network, spread.origin)
+    found = best_schedule(problem, Search(attempts=1, target_ps=ANY_TIME_PS))
     search_s = time.process_time() - begin
     if not case.whole:
         return Measured(topology.num_ranks, len(found.chunk), search_s, None, found.time_ps / 1e6, None, peak_mib())

@@ -12,6 +12,7 @@ from hocket._core import (
     Infeasible,
     ScheduleError,
     SimulationError,
+    Stopped,
     TopologyError,
     TraceError,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Infeasible",
     "ScheduleError",
     "SimulationError",
+    "Stopped",
     "TopologyError",
     "TraceError",
     "exit_code",
@@ -48,4 +50,6 @@ def exit_code(error: HocketError) -> ExitCode:
         return ExitCode.INFEASIBLE
     if isinstance(error, DeadlockError):
         return ExitCode.DEADLOCK
+    if isinstance(error, Stopped):
+        return ExitCode.INTERRUPTED
     return ExitCode.BAD_INPUT

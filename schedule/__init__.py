@@ -2,7 +2,7 @@
 
 from hocket.schedule.bounds import lower_bound
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
-from hocket.schedule.compose import concatenate, reverse
+from hocket.schedule.compose import MIRROR, concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
@@ -13,6 +13,7 @@ from hocket.schedule.verification import VerifyReport, verify
 __all__ = [
     "BUFFERS",
     "FIFO_DEPTH",
+    "MIRROR",
     "NAMED_KINDS",
     "Bound",
     "Collective",

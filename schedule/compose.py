@@ -9,9 +9,10 @@ from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
 from hocket.schedule.timing import retime
 
-__all__ = ["concatenate", "reverse"]
+__all__ = ["MIRROR", "concatenate", "reverse"]
 
-_MIRROR = {
+# What each kind becomes when its schedules are run backwards on the reversed topology.
+MIRROR = {
     Kind.ALL_GATHER: Kind.REDUCE_SCATTER,
     Kind.BROADCAST: Kind.REDUCE,
     Kind.GATHER: Kind.SCATTER,
@@ -28,9 +29,9 @@ def reverse(schedule: Schedule) -> Schedule:
     holds its links at the other end of its latency. Raises ScheduleError for other kinds.
     """
     collective = schedule.collective
-    if collective.kind not in _MIRROR:
-        raise ScheduleError(f"{collective.kind} has no mirror image in time; only {', '.join(_MIRROR)} have")
-    mirrored = replace(collective, kind=_MIRROR[collective.kind])
+    if collective.kind not in MIRROR:
+        raise ScheduleError(f"{collective.kind} has no mirror image in time; only {', '.join(MIRROR)} have")
+    mirrored = replace(collective, kind=MIRROR[collective.kind])
     start = schedule.time_ps - schedule.finish_ps
     order = np.lexsort((schedule.route, start))
     turned = replace(

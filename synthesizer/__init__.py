@@ -1,8 +1,22 @@
 """Makes schedules for a topology."""
 
 from hocket.synthesizer.chunking import choose_chunks
-from hocket.synthesizer.engines import Engine
+from hocket.synthesizer.engine import Engine
+from hocket.synthesizer.engines import ENGINES
+from hocket.synthesizer.portfolio import AUTO, synthesize
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search, Stop
 from hocket.synthesizer.summary import describe, summarize
-from hocket.synthesizer.synthesis import synthesize
 
-__all__ = ["Engine", "choose_chunks", "describe", "summarize", "synthesize"]
+__all__ = [
+    "AUTO",
+    "ENGINES",
+    "Engine",
+    "Problem",
+    "Search",
+    "Stop",
+    "choose_chunks",
+    "describe",
+    "summarize",
+    "synthesize",
+]

@@ -1,8 +1,9 @@
 """Into how many chunks a rank's part is best cut."""
 
 from hocket.schedule import Collective, Kind
-from hocket.synthesizer.engines import Engine, Search
-from hocket.synthesizer.synthesis import best_schedule
+from hocket.synthesizer.portfolio import AUTO, best_schedule
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
 from hocket.topology import Topology
 
 __all__ = ["choose_chunks"]
@@ -21,7 +22,7 @@ def choose_chunks(
     size_bytes: int,
     *,
     root: int = 0,
-    engine: str = "auto",
+    engine: str = AUTO,
     seed: int = 0,
     blocking: bool = False,
 ) -> int:
@@ -29,13 +30,13 @@ def choose_chunks(
 
     More chunks fill more links at once, and pay more latency. Deterministic; raises what `synthesize` does.
     """
-    search = Search(Engine(engine), seed, _TRIAL_ATTEMPTS)
+    search = Search(seed, attempts=_TRIAL_ATTEMPTS)
     best_time, best_chunks, failures, chunks = None, 1, 0, 1
     while failures < _PATIENCE:
         collective = Collective(kind, topology.num_ranks, size_bytes, chunks, root)
         if chunks > 1 and collective.num_chunks * topology.num_ranks > _TRIAL_TRANSFERS:
             break
-        time = best_schedule(collective, topology, search, blocking).time_ps
+        time = best_schedule(Problem(collective, topology, blocking), search, engine).time_ps
         if best_time is None or time * 100 <= best_time * _WORTH_IT:
             best_time, best_chunks, failures = time, chunks, 0
         else:

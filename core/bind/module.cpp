@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
   nb::exception<hocket::Infeasible>(m, "Infeasible", error.ptr());
   nb::exception<hocket::DeadlockError>(m, "DeadlockError", error.ptr());
   nb::exception<hocket::SimulationError>(m, "SimulationError", error.ptr());
+  nb::exception<hocket::Stopped>(m, "Stopped", error.ptr());
 
   const auto subject = [&](const char* name, void (*fill)(nb::module_&)) {
     nb::module_ submodule = m.def_submodule(name);

@@ -1,11 +1,13 @@
 #include "bind.hpp"
 #include "hocket/synthesizer/matching.hpp"
 #include "hocket/synthesizer/rounds.hpp"
+#include "hocket/synthesizer/stop.hpp"
 
 namespace hocket::bind {
 namespace {
 
 using synthesizer::Network;
+using synthesizer::Stop;
 using synthesizer::Transfers;
 using topology::Graph;
 
@@ -41,6 +43,12 @@ nb::tuple rounds(const Network& network, In<int32_t> origin, uint64_t seed, int 
 }  // namespace
 
 void bind_synthesizer(nb::module_& m) {
+  nb::class_<Stop>(m, "Stop")
+      .def(nb::init<>())
+      .def("ask", &Stop::ask)
+      .def_prop_ro("asked", &Stop::asked)
+      .def_prop_ro("done", &Stop::done)
+      .def_prop_ro("total", &Stop::total);
   nb::class_<Network>(m, "Network")
       .def("__init__", &init_network, "graph"_a, "route_offset"_a, "route_links"_a, "chunk_bytes"_a, "blocking"_a)
       .def_ro("num_ranks", &Network::num_ranks)

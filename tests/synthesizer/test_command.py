@@ -49,7 +49,6 @@ def test_bad_arguments_are_one_clear_error() -> None:
         (["all_gather", "-t", MESH, "-s", "lots"], 3, "64MiB"),
         (["all_gather", "-t", MESH, "-s", "0"], 3, "--size"),
         (["broadcast", "-t", MESH, "-s", "1MiB", "--root", "16"], 3, "root 16"),
-        (["all_to_all", "-t", MESH, "-s", "1MiB"], 3, "direct"),
         (
             ["all_gather", "-t", "mesh:4x4,bandwidth=50GB/s+20GB/s,latency=1us", "-s", "1MiB", "--engine", "rounds"],
             3,

@@ -45,4 +45,9 @@ class SimulationError : public Error {
   using Error::Error;
 };
 
+/// A search ended before it found anything because somebody asked it to (synthesizer/stop.hpp).
+class Stopped : public Error {
+  using Error::Error;
+};
+
 }  // namespace hocket

@@ -5,6 +5,16 @@ from hocket._core.topology import Graph
 
 Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
+class Stop:
+    def __init__(self) -> None: ...
+    def ask(self) -> None: ...
+    @property
+    def asked(self) -> bool: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+
 class Network:
     def __init__(
         self,

@@ -56,7 +56,7 @@ def synthesize(
     from hocket.topology import load
 
     one_of("COLLECTIVE", kind, NAMED_KINDS)
-    one_of("--engine", engine, synthesizer.Engine)
+    one_of("--engine", engine, [synthesizer.AUTO, *synthesizer.ENGINES])
     size_bytes = parse_bytes(size)
     if size_bytes == 0:
         raise FormatError("--size must be at least 1 byte")

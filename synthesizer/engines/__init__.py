@@ -1,0 +1,11 @@
+"""The engines, one a file, in the order in which `auto` tries them."""
+
+from hocket.synthesizer.engine import Engine
+from hocket.synthesizer.engines.matching import Matching
+from hocket.synthesizer.engines.native import Native
+from hocket.synthesizer.engines.rounds import Rounds
+
+__all__ = ["ENGINES"]
+
+_ALL: tuple[Engine, ...] = (Rounds(), Matching(), Native())
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in _ALL}

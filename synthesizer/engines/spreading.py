@@ -1,0 +1,70 @@
+"""What the engines for all_gather and broadcast share: every chunk goes from one rank to all."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.schedule import Kind, Schedule, retime
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+
+__all__ = ["SPREADING", "attempts", "deliveries", "spread_schedule", "why_not_spreading"]
+
+SPREADING = (Kind.ALL_GATHER, Kind.BROADCAST)
+
+# A search goes on for about this many transfers times links of a rank, over its attempts: seconds at most.
+_SEARCH_WORK = 10_000_000
+_FEWEST_ATTEMPTS = 2
+_MOST_ATTEMPTS = 28
+
+
+def why_not_spreading(problem: Problem) -> str | None:
+    """Why the problem is not one of these."""
+    if problem.collective.kind not in SPREADING:
+        return f"it spreads chunks to all ranks, which {problem.collective.kind} does not"
+    if problem.group is not None:
+        return "it serves all ranks of a topology, not a group"
+    return None
+
+
+def deliveries(problem: Problem) -> int:
+    """Transfers of any schedule."""
+    return problem.collective.num_chunks * (problem.collective.num_ranks - 1)
+
+
+def work(problem: Problem) -> int:
+    """Transfers times links of a rank: what an attempt costs, roughly."""
+    return max(1, deliveries(problem) * problem.network.num_links // problem.network.num_ranks)
+
+
+def attempts(problem: Problem, search: Search) -> int:
+    """How many the problem is worth."""
+    return search.attempts or min(max(_SEARCH_WORK // work(problem), _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
+
+
+def spread_schedule(
+    problem: Problem,
+    columns: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
+    generator: str,
+    search: Search,
+) -> Schedule:
+    """The schedule of what an engine found: chunks, routes, starts, finishes; retimed for the chunks' exact sizes."""
+    chunk, route, start_ps, finish_ps = columns
+    return retime(
+        Schedule(
+            collective=problem.collective,
+            topology=problem.topology,
+            route_offset=problem.routes.offset,
+            route_links=problem.routes.links,
+            chunk=chunk,
+            route=route,
+            reduce=np.zeros(len(chunk), np.bool_),
+            start_ps=start_ps,
+            finish_ps=finish_ps,
+            timed=True,
+            blocking=problem.blocking,
+            bound=None,
+            generator=generator,
+            seed=search.seed,
+        ),
+        problem.blocking,
+    )

@@ -1,0 +1,80 @@
+"""How an engine comes to a collective: straight, backwards in time, or in two halves."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hocket.schedule import Kind, Schedule, concatenate, reverse
+from hocket.synthesizer.engine import Engine
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+
+__all__ = ["Halves", "Mirrored", "ways"]
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """Summing up is spreading on the reversed topology, run backwards in time; gather is scatter so."""
+
+    engine: Engine
+
+    @property
+    def name(self) -> str:
+        return self.engine.name
+
+    def why_not(self, problem: Problem) -> str | None:
+        if problem.mirrored is None:
+            return f"{problem.collective.kind} has no mirror image in time"
+        return self.engine.why_not(problem.mirrored)
+
+    def seconds(self, problem: Problem) -> float:
+        return self.engine.seconds(problem.mirrored) if problem.mirrored is not None else 0
+
+    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+        if problem.mirrored is not None:
+            for schedule in self.engine.solve(problem.mirrored, search):
+                yield replace(reverse(schedule), topology=problem.topology)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """all_reduce as reduce_scatter, then all_gather: each link goes on to its second part as soon as it is done with
+    the first."""
+
+    engine: Engine
+
+    @property
+    def name(self) -> str:
+        return self.engine.name
+
+    def why_not(self, problem: Problem) -> str | None:
+        if problem.collective.kind is not Kind.ALL_REDUCE:
+            return f"{problem.collective.kind} does not fall into two halves"
+        return self.engine.why_not(problem.half(Kind.ALL_GATHER))
+
+    def seconds(self, problem: Problem) -> float:
+        return 2 * self.engine.seconds(problem.half(Kind.ALL_GATHER))
+
+    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+        search = replace(search, target_ps=search.target_ps // 2)
+        first = min(_half(self.engine, problem.half(Kind.REDUCE_SCATTER), search), key=_time)
+        second = min(_half(self.engine, problem.half(Kind.ALL_GATHER), search), key=_time)
+        generator = "+".join(dict.fromkeys([first.generator, second.generator]))
+        yield replace(concatenate(first, second, problem.collective), generator=generator)
+
+
+def _half(engine: Engine, problem: Problem, search: Search) -> Iterator[Schedule]:
+    """What the engine finds for one half, straight or mirrored."""
+    way = engine if engine.why_not(problem) is None else Mirrored(engine)
+    return way.solve(problem, search)
+
+
+def _time(schedule: Schedule) -> int:
+    return schedule.time_ps
+
+
+def ways(engine: Engine, problem: Problem) -> tuple[list[Engine], str]:
+    """The ways in which the engine can solve the problem, and why there are none if so."""
+    candidates: list[Engine] = [engine, Mirrored(engine), Halves(engine)]
+    reasons = [candidate.why_not(problem) for candidate in candidates]
+    able = [candidate for candidate, reason in zip(candidates, reasons, strict=True) if reason is None]
+    return able, reasons[0] or ""
