@@ -1,5 +1,5 @@
-#include "bind.hpp"
-#include "hocket/synthesizer/matching.hpp"
+#include "synthesizer.hpp"
+
 #include "hocket/synthesizer/rounds.hpp"
 #include "hocket/synthesizer/stop.hpp"
 
@@ -14,20 +14,6 @@ using topology::Graph;
 void init_network(Network* self, const Graph& graph, In<int64_t> route_offset, In<int32_t> route_links,
                   int64_t chunk_bytes, bool blocking) {
   new (self) Network(graph, view(route_offset), view(route_links), chunk_bytes, blocking);
-}
-
-nb::tuple columns(Transfers transfers) {
-  return nb::make_tuple(give(std::move(transfers.chunk)), give(std::move(transfers.link)),
-                        give(std::move(transfers.start)), give(std::move(transfers.finish)));
-}
-
-nb::tuple matching(const Network& network, In<int32_t> origin, uint64_t seed, int attempts, int64_t target_ps) {
-  Transfers found;
-  {
-    nb::gil_scoped_release release;
-    found = synthesizer::match_best(network, view(origin), seed, attempts, target_ps);
-  }
-  return columns(std::move(found));
 }
 
 nb::tuple rounds(const Network& network, In<int32_t> origin, uint64_t seed, int attempts, int64_t target_ps,
@@ -55,7 +41,7 @@ void bind_synthesizer(nb::module_& m) {
       .def_prop_ro("num_links", &Network::num_links)
       .def_prop_ro("uniform", &Network::uniform)
       .def_prop_ro("rounds_per_hop", &synthesizer::rounds_per_hop);
-  m.def("matching", &matching, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a);
+  bind_matching(m);
   m.def("rounds", &rounds, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a, "threads"_a = 1);
 }
 

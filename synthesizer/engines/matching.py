@@ -13,6 +13,7 @@ __all__ = ["Matching"]
 
 # Its time grows with the cube of the ports of a switch or faster.
 _SECONDS_PER_WORK = 1e-6
+_NEVER_PS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,14 @@ class Matching:
         return work(problem) * _SECONDS_PER_WORK
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
-        columns = core.matching(
-            problem.network, problem.collective.origin, search.seed, attempts(problem, search), search.target_ps
-        )
-        yield spread_schedule(problem, columns, self.name, search)
+        matcher = core.Matcher(problem.network, problem.collective.origin, search.seed)
+        best_ps = _NEVER_PS
+        for number in range(attempts(problem, search)):
+            columns = matcher.attempt(number, best_ps, search.stop)
+            if columns is None:
+                continue
+            schedule = spread_schedule(problem, columns, self.name, search)
+            yield schedule
+            best_ps = int(columns[3].max(initial=0))
+            if best_ps <= search.target_ps:
+                return

@@ -60,37 +60,40 @@ struct Event {
 
 class Run {
  public:
-  Run(const Network& network, const Clusters& clusters, std::span<const int32_t> origin,
-      std::span<const uint64_t> shortest, const Policy& policy, uint64_t seed)
-      : network_(network),
-        clusters_(clusters),
-        origin_(origin),
-        shortest_(shortest),
+  Run(const Task& task, const Policy& policy, uint64_t seed)
+      : network_(task.network),
+        clusters_(task.clusters),
+        origin_(task.origin),
+        shortest_(task.shortest),
         policy_(policy),
         random_(seed),
-        num_chunks_(static_cast<int32_t>(origin.size())),
+        num_chunks_(static_cast<int32_t>(origin_.size())),
         words_((num_chunks_ + 63) / 64),
-        holds_(network.num_ranks, words_),
-        lacks_(network.num_ranks, words_),
-        num_lacking_(network.num_ranks, num_chunks_),
-        remaining_(static_cast<int64_t>(network.num_ranks) * num_chunks_),
-        busy_(network.users.size(), 0),
-        pending_(network.num_links(), 0) {
-    for (int32_t count : clusters.num_clusters) spread_.emplace_back(count, num_chunks_, words_);
-    for (int32_t rank = 0; rank < network.num_ranks; rank++) {
+        holds_(network_.num_ranks, words_),
+        lacks_(network_.num_ranks, words_),
+        num_lacking_(network_.num_ranks, num_chunks_),
+        remaining_(static_cast<int64_t>(network_.num_ranks) * num_chunks_),
+        busy_(network_.users.size(), 0),
+        pending_(network_.num_links(), 0) {
+    for (int32_t count : clusters_.num_clusters) spread_.emplace_back(count, num_chunks_, words_);
+    for (int32_t rank = 0; rank < network_.num_ranks; rank++) {
       for (int32_t chunk = 0; chunk < num_chunks_; chunk++) insert(lacks_[rank], chunk);
     }
     for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
-      insert(holds_[origin[chunk]], chunk);
-      promise(origin[chunk], chunk);
+      insert(holds_[origin_[chunk]], chunk);
+      promise(origin_[chunk], chunk);
     }
   }
 
-  Transfers solve() {
-    result_.reserve(static_cast<size_t>(remaining_));
+  std::optional<Transfers> solve(Picoseconds below_ps, Stop& stop) {
+    const int64_t total = remaining_;
+    result_.reserve(static_cast<size_t>(total));
     wake_all();
     while (true) {
       start_pending();
+      if (result_.time >= below_ps) return std::nullopt;
+      stop.check();
+      stop.report(total - remaining_, total);
       if (events_.empty()) {
         if (remaining_ == 0) return std::move(result_);
         if (forced_) throw_stuck();
@@ -268,9 +271,9 @@ class Run {
 
 }  // namespace
 
-Transfers match(const Network& network, const Clusters& clusters, std::span<const int32_t> origin,
-                std::span<const uint64_t> shortest, const Policy& policy, uint64_t seed) {
-  return Run(network, clusters, origin, shortest, policy, seed).solve();
+std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps,
+                               Stop& stop) {
+  return Run(task, policy, seed).solve(below_ps, stop);
 }
 
 }  // namespace hocket::synthesizer

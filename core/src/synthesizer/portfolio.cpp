@@ -60,19 +60,13 @@ std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const i
   return shortest;
 }
 
-Transfers match_best(const Network& network, std::span<const int32_t> origin, uint64_t seed, int attempts,
-                     Picoseconds target_ps) {
-  const Clusters clusters(network);
-  std::vector<uint64_t> shortest;
-  Transfers best;
-  best.time = std::numeric_limits<Picoseconds>::max();
-  for (int attempt = 0; attempt < attempts && best.time > target_ps; attempt++) {
-    const Policy& policy = kPolicies[attempt % std::size(kPolicies)];
-    if (policy.on_path && shortest.empty()) shortest = on_shortest_path(network, origin);
-    Transfers found = match(network, clusters, origin, shortest, policy, hash(seed) + attempt);
-    if (found.time < best.time) best = std::move(found);
-  }
-  return best;
+Matcher::Matcher(const Network& network, std::span<const int32_t> origin, uint64_t seed)
+    : network_(network), clusters_(network), origin_(origin.begin(), origin.end()), seed_(hash(seed)) {}
+
+std::optional<Transfers> Matcher::attempt(int64_t number, Picoseconds below_ps, Stop& stop) {
+  const Policy& policy = kPolicies[number % std::size(kPolicies)];
+  if (policy.on_path && shortest_.empty()) shortest_ = on_shortest_path(network_, origin_);
+  return match({network_, clusters_, origin_, shortest_}, policy, seed_ + number, below_ps, stop);
 }
 
 }  // namespace hocket::synthesizer

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "hocket/synthesizer/clusters.hpp"
 #include "hocket/synthesizer/network.hpp"
+#include "hocket/synthesizer/stop.hpp"
 
 namespace hocket::synthesizer {
 
@@ -21,17 +23,36 @@ struct Policy {
 /// For every link the chunks that are on a shortest path from their origin when they take it: a bit a chunk.
 std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const int32_t> origin);
 
+/// What a matching is about.
+struct Task {
+  const Network& network;
+  const Clusters& clusters;
+  std::span<const int32_t> origin;     ///< of each chunk
+  std::span<const uint64_t> shortest;  ///< empty or what on_shortest_path gives
+};
+
 /// Brings every chunk from its origin to all ranks by matching over the time-expanded network: whenever links are
 /// free, each takes a chunk that its source holds and its destination neither holds nor is about to receive.
 ///
-/// `shortest` is empty or what on_shortest_path gives. Deterministic for a seed. Throws Infeasible when a rank cannot
-/// be reached.
-Transfers match(const Network& network, const Clusters& clusters, std::span<const int32_t> origin,
-                std::span<const uint64_t> shortest, const Policy& policy, uint64_t seed);
+/// Nothing when that takes `below_ps` or longer. Deterministic for a seed. Throws Infeasible when a rank cannot be
+/// reached, Stopped when asked to stop.
+std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps, Stop& stop);
 
-/// The best of `attempts` matchings over a fixed list of policies, stopping at the first that takes at most
-/// `target_ps`.
-Transfers match_best(const Network& network, std::span<const int32_t> origin, uint64_t seed, int attempts,
-                     Picoseconds target_ps);
+/// Matchings over a fixed order of policies and seeds; any one of them can be had on its own. The network must outlive
+/// it.
+class Matcher {
+ public:
+  Matcher(const Network& network, std::span<const int32_t> origin, uint64_t seed);
+
+  /// As match().
+  std::optional<Transfers> attempt(int64_t number, Picoseconds below_ps, Stop& stop);
+
+ private:
+  const Network& network_;
+  Clusters clusters_;
+  std::vector<int32_t> origin_;
+  uint64_t seed_;
+  std::vector<uint64_t> shortest_;  // once a policy asks for it
+};
 
 }  // namespace hocket::synthesizer
