@@ -24,29 +24,36 @@ def _steps(size: int) -> Links:
     return np.column_stack([at, at + np.tile([1, -1], size)])
 
 
-def ring(size: int) -> Links:
+def ring(dimension: Dimension) -> Links:
     """Both neighbours around a circle; clockwise (+1) first, so that routes break ties clockwise."""
-    links = _steps(size) % size
-    return links if size > 2 else links[::2]  # of two ranks each has one neighbour, not two
+    links = _steps(dimension.size) % dimension.size
+    return links if dimension.size > 2 else links[::2]  # of two ranks each has one neighbour, not two
 
 
-def mesh(size: int) -> Links:
+def mesh(dimension: Dimension) -> Links:
     """Both neighbours along a line with two ends."""
-    links = _steps(size)
-    return links[(links[:, 1] >= 0) & (links[:, 1] < size)]
+    links = _steps(dimension.size)
+    return links[(links[:, 1] >= 0) & (links[:, 1] < dimension.size)]
 
 
-def fully_connected(size: int) -> Links:
+def fully_connected(dimension: Dimension) -> Links:
     """A link for every ordered pair."""
-    links: Links = np.indices((size, size)).reshape(2, -1).T
+    links: Links = np.indices((dimension.size, dimension.size)).reshape(2, -1).T
     different: NDArray[np.bool_] = links[:, 0] != links[:, 1]
     return links[different]
 
 
-def switch(size: int) -> Links:
+def switch(dimension: Dimension) -> Links:
     """A switch (local node `size`) with a link up and a link down for every rank."""
-    up = np.column_stack([np.arange(size), np.full(size, size)])
+    up = np.column_stack([np.arange(dimension.size), np.full(dimension.size, dimension.size)])
     return np.stack([up, up[:, ::-1]], axis=1).reshape(-1, 2)
+
+
+def unwound_switch(dimension: Dimension) -> Links:
+    """A switch whose ports stay turned to the next `degree` ranks around: a link to each of them (TACOS, section 4)."""
+    rank = np.repeat(np.arange(dimension.size), dimension.degree)
+    step = np.tile(np.arange(1, dimension.degree + 1), dimension.size)
+    return np.column_stack([rank, (rank + step) % dimension.size])
 
 
 def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = ()) -> Topology:
@@ -54,7 +61,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
 
     Links are numbered dimension by dimension, line by line, in the order of the kind; every line of a `switch`
     dimension has its own switch. Raises TopologyError when a kind is unknown, a size is below 2, a dimension without
-    switches is `in_network`, or there would be more than 2^26 links.
+    switches is `in_network`, a degree is out of range, or there would be more than 2^26 links.
     """
     for dimension in dimensions:
         if dimension.kind not in KINDS:
@@ -63,8 +70,17 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
             raise TopologyError(f"a dimension needs at least 2 ranks, got {dimension.kind} of {dimension.size}")
         if dimension.in_network and dimension.kind != "switch":
             raise TopologyError(f"in_network is for dimensions of kind switch; a {dimension.kind} has no switches")
+        if dimension.kind == "unwound_switch" and not 1 <= dimension.degree < dimension.size:
+            raise TopologyError(
+                f"a switch of {dimension.size} ranks is unwound to a degree from 1 to {dimension.size - 1}, "
+                f"got degree={dimension.degree}"
+            )
+        if dimension.kind != "unwound_switch" and dimension.degree:
+            raise TopologyError(f"degree is for dimensions of kind unwound_switch; a {dimension.kind} has none")
+        if dimension.link_bandwidth < 1:
+            raise TopologyError(f"{dimension.bandwidth} B/s are too few for {dimension.degree} links")
     num_ranks = int(np.prod([dimension.size for dimension in dimensions], dtype=object))
-    per_rank = sum(dimension.size if dimension.kind == "fully_connected" else 2 for dimension in dimensions)
+    per_rank = sum(max(2, len(dimension.shifts)) for dimension in dimensions)
     if num_ranks * per_rank > _MAX_LINKS:
         raise TopologyError(f"{num_ranks} ranks need more than {_MAX_LINKS} links")
 
@@ -75,7 +91,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
     for number, dimension in enumerate(dimensions):
         coordinate = ranks // stride % dimension.size
         lines = ranks[coordinate == 0]
-        local = KINDS[dimension.kind](dimension.size)
+        local = KINDS[dimension.kind](dimension)
         # nodes[line, position]: the ranks of a line, then its switch if the kind has one
         nodes = lines[:, None] + stride * np.arange(dimension.size)
         if local.max() == dimension.size:
@@ -85,7 +101,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
         src.append(nodes[:, local[:, 0]].ravel())
         dst.append(nodes[:, local[:, 1]].ravel())
         latency_ps.append(np.full(src[-1].size, dimension.latency_ps))
-        bandwidth.append(np.full(src[-1].size, dimension.bandwidth))
+        bandwidth.append(np.full(src[-1].size, dimension.link_bandwidth))
         link_class.append(np.full(src[-1].size, number, np.int32))
         stride *= dimension.size
     return Topology(
@@ -116,12 +132,13 @@ def hypercube(sizes: Sequence[int]) -> list[tuple[str, int]]:
     return [("fully_connected", 2)] * sizes[0]
 
 
-# kind of dimension: the links of one line of `size` ranks, as (k, 2) pairs of local nodes
-KINDS: dict[str, Callable[[int], Links]] = {
+# kind of dimension: the links of one line of its ranks, as (k, 2) pairs of local nodes
+KINDS: dict[str, Callable[[Dimension], Links]] = {
     "ring": ring,
     "mesh": mesh,
     "fully_connected": fully_connected,
     "switch": switch,
+    "unwound_switch": unwound_switch,
 }
 
 # word in a spec: the (kind, size) of the dimensions that `word:4x4` stands for

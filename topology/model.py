@@ -21,8 +21,9 @@ DEFAULT_CLASS = "link"
 class Dimension:
     """One dimension of a product topology; dimension 0 varies fastest over the ranks.
 
-    `kind` is `ring`, `fully_connected`, `switch` or `mesh`; latency and bandwidth are those of its links. `in_network`
-    says that its switches compute.
+    `kind` is `ring`, `fully_connected`, `switch`, `mesh` or `unwound_switch`; latency and bandwidth are those of its
+    links, but for an unwound switch: there `bandwidth` is that of a rank's port, which its `degree` links share.
+    `in_network` says that its switches compute.
     """
 
     kind: str
@@ -30,6 +31,24 @@ class Dimension:
     latency_ps: int
     bandwidth: int
     in_network: bool = False
+    degree: int = 0
+
+    @property
+    def link_bandwidth(self) -> int:
+        """Bytes/s of each link."""
+        return self.bandwidth // self.degree if self.degree else self.bandwidth
+
+    @property
+    def shifts(self) -> tuple[int, ...]:
+        """The steps s, in the order of a rank's links, by which every rank of a line is linked to the one at
+        (coordinate + s) mod size; () where the ranks differ (a mesh of more than two) or are not linked (a switch)."""
+        if self.kind == "unwound_switch":
+            return tuple(range(1, self.degree + 1))
+        if self.kind == "fully_connected":
+            return tuple(range(1, self.size))
+        if self.kind in ("ring", "mesh") and self.size == 2:
+            return (1,)
+        return (1, self.size - 1) if self.kind == "ring" else ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hocket.core.errors import TopologyError
+from hocket.core.units import exact_bandwidth, exact_time
 from hocket.topology.model import Topology
 
 __all__ = ["PRESETS"]
@@ -85,8 +86,35 @@ def dgx(name: str, parts: Dgx, nodes: int = 1, gpus: int = _GPUS, nvls: int = 0,
     )
 
 
-# name in a spec: builder with the keyword arguments `nodes`, `gpus`, `nvls` and `sharp`
+def point_to_point(name: str, pairs: dict[tuple[int, int], int], link: int, latency: int) -> Topology:
+    """One machine whose GPUs are linked directly: `pairs` are the pairs of GPUs, each with the number of its links,
+    which together are one of so many times `link` bytes/s each way."""
+    links = [hop for (a, b), count in pairs.items() for hop in _both(a, b, latency, link * count)]
+    full_name = f"{name}:link={exact_bandwidth(link)},latency={exact_time(latency)}"
+    return Topology.from_links(full_name, 1 + max(b for _, b in pairs), links)
+
+
+def dgx_1(link: int = 25 * _GB, latency: int = 700 * _NS) -> Topology:
+    """Eight V100 of six NVLinks each in a hybrid cube mesh; `link` bytes/s of one NVLink."""
+    once, twice = [(0, 1), (0, 2), (1, 3), (2, 6), (3, 7)], [(0, 3), (0, 4), (1, 2), (1, 5), (2, 3)]
+    once += [(4, 5), (4, 6), (5, 7)]
+    twice += [(4, 7), (5, 6), (6, 7)]
+    return point_to_point("dgx-1", dict.fromkeys(once, 1) | dict.fromkeys(twice, 2), link, latency)
+
+
+def mi250(link: int = 50 * _GB, latency: int = 700 * _NS) -> Topology:
+    """Eight MI250 of two GPUs (GCDs) each, seven xGMI links out of every one; `link` bytes/s of one."""
+    once = [(0, 2), (1, 2), (1, 3), (1, 5), (2, 6), (4, 12), (5, 13), (5, 14), (6, 13), (6, 14), (7, 15), (8, 10)]
+    once += [(9, 10), (9, 11), (9, 13), (10, 14)]
+    pairs = {(gpu, gpu + 1): 4 for gpu in range(0, 16, 2)}  # the two halves of one package
+    pairs |= dict.fromkeys(once, 1) | dict.fromkeys([(0, 4), (3, 7), (8, 12), (11, 15)], 2)
+    return point_to_point("mi250", pairs, link, latency)
+
+
+# name in a spec: builder; its keyword arguments are whole numbers, or bandwidths (`link`) and latencies (`latency`)
 PRESETS: dict[str, Callable[..., Topology]] = {
+    "dgx-1": dgx_1,
     "dgx-a100": partial(dgx, "dgx-a100", A100),
     "dgx-h100": partial(dgx, "dgx-h100", H100),
+    "mi250": mi250,
 }

@@ -9,15 +9,16 @@ from hocket.core.errors import FormatError, HocketError
 from hocket.core.strict_yaml import nearest
 from hocket.core.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
+from hocket.topology.graphs import GRAPHS
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.presets import PRESETS
 
 __all__ = ["UnknownTopology", "from_spec"]
 
 _GROUP = r"[a-z_]+:[0-9]{1,9}(?:x[0-9]{1,9})*"
-_UNITS = {
-    "bandwidth": "bandwidth=50GB/s (1e9), bandwidth=50GiB/s (2^30) or bandwidth=400Gbit/s",
-    "latency": "latency=500ns or latency=1.5us",
+_UNITS: dict[str, tuple[Callable[[str], int], str]] = {
+    "bandwidth": (parse_bandwidth, "bandwidth=50GB/s (1e9), bandwidth=50GiB/s (2^30) or bandwidth=400Gbit/s"),
+    "latency": (parse_time, "latency=500ns or latency=1.5us"),
 }
 Value = TypeVar("Value")
 
@@ -30,9 +31,13 @@ def from_spec(text: str) -> Topology:
     """The topology that a spec names; the spec becomes its name.
 
     `WORD:SIZES,bandwidth=B,latency=T` with the words of `builders.SHAPES`; `x` joins dimensions, also of several
-    kinds (`ring:2xfully_connected:4xswitch:8`), and `+` joins values, one a dimension (`bandwidth=200GB/s+50GB/s`).
-    `in_network=1`: the switches of the dimension compute.
-    `PRESET:nodes=N,gpus=G` with the names of `presets.PRESETS`. Raises FormatError or TopologyError.
+    kinds (`ring:2xfully_connected:4xswitch:8`), and `/` (or `+`) joins values, one a dimension
+    (`bandwidth=200GB/s/50GB/s` or `200/50GB/s`). `in_network=1`: the switches of the dimension compute; `degree=D`, one
+    value or one for each `unwound_switch`: to how many ranks each of its ports is turned.
+    `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
+    `PRESET:nodes=N,gpus=G`, `PRESET:link=B,latency=T` with the names of `presets.PRESETS`.
+
+    Raises FormatError or TopologyError.
     """
     text = text.strip()
     word = re.split("[:,]", text, maxsplit=1)[0]
@@ -41,10 +46,14 @@ def from_spec(text: str) -> Topology:
             return _preset(word, _options(text[len(word) + 1 :], signature(PRESETS[word]).parameters))
         if word in SHAPES:
             shape, _, options = text.partition(",")
-            return _shape(text, shape, _options(options, [*_UNITS, "in_network"]))
+            return _shape(text, shape, _options(options, [*_UNITS, "in_network", "degree"]))
+        if word in GRAPHS:
+            return _graph(text)
     except HocketError as error:
         raise type(error)(f"topology '{text}': {error}") from error
-    raise UnknownTopology(f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *PRESETS])}")
+    raise UnknownTopology(
+        f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *GRAPHS, *PRESETS])}"
+    )
 
 
 def _options(text: str, known: Iterable[str]) -> dict[str, str]:
@@ -62,10 +71,32 @@ def _options(text: str, known: Iterable[str]) -> dict[str, str]:
 
 
 def _preset(name: str, options: dict[str, str]) -> Topology:
-    for key, value in options.items():
-        if not re.fullmatch(r"[0-9]{1,6}", value):
-            raise FormatError(f"{key}={value}: expected a whole number, as in {name}:{key}=4")
-    return PRESETS[name](**{key: int(value) for key, value in options.items()})
+    parsers = {"link": parse_bandwidth, "latency": parse_time}
+    arguments = {key: parsers[key](value) if key in parsers else _number(key, value) for key, value in options.items()}
+    return PRESETS[name](**arguments)
+
+
+def _graph(text: str) -> Topology:
+    shape, _, rest = text.partition(",")
+    word, _, sizes = shape.partition(":")
+    if not re.fullmatch(_GROUP, shape):
+        raise FormatError(f"'{shape}' is not a shape such as {word}:4x5")
+    counts = signature(GRAPHS[word]).parameters.keys() - {"name", "sizes", *_UNITS}
+    options = _options(rest, [*_UNITS, *sorted(counts)])
+    _require_units(options)
+    return GRAPHS[word](
+        text,
+        [int(size) for size in sizes.split("x")],
+        bandwidth=_quantities("bandwidth", options),
+        latency=_quantities("latency", options),
+        **{key: _number(key, value) for key, value in options.items() if key in counts},
+    )
+
+
+def _number(key: str, value: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,6}", value):
+        raise FormatError(f"{key}={value}: expected a whole number, as in {key}=4")
+    return int(value)
 
 
 def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
@@ -77,17 +108,27 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
         if word not in SHAPES:
             raise FormatError(f"unknown shape '{word}'; {nearest(word, SHAPES)}")
         sizes += SHAPES[word]([int(number) for number in numbers.split("x")])
-    missing = [f"{key} is missing: add {units}" for key, units in _UNITS.items() if key not in options]
-    if missing:
-        raise FormatError("; ".join(missing))
-    latencies = _per_dimension("latency", parse_time, options, len(sizes))
-    bandwidths = _per_dimension("bandwidth", parse_bandwidth, options, len(sizes))
-    in_network = _per_dimension("in_network", _flag, {"in_network": "0"} | options, len(sizes))
+    _require_units(options)
+    unwound = sum(kind == "unwound_switch" for kind, _ in sizes)
+    if "degree" in options and not unwound:
+        raise FormatError("degree is for unwound_switch, and there is none")
+    one_each = f"{len(sizes)} dimensions"
+    latencies = _each("latency", _quantities("latency", options), len(sizes), one_each)
+    bandwidths = _each("bandwidth", _quantities("bandwidth", options), len(sizes), one_each)
+    computes = _each("in_network", [_flag(v) for v in _split(options.get("in_network", "0"))], len(sizes), one_each)
+    degree = [_number("degree", value) for value in _split(options.get("degree", "1"))]
+    degrees = iter(_each("degree", degree, unwound, f"{unwound} unwound switches"))
     dimensions = [
-        Dimension(kind, size, latency, bandwidth, computes)
-        for (kind, size), latency, bandwidth, computes in zip(sizes, latencies, bandwidths, in_network, strict=True)
+        Dimension(kind, size, latency, bandwidth, computing, next(degrees) if kind == "unwound_switch" else 0)
+        for (kind, size), latency, bandwidth, computing in zip(sizes, latencies, bandwidths, computes, strict=True)
     ]
     return product(text, dimensions)
+
+
+def _require_units(options: dict[str, str]) -> None:
+    missing = [f"{key} is missing: add {example}" for key, (_, example) in _UNITS.items() if key not in options]
+    if missing:
+        raise FormatError("; ".join(missing))
 
 
 def _flag(text: str) -> bool:
@@ -96,10 +137,24 @@ def _flag(text: str) -> bool:
     return text == "1"
 
 
-def _per_dimension(key: str, parse: Callable[[str], Value], options: dict[str, str], count: int) -> list[Value]:
-    values = [parse(value) for value in options[key].split("+")]
+def _split(text: str) -> list[str]:
+    """The values that `/` or `+` joins. The slash of a unit such as GB/s has no number after it."""
+    return re.split(r"(?<![eE])[/+](?=\s*[.0-9])", text)
+
+
+def _quantities(key: str, options: dict[str, str]) -> list[int]:
+    """Bandwidths or latencies; where only the last one has a unit, it is that of all."""
+    *before, last = _split(options[key])
+    unit = last.lstrip(" .0123456789")
+    if all(re.fullmatch(r"\s*[.0-9]+\s*", value) for value in before):
+        before = [value + unit for value in before]
+    parse, _ = _UNITS[key]
+    return [parse(value) for value in (*before, last)]
+
+
+def _each(key: str, values: list[Value], count: int, of_what: str) -> list[Value]:
     if len(values) == 1:
         return values * count
     if len(values) != count:
-        raise FormatError(f"{key} has {len(values)} values for {count} dimensions: give one, or one a dimension")
+        raise FormatError(f"{key} has {len(values)} values for {of_what}: give one, or one each")
     return values

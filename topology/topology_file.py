@@ -42,6 +42,7 @@ class DimensionEntry(msgspec.Struct, forbid_unknown_fields=True):
     latency: Quantity
     bandwidth: Quantity
     in_network: bool = False
+    degree: Node = 0
 
 
 class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -97,7 +98,13 @@ def _topology(document: Document, file: TopologyFile, name: str) -> Topology:
         topology = from_spec(file.spec)
         return replace(topology, name=file.name or topology.name, notes=topology.notes + tuple(file.notes))
     dimensions = tuple(
-        Dimension(entry.kind, entry.size, *_quantities(document, f"$.dimensions[{at}]", entry), entry.in_network)
+        Dimension(
+            entry.kind,
+            entry.size,
+            *_quantities(document, f"$.dimensions[{at}]", entry),
+            in_network=entry.in_network,
+            degree=entry.degree,
+        )
         for at, entry in enumerate(file.dimensions)
     )
     if not file.ranks:
@@ -143,6 +150,7 @@ def save(topology: Topology, path: Path | str) -> None:
             "bandwidth": exact_bandwidth(dimension.bandwidth),
         }
         | ({"in_network": True} if dimension.in_network else {})
+        | ({"degree": dimension.degree} if dimension.degree else {})
         for dimension in topology.dimensions
     ]
     is_product = dimensions and product("", topology.dimensions).fingerprint == topology.fingerprint

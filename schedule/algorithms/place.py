@@ -67,7 +67,9 @@ class Place:
 
     def _all_lines(self) -> list[Line]:
         if self.topology.dimensions:
-            return [Line(dimension.kind, dimension.size) for dimension in self.topology.dimensions]
+            # Algorithms use an unwound switch as what it surely has: links from neighbour to neighbour.
+            kinds = ["mesh" if one.kind == "unwound_switch" else one.kind for one in self.topology.dimensions]
+            return [Line(kind, one.size) for kind, one in zip(kinds, self.topology.dimensions, strict=True)]
         machines = len(np.unique(self.topology.machine))
         inside = self.topology.num_ranks // machines
         if not np.array_equal(self.topology.machine, np.arange(self.topology.num_ranks) // inside):

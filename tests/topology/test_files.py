@@ -87,6 +87,9 @@ def test_any_topology_comes_back_as_saved(tmp_path: Path, topology: Topology) ->
     [
         "torus:4x4,bandwidth=50GB/s+12.5GiB/s,latency=1ps",
         "switch:8,bandwidth=1B/s,latency=0s",
+        "ring:4xunwound_switch:8,degree=3,bandwidth=50/25GB/s,latency=500ns",
+        "dragonfly:4x5,bandwidth=50/25GB/s,latency=500ns",
+        "mi250",
         "dgx-a100:nodes=3,gpus=2",
     ],
 )

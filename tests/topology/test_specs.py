@@ -36,6 +36,56 @@ def test_dimension_zero_varies_fastest() -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("bandwidth=200GiB/s/100GiB/s/50GiB/s,latency=500ns/700ns/1us", ([200, 100, 50], [500, 700, 1000])),
+        ("bandwidth=200/100/50GiB/s,latency=500/700/1000ns", ([200, 100, 50], [500, 700, 1000])),
+        ("bandwidth=200GiB/s+100GiB/s+50GiB/s,latency=.5us", ([200, 100, 50], [500] * 3)),
+        ("bandwidth=200GiB/s / 100GiB/s / 50GiB/s,latency=.5/.7/1us", ([200, 100, 50], [500, 700, 1000])),
+        ("bandwidth=50GiBps/2.5e1GiB/s/5e1GiB/s,latency=500ns", ([50, 25, 50], [500] * 3)),
+    ],
+)
+def test_values_by_dimension(values: str, expected: tuple[list[int], list[int]]) -> None:
+    dimensions = load(f"ring:2xfully_connected:4xswitch:2,{values}").dimensions
+    assert [dimension.bandwidth for dimension in dimensions] == [value * 2**30 for value in expected[0]]
+    assert [dimension.latency_ps for dimension in dimensions] == [value * 1000 for value in expected[1]]
+
+
+def test_an_unwound_switch_splits_its_ports() -> None:
+    topology = load("unwound_switch:8x4,degree=2/3,bandwidth=300/25GiB/s,latency=500ns")
+    first = topology.link_class == 0
+    assert topology.num_links == 32 * (2 + 3)
+    # rank 7 is at 7 of the first dimension: its ports are turned to 0 and 1
+    assert pairs(topology) >= {(7, 0), (7, 1), (7, 15), (7, 23), (7, 31)}
+    assert set(topology.bandwidth[first].tolist()) == {150 * 2**30}
+    assert set(topology.bandwidth[~first].tolist()) == {25 * 2**30 // 3}
+    assert [dimension.shifts for dimension in topology.dimensions] == [(1, 2), (1, 2, 3)]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["ring:2", "ring:5", "mesh:2", "mesh:4", "fully_connected:4", "unwound_switch:5", "switch:3"]),
+        min_size=1,
+        max_size=3,
+    )
+)
+@settings(deadline=None)
+def test_shifts_are_the_links_of_every_rank(shapes: list[str]) -> None:
+    topology = load(f"{'x'.join(shapes)},{COST}")
+    stride = 1
+    for number, dimension in enumerate(topology.dimensions):
+        of_dimension = topology.link_class == number
+        links = set(zip(topology.src[of_dimension].tolist(), topology.dst[of_dimension].tolist(), strict=True))
+        shifted = set()
+        for rank in range(topology.num_ranks):
+            at = rank // stride % dimension.size
+            shifted |= {(rank, rank + ((at + s) % dimension.size - at) * stride) for s in dimension.shifts}
+        assert shifted == (links if dimension.shifts else set())
+        assert bool(dimension.shifts) != (dimension.kind == "switch" or (dimension.kind, dimension.size) == ("mesh", 4))
+        stride *= dimension.size
+
+
+@pytest.mark.parametrize(
     ("shape", "ranks", "switches", "links"),
     [
         ("ring:2", 2, 0, 2),  # one neighbour, not two
@@ -43,12 +93,15 @@ def test_dimension_zero_varies_fastest() -> None:
         ("torus:2x4", 8, 0, 8 * 3),
         ("hypercube:3", 8, 0, 8 * 3),
         ("fully_connected:5", 5, 0, 5 * 4),
+        ("unwound_switch:4x2", 8, 0, 8 * (1 + 1)),
+        ("unwound_switch:4,degree=3", 4, 0, 4 * 3),
         ("switch:4x2", 8, 2 + 4, 8 * 2 * 2),  # a switch for each line of both dimensions
         ("ring:2xfully_connected:4xswitch:2", 16, 8, 16 * (1 + 3 + 2)),
     ],
 )
 def test_counts(shape: str, ranks: int, switches: int, links: int) -> None:
-    topology = load(f"{shape},{COST}")
+    word, _, options = shape.partition(",")
+    topology = load(f"{word},{COST},{options}".rstrip(","))
     assert (topology.num_ranks, topology.num_nodes, topology.num_links) == (ranks, ranks + switches, links)
 
 
@@ -101,8 +154,18 @@ def test_machines_on_rails() -> None:
         ("mesh:4x4,bandwidth=50,latency=500ns", "a bandwidth with a unit"),
         ("mesh:4x4,bandwidth=0GB/s,latency=500ns", "must be positive"),
         ("mesh:4x4,bandwith=50GB/s,latency=500ns", "unknown key 'bandwith'; did you mean 'bandwidth'?"),
+        ("dgx-1:link=25", "a bandwidth with a unit"),
         (f"mesh:4x4,{COST},latency=1ns", "key 'latency' is given twice"),
         ("mesh:4x4,bandwidth=50GB/s+2GB/s+1GB/s,latency=500ns", "3 values for 2 dimensions"),
+        ("mesh:4x4,bandwidth=50/25,latency=500ns", "'50' is not a bandwidth with a unit"),
+        ("mesh:4x4,bandwidth=50//25GB/s,latency=500ns", "'50/' is not a bandwidth with a unit"),
+        ("mesh:4x4x4,bandwidth=50/25GiB/s/5GB/s,latency=500ns", "'50' is not a bandwidth with a unit"),
+        (f"mesh:4x4,{COST},degree=2", "degree is for unwound_switch, and there is none"),
+        (f"unwound_switch:4,{COST},degree=4", "a switch of 4 ranks is unwound to a degree from 1 to 3, got degree=4"),
+        (
+            f"unwound_switch:4x8x4,{COST},degree=1/2",
+            "degree has 2 values for 3 unwound switches: give one",
+        ),
         (f"mesh:1,{COST}", "at least 2 ranks"),
         (f"mesh,{COST}", "not a shape such as"),
         (f"mash:4x4,{COST}", "did you mean 'mesh'?"),

@@ -93,7 +93,11 @@ def _print(facts: "Facts") -> None:
         ("switches", f"{facts.switches}{computing}"),
     ]
     rows += [
-        (f"dimension {at}", f"{dimension.kind} of {dimension.size}") for at, dimension in enumerate(facts.dimensions)
+        (
+            f"dimension {at}",
+            f"{dimension.kind} of {dimension.size}" + f", degree {dimension.degree}" * (dimension.degree > 0),
+        )
+        for at, dimension in enumerate(facts.dimensions)
     ]
     rows += [
         (
