@@ -21,6 +21,7 @@ __all__ = [
     "format_time",
     "parse_bandwidth",
     "parse_bytes",
+    "parse_duration",
     "parse_sizes",
     "parse_time",
 ]
@@ -29,6 +30,7 @@ _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, 
 _BINARY = {f"{prefix}i": 2 ** (10 * power) for power, prefix in enumerate("KMGTP", start=1)}
 _SCALE = _DECIMAL | _BINARY
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
+_SECONDS = {unit: Fraction(text) for unit, text in {"": "1", "ms": "0.001", "s": "1", "m": "60", "h": "3600"}.items()}
 _NUMBER = r"\s*([0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,2})?|\.[0-9]{1,40})\s*"
 _LARGEST = 2**63 - 1  # what the engine's integers hold
 _EXACT = Context(prec=100)
@@ -107,6 +109,12 @@ def parse_time(text: str) -> int:
     if time.denominator != 1:
         raise FormatError(f"'{text}' is not a whole number of picoseconds")
     return _integer(time, text)
+
+
+def parse_duration(text: str) -> float:
+    """How long something may last: `30s`, `5m`, `1.5h`, or seconds without a unit. Raises FormatError otherwise."""
+    number, (unit,) = _parse(text, r"((?:ms|s|m|h)?)", "a duration such as 30s, 5m or 1h")
+    return float(number * _SECONDS[unit])
 
 
 def _scaled(value: float, steps: list[tuple[float, str]]) -> str:

@@ -3,20 +3,29 @@
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES
-from hocket.synthesizer.portfolio import AUTO, synthesize
+from hocket.synthesizer.objective import Objective
+from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.search import Search, Stop
+from hocket.synthesizer.search import Progress, Search, Stop
 from hocket.synthesizer.summary import describe, summarize
+from hocket.synthesizer.synthesis import Synthesis, solve, synthesize
+from hocket.synthesizer.windows import Window, windows
 
 __all__ = [
     "AUTO",
     "ENGINES",
     "Engine",
+    "Objective",
     "Problem",
+    "Progress",
     "Search",
     "Stop",
+    "Synthesis",
+    "Window",
     "choose_chunks",
     "describe",
+    "solve",
     "summarize",
     "synthesize",
+    "windows",
 ]

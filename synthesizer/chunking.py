@@ -1,45 +1,38 @@
 """Into how many chunks a rank's part is best cut."""
 
-from hocket.schedule import Collective, Kind
-from hocket.synthesizer.portfolio import AUTO, best_schedule
+from dataclasses import replace
+
+from hocket.synthesizer.portfolio import AUTO, best_schedule, cheapest_s
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
-from hocket.topology import Topology
 
 __all__ = ["choose_chunks"]
 
-# Trials stay below this many transfers, and end after this many doublings in a row that did not help.
-_TRIAL_TRANSFERS = 50_000
+# Trials cost a few seconds at most, and end after this many doublings in a row that did not help.
+_TRIAL_S = 1.0
 _TRIAL_ATTEMPTS = 4
 _PATIENCE = 2
 # Chunks cost what no model of time here counts (instructions, synchronization): more of them must save 3 %.
 _WORTH_IT = 97
 
 
-def choose_chunks(
-    kind: Kind,
-    topology: Topology,
-    size_bytes: int,
-    *,
-    root: int = 0,
-    engine: str = AUTO,
-    seed: int = 0,
-    blocking: bool = False,
-) -> int:
-    """Chunks per rank, of 1, 2, 4, 8, ..., for which a short search finds the quickest schedule.
+def choose_chunks(problem: Problem, search: Search, engine: str = AUTO) -> Problem:
+    """The problem with 1, 2, 4, 8, ... chunks a rank, whichever a short search finds the quickest schedule for.
 
-    More chunks fill more links at once, and pay more latency. Deterministic; raises what `synthesize` does.
+    More chunks fill more links at once, and pay more latency. Deterministic; raises what `best_schedule` does.
     """
-    search = Search(seed, attempts=_TRIAL_ATTEMPTS)
-    best_time, best_chunks, failures, chunks = None, 1, 0, 1
-    while failures < _PATIENCE:
-        collective = Collective(kind, topology.num_ranks, size_bytes, chunks, root)
-        if chunks > 1 and collective.num_chunks * topology.num_ranks > _TRIAL_TRANSFERS:
+    trial = replace(search, attempts=min(_TRIAL_ATTEMPTS, search.attempts or _TRIAL_ATTEMPTS))
+    best, best_ps, failures, chunks = problem, 0, 0, 1
+    while failures < _PATIENCE and not search.stop.asked:
+        candidate = problem.cut(chunks)
+        if chunks > 1 and cheapest_s(candidate, engine) > _TRIAL_S:
             break
-        time = best_schedule(Problem(collective, topology, blocking), search, engine).time_ps
-        if best_time is None or time * 100 <= best_time * _WORTH_IT:
-            best_time, best_chunks, failures = time, chunks, 0
+        time_ps = best_schedule(candidate, trial, engine, _TRIAL_S).time_ps
+        if chunks == 1 or time_ps * 100 <= best_ps * _WORTH_IT:
+            best, best_ps, failures = candidate, time_ps, 0
         else:
             failures += 1
         chunks *= 2
-    return best_chunks
+        if problem.cut(chunks).bound.time_ps * 100 > best_ps * _WORTH_IT:
+            break
+    return best

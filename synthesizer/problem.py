@@ -61,6 +61,10 @@ class Problem:
             return None
         return replace(self, collective=replace(self.collective, kind=kind), topology=self.topology.reversed())
 
+    def cut(self, chunks: int) -> "Problem":
+        """The same with another number of chunks a rank."""
+        return replace(self, collective=replace(self.collective, chunks_per_rank=chunks))
+
     def half(self, kind: Kind) -> "Problem":
         """The reduce_scatter or all_gather of an all_reduce that goes in two halves."""
         return replace(self, collective=replace(self.collective, kind=kind))

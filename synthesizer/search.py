@@ -1,22 +1,38 @@
-"""How an engine looks for schedules."""
+"""How an engine looks for schedules, and what it tells meanwhile."""
 
 from dataclasses import dataclass, field
 
 from hocket._core.synthesizer import Stop
 
-__all__ = ["Search", "Stop"]
+__all__ = ["Progress", "Search", "Stop"]
+
+
+@dataclass
+class Progress:
+    """What a search has come to; written by the search, read by who watches it. `stop` asks a running engine to end (at
+    a time limit, on Ctrl-C), and says how many deliveries of its present attempt are found."""
+
+    stop: Stop = field(default_factory=Stop)
+    engine: str = ""
+    chunks_per_rank: int = 1
+    bound_ps: int = 0
+    best_ps: int | None = None
 
 
 @dataclass(frozen=True)
 class Search:
     """`attempts` None: as many as the problem's size is worth. A schedule of at most `target_ps` ends the search early.
 
-    The same `seed` gives the same schedules on any machine and for any number of `threads`. `stop` asks a running
-    engine to end (at a time limit, on Ctrl-C) and says how far it is.
+    The same `seed` gives the same schedules on any machine and for any number of `threads`.
     """
 
     seed: int = 0
     threads: int = 1
     attempts: int | None = None
     target_ps: int = 0
-    stop: Stop = field(default_factory=Stop, compare=False)
+    progress: Progress = field(default_factory=Progress, compare=False)
+
+    @property
+    def stop(self) -> Stop:
+        """Polled by engines in C++."""
+        return self.progress.stop

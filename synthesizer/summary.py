@@ -2,20 +2,23 @@
 
 from typing import Any
 
-from hocket.core.errors import ScheduleError
+from hocket.core.memory import peak_rss_bytes
 from hocket.core.units import format_bandwidth, format_bytes, format_time
-from hocket.schedule import Schedule, verify
+from hocket.synthesizer.synthesis import Synthesis
 
 __all__ = ["describe", "summarize"]
 
 
-def summarize(schedule: Schedule) -> dict[str, Any]:
-    """The numbers of a timed schedule with a bound, named with their units; algbw and busbw as nccl-tests has them."""
+def summarize(synthesis: Synthesis) -> dict[str, Any]:
+    """The numbers of a synthesis, named with their units; algbw and busbw as nccl-tests has them.
+
+    `synthesis_seconds`: the search, with the choice of chunks. `peak_rss_bytes`: of the process, until now.
+    """
+    schedule = synthesis.schedule
     collective, bound = schedule.collective, schedule.bound
-    if bound is None:
-        raise ScheduleError("a schedule without a lower bound cannot be summarized; synthesize() sets one")
+    assert bound is not None  # Synthesis.of sets one
     time_ps = schedule.time_ps
-    busy = verify(schedule).link_busy_ps / max(1, time_ps)
+    busy = synthesis.report.link_busy_ps / max(1, time_ps)
     algbw = collective.size_bytes * 10**12 / max(1, time_ps)
     return {
         "collective": str(collective.kind),
@@ -24,7 +27,9 @@ def summarize(schedule: Schedule) -> dict[str, Any]:
         "size_bytes": collective.size_bytes,
         "chunks_per_rank": collective.chunks_per_rank,
         "blocking": schedule.blocking,
+        "collective_time_ns": time_ps / 1000,
         "time_ps": time_ps,
+        "bound_ns": bound.time_ps / 1000,
         "bound_ps": bound.time_ps,
         "bound_reason": bound.reason,
         "ratio": round(time_ps / max(1, bound.time_ps), 6),
@@ -35,11 +40,13 @@ def summarize(schedule: Schedule) -> dict[str, Any]:
         "link_utilization_max": round(float(busy.max()), 4),
         "engine": schedule.generator,
         "seed": schedule.seed,
+        "synthesis_seconds": round(synthesis.seconds, 6),
+        "peak_rss_bytes": peak_rss_bytes(),
     }
 
 
 def describe(numbers: dict[str, Any]) -> str:
-    """The numbers of `summarize`, and the wall time `wall_s` spent on them, for people."""
+    """The numbers of `summarize`, for people."""
     mode = ", blocking links" if numbers["blocking"] else ""
     lines = {
         numbers["collective"]: f"{format_bytes(numbers['size_bytes'])} on {numbers['topology']}: {numbers['ranks']} "
@@ -51,6 +58,6 @@ def describe(numbers: dict[str, Any]) -> str:
         "busbw": format_bandwidth(numbers["busbw_bytes_per_s"]),
         "transfers": f"{numbers['transfers']}, verified",
         "links": f"{numbers['link_utilization_mean']:.0%} busy, the busiest {numbers['link_utilization_max']:.0%}",
-        "engine": f"{numbers['engine']}, seed {numbers['seed']}, {numbers['wall_s']:.2f} s",
+        "engine": f"{numbers['engine']}, seed {numbers['seed']}, {numbers['synthesis_seconds']:.3f} s",
     }
     return "\n".join(f"{name:<16}{value}" for name, value in lines.items())

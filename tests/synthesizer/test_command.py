@@ -63,3 +63,55 @@ def test_bad_arguments_are_one_clear_error() -> None:
 
 def test_help_has_an_example() -> None:
     assert "Example: hocket synthesize" in synthesize("--help").stdout
+
+
+CONTRACT = (
+    "collective_time_ns bound_ns ratio synthesis_seconds transfers peak_rss_bytes engine seed algbw_bytes_per_s "
+    "busbw_bytes_per_s"
+)
+
+
+def test_json_has_what_scripts_rely_on() -> None:
+    numbers = json.loads(synthesize("all_gather", "-t", MESH, "-s", "1MiB", "--json", "-").stdout)
+    for key in CONTRACT.split():
+        assert isinstance(numbers[key], str if key == "engine" else int | float), key
+    assert numbers["collective_time_ns"] * 1000 == numbers["time_ps"] >= numbers["bound_ns"] * 1000
+    assert numbers["peak_rss_bytes"] > 2**20
+
+
+def test_a_range_of_sizes_gives_a_schedule_for_each_window(tmp_path: Path) -> None:
+    folder, path = tmp_path / "schedules", tmp_path / "windows.json"
+    done = synthesize(
+        "all_gather", "-t", MESH, "-s", "1KiB..64MiB:256", "-o", str(folder), "--json", str(path), "--seed", "1"
+    )
+    assert done.returncode == 0, done.stderr
+    windows = json.loads(path.read_text())["windows"]
+    sizes = [one["size_bytes"] for window in windows for one in window["sizes"]]
+    assert sizes == [2**10, 2**18, 2**26]
+    for window in windows:
+        schedule = load(folder / window["schedule"])
+        assert schedule.collective.size_bytes == window["max_bytes"]
+        assert schedule.time_ps == window["sizes"][-1]["time_ps"]
+        verify(schedule)
+    # Small messages pay for latency, large ones for bandwidth: no one schedule is the quickest at both ends.
+    assert len(windows) > 1
+
+
+def test_the_objective_decides_which_size_is_looked_at() -> None:
+    times = {}
+    for objective in ("latency", "bandwidth"):
+        for size in ("16", "256MiB"):
+            done = synthesize("all_gather", "-t", MESH, "-s", size, "--objective", objective, "--json", "-")
+            times[objective, size] = json.loads(done.stdout)["time_ps"]
+    # From corner to corner there are 6 hops of 500 ns.
+    assert 3_000_000 <= times["latency", "16"] <= times["bandwidth", "16"]
+    assert times["bandwidth", "256MiB"] <= times["latency", "256MiB"]
+
+
+def test_a_time_limit_ends_the_search_with_the_best_so_far() -> None:
+    done = synthesize("all_gather", "-t", MESH, "-s", "1MiB", "--time-limit", "2s", "--json", "-")
+    assert json.loads(done.stdout)["ratio"] >= 1
+    for text, words in [("0s", "more than 0"), ("soon", "30s"), ("-1s", "30s")]:
+        done = synthesize("all_gather", "-t", MESH, "-s", "1MiB", f"--time-limit={text}")
+        assert done.returncode == 3, done.stderr
+        assert words in done.stderr

@@ -9,7 +9,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _EXAMPLE = (
     "Example: hocket synthesize all_reduce --topology mesh:4x4,bandwidth=50GB/s,latency=500ns --size 64MiB"
-    " -o ar.schedule"
+    " -o ar.schedule |"
+    " hocket synthesize all_gather --topology dgx-a100:nodes=2 --size 1KiB..1GiB:32 -o schedules/"
 )
 
 
@@ -17,24 +18,47 @@ _EXAMPLE = (
 def synthesize(
     kind: Annotated[
         str,
-        typer.Argument(metavar="COLLECTIVE", help="all_gather, reduce_scatter, all_reduce, broadcast or reduce."),
+        typer.Argument(metavar="COLLECTIVE", help="all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, ..."),
     ],
     topology: Annotated[
         str, typer.Option("--topology", "-t", metavar="SPEC|FILE", help="Topology spec, preset or YAML file.")
     ],
-    size: Annotated[str, typer.Option("--size", "-s", help="A rank's whole buffer, nccl-tests' size: 64MiB, 1GB.")],
+    size: Annotated[
+        str,
+        typer.Option(
+            "--size",
+            "-s",
+            metavar="SIZE|RANGE",
+            help="A rank's whole buffer, nccl-tests' size: 64MiB, 1GB; or sizes: 1KiB..1GiB:4.",
+        ),
+    ],
     chunks: Annotated[int | None, typer.Option(min=1, help="Chunks a rank (default: tries 1, 2, 4, ...).")] = None,
-    root: Annotated[int, typer.Option(min=0, help="Root of broadcast and reduce.")] = 0,
-    engine: Annotated[str, typer.Option(help="auto, matching (any topology) or rounds (all links alike).")] = "auto",
+    root: Annotated[int, typer.Option(min=0, help="Root of broadcast, reduce, gather and scatter.")] = 0,
+    engine: Annotated[str, typer.Option(help="auto, or one of docs/synthesizer-engines.md.")] = "auto",
+    objective: Annotated[
+        str, typer.Option(help="auto: quickest at --size; latency, bandwidth: at the smallest, the largest sizes.")
+    ] = "auto",
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="The same seed, the same schedule, anywhere.")] = 0,
     attempts: Annotated[
-        int | None, typer.Option(min=1, help="Searches to choose from (default: what the size is worth).")
+        int | None, typer.Option(min=1, help="Searches of each engine (default: what the size is worth).")
+    ] = None,
+    time_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--time-limit",
+            metavar="T",
+            help="Search for up to so long (30s, 5m), and take the best found. Ctrl-C does so at once.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of an engine (default: all cores); the result does not change.")
     ] = None,
     blocking: Annotated[
         bool, typer.Option("--blocking", help="A transfer holds its links during its latency too, as in TACOS.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write the schedule.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE|DIR", help="Where to write the schedule, or those of a range."),
     ] = None,
     json_path: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the numbers as JSON (-: standard output).")
@@ -42,50 +66,63 @@ def synthesize(
 ) -> None:
     """Makes a schedule of COLLECTIVE for a topology, proves it right, and compares it with a lower bound.
 
-    Bounds are times that no schedule can beat; ratio is the schedule's time over the bound's.
+    Bounds are times that no schedule can beat; ratio is the schedule's time over the bound's. For a range of sizes,
+    the schedules that are the quickest somewhere in it, and where.
     """
-    import json
-    import time
+    import os
 
     from hocket import synthesizer
     from hocket.cli.options import one_of
+    from hocket.cli.synthesize_output import print_one, print_windows, watching, write_one, write_windows
     from hocket.core.errors import FormatError
-    from hocket.core.files import atomic_write
-    from hocket.core.units import parse_bytes
-    from hocket.schedule import NAMED_KINDS, Collective, Kind, save
+    from hocket.core.units import parse_duration, parse_sizes
+    from hocket.schedule import NAMED_KINDS, Collective, Kind
     from hocket.topology import load
 
     one_of("COLLECTIVE", kind, NAMED_KINDS)
     one_of("--engine", engine, [synthesizer.AUTO, *synthesizer.ENGINES])
-    size_bytes = parse_bytes(size)
-    if size_bytes == 0:
+    one_of("--objective", objective, synthesizer.Objective)
+    sizes = parse_sizes(size)
+    if sizes[0] == 0:
         raise FormatError("--size must be at least 1 byte")
+    seconds = None if time_limit is None else parse_duration(time_limit)
     network = load(topology)
-    begin = time.perf_counter()
-    if chunks is None:
-        chunks = synthesizer.choose_chunks(
-            Kind(kind), network, size_bytes, root=root, engine=engine, seed=seed, blocking=blocking
-        )
-    schedule = synthesizer.synthesize(
-        Collective(Kind(kind), network.num_ranks, size_bytes, chunks, root),
-        network,
-        engine=engine,
-        seed=seed,
-        attempts=attempts,
-        blocking=blocking,
+    problem = synthesizer.Problem(
+        Collective(Kind(kind), network.num_ranks, sizes[-1], chunks or 1, root), network, blocking
     )
-    numbers = synthesizer.summarize(schedule) | {"wall_s": round(time.perf_counter() - begin, 3)}
-    if output is not None:
-        save(schedule, output)
-    text = json.dumps(numbers, indent=2)
-    if json_path is not None and str(json_path) != "-":
-        with atomic_write(json_path) as file:
-            file.write(text + "\n")
-    if str(json_path) == "-":
-        typer.echo(text)
-        return
-    for note in network.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(synthesizer.describe(numbers))
-    if output is not None:
-        typer.echo(f"{'written':<16}{output}")
+    search = synthesizer.Search(seed, threads or len(os.sched_getaffinity(0)), attempts)
+    to_stdout = str(json_path) == "-"
+    with watching(quiet=to_stdout) as watch:
+        if len(sizes) > 1:
+            if objective != synthesizer.Objective.AUTO:
+                raise typer.BadParameter("a range of sizes has an objective for each of them; drop --objective")
+            found = synthesizer.windows(
+                problem,
+                sizes,
+                search,
+                engine=engine,
+                free_chunks=chunks is None,
+                time_limit_s=seconds,
+                watch=watch,
+            )
+        else:
+            one = synthesizer.solve(
+                problem,
+                search,
+                engine=engine,
+                objective=synthesizer.Objective(objective),
+                free_chunks=chunks is None,
+                time_limit_s=seconds,
+                watch=watch,
+            )
+    if not to_stdout:
+        for note in network.notes:
+            typer.echo(f"note: {note}")
+    if len(sizes) > 1:
+        write_windows(found, output, json_path)
+        if not to_stdout:
+            print_windows(found, output)
+    else:
+        write_one(one, output, json_path)
+        if not to_stdout:
+            print_one(one, output)

@@ -1,0 +1,110 @@
+"""What `hocket synthesize` shows while it works, prints and writes."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hocket import synthesizer
+from hocket.core.files import atomic_write, make_folder
+from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.schedule import save
+from hocket.synthesizer.attendance import Watch
+
+__all__ = ["print_one", "print_windows", "watching", "write_one", "write_windows"]
+
+
+@contextmanager
+def watching(quiet: bool) -> Iterator[Watch | None]:
+    """A progress bar on a terminal: what the engine has found of its attempt, the best time and the bound."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[best]}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None, best="")
+
+        def watch(progress: synthesizer.Progress) -> None:
+            best = "searching" if progress.best_ps is None else f"best {format_time(progress.best_ps)}"
+            bar.update(
+                task,
+                description=f"{progress.engine}, {progress.chunks_per_rank} chunks a rank",
+                completed=progress.stop.done,
+                total=progress.stop.total or None,
+                best=f"{best}, bound {format_time(progress.bound_ps)}",
+            )
+
+        yield watch
+
+
+def write_one(one: synthesizer.Synthesis, output: Path | None, json_path: Path | None) -> None:
+    """The schedule and its numbers, where they are wanted."""
+    if output is not None:
+        save(one.schedule, output)
+    _write_json(synthesizer.summarize(one), json_path)
+
+
+def print_one(one: synthesizer.Synthesis, output: Path | None) -> None:
+    typer.echo(synthesizer.describe(synthesizer.summarize(one)))
+    if output is not None:
+        typer.echo(f"{'written':<16}{output}")
+
+
+def write_windows(found: list[synthesizer.Window], folder: Path | None, json_path: Path | None) -> None:
+    """A file a window, timed for its largest size, and the numbers of each size."""
+    if folder is not None:
+        make_folder(folder)
+        for number, window in enumerate(found):
+            save(window.at[-1].schedule, folder / _name(window, number))
+    rows = [
+        {
+            "schedule": _name(window, number),
+            "min_bytes": window.sizes[0],
+            "max_bytes": window.sizes[-1],
+            "sizes": [synthesizer.summarize(one) for one in window.at],
+        }
+        for number, window in enumerate(found)
+    ]
+    _write_json({"windows": rows}, json_path)
+
+
+def print_windows(found: list[synthesizer.Window], folder: Path | None) -> None:
+    columns = ("size", "time", "bound", "ratio", "algbw", "busbw", "chunks", "engine", "schedule")
+    table = Table(*columns, box=None)
+    for number, window in enumerate(found):
+        for synthesis in window.at:
+            one = synthesizer.summarize(synthesis)
+            table.add_row(
+                format_bytes(one["size_bytes"]),
+                format_time(one["time_ps"]),
+                format_time(one["bound_ps"]),
+                f"{one['ratio']:.4f}",
+                format_bandwidth(one["algbw_bytes_per_s"]),
+                format_bandwidth(one["busbw_bytes_per_s"]),
+                str(one["chunks_per_rank"]),
+                one["engine"],
+                _name(window, number),
+            )
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    if folder is not None:
+        typer.echo(f"{'written':<16}{len(found)} schedules to {folder}")
+
+
+def _name(window: synthesizer.Window, number: int) -> str:
+    return f"{window.at[0].schedule.collective.kind}.{number}.schedule"
+
+
+def _write_json(numbers: dict[str, Any], json_path: Path | None) -> None:
+    text = json.dumps(numbers, indent=2)
+    if str(json_path) == "-":
+        typer.echo(text)
+    elif json_path is not None:
+        with atomic_write(json_path) as file:
+            file.write(text + "\n")

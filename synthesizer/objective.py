@@ -1,0 +1,42 @@
+"""What is best: at the size that is asked for, for the smallest messages, or for the largest."""
+
+from dataclasses import replace
+
+from hocket.core.enums import StrEnum
+from hocket.schedule import Schedule, retime
+from hocket.synthesizer.problem import Problem
+
+__all__ = ["Objective", "aim", "resize"]
+
+# Where the whole buffer crosses the slowest link in this many of the longest latencies, latency hardly counts.
+_LARGE = 10_000
+
+
+class Objective(StrEnum):
+    """`auto`: the least time at the size that is asked for. `latency`: the least time of the smallest messages, thus
+    the fewest and shortest hops. `bandwidth`: of the largest."""
+
+    AUTO = "auto"
+    LATENCY = "latency"
+    BANDWIDTH = "bandwidth"
+
+
+def aim(problem: Problem, objective: Objective) -> Problem:
+    """The problem at the size that the objective looks at."""
+    if objective is Objective.AUTO or problem.collective.block_bytes is not None:
+        return problem
+    collective, topology = problem.collective, problem.topology
+    if objective is Objective.LATENCY:
+        return replace(problem, collective=replace(collective, size_bytes=collective.slots))
+    latency_ps, bandwidth = int(topology.latency_ps.max()), int(topology.bandwidth.min())
+    large = max(collective.size_bytes, _LARGE * latency_ps * bandwidth // 10**12)
+    return replace(problem, collective=replace(collective, size_bytes=large))
+
+
+def resize(schedule: Schedule, size_bytes: int) -> Schedule:
+    """The same transfers in the same order, timed for another size. Raises ScheduleError where summing would go
+    another way then (`retime`)."""
+    if size_bytes == schedule.collective.size_bytes:
+        return schedule
+    collective = replace(schedule.collective, size_bytes=size_bytes)
+    return retime(replace(schedule, collective=collective, bound=None), schedule.blocking)

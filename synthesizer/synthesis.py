@@ -1,0 +1,100 @@
+"""From a problem to a verified schedule."""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective, Schedule, VerifyReport, verify
+from hocket.synthesizer.attendance import Watch, attend
+from hocket.synthesizer.chunking import choose_chunks
+from hocket.synthesizer.objective import Objective, aim, resize
+from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, best_schedule
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+from hocket.topology import Topology
+
+__all__ = ["Synthesis", "solve", "synthesize"]
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """A schedule with its bound, what its verification found, and the seconds that its search took: the choice of
+    chunks and the engines' work, not the bound and the verification."""
+
+    schedule: Schedule
+    report: VerifyReport
+    seconds: float
+
+    @classmethod
+    def of(cls, schedule: Schedule, problem: Problem, seconds: float) -> "Synthesis":
+        """The schedule as an answer to the problem, whatever its chunks and size. Raises ScheduleError unless it
+        verifies."""
+        bound = replace(problem, collective=schedule.collective).bound
+        bounded = replace(schedule, bound=bound)
+        return cls(bounded, verify(bounded), seconds)
+
+
+def synthesize(
+    collective: Collective,
+    topology: Topology,
+    *,
+    engine: str = AUTO,
+    seed: int = 0,
+    attempts: int | None = None,
+    blocking: bool = False,
+    threads: int = 1,
+    group: NDArray[np.int32] | None = None,
+    time_limit_s: float | None = None,
+) -> Schedule:
+    """A verified, timed schedule of the collective for the topology, with its lower bound; the rest as in `solve`.
+
+    `blocking` and `group` as in Problem; `attempts`, `seed` and `threads` as in Search.
+    """
+    problem = Problem(collective, topology, blocking, group)
+    return solve(problem, Search(seed, threads, attempts), engine=engine, time_limit_s=time_limit_s).schedule
+
+
+def solve(
+    problem: Problem,
+    search: Search,
+    *,
+    engine: str = AUTO,
+    objective: Objective = Objective.AUTO,
+    free_chunks: bool = False,
+    time_limit_s: float | None = None,
+    watch: Watch | None = None,
+) -> Synthesis:
+    """A verified schedule with its bound.
+
+    `engine` is one of `hocket.synthesizer.ENGINES`, or `auto`: all that fit and are affordable, the native algorithms
+    among them, until one is within 0.01 % of the lower bound; the quickest schedule wins. What combines
+    (reduce_scatter, reduce) is found backwards in time on the reversed topology, and all_reduce also as
+    reduce_scatter, then all_gather. `free_chunks`: the problem's chunks per rank may be changed for the better.
+
+    The same arguments give the same schedule on any machine and for any number of threads; only a `time_limit_s`
+    (seconds for the search) and Ctrl-C, which end it with the best found so far, depend on the machine. `watch` is
+    called with the search's progress about ten times a second while it goes on.
+
+    Raises Infeasible when a rank cannot be reached, ScheduleError when no engine can do what is asked, Stopped when
+    the search ended before anything was found.
+    """
+    if search.attempts is not None and search.attempts < 1:
+        raise ScheduleError(f"attempts must be at least 1, got {search.attempts}")
+    if time_limit_s is not None and not time_limit_s > 0:
+        raise ScheduleError(f"the time limit must be more than 0 seconds, got {time_limit_s:g}")
+    aimed = aim(problem, objective)
+    _ = aimed.bound
+    affordable_s = AFFORDABLE_S if time_limit_s is None else max(AFFORDABLE_S, time_limit_s)
+
+    def work() -> Schedule:
+        chosen = choose_chunks(aimed, search, engine) if free_chunks else aimed
+        return best_schedule(chosen, search, engine, affordable_s)
+
+    begin = time.perf_counter()
+    found = attend(work, search.progress, time_limit_s=time_limit_s, watch=watch)
+    seconds = time.perf_counter() - begin
+    schedule = replace(resize(found, problem.collective.size_bytes), seed=search.seed)
+    return Synthesis.of(schedule, problem, seconds)

@@ -1,0 +1,85 @@
+"""Schedules for a range of message sizes: which is the quickest from where to where."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Schedule
+from hocket.synthesizer.attendance import Watch
+from hocket.synthesizer.objective import resize
+from hocket.synthesizer.portfolio import AUTO
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+from hocket.synthesizer.synthesis import Synthesis, solve
+
+__all__ = ["Window", "windows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """One schedule, timed for each of the neighbouring sizes (ascending) for which it is the quickest."""
+
+    at: tuple[Synthesis, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes, as in Collective."""
+        return tuple(one.schedule.collective.size_bytes for one in self.at)
+
+
+def windows(
+    problem: Problem,
+    sizes: Sequence[int],
+    search: Search,
+    *,
+    engine: str = AUTO,
+    free_chunks: bool = True,
+    time_limit_s: float | None = None,
+    watch: Watch | None = None,
+) -> list[Window]:
+    """The Pareto set over ascending message sizes: a schedule is searched for each size, each is timed at every size,
+    and the quickest keeps it; neighbours with the same schedule are one window.
+
+    `time_limit_s` is for each size. Raises what `solve` does; ends after the present size when asked to stop.
+    """
+    found: list[Synthesis] = []
+    for size in sizes:
+        at_size = replace(problem, collective=replace(problem.collective, size_bytes=size))
+        found.append(
+            solve(at_size, search, engine=engine, free_chunks=free_chunks, time_limit_s=time_limit_s, watch=watch)
+        )
+        if search.stop.asked:
+            break
+    result: list[Window] = []
+    before = None
+    for size in sizes[: len(found)]:
+        origin, quickest = _quickest(found, size, problem)
+        if before is not None and _alike(before.schedule, origin.schedule):
+            result.append(Window((*result.pop().at, quickest)))
+        else:
+            result.append(Window((quickest,)))
+        before = origin
+    return result
+
+
+def _quickest(found: list[Synthesis], size: int, problem: Problem) -> tuple[Synthesis, Synthesis]:
+    """The first of the schedules that is the quickest at a size, as it was found and timed for that size."""
+    best: tuple[Synthesis, Schedule] | None = None
+    for one in found:
+        with suppress(ScheduleError):  # some exchange partial sums in a way that other sizes reorder
+            timed = resize(one.schedule, size)
+            if best is None or timed.time_ps < best[1].time_ps:
+                best = one, timed
+    assert best is not None  # the schedule of this size is one of them
+    return best[0], Synthesis.of(best[1], problem, best[0].seconds)
+
+
+def _alike(one: Schedule, other: Schedule) -> bool:
+    """Whether the transfers are the same, in the same order."""
+    return one.collective.chunks_per_rank == other.collective.chunks_per_rank and all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("route_offset", "route_links", "chunk", "route", "reduce")
+    )

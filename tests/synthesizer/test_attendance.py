@@ -1,0 +1,47 @@
+"""A search that is attended to: time limit, Ctrl-C, watching."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from hocket.core.errors import ScheduleError
+from hocket.synthesizer.attendance import attend
+from hocket.synthesizer.search import Progress
+
+
+def search_until_stopped(progress: Progress) -> str:
+    while not progress.stop.asked:
+        time.sleep(0.001)
+    return "best so far"
+
+
+def test_a_time_limit_asks_the_search_to_stop() -> None:
+    progress = Progress()
+    assert attend(lambda: search_until_stopped(progress), progress, time_limit_s=0.05) == "best so far"
+    assert progress.stop.asked
+
+
+def test_ctrl_c_asks_the_search_to_stop() -> None:
+    progress = Progress()
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert attend(lambda: search_until_stopped(progress), progress) == "best so far"
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_who_watches_sees_the_progress_and_errors_come_through() -> None:
+    progress, seen = Progress(engine="rounds"), []
+
+    def fail() -> None:
+        while len(seen) < 2:
+            time.sleep(0.001)
+        raise ScheduleError("nothing fits")
+
+    with pytest.raises(ScheduleError, match="nothing fits"):
+        attend(fail, progress, watch=lambda now: seen.append(now.engine))
+    assert seen[:2] == ["rounds", "rounds"]
