@@ -50,6 +50,7 @@ void bind_chakra(nb::module_& m);
 void bind_schedule(nb::module_& m);
 void bind_interpreter(nb::module_& m);  // a part of `schedule`
 void bind_synthesizer(nb::module_& m);
+void bind_synthesizer_symmetry(nb::module_& m);  // a part of `synthesizer`
 void bind_simulator(nb::module_& m);
 void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);

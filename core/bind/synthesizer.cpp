@@ -43,6 +43,7 @@ void bind_synthesizer(nb::module_& m) {
       .def_prop_ro("rounds_per_hop", &synthesizer::rounds_per_hop);
   bind_matching(m);
   m.def("rounds", &rounds, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a, "threads"_a = 1);
+  bind_synthesizer_symmetry(m);
 }
 
 }  // namespace hocket::bind

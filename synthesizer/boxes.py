@@ -1,0 +1,40 @@
+"""Which translations a topology may have: its ranks as the points of a box."""
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from hocket.topology import Topology
+
+__all__ = ["Box", "boxes"]
+
+Box = tuple[tuple[int, bool], ...]
+"""(size, whether translations shift this coordinate around) of each dimension; dimension 0 varies fastest."""
+
+# Of a topology without dimensions so many strides are tried, in every combination: each costs a look at all links.
+_MOST_STRIDES = 5
+
+
+def boxes(topology: Topology) -> Iterator[Box]:
+    """Guesses, the likeliest first; whether a topology has the symmetry is for the engine to check, link by link.
+
+    Of a product it is the box of its dimensions, in which lines with two ends do not turn. Else the numbers of ranks
+    may show it: those in a machine, and the distances from rank 0 to the ranks that it has links to, which in a box are
+    strides.
+    """
+    if topology.dimensions:
+        yield tuple((side.size, side.kind != "mesh" or side.size == 2) for side in topology.dimensions)
+        return
+    ranks = topology.num_ranks
+    linked = np.unique(topology.dst[topology.links_out_of.of(0)])
+    machines = int(topology.machine.max()) + 1
+    strides = {int(rank) for rank in linked if 1 < rank < ranks and ranks % rank == 0}
+    if machines > 1 and ranks % machines == 0:
+        strides.add(ranks // machines)
+    chosen = sorted(strides)[:_MOST_STRIDES]
+    for count in range(len(chosen), -1, -1):
+        for steps in combinations(chosen, count):
+            edges = (1, *steps, ranks)
+            if all(after % before == 0 for before, after in pairwise(edges)):
+                yield tuple((after // before, True) for before, after in pairwise(edges))
