@@ -4,9 +4,11 @@ from hocket.schedule.bounds import lower_bound
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import MIRROR, concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
+from hocket.schedule.folded import FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
 from hocket.schedule.storage import load, save
+from hocket.schedule.symmetry import Motion, Symmetry
 from hocket.schedule.timing import dependencies, retime
 from hocket.schedule.verification import VerifyReport, verify
 
@@ -17,14 +19,19 @@ __all__ = [
     "NAMED_KINDS",
     "Bound",
     "Collective",
+    "FoldedSchedule",
     "Gpu",
     "Kind",
+    "Motion",
+    "Phase",
     "Program",
     "Proof",
     "Schedule",
     "Step",
     "StepType",
+    "Symmetry",
     "ThreadBlock",
+    "TransferColumns",
     "VerifyReport",
     "busiest_link_ps",
     "concatenate",

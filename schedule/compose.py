@@ -1,11 +1,13 @@
 """Schedules made of schedules: turned around in time, and one after the other."""
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.folded import FoldedSchedule
 from hocket.schedule.schedule import Schedule
 from hocket.schedule.timing import retime
 
@@ -19,8 +21,10 @@ MIRROR = {
     Kind.SCATTER: Kind.GATHER,
 }
 
+AnySchedule = TypeVar("AnySchedule", Schedule, FoldedSchedule)
 
-def reverse(schedule: Schedule) -> Schedule:
+
+def reverse(schedule: AnySchedule) -> AnySchedule:
     """The schedule run backwards on the reversed topology, where links keep their ids.
 
     all_gather becomes reduce_scatter and broadcast becomes reduce (what was copied out along a tree is summed up along
@@ -32,6 +36,9 @@ def reverse(schedule: Schedule) -> Schedule:
     if collective.kind not in MIRROR:
         raise ScheduleError(f"{collective.kind} has no mirror image in time; only {', '.join(MIRROR)} have")
     mirrored = replace(collective, kind=MIRROR[collective.kind])
+    if isinstance(schedule, FoldedSchedule):
+        phases = tuple(phase.reversed() for phase in reversed(schedule.phases))
+        return replace(schedule, collective=mirrored, topology=schedule.topology.reversed(), phases=phases, bound=None)
     start = schedule.time_ps - schedule.finish_ps
     order = np.lexsort((schedule.route, start))
     turned = replace(
@@ -50,21 +57,19 @@ def reverse(schedule: Schedule) -> Schedule:
     return retime(turned, schedule.blocking) if schedule.timed else turned
 
 
-def concatenate(first: Schedule, second: Schedule, collective: Collective) -> Schedule:
+def concatenate(first: AnySchedule, second: AnySchedule, collective: Collective) -> AnySchedule:
     """`first`, then `second`, as one schedule of `collective`: reduce_scatter, then all_gather, is all_reduce.
 
-    Each link finishes its part of `first` before it starts on `second`; other than that, timed schedules overlap.
-    Raises ScheduleError when the two differ in topology, group, chunks or the model of time.
+    Each link finishes its part of `first` before it starts on `second`; other than that, timed schedules overlap, but
+    for folded ones. Raises ScheduleError when the two differ in topology, group, symmetry, chunks or the model of time.
     """
-    for name, ours, theirs in [
-        ("topology", first.topology.fingerprint, second.topology.fingerprint),
-        ("group", first.ranks.tolist(), second.ranks.tolist()),
-        ("timed", first.timed, second.timed),
-        ("blocking", first.blocking, second.blocking),
-        ("chunks", first.collective.chunk_bytes.tolist(), second.collective.chunk_bytes.tolist()),
-    ]:
-        if ours != theirs:
-            raise ScheduleError(f"cannot join {first.collective.kind} and {second.collective.kind}: {name} differs")
+    if isinstance(first, FoldedSchedule):
+        _require_equal(first, second, "symmetry", first.symmetry, second.symmetry)
+        _require_alike(first, second)
+        return replace(first, collective=collective, phases=first.phases + second.phases, bound=None)
+    _require_equal(first, second, "group", first.ranks.tolist(), second.ranks.tolist())
+    _require_equal(first, second, "timed", first.timed, second.timed)
+    _require_alike(first, second)
     whole = replace(
         first,
         collective=collective,
@@ -78,3 +83,15 @@ def concatenate(first: Schedule, second: Schedule, collective: Collective) -> Sc
         bound=None,
     )
     return retime(whole, first.blocking) if first.timed else whole
+
+
+def _require_alike(first: AnySchedule, second: AnySchedule) -> None:
+    _require_equal(first, second, "topology", first.topology.fingerprint, second.topology.fingerprint)
+    _require_equal(first, second, "blocking", first.blocking, second.blocking)
+    same = np.array_equal(first.collective.chunk_bytes, second.collective.chunk_bytes)
+    _require_equal(first, second, "chunks", same, True)
+
+
+def _require_equal(first: AnySchedule, second: AnySchedule, name: str, ours: object, theirs: object) -> None:
+    if ours != theirs:
+        raise ScheduleError(f"cannot join {first.collective.kind} and {second.collective.kind}: {name} differs")

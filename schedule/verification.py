@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from hocket._core import schedule as engine
 from hocket.core.errors import ScheduleError
 from hocket.core.units import format_bytes, format_time
+from hocket.schedule.collective import Kind
+from hocket.schedule.folded import FoldedSchedule, Phase
 from hocket.schedule.schedule import Schedule
 
 __all__ = ["VerifyReport", "verify"]
@@ -30,8 +32,9 @@ class VerifyReport:
         return f"{self.num_transfers} transfers, {format_bytes(self.wire_bytes)} on the wire, {time}"
 
 
-def verify(schedule: Schedule) -> VerifyReport:
-    """Replays the schedule and checks it. Raises ScheduleError naming the first violation of:
+def verify(schedule: Schedule | FoldedSchedule) -> VerifyReport:
+    """Replays the schedule and checks it, a folded one without spelling it out. Raises ScheduleError naming the first
+    violation of:
 
     - every route is a path of existing links from a rank to a rank of the group;
     - a timed transfer lasts at least latency + serialization, and no link is held by two transfers at once
@@ -40,8 +43,20 @@ def verify(schedule: Schedule) -> VerifyReport:
       from its finish on, deliveries at an instant before sends at that instant);
     - no contribution is added twice, and at the end every chunk is, with each contribution exactly once, where the
       collective wants it;
-    - the time is not below the schedule's own bound.
+    - the time is not below the schedule's own bound;
+    - of a folded schedule: the topology has its symmetry, each link that it uses has as many images as there are
+      elements, and no chunk gets to a rank a second time.
     """
+    report = _verify_folded(schedule) if isinstance(schedule, FoldedSchedule) else _verify_columns(schedule)
+    if schedule.bound is not None and report.timed and report.time_ps < schedule.bound.time_ps:
+        raise ScheduleError(
+            f"takes {report.time_ps} ps, less than its lower bound {schedule.bound.time_ps} ps "
+            f"({schedule.bound.reason}): the bound is not one of this schedule"
+        )
+    return report
+
+
+def _verify_columns(schedule: Schedule) -> VerifyReport:
     collective, ranks = schedule.collective, schedule.ranks
     if len(ranks) != collective.num_ranks or len(np.unique(ranks)) != len(ranks):
         raise ScheduleError(f"the group must list {collective.num_ranks} different ranks, got {ranks.tolist()}")
@@ -57,11 +72,6 @@ def verify(schedule: Schedule) -> VerifyReport:
         schedule.timed,
         schedule.blocking,
     )
-    if schedule.timed and schedule.bound is not None and schedule.time_ps < schedule.bound.time_ps:
-        raise ScheduleError(
-            f"takes {schedule.time_ps} ps, less than its lower bound {schedule.bound.time_ps} ps "
-            f"({schedule.bound.reason}): the bound is not one of this schedule"
-        )
     hops = np.diff(schedule.route_offset)[schedule.route]
     return VerifyReport(
         num_transfers=schedule.num_transfers,
@@ -69,4 +79,44 @@ def verify(schedule: Schedule) -> VerifyReport:
         timed=schedule.timed,
         wire_bytes=int((collective.chunk_bytes[schedule.chunk] * hops).sum()),
         link_busy_ps=link_busy_ps,
+    )
+
+
+def _verify_folded(schedule: FoldedSchedule) -> VerifyReport:
+    links = schedule.links
+    busy_ps, time_ps, wire_bytes = np.zeros(schedule.topology.num_links, np.int64), 0, 0
+    for phase in schedule.phases:
+        if not links.frees(phase.route_links):
+            raise ScheduleError("images of a transfer share a link: it has less images than the symmetry has elements")
+        checker = _checker(schedule, phase)
+        for block in phase.transfers.blocks():
+            checker.take(block.start_ps, block.route, block.chunk)
+        busy_ps += checker.finish()
+        time_ps += checker.time_ps
+        hops = phase.transfers.route_count(phase.num_routes) @ np.diff(phase.route_offset)
+        wire_bytes += int(hops) * schedule.symmetry.order * schedule.chunk_bytes
+    return VerifyReport(schedule.num_transfers, time_ps, True, wire_bytes, busy_ps[links.first])
+
+
+def _checker(schedule: FoldedSchedule, phase: Phase) -> engine.FoldedChecker:
+    collective, symmetry = schedule.collective, schedule.symmetry
+    spread = engine.Spread.FROM_EACH
+    if collective.rooted:
+        spread = engine.Spread.FROM_ROOT
+    elif collective.kind is Kind.ALL_TO_ALL:
+        spread = engine.Spread.EACH_TO_EACH
+    return engine.FoldedChecker(
+        schedule.topology.graph,
+        phase.route_offset,
+        phase.route_links,
+        schedule.links.first.astype(np.int32),
+        list(symmetry.sizes),
+        [engine.Motion[motion.name] for motion in symmetry.motions],
+        spread,
+        collective.chunks_per_rank,
+        collective.root,
+        collective.num_chunks,
+        schedule.chunk_bytes,
+        schedule.blocking,
+        phase.mirrored,
     )

@@ -18,9 +18,7 @@ struct OwnedTransfers : schedule::Transfers {
 
   OwnedTransfers(nb::object graph, In<int64_t> route_offset, In<int32_t> route_links, In<int32_t> chunk,
                  In<int32_t> route, In<bool> reduce, In<int64_t> start, In<int64_t> finish, int64_t num_chunks)
-      : schedule::Transfers{nb::cast<const topology::Graph*>(graph),
-                            view(route_offset),
-                            view(route_links),
+      : schedule::Transfers{{nb::cast<const topology::Graph*>(graph), view(route_offset), view(route_links)},
                             view(chunk),
                             view(route),
                             view(reduce),

@@ -12,9 +12,9 @@ import numpy as np
 from hocket.schedule.algorithms.exchange import exchange, require_power_of_two
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.swing import partner
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.algorithms.trees import Tree
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["KINDS", "bine"]
 
@@ -29,7 +29,7 @@ def bine(collective: Collective) -> Moves:
     steps = n.bit_length() - 1
     if collective.kind in _BUTTERFLIES:
         partners = [int(partner(n, step)[0]) for step in range(steps)]
-        return exchange(collective.kind, Symmetry((n,), swings=True), partners).in_pieces(f, np.arange(f))
+        return exchange(collective.kind, Symmetry.swings(n), partners).in_pieces(f, np.arange(f))
     reached, edges = np.zeros(1, np.int64), [np.zeros((3, 0), np.int64)]
     for step in range(steps):
         child = partner(n, steps - 1 - step)[reached]

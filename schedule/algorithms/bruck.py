@@ -8,9 +8,9 @@ its mirror image. all_to_all: a block travels the binary digits of its distance;
 import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.algorithms.trees import Tree, binomial_tree
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["KINDS", "bruck", "from_every_rank"]
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule.algorithms.moves import Moves
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["LineMoves", "along_lines", "by_dimension", "phases"]
 
@@ -58,6 +58,6 @@ def along_lines(
 def _turns(half: Kind, one: Moves) -> NDArray[np.int64]:
     """Distances ahead of a rank of a line, of the ranks whose chunks it sends first (or has received first)."""
     scatter = half is Kind.REDUCE_SCATTER
-    home = one.symmetry.inverse(one.src if scatter else one.dst)
+    home = one.symmetry.home(one.src if scatter else one.dst)
     first = one.symmetry.act(home, one.chunk)[np.argsort(one.step, kind="stable")]
     return np.append(first, 0) if scatter else np.append(0, first)

@@ -11,8 +11,8 @@ import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["KINDS", "direct", "over_line"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["exchange", "require_power_of_two", "xor"]
 

@@ -19,8 +19,8 @@ from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.ring import ring
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["KINDS", "hierarchical"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hocket.schedule.algorithms.symmetry import NONE, Symmetry
+from hocket.schedule.symmetry import NONE, Symmetry
 
 __all__ = ["Moves"]
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule.algorithms.link_symmetry import LinkSymmetry
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
-from hocket.schedule.algorithms.symmetry import Symmetry
-from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.collective import Collective
+from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.schedule.schedule import Schedule
+from hocket.schedule.symmetry import Symmetry
 from hocket.topology import Routes, Topology, routes
 
 __all__ = ["Pattern"]
@@ -48,9 +48,9 @@ class Pattern:
     ) -> "Pattern":
         """The moves in order, those of one connection in a step together."""
         symmetry, n = moves.symmetry, collective.num_ranks + len(topology.in_network)
-        home = symmetry.inverse(moves.src)
+        home = symmetry.home(moves.src)
         src, dst = symmetry.act(home, moves.src), symmetry.act(home, moves.dst)
-        chunk = _image_of_chunk(symmetry, collective, home, moves.chunk)
+        chunk = symmetry.act_on_chunks(collective, home, moves.chunk)
         ends, connection = np.unique(src * n + dst, return_inverse=True)
         order = np.lexsort((connection, moves.step))
         return cls(
@@ -112,7 +112,7 @@ class Pattern:
     @cached_property
     def routes_home(self) -> Routes:
         """The image of each connection that ends at rank 0: all come from one search of the topology."""
-        src = self.symmetry.act(self.symmetry.inverse(self.dst), self.src)
+        src = self.symmetry.act(self.symmetry.home(self.dst), self.src)
         return routes(self.topology.graph, np.column_stack([src, np.zeros_like(src)]))
 
     @cached_property
@@ -131,9 +131,7 @@ class Pattern:
     def states(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Which of its chunks each transfer reads at its source, and which it changes at its destination, numbered as
         that end sees them (int32)."""
-        seen = _image_of_chunk(
-            self.symmetry, self.collective, self.symmetry.inverse(self.dst)[self.connection], self.chunk
-        )
+        seen = self.symmetry.act_on_chunks(self.collective, self.symmetry.home(self.dst)[self.connection], self.chunk)
         number = np.unique(np.concatenate([self.chunk, seen]), return_inverse=True)[1].astype(np.int32)
         return number[: len(seen)], number[len(seen) :]
 
@@ -150,7 +148,7 @@ class Pattern:
             )
         order = self.symmetry.order
         image = np.arange(order)
-        chunk = _image_of_chunk(self.symmetry, self.collective, image, self.chunk[:, None])
+        chunk = self.symmetry.act_on_chunks(self.collective, image, self.chunk[:, None])
         step = np.repeat(self.step, order)
         return Schedule(
             collective=self.collective,
@@ -169,18 +167,3 @@ class Pattern:
             seed=None,
             group=self.group,
         )
-
-
-def _image_of_chunk(
-    symmetry: Symmetry, collective: Collective, element: NDArray[np.int64], chunk: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Where each element takes each chunk (int64, broadcast)."""
-    if symmetry.fixes_chunks:
-        return chunk + np.zeros_like(element)
-    block, piece = np.divmod(chunk, collective.chunks_per_rank)
-    if collective.kind is Kind.ALL_TO_ALL:
-        source, target = np.divmod(block, collective.num_ranks)
-        image = symmetry.act(element, source) * collective.num_ranks + symmetry.act(element, target)
-    else:
-        image = symmetry.act(element, block)
-    return image * collective.chunks_per_rank + piece

@@ -8,8 +8,8 @@ reduce: the chunks follow each other along the chain from or to the root, n-2 + 
 import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["KINDS", "backwards", "ring"]
 

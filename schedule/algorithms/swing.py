@@ -16,8 +16,8 @@ from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.exchange import exchange
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
-from hocket.schedule.algorithms.symmetry import Symmetry
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["KINDS", "partner", "swing"]
 
@@ -34,7 +34,7 @@ def swing(collective: Collective, place: Place) -> Moves:
     parts = []
     for variant in range(min(f, 2 * len(sizes))):
         partners = _partners(sizes, first=variant % len(sizes), mirrored=variant >= len(sizes))
-        moves = exchange(collective.kind, Symmetry(tuple(sizes), swings=True), partners)
+        moves = exchange(collective.kind, Symmetry.swings(*sizes), partners)
         parts.append(moves.in_pieces(f, np.arange(variant, f, 2 * len(sizes))))
     return Moves.together(*parts)
 

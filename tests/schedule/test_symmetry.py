@@ -6,19 +6,55 @@ from homes import LINK
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build, pattern
-from hocket.schedule.algorithms.symmetry import NONE, Symmetry
+from hocket.schedule.symmetry import NONE, Motion, Symmetry
 from hocket.topology import load
 
 sizes = st.lists(st.integers(2, 5), max_size=3)
-symmetries = st.one_of(
+transitive = st.one_of(
     sizes.map(lambda values: Symmetry.shifts(*values)),
-    sizes.map(lambda values: Symmetry(tuple(2 * value for value in values), swings=True)),
+    sizes.map(lambda values: Symmetry.swings(*[2 * value for value in values])),
 )
 
 
-@given(symmetries, st.data())
+def _motions(size: int) -> st.SearchStrategy[tuple[int, Motion]]:
+    allowed = [Motion.SHIFT, Motion.STAY] if size % 2 else list(Motion)
+    return st.tuples(st.just(size), st.sampled_from(allowed))
+
+
+mixed = st.lists(st.integers(2, 5).flatmap(_motions), max_size=3).map(
+    lambda pairs: Symmetry(tuple(size for size, _ in pairs), tuple(motion for _, motion in pairs))
+)
+
+
+@given(mixed)
+def test_no_rank_is_its_own_image_and_each_has_one_way_home(symmetry: Symmetry) -> None:
+    ranks, elements = np.arange(symmetry.num_ranks), np.arange(symmetry.order)
+    images = symmetry.act(elements[:, None], ranks)
+    assert images[0].tolist() == ranks.tolist()
+    assert np.sort(images, axis=1).tolist() == [ranks.tolist()] * len(elements)
+    assert all(len(set(column)) == len(elements) for column in images.T.tolist())
+    home = images[symmetry.home(ranks), ranks]
+    assert home.tolist() == images.min(axis=0).tolist()
+    assert symmetry.act(symmetry.inverse(symmetry.home(ranks)), home).tolist() == ranks.tolist()
+
+
+def test_flips_leave_out_dimensions_with_a_middle() -> None:
+    # 4x3 ranks: the flip of the columns takes rank 0 to rank 3 and rank 5 = (1, 1) to rank 6 = (2, 1)
+    symmetry = Symmetry.flips(4, 3)
+    assert symmetry.order == 2
+    assert symmetry.act(1, [0, 5]).tolist() == [3, 6]
+
+
+@pytest.mark.parametrize("motion", [Motion.SWING, Motion.FLIP])
+def test_refuses_motions_with_a_fixed_rank(motion: Motion) -> None:
+    with pytest.raises(ScheduleError, match=f"size 3 has no symmetry '{motion}'"):
+        Symmetry((3,), (motion,))
+
+
+@given(transitive, st.data())
 def test_group_acts_simply_transitively(symmetry: Symmetry, data: st.DataObject) -> None:
     ranks = np.arange(symmetry.order)
     first, then = (data.draw(st.integers(0, symmetry.order - 1)) for _ in range(2))
@@ -29,15 +65,16 @@ def test_group_acts_simply_transitively(symmetry: Symmetry, data: st.DataObject)
     assert symmetry.act(symmetry.inverse(first), symmetry.act(first, ranks)).tolist() == ranks.tolist()
 
 
-@given(symmetries)
+@given(mixed)
 def test_steps_reach_every_element_once_in_order(symmetry: Symmetry) -> None:
-    elements = np.zeros(1, np.int64)
+    ranks = np.arange(symmetry.num_ranks)
+    images = ranks[None]
     for step, times in symmetry.steps:
-        rounds = [elements]
+        rounds = [images]
         for _ in range(times - 1):
             rounds.append(symmetry.act(step, rounds[-1]))
-        elements = np.concatenate(rounds)
-    assert elements.tolist() == list(range(symmetry.order))
+        images = np.concatenate(rounds)
+    assert images.tolist() == symmetry.act(np.arange(symmetry.order)[:, None], ranks).tolist()
 
 
 def test_trivial_group_moves_nothing() -> None:

@@ -11,11 +11,26 @@
 
 namespace hocket::schedule {
 
-/// A view of a schedule's columns (meaning: schedule/schedule.py). Transfer ids are positions in the columns.
-struct Transfers {
+/// A view of routes: route k is `route_links[route_offset[k]..route_offset[k+1])`.
+struct RouteTable {
   const topology::Graph* graph;
   std::span<const int64_t> route_offset;
   std::span<const int32_t> route_links;
+
+  int64_t num_routes() const { return static_cast<int64_t>(route_offset.size()) - 1; }
+  std::span<const int32_t> links(int32_t route) const {
+    return route_links.subspan(route_offset[route], route_offset[route + 1] - route_offset[route]);
+  }
+  /// Node that a route leaves / reaches: a rank, or a switch that computes.
+  int32_t route_src(int32_t route) const { return graph->links()[route_links[route_offset[route]]].src; }
+  int32_t route_dst(int32_t route) const { return graph->links()[route_links[route_offset[route + 1] - 1]].dst; }
+};
+
+/// Throws ScheduleError unless every route is a connected path of links from a rank or switch that computes to another.
+void check(const RouteTable& routes);
+
+/// A view of a schedule's columns (meaning: schedule/schedule.py). Transfer ids are positions in the columns.
+struct Transfers : RouteTable {
   std::span<const int32_t> chunk;
   std::span<const int32_t> route;
   std::span<const bool> reduce;
@@ -24,23 +39,18 @@ struct Transfers {
   int64_t num_chunks;
 
   int64_t size() const { return static_cast<int64_t>(chunk.size()); }
-  int64_t num_routes() const { return static_cast<int64_t>(route_offset.size()) - 1; }
-  std::span<const int32_t> links(int32_t route_id) const {
-    return route_links.subspan(route_offset[route_id], route_offset[route_id + 1] - route_offset[route_id]);
-  }
-  /// Node that a transfer leaves / reaches: a rank, or a switch that computes.
-  int32_t src(int64_t id) const { return graph->links()[route_links[route_offset[route[id]]]].src; }
-  int32_t dst(int64_t id) const { return graph->links()[route_links[route_offset[route[id] + 1] - 1]].dst; }
+  /// Node that a transfer leaves / reaches.
+  int32_t src(int64_t id) const { return route_src(route[id]); }
+  int32_t dst(int64_t id) const { return route_dst(route[id]); }
   /// `transfer 7 (chunk 3, rank 0 -> 1, 500..1500)` for messages, with nodes of the topology.
   std::string describe(int64_t id) const;
   /// `rank 3`, or `switch 8`.
   std::string name(int32_t node) const;
 };
 
-/// Throws ScheduleError unless the columns agree in length, ids are in range, every route is a connected path of links
-/// from a rank or switch that computes to another, transfers are sorted by start, and each starts at 0 or later and
-/// finishes after that; Infeasible when one finishes beyond the horizon. Every other function on Transfers relies on
-/// it.
+/// The same of the routes; and throws ScheduleError unless the columns agree in length, ids are in range, transfers are
+/// sorted by start, and each starts at 0 or later and finishes after that; Infeasible when one finishes beyond the
+/// horizon. Every other function on Transfers relies on it.
 void check(const Transfers& transfers);
 
 /// Transfer ids grouped by chunk: those of chunk c are `of(c)`, ascending.
@@ -60,7 +70,7 @@ class ChunkIndex {
 /// has hops between ranks, and a transfer is serialized once in each, on the segment's slowest link.
 class RouteCost {
  public:
-  explicit RouteCost(const Transfers& transfers);
+  explicit RouteCost(const RouteTable& routes);
   /// How long a transfer keeps every link of its route from others, from its start on: the serialization on the
   /// slowest link or, if `blocking`, until it has finished. Zero for an empty chunk unless `blocking`: it waits for no
   /// link.

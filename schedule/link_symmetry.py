@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule.algorithms.symmetry import Symmetry
+from hocket.schedule.symmetry import Symmetry
 from hocket.topology import Topology, link_images
 
 __all__ = ["LinkSymmetry"]
@@ -23,13 +23,14 @@ class LinkSymmetry:
     """
 
     symmetry: Symmetry
+    num_links: int
     generators: tuple[_Links, ...]
 
     @staticmethod
     @lru_cache(maxsize=16)
     def of(symmetry: Symmetry, topology: Topology) -> "LinkSymmetry | None":
         """None unless the symmetry is one of the whole topology, whose ranks are its box."""
-        if symmetry.order != topology.num_ranks:
+        if symmetry.order > 1 and symmetry.num_ranks != topology.num_ranks:
             return None
         generators = []
         for element, _ in symmetry.steps:
@@ -37,12 +38,12 @@ class LinkSymmetry:
             if images is None:
                 return None
             generators.append(images)
-        return LinkSymmetry(symmetry, tuple(generators))
+        return LinkSymmetry(symmetry, topology.num_links, tuple(generators))
 
     @cached_property
     def first(self) -> _Links:
         """The first of the images of each link: its orbit's name."""
-        first = np.arange(len(self.generators[0]))
+        first = np.arange(self.num_links)
         for power, (_, times) in zip(self.generators, self.symmetry.steps, strict=True):
             for _ in range((times - 1).bit_length()):
                 first = np.minimum(first, first[power])
@@ -50,7 +51,7 @@ class LinkSymmetry:
         return first
 
     def frees(self, links: NDArray[np.int32]) -> bool:
-        """Whether each of the links has as many images as there are ranks: none stays where it is."""
+        """Whether each of the links has as many images as there are elements: none stays where it is."""
         size = np.bincount(self.first, minlength=len(self.first))
         return bool((size[self.first[links]] == self.symmetry.order).all())
 

@@ -1,0 +1,75 @@
+#include "hocket/schedule/symmetry.hpp"
+
+#include <string>
+
+#include "hocket/error.hpp"
+
+namespace hocket::schedule {
+
+Symmetry::Symmetry(const std::vector<int32_t>& sizes, const std::vector<Motion>& motions) {
+  if (sizes.size() != motions.size()) throw ScheduleError("a symmetry needs a motion for each size");
+  for (size_t at = 0; at < sizes.size(); at++) {
+    const int32_t size = sizes[at];
+    if (size < 1 || (size % 2 == 1 && (motions[at] == Motion::kSwing || motions[at] == Motion::kFlip))) {
+      throw ScheduleError("a dimension of size " + std::to_string(size) + " has no such symmetry");
+    }
+    const int32_t order = motions[at] == Motion::kStay ? 1 : motions[at] == Motion::kFlip ? 2 : size;
+    dimensions_.push_back({size, order, motions[at]});
+    order_ *= order;
+  }
+}
+
+int32_t Symmetry::act(int64_t element, int32_t rank) const {
+  if (element == 0) return rank;
+  int32_t image = 0, stride = 1;
+  for (const Dimension& dimension : dimensions_) {
+    const auto by = static_cast<int32_t>(element % dimension.order);
+    const int32_t at = rank % dimension.size;
+    int32_t to = at;
+    switch (dimension.motion) {
+      case Motion::kShift:
+        to = (by + at) % dimension.size;
+        break;
+      case Motion::kSwing:
+        to = (by % 2 == 1 ? by + dimension.size - at : by + at) % dimension.size;
+        break;
+      case Motion::kFlip:
+        to = by == 1 ? dimension.size - 1 - at : at;
+        break;
+      case Motion::kStay:
+        break;
+    }
+    image += to * stride;
+    stride *= dimension.size;
+    element /= dimension.order;
+    rank /= dimension.size;
+  }
+  return image;
+}
+
+int64_t Symmetry::home(int32_t rank) const {
+  int64_t element = 0, radix = 1;
+  for (const Dimension& dimension : dimensions_) {
+    const int32_t at = rank % dimension.size;
+    int32_t by = 0;
+    switch (dimension.motion) {
+      case Motion::kShift:
+        by = at == 0 ? 0 : dimension.size - at;
+        break;
+      case Motion::kSwing:
+        by = at % 2 == 1 || at == 0 ? at : dimension.size - at;
+        break;
+      case Motion::kFlip:
+        by = at >= dimension.size / 2;
+        break;
+      case Motion::kStay:
+        break;
+    }
+    element += by * radix;
+    radix *= dimension.order;
+    rank /= dimension.size;
+  }
+  return element;
+}
+
+}  // namespace hocket::schedule
