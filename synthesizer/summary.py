@@ -50,7 +50,7 @@ def describe(numbers: dict[str, Any]) -> str:
     mode = ", blocking links" if numbers["blocking"] else ""
     lines = {
         numbers["collective"]: f"{format_bytes(numbers['size_bytes'])} on {numbers['topology']}: {numbers['ranks']} "
-        f"ranks, {numbers['chunks_per_rank']} chunks a rank{mode}",
+        f"ranks, chunks per rank: {numbers['chunks_per_rank']}{mode}",
         "time": format_time(numbers["time_ps"]),
         "bound": f"{format_time(numbers['bound_ps'])} ({numbers['bound_reason']})",
         "ratio": f"{numbers['ratio']:.4f}",

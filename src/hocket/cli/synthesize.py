@@ -60,6 +60,7 @@ def synthesize(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE|DIR", help="Where to write the schedule, or those of a range."),
     ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write a page of figures here (.html).")] = None,
     json_path: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the numbers as JSON (-: standard output).")
     ] = None,
@@ -119,10 +120,10 @@ def synthesize(
         for note in network.notes:
             typer.echo(f"note: {note}")
     if len(sizes) > 1:
-        write_windows(found, output, json_path)
+        write_windows(found, output, json_path, report)
         if not to_stdout:
             print_windows(found, output)
     else:
-        write_one(one, output, json_path)
+        write_one(one, output, json_path, report)
         if not to_stdout:
             print_one(one, output)

@@ -35,7 +35,7 @@ def watching(quiet: bool) -> Iterator[Watch | None]:
             best = "searching" if progress.best_ps is None else f"best {format_time(progress.best_ps)}"
             bar.update(
                 task,
-                description=f"{progress.engine}, {progress.chunks_per_rank} chunks a rank",
+                description=f"{progress.engine}, chunks per rank: {progress.chunks_per_rank}",
                 completed=progress.stop.done,
                 total=progress.stop.total or None,
                 best=f"{best}, bound {format_time(progress.bound_ps)}",
@@ -44,11 +44,15 @@ def watching(quiet: bool) -> Iterator[Watch | None]:
         yield watch
 
 
-def write_one(one: synthesizer.Synthesis, output: Path | None, json_path: Path | None) -> None:
-    """The schedule and its numbers, where they are wanted."""
+def write_one(one: synthesizer.Synthesis, output: Path | None, json_path: Path | None, report: Path | None) -> None:
+    """The schedule, its numbers and its page, where they are wanted."""
     if output is not None:
         save(one.schedule, output)
     _write_json(synthesizer.summarize(one), json_path)
+    if report is not None:
+        from hocket.report.schedule_page import schedule_page
+
+        _write_page(schedule_page(one), report, json_path)
 
 
 def print_one(one: synthesizer.Synthesis, output: Path | None) -> None:
@@ -57,8 +61,10 @@ def print_one(one: synthesizer.Synthesis, output: Path | None) -> None:
         typer.echo(f"{'written':<16}{output}")
 
 
-def write_windows(found: list[synthesizer.Window], folder: Path | None, json_path: Path | None) -> None:
-    """A file a window, timed for its largest size, and the numbers of each size."""
+def write_windows(
+    found: list[synthesizer.Window], folder: Path | None, json_path: Path | None, report: Path | None
+) -> None:
+    """A file a window, timed for its largest size, the numbers of each size, and a page of them."""
     if folder is not None:
         make_folder(folder)
         for number, window in enumerate(found):
@@ -73,6 +79,10 @@ def write_windows(found: list[synthesizer.Window], folder: Path | None, json_pat
         for number, window in enumerate(found)
     ]
     _write_json({"windows": rows}, json_path)
+    if report is not None:
+        from hocket.report.schedule_page import windows_page
+
+        _write_page(windows_page(found), report, json_path)
 
 
 def print_windows(found: list[synthesizer.Window], folder: Path | None) -> None:
@@ -108,3 +118,10 @@ def _write_json(numbers: dict[str, Any], json_path: Path | None) -> None:
     elif json_path is not None:
         with atomic_write(json_path) as file:
             file.write(text + "\n")
+
+
+def _write_page(page: str, report: Path, json_path: Path | None) -> None:
+    with atomic_write(report) as file:
+        file.write(page)
+    if str(json_path) != "-":
+        typer.echo(f"wrote {report}")

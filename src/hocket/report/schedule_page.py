@@ -1,0 +1,126 @@
+"""The page of a synthesized schedule: what its links do, how its chunks spread, and what other algorithms need."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from hocket.core.errors import ScheduleError
+from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.report.figures import curves, topology_picture
+from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
+from hocket.report.schedule_figures import compared_times, link_occupancy, occupancy_picture, spread_picture
+from hocket.schedule import Schedule, retime
+from hocket.schedule.algorithms import build_all
+from hocket.synthesizer import Synthesis, Window, summarize
+
+__all__ = ["schedule_page", "windows_page"]
+
+_BINS = 60
+_LINKS = 10
+# Larger networks are not drawn link by link, larger schedules not compared: it would take long and show little.
+_DRAWN_LINKS = 600
+_COMPARED_DELIVERIES = 200_000
+
+
+def schedule_page(one: Synthesis) -> str:
+    """The page as HTML text."""
+    schedule, numbers = one.schedule, summarize(one)
+    sections = [Section("In numbers", [Cards(list(_cards(numbers)))])]
+    share = link_occupancy(schedule, _BINS)
+    sections.append(Section("How the chunks spread", [_spread(schedule, share)]))
+    sections.append(Section("Links", list(_links(schedule, share))))
+    if schedule.collective.num_deliveries <= _COMPARED_DELIVERIES:
+        sections.append(Section("Other algorithms", list(_others(one))))
+    collective = schedule.collective
+    title = f"{collective.kind} of {format_bytes(collective.size_bytes)} on {schedule.topology.name}"
+    subtitle = (
+        f"{collective.num_ranks} ranks, chunks per rank: {collective.chunks_per_rank}; engine {schedule.generator}"
+    )
+    return render(title, subtitle, sections)
+
+
+def windows_page(found: Sequence[Window]) -> str:
+    """The page of schedules for a range of sizes, as HTML text."""
+    rows = [(number, summarize(one)) for number, window in enumerate(found) for one in window.at]
+    sizes = [numbers["size_bytes"] for _, numbers in rows]
+    busbw: dict[str, list[float]] = {
+        f"schedule {number}": [numbers["busbw_bytes_per_s"] / 1e9 if number == at else np.nan for at, numbers in rows]
+        for number in range(len(found))
+    }
+    ratio = {"time / bound": [numbers["ratio"] for _, numbers in rows], "bound": [1.0] * len(rows)}
+    table = Table(
+        ["size", "schedule", "chunks a rank", "time", "bound", "ratio", "algbw", "busbw", "engine"],
+        [
+            [
+                format_bytes(numbers["size_bytes"]),
+                str(number),
+                str(numbers["chunks_per_rank"]),
+                format_time(numbers["time_ps"]),
+                format_time(numbers["bound_ps"]),
+                f"{numbers['ratio']:.4f}",
+                format_bandwidth(numbers["algbw_bytes_per_s"]),
+                format_bandwidth(numbers["busbw_bytes_per_s"]),
+                numbers["engine"],
+            ]
+            for number, numbers in rows
+        ],
+    )
+    caption = "busbw as nccl-tests defines it, of the schedule that is the quickest at each size."
+    sections = [
+        Section("Bus bandwidth", [Figure(curves(sizes, busbw, "GB/s"), caption)]),
+        Section("Above the bound", [Figure(curves(sizes, ratio, "ratio", "bound"), "No schedule can be below 1.")]),
+        Section("Sizes", [table]),
+    ]
+    collective, topology = found[0].at[0].schedule.collective, found[0].at[0].schedule.topology
+    return render(f"{collective.kind} on {topology.name}", f"{collective.num_ranks} ranks", sections)
+
+
+def _cards(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    yield "Time", format_time(numbers["time_ps"]), f"{numbers['ratio']:.4f} times the bound"
+    yield "Bound", format_time(numbers["bound_ps"]), numbers["bound_reason"]
+    yield "busbw", format_bandwidth(numbers["busbw_bytes_per_s"]), "as nccl-tests defines it"
+    yield "Links", f"{numbers['link_utilization_mean']:.0%}", f"held; the busiest {numbers['link_utilization_max']:.0%}"
+    yield "Transfers", str(numbers["transfers"]), "verified: values, order, exclusive links"
+    yield "Search", f"{numbers['synthesis_seconds']:.3g} s", f"seed {numbers['seed']}"
+
+
+def _spread(schedule: Schedule, share: Any) -> Block:
+    return Figure(
+        spread_picture(schedule, share),
+        "Play, or move the slider. A rank fills up as what it receives arrives; a link is red while it is held for most"
+        " of the frame.",
+    )
+
+
+def _links(schedule: Schedule, share: Any) -> Iterator[Block]:
+    topology, use = schedule.topology, share.mean(axis=1)
+    if topology.num_links <= _DRAWN_LINKS:
+        yield Figure(
+            topology_picture(topology, use.tolist()),
+            "Lines are as thick as their bandwidth, red as they are busy over the whole time; hover for numbers.",
+        )
+    yield Figure(
+        occupancy_picture(schedule, share), "The time-expanded network: when each link is held. The busiest links."
+    )
+    busiest = np.argsort(-use, kind="stable")[:_LINKS]
+    rows = [[topology.link_name(link), f"{use[link]:.1%}"] for link in busiest.tolist() if use[link] > 0]
+    yield Table(["busiest links", "held"], rows)
+    idle = int((use == 0).sum())
+    if idle:
+        yield Text(f"{idle} of {topology.num_links} links are not used.")
+
+
+def _others(one: Synthesis) -> Iterator[Block]:
+    schedule, bound = one.schedule, one.schedule.bound
+    assert bound is not None  # Synthesis.of sets one
+    chosen = f"this: {schedule.generator}"
+    times = {chosen: schedule.time_ps}
+    for native in build_all(schedule.collective, schedule.topology, schedule.group):
+        with suppress(ScheduleError):  # some exchange partial sums in a way that exclusive links reorder
+            times[native.generator] = retime(native, schedule.blocking).time_ps
+    yield Figure(
+        compared_times(times, chosen, bound.time_ps),
+        "The native algorithms with the same chunks, on links that carry one transfer at a time.",
+    )
