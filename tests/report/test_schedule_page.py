@@ -13,6 +13,7 @@ from hocket.schedule import Collective, Kind, verify
 from hocket.synthesizer import synthesize
 from hocket.topology import load
 
+ONE = ["In numbers", "How the chunks spread", "Links", "Other algorithms"]
 RING = "ring:4,bandwidth=1GB/s,latency=1us"
 
 
@@ -20,9 +21,8 @@ def test_occupancy_is_what_verification_counts() -> None:
     for spec in (RING, "dgx-a100:nodes=2,gpus=4"):
         for blocking in (False, True):
             topology = load(spec)
-            schedule = synthesize(
-                Collective(Kind.ALL_REDUCE, topology.num_ranks, 2**20, 2), topology, blocking=blocking
-            )
+            collective = Collective(Kind.ALL_REDUCE, topology.num_ranks, 2**20, 2)
+            schedule = synthesize(collective, topology, blocking=blocking)
             busy = link_occupancy(schedule, 7).sum(axis=1) * schedule.time_ps / 7
             assert busy == pytest.approx(verify(schedule).link_busy_ps, rel=1e-9, abs=1)
 
@@ -41,11 +41,11 @@ def test_ranks_fill_up_as_their_deliveries_come() -> None:
     [
         (
             ["all_reduce", "-t", RING, "-s", "1MiB"],
-            ["In numbers", "How the chunks spread", "Links", "Other algorithms"],
+            ONE,
         ),
         (
             ["all_gather", "-t", "dgx-a100:nodes=2,gpus=4", "-s", "1MiB"],
-            ["In numbers", "How the chunks spread", "Links"],
+            ONE,
         ),
         (["all_gather", "-t", RING, "-s", "1KiB..1MiB:32"], ["Bus bandwidth", "Above the bound", "Sizes"]),
     ],
@@ -66,7 +66,7 @@ def test_the_command_writes_a_page_that_browsers_draw(
     figures = page.locator("figure").count()
     page.wait_for_function(f"document.querySelectorAll('.js-plotly-plot .main-svg').length >= {figures}")
     assert problems == []
-    assert page.locator("h2").all_inner_texts()[: len(headings)] == headings
+    assert page.locator("h2").all_inner_texts() == headings
     page.close()
 
 

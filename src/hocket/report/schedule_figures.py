@@ -198,10 +198,6 @@ def compared_times(times: dict[str, int], chosen: str, bound_ps: int) -> Any:
     )
     label = {"text": "bound", "yref": "paper", "y": 0, "yanchor": "bottom"}
     figure.add_vline(x=bound_ps / 1e6, line={"color": "#111", "dash": "dash"}, annotation=label)
-        x=bound_ps / 1e6,
-        line={"color": "#111", "dash": "dash"},
-        annotation={"text": "bound", "yref": "paper", "y": 0, "yanchor": "bottom"},
-    )
     figure.update_xaxes(title="microseconds", rangemode="tozero", showgrid=True)
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure

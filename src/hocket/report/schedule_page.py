@@ -35,9 +35,8 @@ def schedule_page(one: Synthesis) -> str:
         sections.append(Section("Other algorithms", list(_others(one))))
     collective = schedule.collective
     title = f"{collective.kind} of {format_bytes(collective.size_bytes)} on {schedule.topology.name}"
-    subtitle = (
-        f"{collective.num_ranks} ranks, chunks per rank: {collective.chunks_per_rank}; engine {schedule.generator}"
-    )
+    chunks = f"chunks per rank: {collective.chunks_per_rank}"
+    subtitle = f"{collective.num_ranks} ranks, {chunks}; engine {schedule.generator}"
     return render(title, subtitle, sections)
 
 
