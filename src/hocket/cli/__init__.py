@@ -24,6 +24,7 @@ COMMANDS = {
     "verify": ("hocket.cli.verify", "Prove a schedule or an MSCCL XML right."),
     "translate": ("hocket.cli.translate", "Turn a schedule into verified MSCCL XML."),
     "run": ("hocket.cli.run", "Run an MSCCL XML on real processes, check every value."),
+    "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),
 }
 

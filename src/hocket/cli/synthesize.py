@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from hocket.cli.options import Degrade, Without
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _EXAMPLE = (
@@ -32,6 +34,8 @@ def synthesize(
             help="A rank's whole buffer, nccl-tests' size: 64MiB, 1GB; or sizes: 1KiB..1GiB:4.",
         ),
     ],
+    without: Without = None,
+    degrade: Degrade = None,
     chunks: Annotated[int | None, typer.Option(min=1, help="Chunks a rank (default: tries 1, 2, 4, ...).")] = None,
     root: Annotated[int, typer.Option(min=0, help="Root of broadcast, reduce, gather and scatter.")] = 0,
     engine: Annotated[str, typer.Option(help="auto, or one of docs/synthesizer-engines.md.")] = "auto",
@@ -73,12 +77,11 @@ def synthesize(
     import os
 
     from hocket import synthesizer
-    from hocket.cli.options import one_of
+    from hocket.cli.options import load_topology, one_of
     from hocket.cli.synthesize_output import print_one, print_windows, watching, write_one, write_windows
     from hocket.core.errors import FormatError
     from hocket.core.units import parse_duration, parse_sizes
     from hocket.schedule import NAMED_KINDS, Collective, Kind
-    from hocket.topology import load
 
     one_of("COLLECTIVE", kind, NAMED_KINDS)
     one_of("--engine", engine, [synthesizer.AUTO, *synthesizer.ENGINES])
@@ -87,7 +90,7 @@ def synthesize(
     if sizes[0] == 0:
         raise FormatError("--size must be at least 1 byte")
     seconds = None if time_limit is None else parse_duration(time_limit)
-    network = load(topology)
+    network = load_topology(topology, without, degrade)
     problem = synthesizer.Problem(
         Collective(Kind(kind), network.num_ranks, sizes[-1], chunks or 1, root), network, blocking
     )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket.cli.options import Degrade, Without
+
 if TYPE_CHECKING:
     from hocket.topology.facts import Facts
 
@@ -28,17 +30,19 @@ Source = Annotated[str, typer.Argument(metavar="TOPOLOGY", help=_SPEC)]
 @app.command(epilog="Example: hocket topology show mesh:4x4,bandwidth=50GB/s,latency=500ns")
 def show(
     topology: Source,
+    without: Without = None,
+    degrade: Degrade = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Also write the facts here.")] = None,
 ) -> None:
     """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut."""
     import json
     from dataclasses import asdict
 
+    from hocket.cli.options import load_topology
     from hocket.core.files import atomic_write
-    from hocket.topology import load
     from hocket.topology.facts import describe
 
-    facts = describe(load(topology))
+    facts = describe(load_topology(topology, without, degrade))
     _print(facts)
     if json_path is not None:
         with atomic_write(json_path) as file:
@@ -50,12 +54,14 @@ def show(
 def save(
     topology: Source,
     output: Annotated[Path, typer.Option("-o", "--output", help="The YAML file to write.")],
+    without: Without = None,
+    degrade: Degrade = None,
 ) -> None:
     """Write a topology as YAML of ours, to edit or to keep."""
-    from hocket.topology import load
+    from hocket.cli.options import load_topology
     from hocket.topology import save as write
 
-    loaded = load(topology)
+    loaded = load_topology(topology, without, degrade)
     write(loaded, output)
     _print_notes(loaded.notes)
     typer.echo(f"wrote {output}: {loaded.num_ranks} ranks, {loaded.num_links} links")

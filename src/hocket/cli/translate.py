@@ -1,6 +1,5 @@
 """`hocket translate`: a schedule as MSCCL XML for one runtime, proved before the file is written."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,6 +72,8 @@ def _print_ranks(program: "Program") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from hocket.topology.naming import spans
+
     alike: dict[tuple[int, int, int, int, int], list[int]] = {}
     for rank, gpu in enumerate(program.gpus):
         lengths = [len(block.steps) for block in gpu.thread_blocks]
@@ -83,16 +84,5 @@ def _print_ranks(program: "Program") -> None:
     for title in ("ranks", "thread blocks", "longest, steps", "steps", "channels", "scratch chunks"):
         table.add_column(title, justify="right")
     for row, ranks in alike.items():
-        table.add_row(_ranges(ranks), *map(str, row))
+        table.add_row(spans(ranks), *map(str, row))
     Console().print(table)
-
-
-def _ranges(ranks: Sequence[int]) -> str:
-    """Ascending ranks as `0-3,7`."""
-    parts: list[list[int]] = []
-    for rank in ranks:
-        if parts and parts[-1][-1] == rank - 1:
-            parts[-1][1:] = [rank]
-        else:
-            parts.append([rank])
-    return ",".join("-".join(map(str, part)) for part in parts)

@@ -1,0 +1,1 @@
+"""Comparison with other synthesizers, case by case: `hocket bench peers`."""

@@ -1,0 +1,45 @@
+"""Measures one case in the process that runs this: a JSON Case comes in, a JSON Outcome goes out."""
+
+import resource
+import sys
+import time
+
+import msgspec
+
+from hocket.bench.peers.case import Case, Outcome
+from hocket.bench.peers.graphs import network_of
+from hocket.core.errors import HocketError
+from hocket.schedule import Collective
+from hocket.synthesizer import synthesize
+
+__all__ = ["measure"]
+
+
+def measure(case: Case) -> Outcome:
+    """Synthesizes the case as a user would. What Hocket refuses, or has no memory for, is the outcome's error."""
+    if case.missing:
+        return Outcome(case.name, error=case.missing)
+    topology = network_of(case)
+    collective = Collective(case.kind, topology.num_ranks, case.size_bytes, case.chunks)
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        schedule = synthesize(collective, topology, blocking=True, threads=case.threads)
+    except (HocketError, MemoryError) as error:
+        seconds = time.perf_counter() - wall
+        return Outcome(case.name, seconds=seconds, error=str(error) or "more memory than --memory allows")
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    assert schedule.bound is not None
+    return Outcome(
+        name=case.name,
+        time_ps=schedule.time_ps,
+        bound_ps=schedule.bound.time_ps,
+        seconds=wall,
+        cpu_seconds=cpu,
+        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        transfers=schedule.num_transfers,
+        engine=schedule.generator,
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(msgspec.json.encode(measure(msgspec.json.decode(sys.stdin.buffer.read(), type=Case))))

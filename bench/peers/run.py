@@ -1,0 +1,91 @@
+"""Runs cases one after the other, each in a fresh process, and keeps what is finished."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from hocket.bench.peers.case import Case, Figures, Outcome
+from hocket.bench.peers.driver import drive
+from hocket.core.errors import FormatError
+from hocket.core.files import atomic_write
+
+__all__ = ["Limits", "Result", "Results"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of each process: seconds, and bytes of address space."""
+
+    seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """`beside`: what the peer's program did on this machine."""
+
+    case: Case
+    outcome: Outcome
+    beside: Figures | None = None
+
+
+@dataclass
+class Results:
+    """Finished cases by name, kept in the file `path` (None: nowhere)."""
+
+    path: Path | None
+    finished: dict[str, Result]
+
+    @classmethod
+    def load(cls, path: Path | None) -> "Results":
+        """What the file has, if there is one. Raises FormatError when it is not one of ours."""
+        if path is None or not path.is_file():
+            return cls(path, {})
+        try:
+            results = msgspec.json.decode(path.read_bytes(), type=list[Result])
+        except msgspec.DecodeError as error:
+            raise FormatError(f"{path}: {error}: not results of `hocket bench peers`; name another file") from error
+        return cls(path, {result.case.name: result for result in results})
+
+    def run(self, cases: Iterable[Case], limits: Limits, peer: Path | None = None) -> Iterator[Result]:
+        """The results of all cases; those that are finished, for the same target, are not run again."""
+        for case in cases:
+            known = self.finished.get(case.name)
+            done = known is not None and not known.outcome.error and (peer is None or known.beside is not None)
+            if known is None or not done:
+                known = Result(case, _outcome(case, limits), drive(peer, case, limits.seconds) if peer else None)
+                self.finished[case.name] = known
+                self._save()
+            yield Result(case, known.outcome, known.beside)
+
+    def _save(self) -> None:
+        if self.path is not None:
+            with atomic_write(self.path) as file:
+                file.write(msgspec.json.format(msgspec.json.encode(list(self.finished.values()))).decode() + "\n")
+
+
+def _outcome(case: Case, limits: Limits) -> Outcome:
+    def limit_memory() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+
+    command = [sys.executable, "-m", "hocket.bench.peers.measure"]
+    try:
+        process = subprocess.run(
+            command,
+            input=msgspec.json.encode(case),
+            capture_output=True,
+            check=False,
+            timeout=limits.seconds,
+            preexec_fn=limit_memory,
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome(case.name, error=f"not done in {limits.seconds:g} s")
+    if process.returncode != 0:
+        last = process.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        return Outcome(case.name, error=last[0] if last else f"ended with {process.returncode}")
+    return msgspec.json.decode(process.stdout, type=Outcome)

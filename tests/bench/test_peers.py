@@ -1,0 +1,127 @@
+"""`hocket bench peers`: the cases, their targets, and what is kept."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hocket.bench.peers.case import Case, Figures, Outcome, Target
+from hocket.bench.peers.cases import tacos_cases
+from hocket.bench.peers.graphs import network_of
+from hocket.bench.peers.recorded import topology_of
+from hocket.bench.peers.run import Limits, Results
+from hocket.schedule import Collective, Kind, lower_bound
+
+
+def hocket(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hocket", "bench", "peers", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "topology"),
+    [
+        ("mesh:10x10:bw=100:lat=1", "mesh:10x10,bandwidth=100GiB/s,latency=1us"),
+        ("fc:64", "fully_connected:64,bandwidth=50GiB/s,latency=500ns"),
+        ("dragonfly:4x5:bw=400,200", "dragonfly:4x5,bandwidth=400/200GiB/s,latency=500ns"),
+        (
+            "rfs:2x4x8:bw=200,100,50:sw=2",
+            "ring:2xfully_connected:4xunwound_switch:8,bandwidth=200/100/50GiB/s,latency=500ns,degree=2",
+        ),
+        ("rfs:2x4x8:bw=200,100,50:sw=bi", "ring:2xfully_connected:4xring:8,bandwidth=200/100/25GiB/s,latency=500ns"),
+        ("rfs:2x4x1:bw=200,100,50", "ring:2xfully_connected:4,bandwidth=200/100GiB/s,latency=500ns"),
+        ("grid:8x4:kind=B,B:bw=300,25", "ring:8xring:4,bandwidth=150/12.5GiB/s,latency=500ns"),
+        (
+            "grid:8x4:kind=S7,S3:bw=300,25",
+            "unwound_switch:8xunwound_switch:4,bandwidth=300/25GiB/s,latency=500ns,degree=7/3",
+        ),
+        ("file:r_64_6_3_25_50_100_200_1.csv", "recorded 64 6 3 25,50,100,200 1"),
+    ],
+)
+def test_recorded_networks_have_our_names(spec: str, topology: str) -> None:
+    assert topology_of(spec) == (topology, ())
+
+
+def test_failed_npus_are_left_out() -> None:
+    topology, gone = topology_of("mesh:4x4:drop=7,9")
+    assert gone == ("npu:7", "npu:9")
+    assert network_of(Case(Kind.ALL_GATHER, topology, 1, 1, Target(), without=gone)).num_ranks == 14
+
+
+@pytest.mark.shared
+def test_every_recorded_case_is_there(shared: Path) -> None:
+    cases = tacos_cases(shared / "tacos")
+    names = [case.name for case in cases]
+    assert len(names) == len(set(names))
+    # TACOS's own 12 values, 90 rows of all_gather (of which some stand in other files too), 14 all_reduces, 10 linear
+    # programs, and what has no file
+    assert sum(case.kind is Kind.ALL_REDUCE for case in cases) == 14
+    assert sum(case.kind is Kind.ALL_TO_ALL for case in cases) == 10 + 3 + 4
+    assert len(cases) > 190
+
+
+@pytest.mark.shared
+def test_recorded_cases_are_the_problems_that_were_recorded(shared: Path) -> None:
+    """Ranks and chunks are those of the network; and no target is below a bound of ours."""
+    for case in tacos_cases(shared / "tacos"):
+        if case.missing or case.size_bytes // case.chunks > 2**32 or "000" in case.topology.split(",")[0]:
+            continue
+        topology = network_of(case)
+        if topology.num_ranks > 130:
+            continue
+        collective = Collective(case.kind, topology.num_ranks, case.size_bytes, case.chunks)
+        assert len(set(collective.chunk_bytes.tolist())) == 1, case.name
+        bound = lower_bound(collective, topology, blocking=True)
+        if case.target.time_us is not None:
+            assert bound.time_ps / 10**6 <= case.target.time_us * (1 + 2e-6), case.name
+
+
+def test_recorded_random_graph_has_its_published_bound() -> None:
+    topology = network_of(Case(Kind.ALL_GATHER, "recorded 64 8 4 25,100,400 1", 2**30, 4, Target()))
+    assert (topology.num_ranks, topology.num_links) == (64, 64 * 8)
+    bound = lower_bound(Collective(Kind.ALL_GATHER, 64, 2**30, 4), topology, blocking=True)
+    assert round(bound.time_ps / 10**6, 1) == 2136.4
+
+
+def test_shortfalls() -> None:
+    outcome = Outcome("x", time_ps=10_000_000, bound_ps=9_000_000, seconds=3, cpu_seconds=1, peak_bytes=5)
+    assert outcome.shortfalls(Target(10.0, 1.2, 1.0, 5)) == []
+    assert outcome.shortfalls(Target(9.9, 1.1, 0.9, 4)) == ["time", "ratio", "seconds", "memory"]
+    assert Outcome("x", error="no engine").shortfalls(Target()) == ["no engine"]
+
+
+def test_measures_what_it_says_and_keeps_it(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    arguments = ["--data", str(tmp_path), "--case", "*dgx-1* chunks=2", "--case", "*6x6*", "--json", str(kept)]
+    first = hocket(*arguments)
+    assert first.returncode in (0, 1), first.stderr
+    (measured, missing) = json.loads(kept.read_text())
+    # 5 x 1250.7 us is the bound: 14 chunks over links that take 5, 5, 2 and 2 in that time
+    assert measured["outcome"]["bound_ps"] == 6_253_500_000
+    assert measured["outcome"]["time_ps"] >= 6_253_500_000
+    assert measured["outcome"]["peak_bytes"] > 10**7
+    assert "not yet" in first.stdout and "several collectives at once" in missing["outcome"]["error"]
+    measured["outcome"]["engine"] = "kept"
+    kept.write_text(json.dumps([measured]))
+    assert "kept" in hocket(*arguments).stdout
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    assert hocket("--case", "nothing").returncode == 2
+    assert "--only nccl: no such choice" in hocket("--only", "nccl").stderr
+    (tmp_path / "bad.json").write_text("[{}]")
+    bad = hocket("--data", str(tmp_path), "--json", str(tmp_path / "bad.json"))
+    assert bad.returncode == 3
+    assert "not results of `hocket bench peers`" in bad.stderr
+
+
+def test_a_driver_runs_beside(tmp_path: Path) -> None:
+    driver = tmp_path / "driver"
+    driver.write_text(f"#!{sys.executable}\nimport sys\nprint(sum(1 for _ in open(sys.argv[1])), sys.argv[2])\n")
+    driver.chmod(0o755)
+    case = Case(Kind.ALL_GATHER, "ring:4,bandwidth=50GiB/s,latency=500ns", 4096, 2, Target())
+    (result,) = Results(None, {}).run([case], Limits(300, 2**33), driver)
+    assert result.beside == Figures(8.0, 2.0, claimed=True)  # 8 links, 2 chunks
