@@ -181,9 +181,10 @@ def _link_lines(topology: Topology) -> Iterator[str]:
     while at < len(links):
         src, dst, latency, bandwidth, number = links[at]
         both = links[at + 1 : at + 2] == [(dst, src, latency, bandwidth, number)]
-        named = topology.classes[number] != DEFAULT_CLASS
+        name = topology.classes[number]
+        link_class = "" if name == DEFAULT_CLASS else f", class: '{name}'"  # quoted: a product's names are numbers
         yield (
             f"- {{from: {src}, to: {dst}, latency: {exact_time(latency)}, bandwidth: {exact_bandwidth(bandwidth)}"
-            f"{', both: true' if both else ''}{f', class: {topology.classes[number]}' if named else ''}}}\n"
+            f"{', both: true' if both else ''}{link_class}}}\n"
         )
         at += 2 if both else 1
