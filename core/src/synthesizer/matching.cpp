@@ -1,33 +1,18 @@
 #include "hocket/synthesizer/matching.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <numeric>
-#include <queue>
+#include <map>
 #include <tuple>
 
+#include "hocket/synthesizer/agenda.hpp"
+#include "hocket/synthesizer/bit_rows.hpp"
 #include "hocket/synthesizer/random.hpp"
 
 namespace hocket::synthesizer {
 namespace {
 
 constexpr int32_t kNone = -1;
-
-/// Sets of chunks, one a row.
-class BitRows {
- public:
-  BitRows(int32_t rows, int32_t words) : words_(words), bits_(static_cast<size_t>(rows) * words, 0) {}
-  uint64_t* operator[](int32_t row) { return bits_.data() + static_cast<size_t>(row) * words_; }
-
- private:
-  int32_t words_;
-  std::vector<uint64_t> bits_;
-};
-
-bool test(const uint64_t* set, int32_t chunk) { return set[chunk >> 6] >> (chunk & 63) & 1; }
-void insert(uint64_t* set, int32_t chunk) { set[chunk >> 6] |= uint64_t{1} << (chunk & 63); }
-void erase(uint64_t* set, int32_t chunk) { set[chunk >> 6] &= ~(uint64_t{1} << (chunk & 63)); }
 
 /// Where each chunk is or will be once what flies has landed, counted at one level of closeness.
 struct Spread {
@@ -50,12 +35,10 @@ struct Spread {
   std::vector<uint32_t> clusters;  ///< [chunk] clusters with a member that holds it
 };
 
-/// What happens at a time: link `link` becomes free (chunk kNone) or its chunk lands.
+/// A chunk gets from a link to its dst, or (kNone) only the wires of the link become free.
 struct Event {
-  Picoseconds time;
   int32_t link;
   int32_t chunk;
-  auto operator<=>(const Event&) const = default;
 };
 
 class Run {
@@ -73,11 +56,14 @@ class Run {
         lacks_(network_.num_ranks, words_),
         num_lacking_(network_.num_ranks, num_chunks_),
         remaining_(static_cast<int64_t>(network_.num_ranks) * num_chunks_),
-        busy_(network_.users.size(), 0),
-        pending_(network_.num_links(), 0) {
+        lackers_(num_chunks_, (network_.num_ranks + 63) / 64),
+        agenda_(network_, task.bundles) {
     for (int32_t count : clusters_.num_clusters) spread_.emplace_back(count, num_chunks_, words_);
     for (int32_t rank = 0; rank < network_.num_ranks; rank++) {
-      for (int32_t chunk = 0; chunk < num_chunks_; chunk++) insert(lacks_[rank], chunk);
+      for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
+        insert(lacks_[rank], chunk);
+        insert(lackers_[chunk], rank);
+      }
     }
     for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
       insert(holds_[origin_[chunk]], chunk);
@@ -88,9 +74,12 @@ class Run {
   std::optional<Transfers> solve(Picoseconds below_ps, Stop& stop) {
     const int64_t total = remaining_;
     result_.reserve(static_cast<size_t>(total));
-    wake_all();
     while (true) {
-      start_pending();
+      agenda_.run(random_.next(), [&](int32_t link) {
+        const int32_t chunk = choose(link);
+        if (chunk != kNone) start(link, chunk);
+        return chunk != kNone;
+      });
       if (result_.time >= below_ps) return std::nullopt;
       stop.check();
       stop.report(total - remaining_, total);
@@ -98,7 +87,7 @@ class Run {
         if (remaining_ == 0) return std::move(result_);
         if (forced_) throw_stuck();
         forced_ = true;
-        wake_all();
+        agenda_.wake_all();
       } else {
         forced_ = false;
         advance();
@@ -110,6 +99,7 @@ class Run {
   /// From now on the chunk counts as being at the rank: it is there, or on its way.
   void promise(int32_t rank, int32_t chunk) {
     erase(lacks_[rank], chunk);
+    erase(lackers_[chunk], rank);
     num_lacking_[rank]--;
     remaining_--;
     for (size_t level = 0; level < spread_.size(); level++) {
@@ -117,65 +107,25 @@ class Run {
     }
   }
 
-  void wake(int32_t link) {
-    if (pending_[link]) return;
-    pending_[link] = 1;
-    order_.push_back({network_.travel[link], 0, link});
-  }
-
-  void wake_all() {
-    for (int32_t link = 0; link < network_.num_links(); link++) wake(link);
-  }
-
-  /// Lets every link that might have become able to carry something try, fast ones first.
-  void start_pending() {
-    // All pairs of one displacement come together: on a switch they are a perfect matching of its ports.
-    const uint64_t salt = random_.next();
-    for (Try& candidate : order_) {
-      const int32_t shift = network_.dst[candidate.link] - network_.src[candidate.link];
-      candidate.lot = hash(salt + static_cast<uint64_t>(shift < 0 ? shift + network_.num_ranks : shift));
-    }
-    std::sort(order_.begin(), order_.end());
-    for (const Try& candidate : order_) {
-      pending_[candidate.link] = 0;
-      const int32_t chunk = free(candidate.link) ? choose(candidate.link) : kNone;
-      if (chunk != kNone) start(candidate.link, chunk);
-    }
-    order_.clear();
-  }
-
-  bool free(int32_t link) const {
-    for (int32_t physical : network_.path[link]) {
-      if (busy_[physical]) return false;
-    }
-    return true;
-  }
-
   void start(int32_t link, int32_t chunk) {
-    for (int32_t physical : network_.path[link]) busy_[physical] = 1;
     promise(network_.dst[link], chunk);
-    events_.push({now_ + network_.hold[link], link, kNone});
-    events_.push({within_horizon(now_ + network_.travel[link]), link, chunk});
-    result_.add(chunk, link, now_, now_ + network_.travel[link]);
+    const Picoseconds freed = now_ + network_.hold[link], landed = within_horizon(now_ + network_.travel[link]);
+    if (freed < landed) events_[freed].push_back({link, kNone});
+    events_[landed].push_back({link, chunk});
+    result_.add(chunk, link, now_, landed);
   }
 
   /// Goes to the next time at which something happens and does all that happens then.
   void advance() {
-    now_ = events_.top().time;
-    while (!events_.empty() && events_.top().time == now_) {
-      const Event event = events_.top();
-      events_.pop();
-      if (event.chunk == kNone) {
-        for (int32_t physical : network_.path[event.link]) {
-          busy_[physical] = 0;
-          for (int32_t link : network_.users[physical]) wake(link);
-        }
-      } else {
-        const int32_t rank = network_.dst[event.link];
-        insert(holds_[rank], event.chunk);
-        for (int32_t link : network_.out[rank]) wake(link);
-      }
+    const auto next = events_.begin();
+    now_ = next->first;
+    for (const auto [link, chunk] : next->second) {
+      if (chunk == kNone || network_.hold[link] == network_.travel[link]) agenda_.release(link);
+      if (chunk == kNone) continue;
+      insert(holds_[network_.dst[link]], chunk);
+      agenda_.land(network_.dst[link], lackers_[chunk]);
     }
+    events_.erase(next);
   }
 
   /// The chunk that a free link carries next, or kNone.
@@ -240,13 +190,6 @@ class Run {
     }
   }
 
-  struct Try {
-    Picoseconds travel;
-    uint64_t lot;
-    int32_t link;
-    auto operator<=>(const Try&) const = default;
-  };
-
   const Network& network_;
   const Clusters& clusters_;
   std::span<const int32_t> origin_;
@@ -259,11 +202,10 @@ class Run {
   BitRows lacks_;                     ///< [rank] chunks that are neither there nor on their way
   std::vector<int32_t> num_lacking_;  ///< [rank]
   int64_t remaining_;                 ///< sum of num_lacking_
-  std::vector<char> busy_;            ///< [physical link]
-  std::vector<char> pending_;         ///< [link] whether it is in order_
-  std::vector<Try> order_;            ///< links to try at this time
-  std::vector<Spread> spread_;        ///< [level]
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  BitRows lackers_;                   ///< [chunk] ranks that lack it
+  Agenda agenda_;
+  std::vector<Spread> spread_;  ///< [level]
+  std::map<Picoseconds, std::vector<Event>> events_;
   Picoseconds now_ = 0;
   bool forced_ = false;  ///< nothing flies and work is left: links go without the rules for slow ones
   Transfers result_;

@@ -61,12 +61,16 @@ std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const i
 }
 
 Matcher::Matcher(const Network& network, std::span<const int32_t> origin, uint64_t seed)
-    : network_(network), clusters_(network), origin_(origin.begin(), origin.end()), seed_(hash(seed)) {}
+    : network_(network),
+      clusters_(network),
+      bundles_(network),
+      origin_(origin.begin(), origin.end()),
+      seed_(hash(seed)) {}
 
 std::optional<Transfers> Matcher::attempt(int64_t number, Picoseconds below_ps, Stop& stop) {
   const Policy& policy = kPolicies[number % std::size(kPolicies)];
   if (policy.on_path && shortest_.empty()) shortest_ = on_shortest_path(network_, origin_);
-  return match({network_, clusters_, origin_, shortest_}, policy, seed_ + number, below_ps, stop);
+  return match({network_, clusters_, bundles_, origin_, shortest_}, policy, seed_ + number, below_ps, stop);
 }
 
 }  // namespace hocket::synthesizer

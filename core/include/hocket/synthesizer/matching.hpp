@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "hocket/synthesizer/bundles.hpp"
 #include "hocket/synthesizer/clusters.hpp"
 #include "hocket/synthesizer/network.hpp"
 #include "hocket/synthesizer/stop.hpp"
@@ -27,6 +28,7 @@ std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const i
 struct Task {
   const Network& network;
   const Clusters& clusters;
+  const Bundles& bundles;
   std::span<const int32_t> origin;     ///< of each chunk
   std::span<const uint64_t> shortest;  ///< empty or what on_shortest_path gives
 };
@@ -50,6 +52,7 @@ class Matcher {
  private:
   const Network& network_;
   Clusters clusters_;
+  Bundles bundles_;
   std::vector<int32_t> origin_;
   uint64_t seed_;
   std::vector<uint64_t> shortest_;  // once a policy asks for it
