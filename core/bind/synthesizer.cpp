@@ -44,6 +44,7 @@ void bind_synthesizer(nb::module_& m) {
   bind_matching(m);
   m.def("rounds", &rounds, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a, "threads"_a = 1);
   bind_synthesizer_symmetry(m);
+  bind_synthesizer_routing(m);
 }
 
 }  // namespace hocket::bind

@@ -4,9 +4,10 @@ from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines.matching import Matching
 from hocket.synthesizer.engines.native import Native
 from hocket.synthesizer.engines.rounds import Rounds
+from hocket.synthesizer.engines.routing import Routing
 from hocket.synthesizer.engines.symmetry import Symmetry
 
 __all__ = ["ENGINES"]
 
-_ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), Native())
+_ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), Routing(), Native())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in _ALL}

@@ -60,3 +60,27 @@ def symmetric_spread(
     network: Network, translations: Translations, chunks: int, seed: int, attempts: int, target_ps: int, stop: Stop
 ) -> TranslatedTransfers: ...
 def translate_spread(translations: Translations, chunks: int, transfers: TranslatedTransfers) -> Columns: ...
+class PacketRouter:
+    def __init__(
+        self,
+        graph: Graph,
+        src: NDArray[np.int32],
+        dst: NDArray[np.int32],
+        bytes: NDArray[np.int64],
+        relays: NDArray[np.uint8],
+        blocking: bool,
+        seed: int,
+    ) -> None: ...
+    def route(self, target_ps: int, sharpness: int, stop: Stop) -> None: ...
+    @property
+    def busiest_ps(self) -> int: ...
+    def schedule(
+        self, stop: Stop
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.int64],
+        NDArray[np.int64],
+    ]: ...

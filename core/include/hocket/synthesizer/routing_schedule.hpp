@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hocket/synthesizer/routing_packets.hpp"
+#include "hocket/synthesizer/stop.hpp"
+
+namespace hocket::synthesizer {
+
+/// Timed transfers of packets, by start: transfer t takes packet[t] over route[t], one of the distinct hops:
+/// `route_links[route_offset[k]..route_offset[k+1])`.
+struct RoutedTransfers {
+  std::vector<int64_t> route_offset{0};
+  std::vector<int32_t> route_links;
+  std::vector<int32_t> packet, route;
+  std::vector<Picoseconds> start, finish;
+  Picoseconds time = 0;  ///< when the last one is done
+};
+
+/// List scheduling: whenever links are free, of the packets that wait for them those with the most work before them
+/// go first; among equals those of the least displacement (destination - source) that fits, which on a switch is a
+/// permutation of its ports. Never leaves links idle that a waiting packet could take. Throws Stopped.
+RoutedTransfers schedule_packets(const topology::Graph& graph, const Packets& packets, const Paths& paths,
+                                 bool blocking, const Stop& stop);
+
+}  // namespace hocket::synthesizer

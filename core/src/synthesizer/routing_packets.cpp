@@ -1,0 +1,23 @@
+#include "hocket/synthesizer/routing_packets.hpp"
+
+#include <algorithm>
+
+namespace hocket::synthesizer {
+
+Hop first_hop(const topology::Graph& graph, std::span<const int32_t> links, int64_t bytes, bool blocking) {
+  size_t length = 0;
+  Picoseconds latency = 0;
+  Bandwidth slowest = graph.links()[links.front()].bandwidth;
+  bool arrived = false;
+  while (!arrived) {
+    const topology::Link& link = graph.links()[links[length++]];
+    latency = add_ps(latency, link.latency_ps);
+    slowest = std::min(slowest, link.bandwidth);
+    arrived = !graph.is_switch(link.dst);
+  }
+  const Picoseconds serialization = serialization_ps(bytes, slowest);
+  const Picoseconds travel = within_horizon(std::max<Picoseconds>(1, add_ps(latency, serialization)));
+  return {links.first(length), blocking ? travel : serialization, travel};
+}
+
+}  // namespace hocket::synthesizer

@@ -1,0 +1,166 @@
+#include "hocket/synthesizer/routing_schedule.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "hocket/synthesizer/network.hpp"
+
+namespace hocket::synthesizer {
+namespace {
+
+/// A packet at the start of a hop, the urgent ones larger.
+struct Waiting {
+  Picoseconds remaining;  // the hops before it, at best
+  int32_t displacement;   // of its destination from its source
+  int32_t packet;
+
+  bool operator<(const Waiting& other) const {
+    return std::tie(remaining, other.displacement, other.packet) < std::tie(other.remaining, displacement, packet);
+  }
+};
+
+class ListScheduler {
+ public:
+  ListScheduler(const topology::Graph& graph, const Packets& packets, const Paths& paths, bool blocking)
+      : graph_(graph), packets_(packets), blocking_(blocking), busy_(graph.links().size()) {
+    find_hops(paths);
+    waiting_.resize(routes_.size());
+    is_candidate_.resize(routes_.size());
+    users_ = routes_.inverted(static_cast<int32_t>(graph.links().size()));
+    result_.route_offset.assign(routes_.offset.begin(), routes_.offset.end());
+    result_.route_links = routes_.ids;
+  }
+
+  RoutedTransfers run(const Stop& stop) {
+    for (int32_t packet = 0; packet < packets_.size(); packet++) wait(packet);
+    for (Picoseconds now = 0;; now = next_time()) {
+      stop.check();
+      while (!releases_.empty() && releases_.top().first == now) {
+        for (const int32_t link : routes_[releases_.top().second]) release(link);
+        releases_.pop();
+      }
+      while (!arrivals_.empty() && arrivals_.top().first == now) {
+        const int32_t packet = arrivals_.top().second;
+        arrivals_.pop();
+        wait(packet);
+      }
+      start_candidates(now);
+      if (releases_.empty() && arrivals_.empty()) return std::move(result_);
+    }
+  }
+
+ private:
+  using Event = std::pair<Picoseconds, int32_t>;
+  using Events = std::priority_queue<Event, std::vector<Event>, std::greater<>>;
+
+  /// Cuts the paths into hops, and numbers the distinct ones.
+  void find_hops(const Paths& paths) {
+    std::map<std::vector<int32_t>, int32_t> number;
+    routes_.offset.push_back(0);
+    next_hop_.reserve(paths.size());
+    hops_.reserve(paths.links.size());
+    for (int64_t packet = 0; packet < paths.size(); packet++) {
+      next_hop_.push_back(static_cast<int64_t>(hops_.size()));
+      Picoseconds remaining = 0;
+      for (std::span<const int32_t> way = paths[packet]; !way.empty();) {
+        const Hop hop = first_hop(graph_, way, packets_.bytes[packet], blocking_);
+        const std::vector<int32_t> links(hop.links.begin(), hop.links.end());
+        const auto [at, is_new] = number.try_emplace(links, routes_.size());
+        if (is_new) {
+          routes_.ids.insert(routes_.ids.end(), links.begin(), links.end());
+          routes_.offset.push_back(static_cast<int32_t>(routes_.ids.size()));
+        }
+        hops_.push_back(at->second);
+        remaining = add_ps(remaining, hop.travel);
+        way = way.subspan(links.size());
+      }
+      remaining_.push_back(remaining);
+    }
+    next_hop_.push_back(static_cast<int64_t>(hops_.size()));
+    last_hop_.assign(next_hop_.begin() + 1, next_hop_.end());
+  }
+
+  Picoseconds next_time() const {
+    const Picoseconds release = releases_.empty() ? kNever : releases_.top().first;
+    return arrivals_.empty() ? release : std::min(release, arrivals_.top().first);
+  }
+
+  /// The packet is at the start of its next hop, or at its destination.
+  void wait(int32_t packet) {
+    if (next_hop_[packet] == last_hop_[packet]) return;
+    const int32_t route = hops_[next_hop_[packet]];
+    const int32_t ranks = graph_.num_ranks();
+    const int32_t displacement = (packets_.dst[packet] - packets_.src[packet] + ranks) % ranks;
+    waiting_[route].push({remaining_[packet], displacement, packet});
+    consider(route);
+  }
+
+  void release(int32_t link) {
+    busy_[link] = 0;
+    for (const int32_t route : users_[link]) consider(route);
+  }
+
+  void consider(int32_t route) {
+    if (waiting_[route].empty() || std::exchange(is_candidate_[route], 1)) return;
+    candidates_.push_back(route);
+  }
+
+  bool free(int32_t route) const {
+    return std::ranges::none_of(routes_[route], [&](int32_t link) { return busy_[link]; });
+  }
+
+  void start_candidates(Picoseconds now) {
+    for (const int32_t route : candidates_) is_candidate_[route] = 0;
+    std::erase_if(candidates_, [&](int32_t route) { return !free(route); });
+    std::ranges::sort(candidates_, [&](int32_t a, int32_t b) { return waiting_[b].top() < waiting_[a].top(); });
+    for (const int32_t route : candidates_) {
+      if (free(route)) start(route, now);
+    }
+    candidates_.clear();
+  }
+
+  void start(int32_t route, Picoseconds now) {
+    const int32_t packet = waiting_[route].top().packet;
+    waiting_[route].pop();
+    const Hop hop = first_hop(graph_, routes_[route], packets_.bytes[packet], blocking_);
+    for (const int32_t link : hop.links) busy_[link] = 1;
+    const Picoseconds finish = within_horizon(now + hop.travel);
+    result_.packet.push_back(packet);
+    result_.route.push_back(route);
+    result_.start.push_back(now);
+    result_.finish.push_back(finish);
+    result_.time = std::max(result_.time, finish);
+    remaining_[packet] -= hop.travel;
+    next_hop_[packet]++;
+    releases_.emplace(now + hop.hold, route);
+    arrivals_.emplace(finish, packet);
+  }
+
+  const topology::Graph& graph_;
+  Packets packets_;
+  bool blocking_;
+  Lists routes_;                                       // physical links of each distinct hop
+  Lists users_;                                        // routes over each physical link
+  std::vector<int32_t> hops_;                          // routes of all packets, one packet after the other
+  std::vector<int64_t> next_hop_, last_hop_;           // of a packet, positions in hops_
+  std::vector<Picoseconds> remaining_;                 // of a packet
+  std::vector<uint8_t> busy_;                          // of a link
+  std::vector<std::priority_queue<Waiting>> waiting_;  // of a route
+  std::vector<int32_t> candidates_;                    // routes that may start now
+  std::vector<uint8_t> is_candidate_;
+  Events releases_, arrivals_;  // of routes, of packets
+  RoutedTransfers result_;
+};
+
+}  // namespace
+
+RoutedTransfers schedule_packets(const topology::Graph& graph, const Packets& packets, const Paths& paths,
+                                 bool blocking, const Stop& stop) {
+  return ListScheduler(graph, packets, paths, blocking).run(stop);
+}
+
+}  // namespace hocket::synthesizer
