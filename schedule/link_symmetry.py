@@ -6,12 +6,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core import topology as engine
 from hocket.schedule.symmetry import Symmetry
 from hocket.topology import Topology, link_images
 
 __all__ = ["LinkSymmetry"]
 
-_Links = NDArray[np.int64]
+_Links = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +44,16 @@ class LinkSymmetry:
     @cached_property
     def first(self) -> _Links:
         """The first of the images of each link: its orbit's name."""
-        first = np.arange(self.num_links)
-        for power, (_, times) in zip(self.generators, self.symmetry.steps, strict=True):
-            for _ in range((times - 1).bit_length()):
-                first = np.minimum(first, first[power])
-                power = power[power]
-        return first
+        return engine.least_images(self.num_links, np.concatenate([np.zeros(0, np.int32), *self.generators]))
 
     def frees(self, links: NDArray[np.int32]) -> bool:
         """Whether each of the links has as many images as there are elements: none stays where it is."""
-        size = np.bincount(self.first, minlength=len(self.first))
+        size = np.bincount(self.first, minlength=self.num_links)
         return bool((size[self.first[links]] == self.symmetry.order).all())
 
     def images(self, links: NDArray[np.int32]) -> _Links:
         """Of each element (row) the image of each link (column)."""
-        rows = links.astype(np.int64)[None]
+        rows = links[None]
         for power, (_, times) in zip(self.generators, self.symmetry.steps, strict=True):
             wanted = times * len(rows)
             while len(rows) < wanted:

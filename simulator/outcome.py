@@ -34,7 +34,7 @@ class Outcome:
     events: int
     folded: int = 1
 
-    def unfolded(self, order: int, link: NDArray[np.int64]) -> "Outcome":
+    def unfolded(self, order: int, link: NDArray[np.int32]) -> "Outcome":
         """The outcome for `order` ranks of that of one, when `link` stands for each link. Nobody waits for another."""
         return replace(
             self,

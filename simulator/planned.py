@@ -15,12 +15,12 @@ __all__ = ["Folded", "Planned"]
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """The plan of one rank that stands for `order` ranks which all do alike, and for each link (int64) the one that
+    """The plan of one rank that stands for `order` ranks which all do alike, and for each link (int32) the one that
     stands for it."""
 
     plan: Plan
     order: int
-    link: NDArray[np.int64]
+    link: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)

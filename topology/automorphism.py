@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core import topology as engine
 from hocket.topology.model import Topology
 
 __all__ = ["link_images"]
@@ -12,8 +13,8 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _Nodes = NDArray[np.int64]
 
 
-def link_images(topology: Topology, rank_images: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The link that each link becomes (int64) when rank r becomes rank `rank_images[r]`, or None.
+def link_images(topology: Topology, rank_images: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    """The link that each link becomes (int32) when rank r becomes rank `rank_images[r]`, or None.
 
     Switches follow the nodes that they are linked to. None when the switches cannot be told to do so, or when the links
     between some nodes differ, in number, latency, bandwidth, class or order, from those between the nodes they become.
@@ -21,20 +22,8 @@ def link_images(topology: Topology, rank_images: NDArray[np.int64]) -> NDArray[n
     nodes = _node_images(topology, rank_images)
     if nodes is None:
         return None
-    ends = topology.src.astype(np.int64) * topology.num_nodes + topology.dst
-    images = nodes[topology.src] * topology.num_nodes + nodes[topology.dst]
-    order, order_of_images = np.argsort(ends, kind="stable"), np.argsort(images, kind="stable")
-    alike = (
-        np.array_equal(ends[order], images[order_of_images])
-        and np.array_equal(topology.latency_ps[order], topology.latency_ps[order_of_images])
-        and np.array_equal(topology.bandwidth[order], topology.bandwidth[order_of_images])
-        and np.array_equal(topology.link_class[order], topology.link_class[order_of_images])
-    )
-    if not alike:
-        return None
-    links = np.empty_like(order)
-    links[order_of_images] = order
-    return links
+    images = engine.link_images(topology.graph, nodes.astype(np.int32), topology.link_class)
+    return images if len(images) == topology.num_links else None
 
 
 def _node_images(topology: Topology, rank_images: NDArray[np.int64]) -> _Nodes | None:

@@ -3,6 +3,7 @@
 #include "hocket/topology/graph.hpp"
 #include "hocket/topology/measures.hpp"
 #include "hocket/topology/routing.hpp"
+#include "hocket/topology/symmetry.hpp"
 
 namespace hocket::bind {
 namespace {
@@ -48,6 +49,14 @@ nb::tuple all_gather_cut(const Graph& graph, int64_t max_work) {
   return nb::make_tuple(cut.ranks, cut.bandwidth);
 }
 
+auto link_images(const Graph& graph, In<int32_t> images, In<int32_t> link_class) {
+  return give(unlocked([&] { return topology::link_images(graph, view(images), view(link_class)); }));
+}
+
+auto least_images(int64_t size, In<int32_t> generators) {
+  return give(unlocked([&] { return topology::least_images(size, view(generators)); }));
+}
+
 }  // namespace
 
 void bind_topology(nb::module_& m) {
@@ -69,6 +78,8 @@ void bind_topology(nb::module_& m) {
         [](const Graph& graph) { return give(unlocked([&] { return topology::rank_egress_bandwidth(graph); })); });
   m.def("eccentricity_ps", &eccentricity_ps, "graph"_a, "bytes"_a, "sources"_a, "targets"_a, "store_and_forward"_a);
   m.def("all_gather_cut", &all_gather_cut, "graph"_a, "max_work"_a);
+  m.def("link_images", &link_images, "graph"_a, "images"_a, "link_class"_a);
+  m.def("least_images", &least_images, "size"_a, "generators"_a);
   m.def("require_connected", &topology::require_connected, "graph"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 

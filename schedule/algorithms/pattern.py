@@ -100,7 +100,7 @@ class Pattern:
             ends = [nodes[self.symmetry.act(elements, end[:, None]).ravel()] for end in (self.src, self.dst)]
             return routes(self.topology.graph, np.column_stack(ends))
         home = self.routes_home
-        images = self.links.images(home.links).astype(np.int32)
+        images = self.links.images(home.links)
         # The route to rank 0 becomes one to rank act(g, dst) that comes from rank g.
         parts = [
             images[self.symmetry.act(elements, dst), begin:end].ravel()

@@ -1,0 +1,53 @@
+#include "hocket/topology/symmetry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hocket::topology {
+
+std::vector<int32_t> link_images(const Graph& graph, std::span<const int32_t> images,
+                                 std::span<const int32_t> link_class) {
+  const std::vector<Link>& links = graph.links();
+  std::vector<int32_t> result(links.size());
+  std::vector<std::pair<int32_t, int32_t>> from, to;  // (where it leads, link)
+  for (int32_t node = 0; node < graph.num_nodes(); node++) {
+    from.clear();
+    to.clear();
+    for (const int32_t link : graph.out_links(node)) from.emplace_back(images[links[link].dst], link);
+    for (const int32_t link : graph.out_links(images[node])) to.emplace_back(links[link].dst, link);
+    if (from.size() != to.size()) return {};
+    std::ranges::sort(from);
+    std::ranges::sort(to);
+    for (size_t i = 0; i < from.size(); i++) {
+      const Link &before = links[from[i].second], &after = links[to[i].second];
+      if (from[i].first != to[i].first || before.latency_ps != after.latency_ps ||
+          before.bandwidth != after.bandwidth || link_class[from[i].second] != link_class[to[i].second]) {
+        return {};
+      }
+      result[from[i].second] = to[i].second;
+    }
+  }
+  return result;
+}
+
+std::vector<int32_t> least_images(int64_t size, std::span<const int32_t> generators) {
+  std::vector<int32_t> least(size, -1), reached;
+  for (int32_t first = 0; first < size; first++) {
+    if (least[first] >= 0) continue;
+    least[first] = first;
+    reached.assign(1, first);
+    while (!reached.empty()) {
+      const int32_t at = reached.back();
+      reached.pop_back();
+      for (size_t begin = 0; begin < generators.size(); begin += size) {
+        const int32_t image = generators[begin + at];
+        if (least[image] >= 0) continue;
+        least[image] = first;
+        reached.push_back(image);
+      }
+    }
+  }
+  return least;
+}
+
+}  // namespace hocket::topology
