@@ -1,17 +1,16 @@
 """Folded schedules: what is said of representatives holds of all transfers."""
 
-import numpy as np
-from homes import LINK
+from dataclasses import replace
 
-from hocket.schedule import (
-    Collective,
-    FoldedSchedule,
-    Kind,
-    Phase,
-    Symmetry,
-    TransferColumns,
-    verify,
-)
+import numpy as np
+import pytest
+from folding import folded_schedules
+from homes import LINK
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective, FoldedSchedule, Kind, Phase, Schedule, Symmetry, TransferColumns, verify
 from hocket.topology import load
 
 STEP_PS = 500_000 + 20  # a chunk of 1 byte over 500 ns and 50 GB/s, 20 ps a byte
@@ -44,3 +43,72 @@ def test_one_link_says_what_all_do() -> None:
     expanded = schedule.expand()
     assert verify(expanded).describe() == report.describe()
     assert verify(expanded).link_busy_ps.tolist() == report.link_busy_ps.tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(folded_schedules())
+def test_what_is_right_folded_is_right_spelled_out(schedule: FoldedSchedule) -> None:
+    folded, expanded = verify(schedule), schedule.expand()
+    whole = verify(expanded)
+    assert folded.num_transfers == whole.num_transfers == expanded.num_transfers
+    last = schedule.phases[-1]
+    assert isinstance(last.transfers, TransferColumns)
+    idle_ps = last.transfers.start_ps[0] if last.mirrored else 0  # times of a mirrored phase count from its end
+    assert folded.time_ps == schedule.time_ps == whole.time_ps + idle_ps
+    # chunks count as the largest here, so each byte of a remainder once more on every hop
+    assert 0 <= folded.wire_bytes - whole.wire_bytes <= folded.num_transfers
+    assert (folded.link_busy_ps >= whole.link_busy_ps).all()
+    assert schedule.busiest_link_ps >= expanded.busiest_link_ps
+
+
+def _mutate(columns: TransferColumns, num_routes: int, num_chunks: int, data: st.DataObject) -> TransferColumns:
+    """One transfer less, or with another chunk, route or start; in the order of starts."""
+    chunk, route, start_ps = columns.chunk.copy(), columns.route.copy(), columns.start_ps.copy()
+    at = data.draw(st.integers(0, len(chunk) - 1))
+    what = data.draw(st.sampled_from(["chunk", "route", "start", "less"]))
+    if what == "chunk":
+        chunk[at] = data.draw(st.integers(0, num_chunks - 1))
+    elif what == "route":
+        route[at] = data.draw(st.integers(0, num_routes - 1))
+    elif what == "start":
+        start_ps[at] = max(0, start_ps[at] + data.draw(st.sampled_from([-2000, -11, -5, -1, 1, 5, 2000])))
+    else:
+        chunk, route, start_ps = (np.delete(column, at) for column in (chunk, route, start_ps))
+    order = np.argsort(start_ps, kind="stable")
+    return TransferColumns(chunk[order], route[order], start_ps[order])
+
+
+def _delivers_twice(schedule: Schedule) -> bool:
+    """Whether a rank gets a chunk again, or has it from the begin; sends it again, where chunks go point to point."""
+    collective = schedule.collective
+    if collective.kind is Kind.ALL_TO_ALL:
+        pairs = set(zip(schedule.chunk.tolist(), schedule.src.tolist(), strict=True))
+        return len(pairs) < schedule.num_transfers
+    holds = [(chunk, rank) for chunk, rank in enumerate(collective.origin.tolist())]
+    pairs = [*holds, *zip(schedule.chunk.tolist(), schedule.dst.tolist(), strict=True)]
+    return len(set(pairs)) < len(pairs)
+
+
+@settings(max_examples=300, deadline=None)
+@given(folded_schedules(remainders=False), st.data())
+def test_what_is_wrong_folded_is_wrong_spelled_out(schedule: FoldedSchedule, data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, len(schedule.phases) - 1))
+    phase = schedule.phases[number]
+    if len(phase.transfers) == 0:
+        return
+    assert isinstance(phase.transfers, TransferColumns)
+    columns = _mutate(phase.transfers, phase.num_routes, schedule.collective.num_chunks, data)
+    phases = list(schedule.phases)
+    phases[number] = replace(phase, transfers=columns)
+    changed = replace(schedule, phases=tuple(phases))
+    try:
+        verify(changed)
+    except ScheduleError as error:
+        assert str(error)
+        with pytest.raises(ScheduleError):
+            expanded = changed.expand()
+            verify(expanded)
+            if _delivers_twice(expanded):
+                raise ScheduleError("which Schedule allows") from None
+    else:
+        verify(changed.expand())
