@@ -6,8 +6,9 @@ from hocket.schedule.compose import MIRROR, concatenate, reverse
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.folded import FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
+from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
 from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
-from hocket.schedule.storage import load, save
+from hocket.schedule.storage import load, load_expanded, save
 from hocket.schedule.symmetry import Motion, Symmetry
 from hocket.schedule.timing import dependencies, retime
 from hocket.schedule.verification import VerifyReport, verify
@@ -26,6 +27,9 @@ __all__ = [
     "Phase",
     "Program",
     "Proof",
+    "RoundShape",
+    "RoundSpool",
+    "Rounds",
     "Schedule",
     "Step",
     "StepType",
@@ -38,6 +42,7 @@ __all__ = [
     "dependencies",
     "execute",
     "load",
+    "load_expanded",
     "lower_bound",
     "retime",
     "reverse",

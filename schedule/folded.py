@@ -46,6 +46,17 @@ class TransferColumns:
     def __len__(self) -> int:
         return len(self.chunk)
 
+    def check(self, num_routes: int, num_chunks: int) -> None:
+        """Raises ScheduleError unless the columns agree in length, ids are in range and starts ascend from 0 or
+        later."""
+        if not len(self.chunk) == len(self.route) == len(self.start_ps):
+            raise ScheduleError("the columns of the transfers differ in length")
+        for name, column, limit in (("chunk", self.chunk, num_chunks), ("route", self.route, num_routes)):
+            if len(column) and (column.min() < 0 or column.max() >= limit):
+                raise ScheduleError(f"the {name} of a transfer does not exist: there are {limit}")
+        if (np.diff(self.start_ps, prepend=0) < 0).any() or self.start_ps.max(initial=0) > engine.HORIZON_PS:
+            raise ScheduleError("starts must ascend from 0 or later, up to 2^61 ps")
+
     def blocks(self, most: int = _BLOCK) -> Iterator["TransferColumns"]:
         """The transfers, at most so many at a time."""
         for at in range(0, len(self), most):
@@ -65,6 +76,7 @@ class Transfers(Protocol):
     """What gives transfers some at a time: TransferColumns in memory, or what is read from a file."""
 
     def __len__(self) -> int: ...
+    def check(self, num_routes: int, num_chunks: int) -> None: ...
     def blocks(self) -> Iterator[TransferColumns]: ...
     def time_ps(self, durations: NDArray[np.int64]) -> int: ...
     def route_count(self, num_routes: int) -> NDArray[np.int64]: ...
@@ -188,6 +200,13 @@ class FoldedSchedule:
         """Of a transfer over each route of a phase, in picoseconds (int64)."""
         return engine.route_durations(self.topology.graph, phase.route_offset, phase.route_links, self.chunk_bytes)
 
+    def check(self) -> None:
+        """Raises ScheduleError when transfers point outside of what they index, so that anything else here would
+        fail."""
+        for phase in self.phases:
+            self.durations(phase)  # the engine checks routes
+            phase.transfers.check(phase.num_routes, self.collective.num_chunks)
+
     def expand(self, memory_bytes: int | None = None) -> Schedule:
         """All transfers spelled out.
 
@@ -210,7 +229,7 @@ class FoldedSchedule:
         done, first_route, first_link, begin_ps = 0, 0, 0, 0
         for phase, time_ps in zip(self.phases, self.phase_times_ps, strict=True):
             images, durations = self.links.images(phase.route_links), self.durations(phase)
-            route_links.append(images.astype(np.int32).ravel())
+            route_links.append(images.ravel())
             ends = first_link + element * len(phase.route_links) + phase.route_offset[1:]
             route_offset.append(ends.ravel())
             for block in phase.transfers.blocks():

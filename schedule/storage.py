@@ -1,12 +1,5 @@
-"""The `.schedule` container: one self-contained file per schedule, opened by memory map.
+"""`.schedule` files: schedules, spelled out or folded, each with its collective and its topology in one container."""
 
-Layout: the magic (8 bytes), the length of the header (8 bytes, little-endian), the CRC-32 of the header (4 bytes), the
-header (JSON), then the arrays, little-endian, each at a multiple of 64 bytes. The header lists the arrays with their
-offsets in the file and CRC-32s; the topology's arrays are among them.
-"""
-
-import struct
-import zlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,17 +7,25 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import FormatError, HocketError
-from hocket.core.files import atomic_write
+from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.schedule import container
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.container import ArrayEntry, Count
+from hocket.schedule.folded import FoldedSchedule
+from hocket.schedule.folded_storage import (
+    FoldedHeader,
+    dtype,
+    folded_arrays,
+    folded_header,
+    folded_streams,
+    phases,
+    symmetry,
+)
 from hocket.schedule.schedule import Bound, Schedule
 from hocket.topology import Dimension, Topology
 
-__all__ = ["load", "save"]
+__all__ = ["load", "load_expanded", "save"]
 
-_MAGIC = b"HOCKETS\x01"
-_PREAMBLE = struct.Struct("<8sQI")
-_ALIGNMENT = 64
 _SCHEDULE_ARRAYS = {
     "route_offset": "<i8",
     "route_links": "<i4",
@@ -45,36 +46,27 @@ _TOPOLOGY_ARRAYS = {
 _GROUP_ARRAY = {"group": "<i4"}
 _DTYPES = _SCHEDULE_ARRAYS | {f"topology.{name}": dtype for name, dtype in _TOPOLOGY_ARRAYS.items()} | _GROUP_ARRAY
 
-_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-
-
-class _Array(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    dtype: str
-    length: _Count
-    offset: _Bytes
-    crc32: int
 
 
 class _Collective(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     kind: Kind
-    num_ranks: _Count
+    num_ranks: Count
     size_bytes: _Bytes
-    chunks_per_rank: _Count
-    root: _Count
+    chunks_per_rank: Count
+    root: Count
     block_bytes: tuple[_Bytes, ...] | None = None
 
 
 class _Topology(msgspec.Struct, forbid_unknown_fields=True):
     name: str
-    num_ranks: _Count
-    num_nodes: _Count
+    num_ranks: Count
+    num_nodes: Count
     classes: list[str]
     dimensions: list[Dimension]
     notes: list[str]
     fingerprint: str
-    in_network: list[_Count] = []
+    in_network: list[Count] = []
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -85,18 +77,26 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     bound: Bound | None
     generator: str
     seed: int | None
-    arrays: list[_Array]
+    arrays: list[ArrayEntry]
+    folded: FoldedHeader | None = None
 
 
-def _arrays(schedule: Schedule) -> dict[str, NDArray[Any]]:
-    arrays = {name: getattr(schedule, name) for name in _SCHEDULE_ARRAYS}
+def _arrays(schedule: Schedule | FoldedSchedule) -> dict[str, NDArray[Any]]:
+    if isinstance(schedule, FoldedSchedule):
+        arrays = folded_arrays(schedule)
+    else:
+        arrays = {name: getattr(schedule, name) for name in _SCHEDULE_ARRAYS}
+        if schedule.group is not None:
+            arrays["group"] = schedule.group
     arrays |= {f"topology.{name}": getattr(schedule.topology, name) for name in _TOPOLOGY_ARRAYS}
-    if schedule.group is not None:
-        arrays["group"] = schedule.group
-    return {name: np.ascontiguousarray(array, dtype=_DTYPES[name]) for name, array in arrays.items()}
+    return {name: np.ascontiguousarray(array, dtype=_dtype(name)) for name, array in arrays.items()}
 
 
-def _header(schedule: Schedule, table: list[_Array]) -> bytes:
+def _dtype(name: str) -> str | None:
+    return _DTYPES.get(name) or dtype(name)
+
+
+def _header(schedule: Schedule | FoldedSchedule, table: list[ArrayEntry]) -> bytes:
     collective, topology = schedule.collective, schedule.topology
     header = _Header(
         collective=_Collective(
@@ -117,40 +117,26 @@ def _header(schedule: Schedule, table: list[_Array]) -> bytes:
             topology.fingerprint,
             list(topology.in_network),
         ),
-        timed=schedule.timed,
+        timed=isinstance(schedule, FoldedSchedule) or schedule.timed,
         blocking=schedule.blocking,
         bound=schedule.bound,
         generator=schedule.generator,
         seed=schedule.seed,
         arrays=table,
+        folded=folded_header(schedule) if isinstance(schedule, FoldedSchedule) else None,
     )
     return msgspec.json.encode(header)
 
 
-def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT
-
-
-def save(schedule: Schedule, path: Path | str) -> None:
+def save(schedule: Schedule | FoldedSchedule, path: Path | str) -> None:
     """Writes the schedule, its collective and its topology to one file, whole or not at all."""
-    arrays = _arrays(schedule)
-    table = [_Array(name, _DTYPES[name], len(array), 0, zlib.crc32(array.data)) for name, array in arrays.items()]
-    # The offsets are part of the header whose length they depend on: reserve room for twenty digits each.
-    end = _PREAMBLE.size + len(_header(schedule, table)) + 20 * len(table)
-    for entry, array in zip(table, arrays.values(), strict=True):
-        entry.offset = _aligned(end)
-        end = entry.offset + array.nbytes
-    header = _header(schedule, table)
-    with atomic_write(path, "wb") as file:
-        file.write(_PREAMBLE.pack(_MAGIC, len(header), zlib.crc32(header)))
-        file.write(header)
-        for entry, array in zip(table, arrays.values(), strict=True):
-            file.write(bytes(entry.offset - file.tell()))
-            file.write(array.data)
+    streams = folded_streams(schedule) if isinstance(schedule, FoldedSchedule) else {}
+    container.write(path, lambda table: _header(schedule, table), _arrays(schedule), streams)
 
 
-def load(path: Path | str, check: bool = True) -> Schedule:
-    """The schedule in a `.schedule` file; its columns are read-only memory maps of the file.
+def load(path: Path | str, check: bool = True) -> Schedule | FoldedSchedule:
+    """The schedule in a `.schedule` file; its columns are read-only memory maps of the file. Rounds of a folded one are
+    read, and their checksums compared, when they are needed.
 
     Raises FormatError, naming the file, when it is not what `save` wrote: `check` compares the checksum of every array
     and checks every index; without it a file of any size opens at once and only the header is checked.
@@ -163,23 +149,31 @@ def load(path: Path | str, check: bool = True) -> Schedule:
     except ValueError as error:
         raise FormatError(f"{path}: empty, not a .schedule file") from error
     try:
-        return _parse(content, check)
+        return _parse(path, content, check)
     except (HocketError, msgspec.MsgspecError) as error:
         raise FormatError(f"{path}: {error}; write it again with `hocket synthesize -o`") from error
 
 
-def _parse(content: NDArray[np.uint8], check: bool) -> Schedule:
-    if len(content) < _PREAMBLE.size:
-        raise FormatError(f"{len(content)} bytes are too few for a .schedule file")
-    magic, length, checksum = _PREAMBLE.unpack_from(content.data)
-    if magic != _MAGIC:
-        raise FormatError("not a .schedule file (it starts with other bytes)")
-    text = content[_PREAMBLE.size : _PREAMBLE.size + length].tobytes()
-    if len(text) < length or zlib.crc32(text) != checksum:
-        raise FormatError("the header is truncated or damaged (its checksum differs)")
-    header = msgspec.json.decode(text, type=_Header)
-    arrays = {entry.name: _array(content, entry, check) for entry in header.arrays}
-    missing = _DTYPES.keys() - arrays.keys() - _GROUP_ARRAY.keys()
+def load_expanded(path: Path | str) -> Schedule:
+    """The schedule in a `.schedule` file, a folded one spelled out. Raises what `load` does, and ScheduleError when it
+    has more transfers than memory can hold."""
+    schedule = load(path)
+    if isinstance(schedule, Schedule):
+        return schedule
+    try:
+        return schedule.expand()
+    except ScheduleError as error:
+        raise ScheduleError(f"{path}: {error}") from error
+
+
+def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> Schedule | FoldedSchedule:
+    header = msgspec.json.decode(container.header(content), type=_Header)
+    for entry in header.arrays:
+        if _dtype(entry.name) != entry.dtype:
+            raise FormatError(f"array {entry.name} of type {entry.dtype} is not part of a schedule")
+    arrays = {entry.name: container.array(content, entry, check) for entry in header.arrays}
+    wanted = {f"topology.{name}" for name in _TOPOLOGY_ARRAYS} | (set() if header.folded else _SCHEDULE_ARRAYS.keys())
+    missing = wanted - arrays.keys()
     if missing:
         raise FormatError(f"array {min(missing)} is missing")
     topology = Topology(
@@ -194,8 +188,23 @@ def _parse(content: NDArray[np.uint8], check: bool) -> Schedule:
     )
     if topology.fingerprint != header.topology.fingerprint:
         raise FormatError("the topology is not the one the schedule was made for (its fingerprint differs)")
+    collective = Collective(**msgspec.structs.asdict(header.collective))
+    if header.folded is not None:
+        folded = FoldedSchedule(
+            collective=collective,
+            topology=topology,
+            symmetry=symmetry(header.folded),
+            phases=tuple(phases(header.folded, arrays, header.arrays, path, collective.num_chunks)),
+            blocking=header.blocking,
+            bound=header.bound,
+            generator=header.generator,
+            seed=header.seed,
+        )
+        if check:
+            folded.check()
+        return folded
     schedule = Schedule(
-        collective=Collective(**msgspec.structs.asdict(header.collective)),
+        collective=collective,
         topology=topology,
         **{name: arrays[name] for name in _SCHEDULE_ARRAYS},
         timed=header.timed,
@@ -208,17 +217,3 @@ def _parse(content: NDArray[np.uint8], check: bool) -> Schedule:
     if check:
         _ = schedule.transfers  # the engine checks every index
     return schedule
-
-
-def _array(content: NDArray[np.uint8], entry: _Array, check: bool) -> NDArray[Any]:
-    if _DTYPES.get(entry.name) != entry.dtype:
-        raise FormatError(f"array {entry.name} of type {entry.dtype} is not part of a schedule")
-    if entry.offset % _ALIGNMENT:
-        raise FormatError(f"array {entry.name} is misplaced: offset {entry.offset} is no multiple of {_ALIGNMENT}")
-    size = entry.length * np.dtype(entry.dtype).itemsize
-    data = content[entry.offset : entry.offset + size]
-    if len(data) < size:
-        raise FormatError(f"truncated: array {entry.name} ends at byte {entry.offset + size} of {len(content)}")
-    if check and zlib.crc32(data.data) != entry.crc32:
-        raise FormatError(f"array {entry.name} is damaged (its checksum differs)")
-    return data.view(entry.dtype)

@@ -93,8 +93,9 @@ def _verify_folded(schedule: FoldedSchedule) -> VerifyReport:
             checker.take(block.start_ps, block.route, block.chunk)
         busy_ps += checker.finish()
         time_ps += checker.time_ps
-        hops = phase.transfers.route_count(phase.num_routes) @ np.diff(phase.route_offset)
-        wire_bytes += int(hops) * schedule.symmetry.order * schedule.chunk_bytes
+        wire_bytes += checker.num_hops * schedule.symmetry.order * schedule.chunk_bytes
+    if time_ps != schedule.time_ps:
+        raise ScheduleError(f"takes {time_ps} ps, not {schedule.time_ps} ps as it says")
     return VerifyReport(schedule.num_transfers, time_ps, True, wire_bytes, busy_ps[links.first])
 
 
@@ -109,7 +110,7 @@ def _checker(schedule: FoldedSchedule, phase: Phase) -> engine.FoldedChecker:
         schedule.topology.graph,
         phase.route_offset,
         phase.route_links,
-        schedule.links.first.astype(np.int32),
+        schedule.links.first,
         list(symmetry.sizes),
         [engine.Motion[motion.name] for motion in symmetry.motions],
         spread,

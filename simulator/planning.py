@@ -92,7 +92,7 @@ def _of_sizes(collective: Collective, call: Call) -> Collective:
 
 def _load_for(kind: str, path: str, topology: Topology) -> Schedule:
     """The schedule in a file. Raises ScheduleError unless it is for this kind and this topology."""
-    schedule = schedules.load(path)
+    schedule = schedules.load_expanded(path)
     if schedule.collective.kind != kind:
         raise ScheduleError(f"{path} is a schedule for {schedule.collective.kind}, not for {kind}")
     if schedule.topology.fingerprint != topology.fingerprint:

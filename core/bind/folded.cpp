@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "bind.hpp"
+#include "hocket/schedule/round_frames.hpp"
 #include "hocket/schedule/verify_folded.hpp"
 
 namespace hocket::bind {
@@ -36,6 +37,7 @@ class OwnedChecker {
     return give(std::vector<Picoseconds>(checker_->busy()));
   }
   Picoseconds time() const { return checker_->time(); }
+  int64_t num_hops() const { return checker_->num_hops(); }
 
  private:
   nb::object graph_;
@@ -44,6 +46,51 @@ class OwnedChecker {
   Symmetry symmetry_;
   std::unique_ptr<FoldedChecker> checker_;
 };
+
+/// A reader with the frames that it reads.
+class OwnedRoundReader {
+ public:
+  OwnedRoundReader(In<uint8_t> frames, int64_t num_routes, int64_t num_chunks, int64_t length_ps)
+      : frames_(std::move(frames)), reader_(view(frames_), {num_routes, num_chunks}, length_ps) {}
+
+  nb::tuple read(int64_t wanted) {
+    auto transfers = unlocked([&] { return reader_.read(wanted); });
+    return nb::make_tuple(give(std::move(transfers.start)), give(std::move(transfers.route)),
+                          give(std::move(transfers.chunk)));
+  }
+  size_t position() const { return reader_.position(); }
+  int64_t num_rounds() const { return reader_.num_rounds(); }
+
+ private:
+  In<uint8_t> frames_;
+  schedule::RoundReader reader_;
+};
+
+void bind_rounds(nb::module_& m) {
+  using schedule::RoundWriter;
+  nb::class_<RoundWriter>(m, "RoundWriter")
+      .def(
+          "__init__",
+          [](RoundWriter* self, int descriptor, int64_t num_routes, int64_t num_chunks, int64_t next_round) {
+            new (self) RoundWriter(descriptor, {num_routes, num_chunks}, next_round);
+          },
+          "descriptor"_a, "num_routes"_a, "num_chunks"_a, "next_round"_a = 0)
+      .def(
+          "take",
+          [](RoundWriter& self, int64_t round, In<int32_t> routes, In<int32_t> chunks) {
+            self.take(round, view(routes), view(chunks));
+          },
+          "round"_a, "routes"_a, "chunks"_a)
+      .def("flush", &RoundWriter::flush)
+      .def_prop_ro("num_rounds", &RoundWriter::num_rounds)
+      .def_prop_ro("num_transfers", &RoundWriter::num_transfers);
+  nb::class_<OwnedRoundReader>(m, "RoundReader")
+      .def(nb::init<In<uint8_t>, int64_t, int64_t, int64_t>(), "frames"_a, "num_routes"_a, "num_chunks"_a,
+           "length_ps"_a)
+      .def("read", &OwnedRoundReader::read, "wanted"_a)
+      .def_prop_ro("position", &OwnedRoundReader::position)
+      .def_prop_ro("num_rounds", &OwnedRoundReader::num_rounds);
+}
 
 auto route_durations(const topology::Graph& graph, In<int64_t> route_offset, In<int32_t> route_links,
                      int64_t chunk_bytes) {
@@ -74,7 +121,9 @@ void bind_folded(nb::module_& m) {
            "chunks_per_rank"_a, "root"_a, "num_chunks"_a, "chunk_bytes"_a, "blocking"_a, "mirrored"_a)
       .def("take", &OwnedChecker::take, "start_ps"_a, "route"_a, "chunk"_a)
       .def("finish", &OwnedChecker::finish)
-      .def_prop_ro("time_ps", &OwnedChecker::time);
+      .def_prop_ro("time_ps", &OwnedChecker::time)
+      .def_prop_ro("num_hops", &OwnedChecker::num_hops);
+  bind_rounds(m);
   m.def("route_durations", &route_durations, "graph"_a, "route_offset"_a, "route_links"_a, "chunk_bytes"_a);
 }
 

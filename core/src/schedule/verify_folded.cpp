@@ -246,6 +246,7 @@ void FoldedChecker::take(std::span<const Picoseconds> starts, std::span<const in
 
 void FoldedChecker::hold_links(size_t i, int32_t route, int32_t chunk) {
   const Way& way = ways_[route];
+  num_hops_ += static_cast<int64_t>(routes_.links(route).size());
   if (way.hold == 0) return;
   const Picoseconds begin = now_ + way.delay;
   for (const int32_t link : routes_.links(route)) {

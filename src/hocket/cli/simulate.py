@@ -118,7 +118,7 @@ def simulate(
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
     from hocket.schedule import NAMED_KINDS, Collective, Kind
-    from hocket.schedule import load as load_schedule
+    from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import (
         Model,
         Queueing,

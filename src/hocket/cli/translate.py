@@ -37,14 +37,14 @@ def translate(
     """
     from hocket.cli.options import one_of
     from hocket.core.units import format_bytes, parse_bytes
-    from hocket.schedule import FIFO_DEPTH, load
+    from hocket.schedule import FIFO_DEPTH, load_expanded
     from hocket.translator import PROFILES, run_recipe
     from hocket.translator import translate as translate_schedule
 
     one_of("--to", to, PROFILES)
     one_of("--protocol", protocol, FIFO_DEPTH)
     result = translate_schedule(
-        load(file),
+        load_expanded(file),
         output,
         to,
         protocol=protocol,

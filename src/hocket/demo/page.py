@@ -8,7 +8,7 @@ from hocket.demo.chain import COMPUTE_SCALE, RANKS, Result
 from hocket.report import Cards, Code, Figure, Section, Table, Text, render
 from hocket.report.figures import curves, link_timeline, stacked_times, topology_picture
 from hocket.report.page import Block
-from hocket.schedule import Collective, Kind, Schedule, load, lower_bound
+from hocket.schedule import Collective, Kind, Schedule, load_expanded, lower_bound
 from hocket.schedule.algorithms import build_all
 from hocket.simulator import simulate_collective
 
@@ -20,7 +20,7 @@ _CURVE_SIZES = tuple(2**power for power in range(14, 29, 2))
 
 def report_page(result: Result) -> str:
     """The page as HTML text."""
-    schedule = load(result.folder / "ar.schedule")
+    schedule = load_expanded(result.folder / "ar.schedule")
     sections = [
         Section("In numbers", [Cards(list(_cards(result)))]),
         Section("Collected", _collected(result)),

@@ -60,6 +60,8 @@ class FoldedChecker {
 
   /// When the last transfer taken so far is done.
   Picoseconds time() const { return time_; }
+  /// Links that transfers were taken over, each as often as that happened.
+  int64_t num_hops() const { return num_hops_; }
   /// How long each link is held, by the name of its orbit.
   const std::vector<Picoseconds>& busy() const { return busy_; }
 
@@ -100,7 +102,7 @@ class FoldedChecker {
   std::span<const int32_t> orbit_;
   std::vector<Picoseconds> free_, busy_;
   Picoseconds now_ = 0, time_ = 0;
-  int64_t taken_ = 0;
+  int64_t taken_ = 0, num_hops_ = 0;
 };
 
 }  // namespace hocket::schedule

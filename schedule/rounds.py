@@ -1,0 +1,164 @@
+"""Transfers that happen in rounds, in a form that a file can hold at two bytes each and more than memory of."""
+
+import json
+import mmap
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import schedule as engine
+from hocket.core.errors import FormatError, HocketError
+from hocket.schedule.folded import TransferColumns
+
+__all__ = ["RoundShape", "RoundSpool", "Rounds"]
+
+_BLOCK = 2**16
+_GIVE_BACK = 2**24  # bytes read until their pages are given back
+
+
+@dataclass(frozen=True)
+class RoundShape:
+    """What frames speak of: so many routes and chunks; round r starts at r * `length_ps`."""
+
+    num_routes: int
+    num_chunks: int
+    length_ps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Transfers as `size` bytes of frames (hocket/schedule/round_frames.hpp says how they look) from `offset` on in a
+    file that is mapped into memory. They are read and their checksums compared whenever they are needed, some at a
+    time: FormatError names the first damaged round."""
+
+    file: mmap.mmap
+    offset: int
+    size: int
+    shape: RoundShape
+    num_rounds: int
+    num_transfers: int
+
+    @classmethod
+    def of(cls, file: IO[bytes], offset: int, size: int, shape: RoundShape, num_rounds: int, count: int) -> "Rounds":
+        """Those in an open file, which may be closed after. Raises FormatError where it is too short."""
+        if offset + size > os.fstat(file.fileno()).st_size:
+            raise FormatError(f"truncated: the rounds end at byte {offset + size}")
+        mapping = mmap.mmap(file.fileno(), offset + size, access=mmap.ACCESS_READ)
+        return cls(mapping, offset, size, shape, num_rounds, count)
+
+    def __len__(self) -> int:
+        return self.num_transfers
+
+    @property
+    def frames(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.file, np.uint8, self.size, self.offset)
+
+    def blocks(self) -> Iterator[TransferColumns]:
+        """The transfers, about 2^16 or those of a round at a time; memory that was read is given back."""
+        reader = engine.RoundReader(self.frames, self.shape.num_routes, self.shape.num_chunks, self.shape.length_ps)
+        count, given_back = 0, 0
+        while True:
+            start_ps, route, chunk = reader.read(_BLOCK)
+            if len(start_ps) == 0:
+                break
+            count += len(start_ps)
+            yield TransferColumns(chunk, route, start_ps)
+            if reader.position - given_back >= _GIVE_BACK:
+                self._give_back(self.offset + given_back, self.offset + reader.position)
+                given_back = reader.position
+        if (count, reader.num_rounds) != (self.num_transfers, self.num_rounds):
+            raise FormatError(
+                f"{count} transfers in {reader.num_rounds} rounds, but the header says {self.num_transfers} in "
+                f"{self.num_rounds}"
+            )
+
+    def check(self, num_routes: int, num_chunks: int) -> None:
+        """Frames are checked when they are read."""
+
+    def pieces(self) -> Iterator[NDArray[np.uint8]]:
+        """The frames, some bytes at a time; memory that was read is given back."""
+        for at in range(self.offset, self.offset + self.size, _GIVE_BACK):
+            end = min(at + _GIVE_BACK, self.offset + self.size)
+            yield np.frombuffer(self.file, np.uint8, end - at, at)
+            self._give_back(at, end)
+
+    def _give_back(self, begin: int, end: int) -> None:
+        pages = range(begin // mmap.PAGESIZE * mmap.PAGESIZE, end, mmap.PAGESIZE)
+        self.file.madvise(mmap.MADV_DONTNEED, pages.start, len(pages) * mmap.PAGESIZE)
+
+    def time_ps(self, durations: NDArray[np.int64]) -> int:
+        """When the last is done, where all take as long as one over route 0 (rounds are for links that are alike)."""
+        return (self.num_rounds - 1) * self.shape.length_ps + int(durations.max(initial=0)) if self.num_rounds else 0
+
+    def route_count(self, num_routes: int) -> NDArray[np.int64]:
+        """Number of transfers over each route (int64)."""
+        count = np.zeros(num_routes, np.int64)
+        for block in self.blocks():
+            count += np.bincount(block.route, minlength=num_routes)
+        return count
+
+
+class RoundSpool:
+    """A file that rounds are written to as they are found: in a `with` block through `writer`, until `finish`.
+
+    Without a path a temporary one (in $TMPDIR) that vanishes with the last who uses it. With one, rounds already in
+    the file are kept when they belong to the same `problem` (any text that says what is searched, and how): `done` are
+    those, to be replayed before the search goes on after them. Raises HocketError when the file is of another problem
+    or cannot be written.
+    """
+
+    def __init__(self, shape: RoundShape, problem: str, path: Path | None = None) -> None:
+        self.shape = shape
+        head = json.dumps({"rounds of": problem}).encode() + b"\n"
+        try:
+            # Open as long as the spool is, whose writer adds to it.
+            self._file: IO[bytes] = TemporaryFile() if path is None else open(path, "a+b")  # noqa: SIM115
+            self._file.seek(0)
+            found = self._file.read(len(head))
+            if found not in (b"", head):
+                self._file.close()
+                raise HocketError(f"{path}: holds the rounds of another search; remove it to start anew")
+            if not found:
+                self._file.write(head)
+                self._file.flush()
+        except OSError as error:
+            raise HocketError(f"{path or 'a temporary file'}: cannot be written: {error.strerror}") from error
+        self._begin = len(head)
+        self.done = self._intact()
+        self._file.truncate(self._begin + self.done.size)
+        self._file.seek(0, os.SEEK_END)
+        self.writer = engine.RoundWriter(self._file.fileno(), shape.num_routes, shape.num_chunks, self.done.num_rounds)
+
+    def __enter__(self) -> "RoundSpool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def _intact(self) -> Rounds:
+        """The rounds in the file up to the first that is not whole."""
+        size = os.fstat(self._file.fileno()).st_size - self._begin
+        everything = Rounds.of(self._file, self._begin, size, self.shape, 0, 0)
+        reader = engine.RoundReader(
+            everything.frames, self.shape.num_routes, self.shape.num_chunks, self.shape.length_ps
+        )
+        count = 0
+        try:
+            while found := len(reader.read(1)[0]):
+                count += found
+        except FormatError:
+            pass  # torn where the search was cut off
+        return Rounds.of(self._file, self._begin, reader.position, self.shape, reader.num_rounds, count)
+
+    def finish(self) -> Rounds:
+        """All rounds, read from the file."""
+        self.writer.flush()
+        size = os.fstat(self._file.fileno()).st_size - self._begin
+        count = self.done.num_transfers + self.writer.num_transfers
+        return Rounds.of(self._file, self._begin, size, self.shape, self.writer.num_rounds, count)
