@@ -42,6 +42,7 @@ void bind_synthesizer(nb::module_& m) {
       .def_prop_ro("uniform", &Network::uniform)
       .def_prop_ro("rounds_per_hop", &synthesizer::rounds_per_hop);
   bind_matching(m);
+  bind_trees(m);
   m.def("rounds", &rounds, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a, "threads"_a = 1);
   bind_synthesizer_symmetry(m);
   bind_synthesizer_routing(m);

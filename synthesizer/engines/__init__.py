@@ -6,8 +6,9 @@ from hocket.synthesizer.engines.native import Native
 from hocket.synthesizer.engines.rounds import Rounds
 from hocket.synthesizer.engines.routing import Routing
 from hocket.synthesizer.engines.symmetry import Symmetry
+from hocket.synthesizer.engines.trees import TreePacking
 
 __all__ = ["ENGINES"]
 
-_ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), Routing(), Native())
+_ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), TreePacking(), Routing(), Native())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in _ALL}

@@ -46,8 +46,12 @@ def spread_schedule(
     columns: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
     generator: str,
     search: Search,
+    reduce: NDArray[np.bool_] | None = None,
 ) -> Schedule:
-    """The schedule of what an engine found: chunks, routes, starts, finishes; retimed for the chunks' exact sizes."""
+    """The schedule of what an engine found: chunks, routes, starts, finishes; retimed for the chunks' exact sizes.
+
+    `reduce` as in Schedule (None: nothing is summed up).
+    """
     chunk, route, start_ps, finish_ps = columns
     return retime(
         Schedule(
@@ -57,7 +61,7 @@ def spread_schedule(
             route_links=problem.routes.links,
             chunk=chunk,
             route=route,
-            reduce=np.zeros(len(chunk), np.bool_),
+            reduce=np.zeros(len(chunk), np.bool_) if reduce is None else reduce,
             start_ps=start_ps,
             finish_ps=finish_ps,
             timed=True,

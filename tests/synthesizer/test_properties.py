@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_networks import networks
 
 from hocket.core.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, retime, verify
@@ -16,19 +17,6 @@ from hocket.topology import Topology, load
 
 KINDS = [Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE]
 MESH = "mesh:4x4,bandwidth=50GB/s,latency=500ns"
-
-
-@st.composite
-def networks(draw: st.DrawFn) -> Topology:
-    """A circle that joins all ranks one way, and any links besides: asymmetric, heterogeneous, with parallel links."""
-    ranks = draw(st.integers(2, 9))
-    order = draw(st.permutations(range(ranks)))
-    pairs = [(order[at], order[(at + 1) % ranks]) for at in range(ranks)]
-    extra = st.tuples(st.integers(0, ranks - 1), st.integers(0, ranks - 1)).filter(lambda pair: pair[0] != pair[1])
-    pairs += draw(st.lists(extra, max_size=12))
-    latency = st.integers(0, 2_000_000)
-    bandwidth = st.sampled_from([10**9, 25 * 10**9, 50 * 10**9, 400 * 10**9])
-    return Topology.from_links("drawn", ranks, [(a, b, draw(latency), draw(bandwidth)) for a, b in pairs])
 
 
 @settings(max_examples=120, deadline=None)

@@ -84,3 +84,16 @@ class PacketRouter:
         NDArray[np.int64],
         NDArray[np.int64],
     ]: ...
+
+def trees(
+    network: Network,
+    root: NDArray[np.int32],
+    sums: bool,
+    depth_percent: int,
+    growth_passes: int,
+    pace_percent: int,
+    schedule_passes: int,
+    seed: int,
+    target_ps: int,
+    stop: Stop,
+) -> tuple[Columns, NDArray[np.uint8]]: ...

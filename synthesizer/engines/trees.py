@@ -1,0 +1,141 @@
+"""Trees packed into the network, and their transfers scheduled: overlapped all_reduce, broadcast, all_gather."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import synthesizer as core
+from hocket.schedule import Kind, Schedule
+from hocket.synthesizer.engines.spreading import SPREADING, deliveries, spread_schedule
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+from hocket.topology import eccentricity_ps
+
+__all__ = ["TreePacking"]
+
+_SECONDS_PER_TRANSFER = 300e-9
+_SECONDS_PER_PRICED_LINK = 20e-9
+# An attempt schedules its transfers several times, forwards and backwards, while they stay below this in all.
+_SCHEDULED_TRANSFERS = 1_000_000
+_FEWEST_PASSES, _MOST_PASSES = 2, 6
+# All attempts together take about so long, unless a number is given.
+_SECONDS = 2.0
+# Roots of an all_reduce are at most this much farther from the others than the best, in percent.
+_NEAR_CENTRE_PERCENT = 150
+_NEVER_PS = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """How an attempt grows its trees, and how soon after each other their chunks are due (in percent of the time that
+    the busiest link has for each; 0: all are equally urgent)."""
+
+    depth_percent: int
+    growth_passes: int
+    pace_percent: int
+    central: bool = False
+
+
+_REDUCING = (
+    _Recipe(100, 1, 100, central=True),
+    _Recipe(100, 4, 12),
+    _Recipe(100, 4, 0, central=True),
+    _Recipe(50, 4, 50, central=True),
+    _Recipe(50, 4, 12),
+    _Recipe(50, 4, 100),
+)
+_SPREADING = (
+    _Recipe(50, 4, 0),
+    _Recipe(100, 4, 0),
+    _Recipe(0, 4, 0),
+    _Recipe(100, 4, 100),
+)
+
+
+@dataclass(frozen=True)
+class TreePacking:
+    """Chunk by chunk a tree over the links least loaded so far, then list scheduling of all transfers, improved
+    forwards and backwards: hocket/synthesizer/trees.hpp.
+
+    In an all_reduce a chunk is summed up over an in-tree into its root, and spread from there over an out-tree; early
+    chunks are spread while late ones are summed up, so links are busy in both directions from the start to the end.
+    """
+
+    name: str = "trees"
+
+    def why_not(self, problem: Problem) -> str | None:
+        if problem.collective.kind not in (*SPREADING, Kind.ALL_REDUCE):
+            return f"it spreads chunks to all ranks or sums them up, which {problem.collective.kind} does not"
+        if problem.group is not None:
+            return "it serves all ranks of a topology, not a group"
+        return None
+
+    def seconds(self, problem: Problem) -> float:
+        return self._attempts(problem) * self._seconds_per_attempt(problem)
+
+    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+        best_ps = _NEVER_PS
+        for number, recipe in enumerate(islice(_recipes(problem), search.attempts or self._attempts(problem))):
+            columns, reduce = core.trees(
+                problem.network,
+                _roots(problem, recipe),
+                problem.collective.reducing,
+                recipe.depth_percent,
+                recipe.growth_passes,
+                recipe.pace_percent,
+                _passes(problem),
+                search.seed + number,
+                search.target_ps,
+                search.stop,
+            )
+            if columns[3].max(initial=0) >= best_ps:
+                continue
+            schedule = spread_schedule(problem, columns, self.name, search, reduce.view(np.bool_))
+            best_ps = schedule.time_ps
+            yield schedule
+            if best_ps <= search.target_ps:
+                return
+
+    def _attempts(self, problem: Problem) -> int:
+        return max(1, min(len(_recipes_of(problem)), int(_SECONDS / self._seconds_per_attempt(problem))))
+
+    def _seconds_per_attempt(self, problem: Problem) -> float:
+        collective = problem.collective
+        grown = collective.num_chunks * problem.network.num_links * 4
+        scheduled = _passes(problem) * _transfers(problem)
+        return 1e-3 + grown * _SECONDS_PER_PRICED_LINK + scheduled * _SECONDS_PER_TRANSFER
+
+
+def _recipes_of(problem: Problem) -> tuple[_Recipe, ...]:
+    return _REDUCING if problem.collective.reducing else _SPREADING
+
+
+def _recipes(problem: Problem) -> Iterator[_Recipe]:
+    while True:
+        yield from _recipes_of(problem)
+
+
+def _transfers(problem: Problem) -> int:
+    return deliveries(problem) * (2 if problem.collective.reducing else 1)
+
+
+def _passes(problem: Problem) -> int:
+    return min(max(_SCHEDULED_TRANSFERS // max(1, _transfers(problem)), _FEWEST_PASSES), _MOST_PASSES)
+
+
+def _roots(problem: Problem, recipe: _Recipe) -> NDArray[np.int32]:
+    """The root of each chunk's tree."""
+    collective = problem.collective
+    if not collective.reducing:
+        return collective.origin
+    ranks = np.arange(collective.num_ranks, dtype=np.int32)
+    if recipe.central:
+        chunk_bytes = int(collective.chunk_bytes.max())
+        graph, reversed_graph = problem.topology.graph, problem.topology.reversed_graph
+        farthest_ps = eccentricity_ps(graph, chunk_bytes, ranks, ranks)
+        farthest_ps = farthest_ps + eccentricity_ps(reversed_graph, chunk_bytes, ranks, ranks)
+        ranks = ranks[farthest_ps * 100 <= farthest_ps.min() * _NEAR_CENTRE_PERCENT]
+    return ranks[np.arange(collective.num_chunks) % len(ranks)]

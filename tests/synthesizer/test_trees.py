@@ -1,0 +1,60 @@
+"""Tree packing: every schedule does its collective; overlapped all_reduce is far below two halves where it can be."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_networks import networks
+
+from hocket.schedule import Collective, Kind, verify
+from hocket.synthesizer import synthesize
+from hocket.topology import Topology, load
+
+KINDS = [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.REDUCE]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    topology=networks(),
+    kind=st.sampled_from(KINDS),
+    size=st.integers(1, 10**6),
+    chunks=st.integers(1, 5),
+    blocking=st.booleans(),
+    seed=st.integers(0, 2**63 - 1),
+    attempts=st.integers(1, 7),
+)
+def test_any_connected_network(
+    topology: Topology, kind: Kind, size: int, chunks: int, blocking: bool, seed: int, attempts: int
+) -> None:
+    collective = Collective(kind, topology.num_ranks, size, chunks, root=topology.num_ranks - 1)
+    schedule = synthesize(
+        collective, topology, engine="trees", blocking=blocking, seed=seed, attempts=attempts
+    )  # verified
+    assert schedule.generator == "trees"
+    # A chunk leaves every rank but its root once in its in-tree, and reaches it once in its out-tree.
+    trees = 2 if kind is Kind.ALL_REDUCE else 1
+    assert schedule.num_transfers == trees * collective.num_chunks * (topology.num_ranks - 1)
+
+
+@pytest.mark.parametrize("machine", ["dgx-a100:nodes=2,gpus=4", "switch:6,bandwidth=50GB/s,latency=1us"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_shared_ports(machine: str, kind: Kind) -> None:
+    topology = load(machine)
+    collective = Collective(kind, topology.num_ranks, 2**24, 3)
+    assert verify(synthesize(collective, topology, engine="trees")).time_ps > 0
+
+
+def test_overlap_beats_two_halves_on_a_mesh() -> None:
+    # Each corner of a 6x6 mesh has two links: what reduce_scatter sends and all_gather brings is 35/36 of the buffer
+    # each, so halves that follow each other take 2 * 35/36 * 1 GiB / (2 * 50 GiB/s) = 19.44 ms. Trees use both
+    # directions at once: 2 * 35 GiB of deliveries over 120 links of 50 GiB/s are 11.67 ms.
+    topology = load("mesh:6x6,bandwidth=50GiB/s,latency=500ns")
+    schedule = synthesize(Collective(Kind.ALL_REDUCE, 36, 2**30, 32), topology, engine="trees", attempts=1)
+    assert schedule.bound is not None and schedule.bound.time_ps > 11_660_000_000
+    assert schedule.time_ps <= 1.02 * schedule.bound.time_ps
+
+
+def test_a_switch_is_used_fully() -> None:
+    # Every port carries 2 * 7/8 of 64 MiB each way, plus the latency of a summing and a spreading step.
+    topology = load("switch:8,bandwidth=50GiB/s,latency=500ns")
+    schedule = synthesize(Collective(Kind.ALL_REDUCE, 8, 2**26, 8), topology, engine="trees")
+    assert schedule.time_ps <= 2 * 7 * 2**26 // 8 * 10**12 // (50 * 2**30) + 2 * 1_000_000
