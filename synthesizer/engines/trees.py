@@ -17,7 +17,7 @@ from hocket.topology import eccentricity_ps
 __all__ = ["TreePacking"]
 
 _SECONDS_PER_TRANSFER = 300e-9
-_SECONDS_PER_PRICED_LINK = 20e-9
+_SECONDS_PER_PRICED_LINK, _SECONDS_PER_PRICED_ROUTE = 30e-9, 150e-9
 # An attempt schedules its transfers several times, forwards and backwards, while they stay below this in all.
 _SCHEDULED_TRANSFERS = 1_000_000
 _FEWEST_PASSES, _MOST_PASSES = 2, 6
@@ -104,9 +104,11 @@ class TreePacking:
 
     def _seconds_per_attempt(self, problem: Problem) -> float:
         collective = problem.collective
-        grown = collective.num_chunks * problem.network.num_links * 4
+        direct = len(problem.routes.links) == problem.network.num_links
+        per_link = _SECONDS_PER_PRICED_LINK if direct else _SECONDS_PER_PRICED_ROUTE
+        priced = collective.num_chunks * problem.network.num_links * max(r.growth_passes for r in _recipes_of(problem))
         scheduled = _passes(problem) * _transfers(problem)
-        return 1e-3 + grown * _SECONDS_PER_PRICED_LINK + scheduled * _SECONDS_PER_TRANSFER
+        return 1e-3 + priced * per_link + scheduled * _SECONDS_PER_TRANSFER
 
 
 def _recipes_of(problem: Problem) -> tuple[_Recipe, ...]:
