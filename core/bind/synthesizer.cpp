@@ -8,22 +8,11 @@ namespace {
 
 using synthesizer::Network;
 using synthesizer::Stop;
-using synthesizer::Transfers;
 using topology::Graph;
 
 void init_network(Network* self, const Graph& graph, In<int64_t> route_offset, In<int32_t> route_links,
                   int64_t chunk_bytes, bool blocking) {
   new (self) Network(graph, view(route_offset), view(route_links), chunk_bytes, blocking);
-}
-
-nb::tuple rounds(const Network& network, In<int32_t> origin, uint64_t seed, int attempts, int64_t target_ps,
-                 int threads) {
-  Transfers found;
-  {
-    nb::gil_scoped_release release;
-    found = synthesizer::match_rounds_best(network, view(origin), seed, attempts, target_ps, threads);
-  }
-  return columns(std::move(found));
 }
 
 }  // namespace
@@ -43,7 +32,7 @@ void bind_synthesizer(nb::module_& m) {
       .def_prop_ro("rounds_per_hop", &synthesizer::rounds_per_hop);
   bind_matching(m);
   bind_trees(m);
-  m.def("rounds", &rounds, "network"_a, "origin"_a, "seed"_a, "attempts"_a, "target_ps"_a, "threads"_a = 1);
+  bind_rounds(m);
   bind_synthesizer_symmetry(m);
   bind_synthesizer_routing(m);
 }

@@ -1,0 +1,57 @@
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "hocket/synthesizer/random.hpp"
+#include "hocket/synthesizer/round_columns.hpp"
+#include "hocket/synthesizer/rounds.hpp"
+#include "synthesizer.hpp"
+
+namespace hocket::bind {
+namespace {
+
+using synthesizer::Network;
+using synthesizer::Orbits;
+using synthesizer::RoundColumns;
+using synthesizer::RoundSink;
+using synthesizer::RoundTimes;
+using synthesizer::Stop;
+
+void init_orbits(Orbits* self, int32_t num_ranks, In<int32_t> generators) {
+  new (self) Orbits(num_ranks, view(generators));
+}
+
+std::optional<int64_t> search(const Network& network, const Orbits& orbits, In<int32_t> origin, int64_t rounds_per_hop,
+                              bool rarest, uint64_t seed, uint64_t attempt, int32_t threads, int64_t below_ps,
+                              RoundSink& sink, Stop& stop) {
+  synthesizer::RoundOptions options;
+  options.rounds_per_hop = rounds_per_hop;
+  options.policy = rarest ? synthesizer::RoundPolicy::kRarest : synthesizer::RoundPolicy::kRandom;
+  options.seed = synthesizer::hash(seed) + attempt;
+  options.threads = std::min(threads, worthwhile_threads(network, orbits));
+  options.below_ps = below_ps;
+  return unlocked([&] { return search_rounds(network, orbits, view(origin), options, sink, stop); });
+}
+
+}  // namespace
+
+void bind_rounds(nb::module_& m) {
+  nb::class_<RoundTimes>(m, "RoundTimes")
+      .def_ro("length_ps", &RoundTimes::length_ps)
+      .def_ro("travel_ps", &RoundTimes::travel_ps);
+  nb::class_<RoundSink>(m, "RoundSink");
+  nb::class_<RoundColumns, RoundSink>(m, "RoundColumns")
+      .def(nb::init<const RoundTimes&>(), "times"_a)
+      .def("release", [](RoundColumns& rounds) { return columns(rounds.release()); });
+  nb::class_<Orbits>(m, "Orbits")
+      .def("__init__", &init_orbits, "num_ranks"_a, "generators"_a)
+      .def_prop_ro("order", &Orbits::order);
+  m.def("round_times", &synthesizer::round_times, "network"_a, "rounds_per_hop"_a);
+  m.def("round_search_bytes", &synthesizer::round_search_bytes, "num_ranks"_a, "num_links"_a, "num_chunks"_a, "order"_a,
+        "rounds_per_hop"_a);
+  m.def("search_rounds", &search, "network"_a, "orbits"_a, "origin"_a, "rounds_per_hop"_a, "rarest"_a, "seed"_a,
+        "attempt"_a, "threads"_a, "below_ps"_a, "sink"_a, "stop"_a);
+}
+
+}  // namespace hocket::bind
