@@ -4,6 +4,7 @@ from hocket.translator.limits import check_limits
 from hocket.translator.lower import lower
 from hocket.translator.profiles import PROFILES, Profile, ProfileName
 from hocket.translator.recipes import run_recipe
+from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
 from hocket.translator.translate import Translation, translate
 from hocket.translator.xml_read import from_xml, read_xml
 from hocket.translator.xml_write import to_xml
@@ -16,6 +17,8 @@ __all__ = [
     "check_limits",
     "from_xml",
     "lower",
+    "read_tacos_csv",
+    "read_tacos_xml",
     "read_xml",
     "run_recipe",
     "to_xml",

@@ -14,7 +14,9 @@ EPILOG = "Example: hocket verify ar.xml --profile executor"
 
 @app.command(epilog=EPILOG)
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .schedule, or an MSCCL XML of any origin (.xml).")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .schedule, an MSCCL XML of any origin (.xml), or TACOS' .csv.")
+    ],
     profile: Annotated[
         str | None, typer.Option(help="XML: also read it as, and check the limits of: msccl, executor or rccl.")
     ] = None,
@@ -24,20 +26,33 @@ def verify(
     fifo_depth: Annotated[
         int | None, typer.Option(min=1, help="XML: messages a connection holds (Simple 2, LL and LL128 8).")
     ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", "-t", metavar="SPEC|FILE", help="TACOS' XML: what it was made for.")
+    ] = None,
+    size: Annotated[str | None, typer.Option("--size", "-s", help="TACOS' XML: the output's size.")] = None,
+    claimed: Annotated[str | None, typer.Option(metavar="TIME", help="TACOS: the time that it printed.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="TACOS: write the causal schedule here.")
+    ] = None,
 ) -> None:
     """Prove a schedule or an MSCCL XML right.
 
     A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. An XML:
     it is executed as the runtimes do, with whole steps in one message (small sizes) and one chunk a message (large
-    sizes): values, races, deadlock; without --profile it is also told which runtimes would load it. Exit code 0:
-    proved; 1: not proved, with a counterexample (deadlocks too); 3: the file cannot be read.
+    sizes): values, races, deadlock; without --profile it is also told which runtimes would load it. TACOS' files (.csv,
+    or .xml with --topology and --size) are link orders: they are replayed as causality allows, and compared with the
+    claimed time. Exit code 0: proved; 1: not proved, with a counterexample (deadlocks too); 3: the file cannot be read.
     """
     from hocket.cli.options import one_of
     from hocket.translator import PROFILES
 
     if profile is not None:
         one_of("--profile", profile, PROFILES)
-    if file.suffix == ".xml":
+    if file.suffix == ".csv" or topology is not None:
+        _verify_tacos(file, topology, size, claimed, output)
+    elif claimed is not None or output is not None or size is not None:
+        raise typer.BadParameter("--claimed, --size and --output are for TACOS' files: a .csv, or .xml with --topology")
+    elif file.suffix == ".xml":
         _verify_xml(file, profile, root, fifo_depth)
     else:
         _verify_schedule(file)
@@ -48,6 +63,27 @@ def _refuted(error: Exception) -> typer.Exit:
 
     typer.echo(f"NOT PROVED: {error}", err=True)
     return typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _verify_tacos(file: Path, topology: str | None, size: str | None, claimed: str | None, output: Path | None) -> None:
+    from hocket.cli.verify_tacos import verify_orders
+    from hocket.core.errors import ScheduleError
+    from hocket.core.units import parse_bytes, parse_time
+    from hocket.topology import load
+    from hocket.translator import read_tacos_csv, read_tacos_xml
+
+    if file.suffix == ".csv":
+        if topology is not None or size is not None:
+            raise typer.BadParameter("a .csv of TACOS has its links and sizes: drop --topology and --size")
+        orders = read_tacos_csv(file)
+    else:
+        if topology is None or size is None:
+            raise typer.BadParameter("an .xml of TACOS needs --topology and --size")
+        orders = read_tacos_xml(file, load(topology), parse_bytes(size))
+    try:
+        verify_orders(file, orders, None if claimed is None else parse_time(claimed), output)
+    except ScheduleError as error:
+        raise _refuted(error) from error
 
 
 def _verify_schedule(file: Path) -> None:
