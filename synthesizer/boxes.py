@@ -1,30 +1,31 @@
-"""Which translations a topology may have: its ranks as the points of a box."""
+"""Which shifts a topology may have: its ranks as the points of a box."""
 
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 import numpy as np
 
+from hocket.schedule import Motion, Symmetry
 from hocket.topology import Topology
 
-__all__ = ["Box", "boxes"]
-
-Box = tuple[tuple[int, bool], ...]
-"""(size, whether translations shift this coordinate around) of each dimension; dimension 0 varies fastest."""
+__all__ = ["boxes"]
 
 # Of a topology without dimensions so many strides are tried, in every combination: each costs a look at all links.
 _MOST_STRIDES = 5
 
 
-def boxes(topology: Topology) -> Iterator[Box]:
+def boxes(topology: Topology) -> Iterator[Symmetry]:
     """Guesses, the likeliest first; whether a topology has the symmetry is for the engine to check, link by link.
 
-    Of a product it is the box of its dimensions, in which lines with two ends do not turn. Else the numbers of ranks
+    Of a product it is the box of its dimensions, in which lines with two ends do not shift. Else the numbers of ranks
     may show it: those in a machine, and the distances from rank 0 to the ranks that it has links to, which in a box are
     strides.
     """
     if topology.dimensions:
-        yield tuple((side.size, side.kind != "mesh" or side.size == 2) for side in topology.dimensions)
+        motions = [
+            Motion.STAY if side.kind == "mesh" and side.size > 2 else Motion.SHIFT for side in topology.dimensions
+        ]
+        yield Symmetry(tuple(side.size for side in topology.dimensions), tuple(motions))
         return
     ranks = topology.num_ranks
     linked = np.unique(topology.dst[topology.links_out_of.of(0)])
@@ -37,4 +38,4 @@ def boxes(topology: Topology) -> Iterator[Box]:
         for steps in combinations(chosen, count):
             edges = (1, *steps, ranks)
             if all(after % before == 0 for before, after in pairwise(edges)):
-                yield tuple((after // before, True) for before, after in pairwise(edges))
+                yield Symmetry.shifts(*(after // before for before, after in pairwise(edges)))

@@ -1,4 +1,7 @@
+#include <nanobind/stl/optional.h>
+
 #include "bind.hpp"
+#include "hocket/synthesizer/symmetric_exchange.hpp"
 #include "hocket/synthesizer/symmetric_spread.hpp"
 
 namespace hocket::bind {
@@ -7,6 +10,8 @@ namespace {
 using synthesizer::Network;
 using synthesizer::Side;
 using synthesizer::Stop;
+using synthesizer::SymmetricSpread;
+using synthesizer::Transfers;
 using synthesizer::TranslatedTransfers;
 using synthesizer::Translations;
 
@@ -16,16 +21,28 @@ void init_translations(Translations* self, const Network& network, In<int32_t> s
   unlocked([&] { new (self) Translations(network, sides); });
 }
 
-TranslatedTransfers spread(const Network& network, const Translations& translations, int32_t chunks, uint64_t seed,
-                           int attempts, int64_t target_ps, const Stop& stop) {
-  return unlocked(
-      [&] { return synthesizer::spread_best(network, translations, chunks, seed, attempts, target_ps, stop); });
+std::optional<TranslatedTransfers> attempt(const SymmetricSpread& self, int number, int64_t below_ps,
+                                           const Stop& stop) {
+  return unlocked([&] { return self.attempt(number, below_ps, stop); });
 }
 
-nb::tuple translate_spread(const Translations& translations, int32_t chunks, const TranslatedTransfers& transfers) {
-  auto all = unlocked([&] { return synthesizer::translate_spread(translations, chunks, transfers); });
+TranslatedTransfers exchange(const Translations& translations, int32_t chunks, const Stop& stop) {
+  return unlocked([&] { return synthesizer::exchange(translations, chunks, stop); });
+}
+
+nb::tuple columns(Transfers all) {
   return nb::make_tuple(give(std::move(all.chunk)), give(std::move(all.link)), give(std::move(all.start)),
                         give(std::move(all.finish)));
+}
+
+nb::tuple translate_spread(const Translations& translations, int32_t chunks, const TranslatedTransfers& transfers,
+                           int32_t elements) {
+  return columns(unlocked([&] { return synthesizer::translate_spread(translations, chunks, transfers, elements); }));
+}
+
+nb::tuple translate_exchange(const Translations& translations, int32_t chunks, const TranslatedTransfers& transfers,
+                             int32_t elements) {
+  return columns(unlocked([&] { return synthesizer::translate_exchange(translations, chunks, transfers, elements); }));
 }
 
 }  // namespace
@@ -34,14 +51,19 @@ void bind_synthesizer_symmetry(nb::module_& m) {
   nb::class_<Translations>(m, "Translations")
       .def("__init__", &init_translations, "network"_a, "sizes"_a, "turns"_a)
       .def_prop_ro("order", [](const Translations& self) { return self.group.order(); })
+      .def_ro("num_orbits", &Translations::num_orbits)
       .def_prop_ro("num_generators", &Translations::num_generators)
       .def_prop_ro("connected", &Translations::connected);
   nb::class_<TranslatedTransfers>(m, "TranslatedTransfers")
       .def_prop_ro("num_transfers", [](const TranslatedTransfers& self) { return self.tree.size(); })
       .def_ro("time_ps", &TranslatedTransfers::time);
-  m.def("symmetric_spread", &spread, "network"_a, "translations"_a, "chunks"_a, "seed"_a, "attempts"_a, "target_ps"_a,
-        "stop"_a);
-  m.def("translate_spread", &translate_spread, "translations"_a, "chunks"_a, "transfers"_a);
+  nb::class_<SymmetricSpread>(m, "SymmetricSpread")
+      .def(nb::init<const Network&, const Translations&, int32_t, uint64_t>(), "network"_a, "translations"_a,
+           "chunks"_a, "seed"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("attempt", &attempt, "number"_a, "below_ps"_a, "stop"_a);
+  m.def("symmetric_exchange", &exchange, "translations"_a, "chunks"_a, "stop"_a);
+  m.def("translate_spread", &translate_spread, "translations"_a, "chunks"_a, "transfers"_a, "elements"_a);
+  m.def("translate_exchange", &translate_exchange, "translations"_a, "chunks"_a, "transfers"_a, "elements"_a);
 }
 
 }  // namespace hocket::bind

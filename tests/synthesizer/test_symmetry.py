@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import ScheduleError
@@ -56,7 +56,7 @@ def test_switches_are_used_as_rings_and_not_slower_than_the_prototype(
     nodes: int, chunks: int, prototype_us: float
 ) -> None:
     """A switch passes on in two links of 250 ns: 500 ns, as the ring that it stands for."""
-    spec = f"ring:2xfully_connected:4xswitch:{nodes},bandwidth=200GiB/s+100GiB/s+50GiB/s,latency=500ns+500ns+250ns"
+    spec = f"ring:2xfully_connected:4xswitch:{nodes},bandwidth=200GiB/s/100GiB/s/50GiB/s,latency=500ns/500ns/250ns"
     assert solve(spec, chunks).time_ps <= prototype_us * 1e6
 
 
@@ -91,29 +91,86 @@ def test_a_box_is_seen_in_the_numbers_of_the_ranks() -> None:
     assert found[0].time_ps == found[1].time_ps
 
 
-KINDS = st.sampled_from(["ring", "fully_connected", "switch", "mesh"])
+@pytest.mark.parametrize(
+    "spec, slots",
+    [
+        # A hop takes one of the 4 or 6 links of a rank; the distances of n ranks on a ring sum up to n^2/4.
+        ("torus:8x8", 2 * 8 * (8 * 8 // 4) // 4),
+        ("torus:4x4x4", 3 * 16 * (4 * 4 // 4) // 6),
+        ("torus:12x12", 2 * 12 * (12 * 12 // 4) // 4),
+        ("hypercube:6", 2**5),  # half of the ranks are across each link
+        ("switch:16", 15),
+        # Shifts 1..5 by links of 1 and 2 in 1, 1, 2, 2, 3 hops: 9 hops over 2 links, one after the other.
+        ("unwound_switch:6,degree=2", 5),
+    ],
+)
+def test_all_to_all_takes_as_long_as_its_most_loaded_link(spec: str, slots: int) -> None:
+    schedule = solve(f"{spec},bandwidth=50GiB/s,latency=500ns", kind=Kind.ALL_TO_ALL, size=2**24)
+    ranks, ports = schedule.collective.num_ranks, schedule.topology.dimensions[0]
+    hops = 2 if ports.kind == "switch" else 1
+    slot_ps = hops * 500_000 + 2**24 * 10**12 / ranks / ports.link_bandwidth
+    assert schedule.time_ps == pytest.approx(slots * slot_ps, rel=1e-5)
+
+
+def test_all_to_all_on_a_heterogeneous_product_waits_for_its_slowest_dimension() -> None:
+    """7 of 8 blocks of each rank leave by a port of 50 GiB/s."""
+    schedule = solve(
+        "ring:2xfully_connected:4xswitch:8,bandwidth=200GiB/s/100GiB/s/50GiB/s,latency=0ns", kind=Kind.ALL_TO_ALL
+    )
+    assert schedule.time_ps == pytest.approx(1e12 * 7 / 8 / 50, rel=1e-6)
+
+
+def test_the_order_of_links_changes_nothing() -> None:
+    torus = load("torus:4x3,bandwidth=50GiB/s/20GiB/s,latency=500ns")
+    columns = (torus.src, torus.dst, torus.latency_ps, torus.bandwidth)
+    turned = Topology.from_links("turned", 12, zip(*(column[::-1].tolist() for column in columns), strict=True))
+    for kind in (Kind.ALL_GATHER, Kind.ALL_TO_ALL):
+        collective = Collective(kind, 12, GIB)
+        one, other = (synthesize(collective, topology, engine="symmetry") for topology in (torus, turned))
+        assert one.time_ps == other.time_ps
+
+
+SIZES = st.integers(2, 5)
+TURNING = st.one_of(st.tuples(st.sampled_from(["ring", "fully_connected", "switch"]), SIZES), st.just(("mesh", 2)))
 
 
 @st.composite
-def products(draw: st.DrawFn) -> str:
-    sides = draw(st.lists(st.tuples(KINDS, st.integers(2, 5)), min_size=1, max_size=3))
-    # One dimension at least turns.
-    sides = [(kind if at or size == 2 else kind.replace("mesh", "ring"), size) for at, (kind, size) in enumerate(sides)]
+def products(draw: st.DrawFn, any_dimension: st.SearchStrategy[tuple[str, int]]) -> str:
+    """At least one dimension turns."""
+    sides = [draw(TURNING), *draw(st.lists(any_dimension, max_size=2))]
     bandwidths = draw(st.lists(st.sampled_from([25, 50, 100, 200]), min_size=len(sides), max_size=len(sides)))
     latencies = draw(st.lists(st.sampled_from([0, 500, 5000]), min_size=len(sides), max_size=len(sides)))
     shape = "x".join(f"{kind}:{size}" for kind, size in sides)
     bandwidth, latency = (
-        "+".join(f"{value}GiB/s" for value in bandwidths),
-        "+".join(f"{value}ns" for value in latencies),
+        "/".join(f"{value}GiB/s" for value in bandwidths),
+        "/".join(f"{value}ns" for value in latencies),
     )
     return f"{shape},bandwidth={bandwidth},latency={latency}"
 
 
-@given(products(), st.integers(1, 3), st.integers(1, 10**7), st.booleans(), st.integers(0, 3))
-def test_any_product_with_a_dimension_that_turns(spec: str, chunks: int, size: int, blocking: bool, seed: int) -> None:
+ANY = st.one_of(TURNING, st.tuples(st.just("mesh"), SIZES))
+
+
+@settings(max_examples=40)
+@given(products(ANY), st.integers(1, 3), st.integers(1, 10**7), st.booleans(), st.integers(0, 3))
+def test_all_gather_on_any_product_with_a_dimension_that_turns(
+    spec: str, chunks: int, size: int, blocking: bool, seed: int
+) -> None:
     topology = load(spec)
     collective = Collective(Kind.ALL_GATHER, topology.num_ranks, size, chunks)
     schedule = synthesize(collective, topology, engine="symmetry", blocking=blocking, seed=seed, attempts=3)
     assert schedule.bound is not None and schedule.time_ps >= schedule.bound.time_ps
     # Every chunk gets to every rank exactly once: what reversal in time needs.
     assert verify(schedule).num_transfers == collective.num_chunks * (topology.num_ranks - 1)
+
+
+@settings(max_examples=40)
+@given(products(TURNING), st.integers(1, 2), st.integers(1, 10**7), st.booleans())
+def test_all_to_all_on_any_product_whose_dimensions_turn(spec: str, chunks: int, size: int, blocking: bool) -> None:
+    topology = load(spec)
+    collective = Collective(Kind.ALL_TO_ALL, topology.num_ranks, size, chunks)
+    schedule = synthesize(collective, topology, engine="symmetry", blocking=blocking)
+    assert schedule.bound is not None and schedule.time_ps >= schedule.bound.time_ps
+    # The busiest link is idle for no longer than a chunk takes on the longest way.
+    way_ps = sum(side.size * (2 * side.latency_ps + size * 10**12 // side.bandwidth) for side in topology.dimensions)
+    assert schedule.time_ps <= verify(schedule).link_busy_ps.max() + way_ps

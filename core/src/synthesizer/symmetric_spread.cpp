@@ -12,6 +12,16 @@
 namespace hocket::synthesizer {
 namespace {
 
+/// In which order a generator takes what it could carry.
+enum class Order : uint8_t { kFirst, kRandom, kLast };
+
+/// How trees grow.
+struct Growth {
+  Order order = Order::kFirst;
+  int patience_percent = 100;  ///< a slow generator waits while fast ones are done in less than this part of its time
+  int32_t reach = 0;           ///< of generators that share all resources only so many are used; 0: all
+};
+
 /// Each is the best on some family of networks; the first are the best most often.
 constexpr Growth kGrowths[] = {
     {},
@@ -63,10 +73,12 @@ struct Rule {
   int32_t distance;  ///< how many come before it among those with its resources: the first, the last, the second, ...
 };
 
+}  // namespace
+
 /// What does not change from attempt to attempt.
-struct Plan {
-  Plan(const Network& links, const Translations& network)
-      : network(network), clusters(links), leaving(network.num_orbits) {
+struct SymmetricSpread::Plan {
+  Plan(const Network& links, const Translations& network, int32_t chunks, uint64_t seed)
+      : network(network), chunks(chunks), seed(seed), clusters(links), leaving(network.num_orbits) {
     std::map<std::vector<int32_t>, std::vector<int32_t>> sharing;
     std::map<Picoseconds, std::vector<int32_t>> by_travel;
     for (int32_t generator = 0; generator < network.num_generators(); generator++) {
@@ -87,22 +99,26 @@ struct Plan {
   }
 
   const Translations& network;
+  const int32_t chunks;
+  const uint64_t seed;
   const Clusters clusters;
   std::vector<std::vector<int32_t>> leaving;  ///< generators of each orbit
   std::vector<std::vector<int32_t>> speeds;   ///< generators of equal travel times, fast ones first
   std::vector<Rule> rules;                    ///< of each generator
 };
 
-class Run {
+/// One attempt.
+class SymmetricSpread::Run {
  public:
-  Run(const Plan& plan, int32_t chunks, const Growth& growth, uint64_t seed, const Stop& stop)
+  Run(const Plan& plan, int number, Picoseconds below, const Stop& stop)
       : plan_(plan),
         network_(plan.network),
         clusters_(plan.clusters),
-        growth_(growth),
-        random_(seed),
+        growth_(kGrowths[number % std::size(kGrowths)]),
+        random_(hash(plan.seed) + number),
+        below_(below),
         stop_(stop),
-        num_trees_(network_.num_orbits * chunks),
+        num_trees_(network_.num_orbits * plan.chunks),
         missing_(network_.num_orbits, int64_t{num_trees_} * network_.group.order()),
         remaining_(int64_t{num_trees_} * network_.num_points()),
         busy_(network_.num_resources, 0),
@@ -112,14 +128,14 @@ class Run {
       seen_.emplace_back(static_cast<size_t>(num_trees_) * clusters_.num_clusters[level], 0);
     }
     for (int32_t tree = 0; tree < num_trees_; tree++) {
-      const Spot root{tree, tree / chunks * network_.group.order()};
+      const Spot root{tree, tree / plan.chunks * network_.group.order()};
       promise(root);
       offer(root);
     }
   }
 
-  TranslatedTransfers solve() {
-    while (remaining_ > 0) {
+  std::optional<TranslatedTransfers> solve() {
+    while (remaining_ > 0 && result_.time < below_) {
       start_all();
       if (events_.empty()) {
         if (forced_) throw_stuck();
@@ -129,6 +145,7 @@ class Run {
         advance();
       }
     }
+    if (result_.time >= below_) return std::nullopt;
     return std::move(result_);
   }
 
@@ -216,7 +233,7 @@ class Run {
 
   [[noreturn]] void throw_stuck() {
     for (int32_t tree = 0;; tree++) {
-      const int32_t root = tree / (num_trees_ / network_.num_orbits) * network_.group.order();
+      const int32_t root = tree / plan_.chunks * network_.group.order();
       for (int32_t point = 0; point < network_.num_points(); point++) {
         if (!seen(0, {tree, point})) throw_unreachable(tree, network_.rank[root], network_.rank[point]);
       }
@@ -228,6 +245,7 @@ class Run {
   const Clusters& clusters_;
   const Growth growth_;
   Random random_;
+  const Picoseconds below_;
   const Stop& stop_;
   const int32_t num_trees_;
   std::vector<std::vector<uint8_t>> seen_;  ///< [level][tree, cluster] whether the tree is in the cluster
@@ -242,35 +260,25 @@ class Run {
   bool forced_ = false;
 };
 
-}  // namespace
+SymmetricSpread::SymmetricSpread(const Network& links, const Translations& network, int32_t chunks, uint64_t seed)
+    : plan_(std::make_unique<Plan>(links, network, chunks, seed)) {}
 
-TranslatedTransfers spread(const Network& links, const Translations& network, int32_t chunks, const Growth& growth,
-                           uint64_t seed, const Stop& stop) {
-  return Run(Plan(links, network), chunks, growth, seed, stop).solve();
+SymmetricSpread::~SymmetricSpread() = default;
+
+std::optional<TranslatedTransfers> SymmetricSpread::attempt(int number, Picoseconds below, const Stop& stop) const {
+  return Run(*plan_, number, below, stop).solve();
 }
 
-TranslatedTransfers spread_best(const Network& links, const Translations& network, int32_t chunks, uint64_t seed,
-                                int attempts, Picoseconds target_ps, const Stop& stop) {
-  const Plan plan(links, network);
-  TranslatedTransfers best;
-  best.time = kNever;
-  for (int attempt = 0; attempt < attempts && best.time > target_ps; attempt++) {
-    const Growth& growth = kGrowths[attempt % std::size(kGrowths)];
-    TranslatedTransfers found = Run(plan, chunks, growth, hash(seed) + attempt, stop).solve();
-    if (found.time < best.time) best = std::move(found);
-  }
-  return best;
-}
-
-Transfers translate_spread(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers) {
+Transfers translate_spread(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers,
+                           int32_t elements) {
   const int32_t order = network.group.order();
   Transfers all;
-  all.reserve(transfers.tree.size() * order);
+  all.reserve(transfers.tree.size() * elements);
   for (size_t at = 0; at < transfers.tree.size(); at++) {
     const int32_t tree = transfers.tree[at], generator = transfers.generator[at], point = transfers.point[at];
     const int32_t orbit = tree / chunks, home = network.orbit_of(point) * order;
     const Picoseconds start = transfers.start[at];
-    for (int32_t element = 0; element < order; element++) {
+    for (int32_t element = 0; element < elements; element++) {
       const int32_t origin = network.rank[orbit * order + element];
       const int32_t from = home + network.group.sum(point - home, element);
       all.add(origin * chunks + tree % chunks, network.link_from(generator, from), start,
