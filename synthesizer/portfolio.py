@@ -7,7 +7,7 @@ from dataclasses import replace
 from hocket.core.errors import ScheduleError, Stopped
 from hocket.schedule import Schedule
 from hocket.synthesizer.engine import Engine
-from hocket.synthesizer.engines import ENGINES
+from hocket.synthesizer.engines import ENGINES, TIRELESS
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.ways import ways
@@ -34,7 +34,7 @@ def best_schedule(problem: Problem, search: Search, engine: str = AUTO, affordab
     search = replace(search, target_ps=max(search.target_ps, problem.bound.time_ps * _GOOD_ENOUGH // 10**6))
     best: Schedule | None = None
     try:
-        for way in _choose(problem, engine, affordable_s):
+        for way in _choose(problem, engine, affordable_s, search.tireless):
             progress.engine = way.name
             for schedule in way.solve(problem, search):
                 if best is None or schedule.time_ps < best.time_ps:
@@ -55,8 +55,8 @@ def cheapest_s(problem: Problem, engine: str = AUTO) -> float:
     return min((way.seconds(problem) for one in engines for way in ways(one, problem)[0]), default=math.inf)
 
 
-def _choose(problem: Problem, engine: str, affordable_s: float) -> Iterator[Engine]:
-    """The ways to try, in order."""
+def _choose(problem: Problem, engine: str, affordable_s: float, tireless: bool) -> Iterator[Engine]:
+    """The ways to try, in order; when engines are to be tireless, those that can be come last."""
     if engine != AUTO:
         able, reason = ways(ENGINES[engine], problem)
         if not able:
@@ -64,6 +64,8 @@ def _choose(problem: Problem, engine: str, affordable_s: float) -> Iterator[Engi
         yield from able
         return
     able = [way for candidate in ENGINES.values() for way in ways(candidate, problem)[0]]
+    if tireless:
+        able.sort(key=lambda way: way.name in TIRELESS)
     affordable = [way for way in able if way.seconds(problem) <= affordable_s]
     # Where nothing is affordable, what is nearest to it.
     yield from affordable or sorted(able, key=lambda way: way.seconds(problem))[:1]

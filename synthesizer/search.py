@@ -23,6 +23,8 @@ class Progress:
 class Search:
     """`attempts` None: as many as the problem's size is worth. A schedule of at most `target_ps` ends the search early.
 
+    `tireless`: engines that can go on improving do so until they are asked to stop.
+
     The same `seed` gives the same schedules on any machine and for any number of `threads`.
     """
 
@@ -30,6 +32,7 @@ class Search:
     threads: int = 1
     attempts: int | None = None
     target_ps: int = 0
+    tireless: bool = False
     progress: Progress = field(default_factory=Progress, compare=False)
 
     @property

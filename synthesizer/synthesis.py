@@ -91,7 +91,7 @@ def solve(
 
     def work() -> Schedule:
         chosen = choose_chunks(aimed, search, engine) if free_chunks else aimed
-        return best_schedule(chosen, search, engine, affordable_s)
+        return best_schedule(chosen, replace(search, tireless=time_limit_s is not None), engine, affordable_s)
 
     begin = time.perf_counter()
     found = attend(work, search.progress, time_limit_s=time_limit_s, watch=watch)

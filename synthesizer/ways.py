@@ -55,7 +55,7 @@ class Halves:
         return 2 * self.engine.seconds(problem.half(Kind.ALL_GATHER))
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
-        search = replace(search, target_ps=search.target_ps // 2)
+        search = replace(search, target_ps=search.target_ps // 2, tireless=False)
         first = min(_half(self.engine, problem.half(Kind.REDUCE_SCATTER), search), key=_time)
         second = min(_half(self.engine, problem.half(Kind.ALL_GATHER), search), key=_time)
         generator = "+".join(dict.fromkeys([first.generator, second.generator]))

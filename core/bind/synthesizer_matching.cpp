@@ -15,12 +15,8 @@ void init_matcher(Matcher* self, const Network& network, In<int32_t> origin, uin
   new (self) Matcher(network, view(origin), seed);
 }
 
-nb::object attempt(Matcher& matcher, int64_t number, int64_t below_ps, Stop& stop) {
-  std::optional<Transfers> found;
-  {
-    nb::gil_scoped_release release;
-    found = matcher.attempt(number, below_ps, stop);
-  }
+nb::object next(Matcher& matcher, Stop& stop) {
+  std::optional<Transfers> found = unlocked([&] { return matcher.next(stop); });
   return found ? nb::object(columns(std::move(*found))) : nb::none();
 }
 
@@ -29,7 +25,7 @@ nb::object attempt(Matcher& matcher, int64_t number, int64_t below_ps, Stop& sto
 void bind_matching(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher")
       .def("__init__", &init_matcher, "network"_a, "origin"_a, "seed"_a, nb::keep_alive<1, 2>())
-      .def("attempt", &attempt, "number"_a, "below_ps"_a, "stop"_a);
+      .def("next", &next, "stop"_a);
 }
 
 }  // namespace hocket::bind

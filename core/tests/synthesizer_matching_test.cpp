@@ -17,7 +17,7 @@ Transfers match_best(const Network& network, const std::vector<int32_t>& origin,
   Transfers best;
   best.time = kNever;
   for (int number = 0; number < attempts; number++) {
-    if (auto found = matcher.attempt(number, best.time, stop)) best = std::move(*found);
+    if (auto found = matcher.next(stop)) best = std::move(*found);
   }
   return best;
 }

@@ -8,7 +8,9 @@ from hocket.synthesizer.engines.routing import Routing
 from hocket.synthesizer.engines.symmetry import Symmetry
 from hocket.synthesizer.engines.trees import TreePacking
 
-__all__ = ["ENGINES"]
+__all__ = ["ENGINES", "TIRELESS"]
 
 _ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), TreePacking(), Routing(), Native())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in _ALL}
+# Those that go on improving as long as there is time.
+TIRELESS = ("matching",)

@@ -7,14 +7,17 @@ from hocket.schedule import Kind, Schedule, retime
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["SPREADING", "attempts", "deliveries", "spread_schedule", "why_not_spreading"]
+__all__ = ["SPREADING", "attempts", "deliveries", "matching_seconds", "spread_schedule", "why_not_spreading"]
 
 SPREADING = (Kind.ALL_GATHER, Kind.BROADCAST)
 
-# A search goes on for about this many transfers times links of a rank, over its attempts: seconds at most.
-_SEARCH_WORK = 10_000_000
+# An attempt takes about this long for each delivery; and what the routes of a topology cost, once.
+_SECONDS_PER_DELIVERY = 0.5e-6
+_SECONDS_PER_ROUTE = 2e-6
+# A search goes on for about so long, over its attempts.
+_SEARCH_S = 1.0
 _FEWEST_ATTEMPTS = 2
-_MOST_ATTEMPTS = 28
+_MOST_ATTEMPTS = 2000
 
 
 def why_not_spreading(problem: Problem) -> str | None:
@@ -31,14 +34,22 @@ def deliveries(problem: Problem) -> int:
     return problem.collective.num_chunks * (problem.collective.num_ranks - 1)
 
 
-def work(problem: Problem) -> int:
-    """Transfers times links of a rank: what an attempt costs, roughly."""
-    return max(1, deliveries(problem) * problem.network.num_links // problem.network.num_ranks)
-
-
 def attempts(problem: Problem, search: Search) -> int:
     """How many the problem is worth."""
-    return search.attempts or min(max(_SEARCH_WORK // work(problem), _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
+    if search.attempts is not None:
+        return search.attempts
+    return round(min(max(_SEARCH_S / _attempt_s(problem), _FEWEST_ATTEMPTS), _MOST_ATTEMPTS))
+
+
+def matching_seconds(problem: Problem, attempts: int) -> float:
+    """Roughly, of so many attempts by matching."""
+    topology = problem.topology
+    pairs = topology.num_ranks * (topology.num_ranks - 1) if topology.num_nodes > topology.num_ranks else 0
+    return attempts * _attempt_s(problem) + (topology.num_links + pairs) * _SECONDS_PER_ROUTE
+
+
+def _attempt_s(problem: Problem) -> float:
+    return max(1, deliveries(problem)) * _SECONDS_PER_DELIVERY
 
 
 def spread_schedule(

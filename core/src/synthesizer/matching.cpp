@@ -71,6 +71,16 @@ class Run {
     }
   }
 
+  /// Does what `past` did before the time `until`.
+  void follow(const Transfers& past, Picoseconds until) {
+    for (size_t id = 0; id < past.chunk.size() && past.start[id] < until; id++) {
+      while (!events_.empty() && events_.begin()->first <= past.start[id]) advance();
+      now_ = past.start[id];
+      agenda_.occupy(past.link[id]);
+      start(past.link[id], past.chunk[id]);
+    }
+  }
+
   std::optional<Transfers> solve(Picoseconds below_ps, Stop& stop) {
     const int64_t total = remaining_;
     result_.reserve(static_cast<size_t>(total));
@@ -213,9 +223,11 @@ class Run {
 
 }  // namespace
 
-std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps,
-                               Stop& stop) {
-  return Run(task, policy, seed).solve(below_ps, stop);
+std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps, Stop& stop,
+                               const Past& past) {
+  Run run(task, policy, seed);
+  if (past.transfers != nullptr) run.follow(*past.transfers, past.until);
+  return run.solve(below_ps, stop);
 }
 
 }  // namespace hocket::synthesizer

@@ -13,13 +13,18 @@ namespace {
 /// Each is the best on some family of networks; the first are the best most often.
 constexpr Policy kPolicies[] = {
     {},
-    {.on_path = true},
+    {.on_path = true, .sample = 16},
+    {.on_path = true, .sample = 64},
+    {.sample = 64},
     {.clusters = false, .rarest_first = false},
     {.rarest_first = false, .sample = 1},
     {.clusters = false, .rarest_first = false, .sample = 1},
-    {.sample = 64},
     {.patience_percent = 50},
 };
+
+/// Each has one attempt; then every second attempt is a variation, and the others are those of the first few.
+constexpr uint64_t kPoliciesAgain = 4;
+constexpr uint64_t kParts = 7;
 
 /// Shortest travel time from one rank to every rank (Dijkstra).
 std::vector<Picoseconds> distances(const Network& network, int32_t from) {
@@ -65,12 +70,31 @@ Matcher::Matcher(const Network& network, std::span<const int32_t> origin, uint64
       clusters_(network),
       bundles_(network),
       origin_(origin.begin(), origin.end()),
-      seed_(hash(seed)) {}
+      seed_(hash(seed)) {
+  best_.time = kNever;
+}
 
-std::optional<Transfers> Matcher::attempt(int64_t number, Picoseconds below_ps, Stop& stop) {
-  const Policy& policy = kPolicies[number % std::size(kPolicies)];
+std::optional<Transfers> Matcher::next(Stop& stop) {
+  Random random(seed_ + number_);
+  const bool vary = number_ >= std::size(kPolicies) && number_ % 2 != 0;
+  const uint64_t turn = number_ < std::size(kPolicies) ? number_ : number_ / 2 % kPoliciesAgain;
+  const Policy& policy = kPolicies[vary ? random.below(std::size(kPolicies)) : turn];
+  number_++;
   if (policy.on_path && shortest_.empty()) shortest_ = on_shortest_path(network_, origin_);
-  return match({network_, clusters_, bundles_, origin_, shortest_}, policy, seed_ + number, below_ps, stop);
+  const Past past = vary ? Past{&best_, settled(random)} : Past{};
+  // Equally quick variations replace the best, so that the search does not circle around one schedule.
+  const Picoseconds below_ps = best_.time + (vary ? 1 : 0);
+  auto found = match({network_, clusters_, bundles_, origin_, shortest_}, policy, random.next(), below_ps, stop, past);
+  if (!found) return std::nullopt;
+  const bool quicker = found->time < best_.time;
+  best_ = std::move(*found);
+  return quicker ? std::optional(best_) : std::nullopt;
+}
+
+Picoseconds Matcher::settled(Random& random) const {
+  // Somewhere in the last part of the time: all of it, a half, a quarter, ...
+  const Picoseconds part = best_.time >> random.below(kParts);
+  return best_.time - static_cast<Picoseconds>(random.below(static_cast<uint64_t>(part) + 1));
 }
 
 }  // namespace hocket::synthesizer

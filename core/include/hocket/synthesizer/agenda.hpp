@@ -23,6 +23,8 @@ class Agenda {
 
   /// All links are to try, also those that rest.
   void wake_all();
+  /// The link carries something from now on.
+  void occupy(int32_t link);
   /// The wires of the link are free again.
   void release(int32_t link);
   /// A chunk landed on a rank; `lackers`: set of ranks that lack it.
@@ -89,7 +91,6 @@ class Agenda {
     awake_[bundles_.at[bundle] + rank / 64 - bundles_.first_word[bundle]] &= ~(uint64_t{1} << (rank % 64));
   }
   void wake(int32_t bundle);
-  void occupy(int32_t link);
   /// The bundle's next link to try; where there is none it waits for an entry, or for its other wires.
   Try next_try(int32_t bundle);
   /// The first rank from `from` on, cyclically, to which the bundle has a link that is awake and free; -1: none.

@@ -8,6 +8,7 @@
 #include "hocket/synthesizer/bundles.hpp"
 #include "hocket/synthesizer/clusters.hpp"
 #include "hocket/synthesizer/network.hpp"
+#include "hocket/synthesizer/random.hpp"
 #include "hocket/synthesizer/stop.hpp"
 
 namespace hocket::synthesizer {
@@ -33,28 +34,41 @@ struct Task {
   std::span<const uint64_t> shortest;  ///< empty or what on_shortest_path gives
 };
 
+/// What is settled: all that `transfers` start before `until`.
+struct Past {
+  const Transfers* transfers = nullptr;
+  Picoseconds until = 0;
+};
+
 /// Brings every chunk from its origin to all ranks by matching over the time-expanded network: whenever links are
 /// free, each takes a chunk that its source holds and its destination neither holds nor is about to receive.
 ///
 /// Nothing when that takes `below_ps` or longer. Deterministic for a seed. Throws Infeasible when a rank cannot be
 /// reached, Stopped when asked to stop.
-std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps, Stop& stop);
+std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps, Stop& stop,
+                               const Past& past = {});
 
-/// Matchings over a fixed order of policies and seeds; any one of them can be had on its own. The network must outlive
+/// A search by matching that goes on as long as it is asked to: first a portfolio of policies, then variations of the
+/// best schedule so far, which keep what it did up to some time and choose anew from there. The network must outlive
 /// it.
 class Matcher {
  public:
   Matcher(const Network& network, std::span<const int32_t> origin, uint64_t seed);
 
-  /// As match().
-  std::optional<Transfers> attempt(int64_t number, Picoseconds below_ps, Stop& stop);
+  /// The next attempt, when it is quicker than all before. Throws as match() does.
+  std::optional<Transfers> next(Stop& stop);
 
  private:
+  /// A time up to which a variation keeps the best schedule.
+  Picoseconds settled(Random& random) const;
+
   const Network& network_;
   Clusters clusters_;
   Bundles bundles_;
   std::vector<int32_t> origin_;
   uint64_t seed_;
+  uint64_t number_ = 0;  // of the next attempt
+  Transfers best_;
   std::vector<uint64_t> shortest_;  // once a policy asks for it
 };
 
