@@ -56,7 +56,7 @@ $(VENV)/torch.stamp: $(VENV)/demo.stamp
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	$(BIN)/pip install -q --no-build-isolation -e ".[report,parquet,mpi,test,lint]"
+	$(BIN)/pip install -q --no-build-isolation -e ".[report,parquet,solve,mpi,test,lint]"
 	touch $@
 
 system:

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from concurrent.futures import Future, TimeoutError
+from threading import Thread
 from typing import TypeVar
 
 from hocket.synthesizer.search import Progress
@@ -20,21 +21,30 @@ def attend(
 ) -> Result:
     """What `work` returns. It runs in another thread, so that this one can ask it to stop: after `time_limit_s`, or on
     Ctrl-C; a second Ctrl-C no longer waits for what was found. `watch` is called about ten times a second."""
-    deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
-    with ThreadPoolExecutor(1, thread_name_prefix="synthesize") as executor:
-        future = executor.submit(work)
-        while True:
-            try:
-                left = _PERIOD_S if deadline is None else max(0.0, min(_PERIOD_S, deadline - time.monotonic()))
-                return future.result(timeout=_PERIOD_S if progress.stop.asked else left)
-            except TimeoutError:
-                if future.done():  # the work's own error
-                    raise
-                if deadline is not None and time.monotonic() >= deadline:
-                    progress.stop.ask()
-                if watch is not None:
-                    watch(progress)
-            except KeyboardInterrupt:
-                if progress.stop.asked:
-                    raise
+    if time_limit_s is not None:
+        progress.deadline_s = time.monotonic() + time_limit_s
+    future: Future[Result] = Future()
+    Thread(target=_fulfil, args=(work, future), name="synthesize", daemon=True).start()
+    while True:
+        try:
+            return future.result(
+                timeout=min(_PERIOD_S, progress.seconds_left) if not progress.stop.asked else _PERIOD_S
+            )
+        except TimeoutError:
+            if future.done():  # the work's own error
+                raise
+            if progress.seconds_left <= 0:
                 progress.stop.ask()
+            if watch is not None:
+                watch(progress)
+        except KeyboardInterrupt:
+            if progress.stop.asked:
+                raise
+            progress.stop.ask()
+
+
+def _fulfil(work: Callable[[], Result], future: "Future[Result]") -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)

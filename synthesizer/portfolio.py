@@ -37,7 +37,7 @@ def best_schedule(problem: Problem, search: Search, engine: str = AUTO, affordab
         for way in _choose(problem, engine, affordable_s, search.tireless):
             progress.engine = way.name
             for schedule in way.solve(problem, search):
-                if best is None or schedule.time_ps < best.time_ps:
+                if best is None or (schedule.time_ps, -_proved_ps(schedule)) < (best.time_ps, -_proved_ps(best)):
                     best, progress.best_ps = schedule, schedule.time_ps
             if best is not None and (best.time_ps <= search.target_ps or search.stop.asked):
                 break
@@ -47,6 +47,10 @@ def best_schedule(problem: Problem, search: Search, engine: str = AUTO, affordab
     if best is None:
         raise ScheduleError(f"no engine does {problem.collective.describe()} on {problem.topology.name}")
     return best
+
+
+def _proved_ps(schedule: Schedule) -> int:
+    return 0 if schedule.bound is None else schedule.bound.time_ps
 
 
 def cheapest_s(problem: Problem, engine: str = AUTO) -> float:

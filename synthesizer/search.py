@@ -1,5 +1,7 @@
 """How an engine looks for schedules, and what it tells meanwhile."""
 
+import math
+import time
 from dataclasses import dataclass, field
 
 from hocket._core.synthesizer import Stop
@@ -9,14 +11,23 @@ __all__ = ["Progress", "Search", "Stop"]
 
 @dataclass
 class Progress:
-    """What a search has come to; written by the search, read by who watches it. `stop` asks a running engine to end (at
-    a time limit, on Ctrl-C), and says how many deliveries of its present attempt are found."""
+    """What a search has come to; written by the search, read by who watches it.
+
+    `stop` asks a running engine to end (at a time limit, on Ctrl-C), and says how many deliveries of its present
+    attempt are found. `deadline_s` is the time limit on the clock `time.monotonic`.
+    """
 
     stop: Stop = field(default_factory=Stop)
     engine: str = ""
     chunks_per_rank: int = 1
     bound_ps: int = 0
     best_ps: int | None = None
+    deadline_s: float = math.inf
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the time limit; infinite without one."""
+        return max(0.0, self.deadline_s - time.monotonic())
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ class Synthesis:
         """The schedule as an answer to the problem, whatever its chunks and size. Raises ScheduleError unless it
         verifies."""
         bound = replace(problem, collective=schedule.collective).bound
+        if schedule.bound is not None and schedule.bound.time_ps > bound.time_ps:  # an engine has proved more
+            bound = schedule.bound
         bounded = replace(schedule, bound=bound)
         return cls(bounded, verify(bounded), seconds)
 

@@ -1,6 +1,7 @@
 """The engines, one a file, in the order in which `auto` tries them."""
 
 from hocket.synthesizer.engine import Engine
+from hocket.synthesizer.engines.exact import Exact
 from hocket.synthesizer.engines.matching import Matching
 from hocket.synthesizer.engines.native import Native
 from hocket.synthesizer.engines.rounds import Rounds
@@ -10,7 +11,7 @@ from hocket.synthesizer.engines.trees import TreePacking
 
 __all__ = ["ENGINES", "TIRELESS"]
 
-_ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), TreePacking(), Routing(), Native())
+_ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), TreePacking(), Routing(), Native(), Exact())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in _ALL}
 # Those that go on improving as long as there is time.
 TIRELESS = ("matching",)
