@@ -10,7 +10,7 @@ from hocket.bench.peers.case import Case, Outcome
 from hocket.bench.peers.graphs import network_of
 from hocket.core.errors import HocketError
 from hocket.schedule import Collective
-from hocket.synthesizer import synthesize
+from hocket.synthesizer import Problem, Search, solve
 
 __all__ = ["measure"]
 
@@ -23,17 +23,18 @@ def measure(case: Case) -> Outcome:
     collective = Collective(case.kind, topology.num_ranks, case.size_bytes, case.chunks)
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        schedule = synthesize(collective, topology, blocking=True, threads=case.threads)
+        found = solve(Problem(collective, topology, blocking=True), Search(threads=case.threads))
     except (HocketError, MemoryError) as error:
-        seconds = time.perf_counter() - wall
-        return Outcome(case.name, seconds=seconds, error=str(error) or "more memory than --memory allows")
+        return Outcome(case.name, error=str(error) or "more memory than --memory allows")
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    schedule = found.schedule
     assert schedule.bound is not None
     return Outcome(
         name=case.name,
         time_ps=schedule.time_ps,
         bound_ps=schedule.bound.time_ps,
-        seconds=wall,
+        search_seconds=found.seconds,
+        wall_seconds=wall,
         cpu_seconds=cpu,
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         transfers=schedule.num_transfers,

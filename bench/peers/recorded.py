@@ -128,12 +128,14 @@ def _peer_seconds(folder: Path) -> dict[tuple[str, str], Figures]:
 
 def _homogeneous(folder: Path) -> Iterator[Case]:
     peers = _peer_seconds(folder)
-    limits = {"mesh:32x32": 0.1, "mesh:64x64": 1.0, "mesh:16x16x16": 1.0, "mesh:10x10": 0.1, "mesh:200x200": 60.0}
+    limits = {"mesh:32x32": 0.1, "mesh:64x64": 1.0, "mesh:16x16x16": 1.0, "mesh:10x10": 0.1}
     for spec, values in _lines(folder, "proto_hom_quiet.txt"):
         ranks, chunks = _ranks(spec), int(values["K"])
         chunk_bytes = GIB // (ranks * chunks)
         large = spec == "mesh:200x200"
-        target = Target(float(values["coll_us"]) + 0.0005, 1.0, limits.get(spec), 10**9 if large else None)
+        target = Target(float(values["coll_us"]) + 0.0005, 1.0, limits.get(spec))
+        if large:
+            target = replace(target, whole_seconds=60.0, peak_bytes=10**9)
         peer = peers.get((spec, str(chunk_bytes)), Figures(seconds=2.52 * 3600) if large else UNKNOWN)
         case = _case(Kind.ALL_GATHER, spec, ranks, chunks, chunk_bytes, target, peer)
         yield replace(case, threads=2) if large else case

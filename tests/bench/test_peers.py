@@ -87,9 +87,9 @@ def test_recorded_random_graph_has_its_published_bound() -> None:
 
 
 def test_shortfalls() -> None:
-    outcome = Outcome("x", time_ps=10_000_000, bound_ps=9_000_000, seconds=3, cpu_seconds=1, peak_bytes=5)
-    assert outcome.shortfalls(Target(10.0, 1.2, 1.0, 5)) == []
-    assert outcome.shortfalls(Target(9.9, 1.1, 0.9, 4)) == ["time", "ratio", "seconds", "memory"]
+    outcome = Outcome("x", time_ps=10_000_000, bound_ps=9_000_000, search_seconds=2, cpu_seconds=1, peak_bytes=5)
+    assert outcome.shortfalls(Target(10.0, 1.2, seconds=1.0, peak_bytes=5)) == []
+    assert outcome.shortfalls(Target(9.9, 1.1, seconds=0.9, peak_bytes=4)) == ["time", "ratio", "seconds", "memory"]
     assert Outcome("x", error="no engine").shortfalls(Target()) == ["no engine"]
 
 

@@ -70,7 +70,7 @@ def peers(
     results = []
     for number, result in enumerate(Results.load(json_path).run(cases, limits, tacos), start=1):
         results.append(result)
-        said = result.outcome.error or f"{result.outcome.ratio:.4f} x bound in {result.outcome.quiet_seconds:.3g} s"
+        said = result.outcome.error or f"{result.outcome.ratio:.4f} x bound in {result.outcome.seconds:.3g} s"
         typer.echo(f"[{number}/{len(cases)}] {result.case.name}: {said}", err=True)
     Console(width=260).print(table(results))
     met = sum(not result.outcome.shortfalls(result.case.target) for result in results)
