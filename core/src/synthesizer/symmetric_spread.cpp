@@ -30,7 +30,18 @@ constexpr Growth kGrowths[] = {
     {.order = Order::kRandom, .patience_percent = 50},
     {.order = Order::kRandom, .reach = 1},
     {.order = Order::kRandom, .patience_percent = 25, .reach = 2},
+    {.order = Order::kLast},
+    {.order = Order::kRandom, .patience_percent = 75},
+    {.order = Order::kRandom, .patience_percent = 150},
 };
+
+/// Once each way was tried, chance decides in all of them.
+Growth growth_of(int number) {
+  constexpr int kWays = std::size(kGrowths);
+  Growth growth = kGrowths[number % kWays];
+  if (number >= kWays) growth.order = Order::kRandom;
+  return growth;
+}
 
 /// A tree that holds its chunk at a point.
 struct Spot {
@@ -114,7 +125,7 @@ class SymmetricSpread::Run {
       : plan_(plan),
         network_(plan.network),
         clusters_(plan.clusters),
-        growth_(kGrowths[number % std::size(kGrowths)]),
+        growth_(growth_of(number)),
         random_(hash(plan.seed) + number),
         below_(below),
         stop_(stop),
