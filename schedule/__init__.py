@@ -2,7 +2,8 @@
 
 from hocket.schedule.bounds import lower_bound
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
-from hocket.schedule.compose import MIRROR, concatenate, reverse
+from hocket.schedule.compose import concatenate, mirror, reverse
+from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.folded import FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
@@ -15,11 +16,13 @@ from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
     "BUFFERS",
+    "EVERYONE",
     "FIFO_DEPTH",
-    "MIRROR",
     "NAMED_KINDS",
     "Bound",
+    "Chunk",
     "Collective",
+    "Conditions",
     "FoldedSchedule",
     "Gpu",
     "Kind",
@@ -27,6 +30,7 @@ __all__ = [
     "Phase",
     "Program",
     "Proof",
+    "RankSetTable",
     "RoundShape",
     "RoundSpool",
     "Rounds",
@@ -44,6 +48,8 @@ __all__ = [
     "load",
     "load_expanded",
     "lower_bound",
+    "mirror",
+    "rank_sets",
     "retime",
     "reverse",
     "save",

@@ -7,8 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core.schedule import RankSets
 from hocket.core.enums import StrEnum
 from hocket.core.errors import ScheduleError
+from hocket.schedule.conditions import Conditions, rank_sets
 
 __all__ = ["NAMED_KINDS", "Collective", "Kind"]
 
@@ -59,6 +61,9 @@ class Collective:
     `block_bytes` are the sizes of blocks that differ (`Collective.uneven`): what each rank contributes to an all_gather
     or gather, or wants from a reduce_scatter or scatter (n), or what rank s has for rank d of an all_to_all (n*n, at
     s*n + d). `size_bytes` is then the largest buffer of a rank. Empty blocks are not sent, as in NCCL's all_to_all_v.
+
+    A `custom` collective has `conditions` (`Collective.custom`) and numbers its chunks as these do. Ranks that
+    contribute to a chunk or must hold it are sets by number: a rank, -1 every rank, -2 - k the k-th of `sets`.
     Raises ScheduleError when a field is out of range.
     """
 
@@ -68,6 +73,7 @@ class Collective:
     chunks_per_rank: int = 1
     root: int = 0
     block_bytes: tuple[int, ...] | None = None
+    conditions: Conditions | None = None
 
     @classmethod
     def uneven(
@@ -77,6 +83,12 @@ class Collective:
         of them."""
         blocks = tuple(block_bytes)
         return cls(kind, num_ranks, _largest_buffer(kind, num_ranks, blocks), chunks_per_rank, root, blocks)
+
+    @classmethod
+    def custom(cls, num_ranks: int, conditions: Conditions) -> "Collective":
+        """A collective with conditions of its own; its size is the largest input or output of a rank."""
+        num_chunks, size_bytes = conditions.shape(num_ranks)
+        return cls(Kind.CUSTOM, num_ranks, size_bytes, num_chunks, conditions=conditions)
 
     def __post_init__(self) -> None:
         if self.num_ranks < 1:
@@ -93,13 +105,24 @@ class Collective:
             largest = _largest_buffer(self.kind, self.num_ranks, self.block_bytes)
             if self.size_bytes != largest:
                 raise ScheduleError(f"{self.kind}: size_bytes is {self.size_bytes}, but the blocks make {largest}")
+        if (self.kind is Kind.CUSTOM) != (self.conditions is not None):
+            raise ScheduleError(f"{self.kind}: conditions belong to custom collectives, and these need some")
+        if self.conditions is not None and self.conditions.shape(self.num_ranks) != (self.num_chunks, self.size_bytes):
+            raise ScheduleError(f"{self.kind}: chunks_per_rank or size_bytes are not those of its conditions")
         if self.num_chunks >= 2**31:
             raise ScheduleError(f"{self.kind}: {self.num_chunks} chunks are too many (limit 2^31); use larger chunks")
 
     @property
     def reducing(self) -> bool:
-        """Whether the ranks' contributions to a chunk are summed (every rank contributes to every chunk)."""
+        """Whether the ranks' contributions to a chunk are summed (except in `custom`, of every rank to every chunk)."""
+        if self.conditions is not None:
+            return bool((self.conditions.origin < 0).any())
         return self.kind in _REDUCING
+
+    @cached_property
+    def sets(self) -> RankSets:
+        """The engine's view of the sets of ranks."""
+        return rank_sets(self.num_ranks, () if self.conditions is None else self.conditions.sets)
 
     @property
     def rooted(self) -> bool:
@@ -108,7 +131,7 @@ class Collective:
     @property
     def slots(self) -> int:
         """Number of chunks that `size_bytes` is cut into: MSCCL's nchunksperloop."""
-        if self.kind in (Kind.BROADCAST, Kind.REDUCE):
+        if self.kind in (Kind.BROADCAST, Kind.REDUCE, Kind.CUSTOM):
             return self.chunks_per_rank
         return self.num_ranks * self.chunks_per_rank
 
@@ -119,13 +142,15 @@ class Collective:
     @property
     def num_deliveries(self) -> int:
         """Messages of one chunk each that it takes at least, when no message brings what is not needed."""
+        if self.conditions is not None:
+            return self.num_chunks
         for_all = self.kind in (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST)
         return self.num_chunks * max(1, (self.num_ranks - 1) * (self.reducing + for_all))
 
     @property
     def bus_factor(self) -> float:
         """busbw / algbw (nccl-tests' PERFORMANCE.md): the share of the buffer that each rank must move."""
-        if self.kind in (Kind.BROADCAST, Kind.REDUCE):
+        if self.kind in (Kind.BROADCAST, Kind.REDUCE, Kind.CUSTOM):
             return 1.0
         share = (self.num_ranks - 1) / self.num_ranks
         return 2 * share if self.kind is Kind.ALL_REDUCE else share
@@ -133,6 +158,8 @@ class Collective:
     @cached_property
     def chunk_bytes(self) -> NDArray[np.int64]:
         """Bytes of each chunk (length num_chunks): exact, remainders spread evenly, their sum per slot set is exact."""
+        if self.conditions is not None:
+            return self.conditions.chunk_bytes
         if self.block_bytes is not None:
             blocks = np.array(self.block_bytes, object)[:, None]
             edges = blocks * np.arange(self.chunks_per_rank + 1) // self.chunks_per_rank
@@ -149,6 +176,8 @@ class Collective:
     @cached_property
     def origin(self) -> NDArray[np.int32]:
         """The rank that holds each chunk before (length num_chunks); -1 where every rank contributes."""
+        if self.conditions is not None:
+            return self.conditions.origin
         chunk = np.arange(self.num_chunks)
         if self.reducing:
             rank = np.full(self.num_chunks, -1)
@@ -163,6 +192,8 @@ class Collective:
     @cached_property
     def destination(self) -> NDArray[np.int32]:
         """The one rank that must hold each chunk after (length num_chunks); -1 where every rank must."""
+        if self.conditions is not None:
+            return self.conditions.destination
         chunk = np.arange(self.num_chunks)
         if self.kind in (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST):
             rank = np.full(self.num_chunks, -1)

@@ -11,12 +11,14 @@ from hocket.schedule.folded import FoldedSchedule
 from hocket.schedule.schedule import Schedule
 from hocket.schedule.timing import retime
 
-__all__ = ["MIRROR", "concatenate", "reverse"]
+__all__ = ["concatenate", "mirror", "reverse"]
 
 # What each kind becomes when its schedules are run backwards on the reversed topology.
-MIRROR = {
+_MIRROR = {
     Kind.ALL_GATHER: Kind.REDUCE_SCATTER,
+    Kind.REDUCE_SCATTER: Kind.ALL_GATHER,
     Kind.BROADCAST: Kind.REDUCE,
+    Kind.REDUCE: Kind.BROADCAST,
     Kind.GATHER: Kind.SCATTER,
     Kind.SCATTER: Kind.GATHER,
 }
@@ -24,18 +26,29 @@ MIRROR = {
 AnySchedule = TypeVar("AnySchedule", Schedule, FoldedSchedule)
 
 
+def mirror(collective: Collective) -> Collective | None:
+    """The collective that swaps before and after: its schedules, run backwards, do `collective`; None where there is
+    none."""
+    if collective.conditions is not None:
+        return Collective.custom(collective.num_ranks, collective.conditions.mirrored)
+    if collective.kind not in _MIRROR:
+        return None
+    return replace(collective, kind=_MIRROR[collective.kind])
+
+
 def reverse(schedule: AnySchedule) -> AnySchedule:
     """The schedule run backwards on the reversed topology, where links keep their ids.
 
     all_gather becomes reduce_scatter and broadcast becomes reduce (what was copied out along a tree is summed up along
-    it, so every rank must get each chunk exactly once); gather and scatter become each other. A schedule for the
-    reversed topology thus becomes one for the topology itself. Timed schedules are retimed, since a mirrored transfer
-    holds its links at the other end of its latency. Raises ScheduleError for other kinds.
+    it, so every rank must get each chunk exactly once); gather and scatter become each other, and a custom collective
+    swaps its conditions. A schedule for the reversed topology thus becomes one for the topology itself. Timed schedules
+    are retimed, since a mirrored transfer holds its links at the other end of its latency. Raises ScheduleError for
+    other kinds.
     """
     collective = schedule.collective
-    if collective.kind not in MIRROR:
-        raise ScheduleError(f"{collective.kind} has no mirror image in time; only {', '.join(MIRROR)} have")
-    mirrored = replace(collective, kind=MIRROR[collective.kind])
+    mirrored = None if collective.reducing else mirror(collective)
+    if mirrored is None:
+        raise ScheduleError(f"{collective.kind} has no mirror image in time; only what spreads chunks has")
     if isinstance(schedule, FoldedSchedule):
         phases = tuple(phase.reversed() for phase in reversed(schedule.phases))
         return replace(schedule, collective=mirrored, topology=schedule.topology.reversed(), phases=phases, bound=None)
@@ -49,7 +62,7 @@ def reverse(schedule: AnySchedule) -> AnySchedule:
         route_links=schedule.route_links[::-1].copy(),
         chunk=schedule.chunk[order],
         route=(len(schedule.route_offset) - 2 - schedule.route)[order],
-        reduce=np.full(schedule.num_transfers, mirrored.reducing),
+        reduce=mirrored.origin[schedule.chunk[order]] < 0,
         start_ps=start[order],
         finish_ps=(schedule.time_ps - schedule.start_ps)[order],
         bound=None,
@@ -68,6 +81,7 @@ def concatenate(first: AnySchedule, second: AnySchedule, collective: Collective)
         _require_alike(first, second)
         return replace(first, collective=collective, phases=first.phases + second.phases, bound=None)
     _require_equal(first, second, "group", first.ranks.tolist(), second.ranks.tolist())
+    _require_equal(first, second, "relays", first.relays, second.relays)
     _require_equal(first, second, "timed", first.timed, second.timed)
     _require_alike(first, second)
     whole = replace(

@@ -45,7 +45,8 @@ class Schedule:
 
     `group` places the collective on the topology: collective rank i is topology rank `group[i]` (int32; None: rank i).
     Links and routes speak of topology ranks; `src`, `dst` and the collective of collective ranks, followed by the
-    switches that compute: the i-th of `in_network` is `num_ranks + i`.
+    `relay_nodes`: the i-th is `num_ranks + i`. `relays` says that ranks outside the group may hold chunks too, as
+    switches that compute do.
     """
 
     collective: Collective
@@ -63,6 +64,7 @@ class Schedule:
     generator: str
     seed: int | None
     group: NDArray[np.int32] | None = None
+    relays: bool = False
 
     @property
     def num_transfers(self) -> int:
@@ -89,11 +91,18 @@ class Schedule:
         return np.arange(self.collective.num_ranks, dtype=np.int32) if self.group is None else self.group
 
     @property
+    def relay_nodes(self) -> NDArray[np.int32]:
+        """Nodes of the topology (int32) besides the group where chunks may stay: the switches that compute, then the
+        ranks outside the group if `relays`, ascending."""
+        outside = np.setdiff1d(np.arange(self.topology.num_ranks if self.relays else 0), self.ranks)
+        return np.array([*self.topology.in_network, *outside.tolist()], np.int32)
+
+    @property
     def collective_rank(self) -> NDArray[np.int32]:
         """Number of each node of the topology in the collective (int32, length num_nodes): a rank of the group, or a
-        switch that computes; -1 for others."""
-        rank = np.full(self.topology.num_nodes, -1, np.int32)
-        rank[list(self.topology.in_network)] = self.collective.num_ranks + np.arange(len(self.topology.in_network))
+        relay; -1 for others."""
+        rank, relays = np.full(self.topology.num_nodes, -1, np.int32), self.relay_nodes
+        rank[relays] = self.collective.num_ranks + np.arange(len(relays))
         rank[self.ranks] = np.arange(self.collective.num_ranks, dtype=np.int32)
         return rank
 
@@ -109,12 +118,12 @@ class Schedule:
 
     @property
     def src(self) -> NDArray[np.int32]:
-        """Sending collective rank (or switch) of each transfer (int32, length M)."""
+        """Sending collective rank (or relay) of each transfer (int32, length M)."""
         return self.collective_rank[self.route_src][self.route]
 
     @property
     def dst(self) -> NDArray[np.int32]:
-        """Receiving collective rank (or switch) of each transfer (int32, length M)."""
+        """Receiving collective rank (or relay) of each transfer (int32, length M)."""
         return self.collective_rank[self.route_dst][self.route]
 
     @cached_property

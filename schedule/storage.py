@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hocket.core.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import container
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.conditions import Conditions
 from hocket.schedule.container import ArrayEntry, Count
 from hocket.schedule.folded import FoldedSchedule
 from hocket.schedule.folded_storage import (
@@ -43,8 +44,9 @@ _TOPOLOGY_ARRAYS = {
     "link_class": "<i4",
     "machine": "<i4",
 }
-_GROUP_ARRAY = {"group": "<i4"}
-_DTYPES = _SCHEDULE_ARRAYS | {f"topology.{name}": dtype for name, dtype in _TOPOLOGY_ARRAYS.items()} | _GROUP_ARRAY
+_CONDITION_ARRAYS = {"origin": "<i4", "destination": "<i4", "chunk_bytes": "<i8"}
+_OPTIONAL_ARRAYS = {"group": "<i4"} | {f"conditions.{name}": dtype for name, dtype in _CONDITION_ARRAYS.items()}
+_DTYPES = _SCHEDULE_ARRAYS | {f"topology.{name}": dtype for name, dtype in _TOPOLOGY_ARRAYS.items()} | _OPTIONAL_ARRAYS
 
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -56,6 +58,7 @@ class _Collective(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     chunks_per_rank: Count
     root: Count
     block_bytes: tuple[_Bytes, ...] | None = None
+    sets: tuple[tuple[Count, ...], ...] = ()
 
 
 class _Topology(msgspec.Struct, forbid_unknown_fields=True):
@@ -79,6 +82,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     seed: int | None
     arrays: list[ArrayEntry]
     folded: FoldedHeader | None = None
+    relays: bool = False
 
 
 def _arrays(schedule: Schedule | FoldedSchedule) -> dict[str, NDArray[Any]]:
@@ -88,6 +92,8 @@ def _arrays(schedule: Schedule | FoldedSchedule) -> dict[str, NDArray[Any]]:
         arrays = {name: getattr(schedule, name) for name in _SCHEDULE_ARRAYS}
         if schedule.group is not None:
             arrays["group"] = schedule.group
+    if (conditions := schedule.collective.conditions) is not None:
+        arrays |= {f"conditions.{name}": getattr(conditions, name) for name in _CONDITION_ARRAYS}
     arrays |= {f"topology.{name}": getattr(schedule.topology, name) for name in _TOPOLOGY_ARRAYS}
     return {name: np.ascontiguousarray(array, dtype=_dtype(name)) for name, array in arrays.items()}
 
@@ -106,6 +112,7 @@ def _header(schedule: Schedule | FoldedSchedule, table: list[ArrayEntry]) -> byt
             collective.chunks_per_rank,
             collective.root,
             collective.block_bytes,
+            () if collective.conditions is None else collective.conditions.sets,
         ),
         topology=_Topology(
             topology.name,
@@ -124,6 +131,7 @@ def _header(schedule: Schedule | FoldedSchedule, table: list[ArrayEntry]) -> byt
         seed=schedule.seed,
         arrays=table,
         folded=folded_header(schedule) if isinstance(schedule, FoldedSchedule) else None,
+        relays=isinstance(schedule, Schedule) and schedule.relays,
     )
     return msgspec.json.encode(header)
 
@@ -188,7 +196,7 @@ def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> Schedule | Fo
     )
     if topology.fingerprint != header.topology.fingerprint:
         raise FormatError("the topology is not the one the schedule was made for (its fingerprint differs)")
-    collective = Collective(**msgspec.structs.asdict(header.collective))
+    collective = _collective(header.collective, arrays)
     if header.folded is not None:
         folded = FoldedSchedule(
             collective=collective,
@@ -213,7 +221,20 @@ def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> Schedule | Fo
         generator=header.generator,
         seed=header.seed,
         group=arrays.get("group"),
+        relays=header.relays,
     )
     if check:
         _ = schedule.transfers  # the engine checks every index
     return schedule
+
+
+def _collective(header: _Collective, arrays: dict[str, NDArray[Any]]) -> Collective:
+    fields = msgspec.structs.asdict(header)
+    sets = fields.pop("sets")
+    if header.kind is not Kind.CUSTOM:
+        return Collective(**fields)
+    missing = {f"conditions.{name}" for name in _CONDITION_ARRAYS} - arrays.keys()
+    if missing:
+        raise FormatError(f"array {min(missing)} is missing")
+    columns = {name: arrays[f"conditions.{name}"] for name in _CONDITION_ARRAYS}
+    return Collective(**fields, conditions=Conditions(**columns, sets=sets))

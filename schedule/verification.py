@@ -36,7 +36,7 @@ def verify(schedule: Schedule | FoldedSchedule) -> VerifyReport:
     """Replays the schedule and checks it, a folded one without spelling it out. Raises ScheduleError naming the first
     violation of:
 
-    - every route is a path of existing links from a rank to a rank of the group;
+    - every route is a path of existing links between ranks of the group (or relays);
     - a timed transfer lasts at least latency + serialization, and no link is held by two transfers at once
       (`schedule.blocking` says how long a transfer holds its links; untimed steps may share links);
     - a rank holds a chunk when it sends it (a transfer sends what its source holds at its start, a delivery counts
@@ -65,10 +65,12 @@ def _verify_columns(schedule: Schedule) -> VerifyReport:
     link_busy_ps = engine.verify(
         schedule.transfers,
         ranks,
+        schedule.relay_nodes,
+        collective.sets,
         collective.origin,
         collective.destination,
         collective.chunk_bytes,
-        collective.reducing,
+        collective.sent,
         schedule.timed,
         schedule.blocking,
     )

@@ -6,14 +6,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.synthesizer import Network
+from hocket._core.synthesizer import Demand, Network
 from hocket.core.errors import ScheduleError
-from hocket.schedule import MIRROR, Bound, Collective, Kind, lower_bound
+from hocket.schedule import EVERYONE, Bound, Collective, Kind, RankSetTable, lower_bound, mirror, rank_sets
 from hocket.topology import Routes, Topology, rank_routes
 
 __all__ = ["Problem"]
-
-_MIRRORED = {image: kind for kind, image in MIRROR.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +20,15 @@ class Problem:
     None: by all).
 
     `blocking`: a transfer holds its links for latency + serialization, as in TACOS, instead of serialization only.
-    Raises ScheduleError when collective, group and topology do not fit together.
+    `relays`: ranks outside the group may hold chunks on their way; else their links are not used. Raises ScheduleError
+    when collective, group and topology do not fit together.
     """
 
     collective: Collective
     topology: Topology
     blocking: bool = False
     group: NDArray[np.int32] | None = None
+    relays: bool = False
 
     def __post_init__(self) -> None:
         ranks = self.topology.num_ranks if self.group is None else len(self.group)
@@ -56,10 +56,37 @@ class Problem:
     @cached_property
     def mirrored(self) -> "Problem | None":
         """The problem whose schedules, run backwards (`hocket.schedule.reverse`), solve this one, if there is one."""
-        kind = _MIRRORED.get(self.collective.kind)
-        if kind is None:
+        image = mirror(self.collective)
+        if image is None or image.reducing:
             return None
-        return replace(self, collective=replace(self.collective, kind=kind), topology=self.topology.reversed())
+        return replace(self, collective=image, topology=self.topology.reversed())
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        """Topology rank of each collective rank (int32)."""
+        return np.arange(self.topology.num_ranks, dtype=np.int32) if self.group is None else self.group
+
+    @cached_property
+    def demanded(self) -> NDArray[np.int32]:
+        """The chunks that are sent: chunk c of the demand is the collective's `demanded[c]`."""
+        return np.flatnonzero(self.collective.sent).astype(np.int32)
+
+    @cached_property
+    def demand(self) -> Demand:
+        """What a collective that sums nothing up asks for, in ranks of the topology."""
+        collective, total = self.collective, self.topology.num_ranks
+        table, ranks, sent = RankSetTable(total), self.ranks, self.collective.sent
+        number = {EVERYONE: table.number(ranks)}
+        for at, members in enumerate(collective.conditions.sets if collective.conditions is not None else ()):
+            number[-2 - at] = table.number(ranks[list(members)])
+        numbers, inverse = np.unique(collective.destination[sent], return_inverse=True)
+        wanted = np.array([number.get(each, ranks[each]) for each in numbers.tolist()], np.int32)[inverse]
+        through = np.full(len(wanted), EVERYONE if self.relays else number[EVERYONE], np.int32)
+        # Chunks of even blocks differ by a byte at most: those times are exact enough to choose by.
+        even = collective.block_bytes is None and collective.conditions is None
+        sizes = np.empty(0, np.int64) if even else collective.chunk_bytes[sent]
+        origin = ranks[collective.origin[sent]]
+        return Demand(rank_sets(total, table.sets), origin, wanted, through, sizes, np.empty(0, np.int32))
 
     def cut(self, chunks: int) -> "Problem":
         """The same with another number of chunks a rank."""

@@ -9,7 +9,12 @@
 namespace hocket::bind {
 namespace {
 
+using schedule::RankSets;
 using schedule::Transfers;
+
+void init_sets(RankSets* self, int32_t num_ranks, In<int64_t> offset, In<int32_t> ranks) {
+  new (self) RankSets(num_ranks, view(offset), view(ranks));
+}
 
 nb::tuple find_dependencies(const OwnedTransfers& transfers) {
   auto found = unlocked([&] { return schedule::find_dependencies(transfers); });
@@ -21,9 +26,11 @@ nb::tuple retime(const OwnedTransfers& transfers, In<int64_t> chunk_bytes, bool 
   return nb::make_tuple(give(std::move(times.start)), give(std::move(times.finish)));
 }
 
-auto verify(const OwnedTransfers& transfers, In<int32_t> ranks, In<int32_t> origin, In<int32_t> destination,
-            In<int64_t> chunk_bytes, bool reducing, bool timed, bool blocking) {
-  const schedule::Conditions conditions{view(ranks), view(origin), view(destination), view(chunk_bytes), reducing};
+auto verify(const OwnedTransfers& transfers, In<int32_t> ranks, In<int32_t> relays, const RankSets& sets,
+            In<int32_t> origin, In<int32_t> destination, In<int64_t> chunk_bytes, In<bool> sent, bool timed,
+            bool blocking) {
+  const schedule::Conditions conditions{view(ranks),       view(relays),      sets,      view(origin),
+                                        view(destination), view(chunk_bytes), view(sent)};
   return give(unlocked([&] { return schedule::verify(transfers, conditions, timed, blocking); }));
 }
 
@@ -35,8 +42,13 @@ void bind_transfers(nb::module_& m) {
            "num_chunks"_a);
   m.def("dependencies", &find_dependencies, "transfers"_a);
   m.def("retime", &retime, "transfers"_a, "chunk_bytes"_a, "blocking"_a, "reducing"_a);
-  m.def("verify", &verify, "transfers"_a, "ranks"_a, "origin"_a, "destination"_a, "chunk_bytes"_a, "reducing"_a,
-        "timed"_a, "blocking"_a);
+  nb::class_<RankSets>(m, "RankSets")
+      .def("__init__", &init_sets, "num_ranks"_a, "offset"_a, "ranks"_a)
+      .def(
+          "check", [](const RankSets& sets, In<int32_t> of, const std::string& what) { sets.check(view(of), what); },
+          "sets"_a, "what"_a);
+  m.def("verify", &verify, "transfers"_a, "ranks"_a, "relays"_a, "sets"_a, "origin"_a, "destination"_a, "chunk_bytes"_a,
+        "sent"_a, "timed"_a, "blocking"_a);
 }
 
 void bind_bounds(nb::module_& m) {

@@ -30,6 +30,7 @@ void bind_synthesizer(nb::module_& m) {
       .def_prop_ro("num_links", &Network::num_links)
       .def_prop_ro("uniform", &Network::uniform)
       .def_prop_ro("rounds_per_hop", &synthesizer::rounds_per_hop);
+  bind_demand(m);
   bind_matching(m);
   bind_trees(m);
   bind_rounds(m);

@@ -6,14 +6,11 @@
 namespace hocket::bind {
 namespace {
 
+using synthesizer::Demand;
 using synthesizer::Matcher;
 using synthesizer::Network;
 using synthesizer::Stop;
 using synthesizer::Transfers;
-
-void init_matcher(Matcher* self, const Network& network, In<int32_t> origin, uint64_t seed) {
-  new (self) Matcher(network, view(origin), seed);
-}
 
 nb::object next(Matcher& matcher, Stop& stop) {
   std::optional<Transfers> found = unlocked([&] { return matcher.next(stop); });
@@ -24,7 +21,8 @@ nb::object next(Matcher& matcher, Stop& stop) {
 
 void bind_matching(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher")
-      .def("__init__", &init_matcher, "network"_a, "origin"_a, "seed"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<const Network&, const Demand&, uint64_t>(), "network"_a, "demand"_a, "seed"_a,
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("next", &next, "stop"_a);
 }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hocket._core import synthesizer as core
 from hocket.schedule import Schedule
-from hocket.synthesizer.engines.spreading import attempts, matching_seconds, spread_schedule, why_not_spreading
+from hocket.synthesizer.engines.spreading import attempts, matching_seconds, spread_schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
@@ -19,19 +19,22 @@ class Matching:
     name: str = "matching"
 
     def why_not(self, problem: Problem) -> str | None:
-        return why_not_spreading(problem)
+        if problem.collective.reducing:
+            return f"it spreads chunks, and {problem.collective.kind} sums them up"
+        return None
 
     def seconds(self, problem: Problem) -> float:
         return matching_seconds(problem, attempts(problem, Search()))
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
-        matcher = core.Matcher(problem.network, problem.collective.origin, search.seed)
+        matcher = core.Matcher(problem.network, problem.demand, search.seed)
         attempt, most = 0, attempts(problem, search)
         while attempt < most or search.tireless:
             attempt += 1
             columns = matcher.next(search.stop)
             if columns is None:
                 continue
-            yield spread_schedule(problem, columns, self.name, search)
-            if columns[3].max(initial=0) <= search.target_ps:
+            chunk, route, start_ps, finish_ps = columns
+            yield spread_schedule(problem, (problem.demanded[chunk], route, start_ps, finish_ps), self.name, search)
+            if finish_ps.max(initial=0) <= search.target_ps:
                 return

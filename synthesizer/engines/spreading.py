@@ -1,4 +1,4 @@
-"""What the engines for all_gather and broadcast share: every chunk goes from one rank to all."""
+"""What the engines that spread chunks share: every chunk goes from one rank to all that want it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,19 @@ _MOST_ATTEMPTS = 2000
 
 
 def why_not_spreading(problem: Problem) -> str | None:
-    """Why the problem is not one of these."""
-    if problem.collective.kind not in SPREADING:
-        return f"it spreads chunks to all ranks, which {problem.collective.kind} does not"
+    """Why the problem is not to bring chunks of one size to all ranks of the topology."""
+    if problem.collective.kind not in SPREADING or problem.collective.block_bytes is not None:
+        return f"it spreads chunks of one size to all ranks, which {problem.collective.describe()} does not"
     if problem.group is not None:
         return "it serves all ranks of a topology, not a group"
     return None
 
 
 def deliveries(problem: Problem) -> int:
-    """Transfers of any schedule."""
-    return problem.collective.num_chunks * (problem.collective.num_ranks - 1)
+    """About as many transfers as a schedule has."""
+    collective = problem.collective
+    for_all = np.count_nonzero(collective.destination < 0)
+    return int(for_all) * (collective.num_ranks - 1) + collective.num_chunks - int(for_all)
 
 
 def attempts(problem: Problem, search: Search) -> int:
@@ -80,6 +82,8 @@ def spread_schedule(
             bound=None,
             generator=generator,
             seed=search.seed,
+            group=problem.group,
+            relays=problem.relays,
         ),
         problem.blocking,
     )

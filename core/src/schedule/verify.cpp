@@ -37,29 +37,30 @@ LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, b
   return busy;
 }
 
-/// Replays one chunk after the other; what a rank holds of the chunk is a set of contributions. A switch that computes
-/// holds none in the beginning, and may hold any in the end.
+/// Replays one chunk after the other; what a rank holds of the chunk is a set of contributions. A relay holds none in
+/// the beginning, and may hold any in the end.
 class DataFlow {
  public:
   DataFlow(const Transfers& transfers, const Conditions& conditions)
       : transfers_(transfers),
         conditions_(conditions),
         num_ranks_(conditions.ranks.size()),
-        words_(conditions.reducing ? (num_ranks_ + 63) / 64 : 1),
-        num_holders_(num_ranks_ + transfers.graph->in_network().size()),
+        sums_(std::ranges::any_of(conditions.origin, [](int32_t origin) { return origin < 0; })),
+        words_(sums_ ? (num_ranks_ + 63) / 64 : 1),
+        num_holders_(num_ranks_ + conditions.relays.size()),
         full_(words_),
         held_(num_holders_ * words_),
         copied_(num_holders_),
         delivered_(num_holders_),
         holder_of_(transfers.graph->num_nodes(), -1) {
-    for (size_t bit = 0; bit < (conditions.reducing ? num_ranks_ : 1); bit++) full_[bit / 64] |= 1ull << (bit % 64);
-    for (size_t rank = 0; rank < num_ranks_; rank++) holder_of_[conditions.ranks[rank]] = static_cast<int32_t>(rank);
     auto holder = static_cast<int32_t>(num_ranks_);
-    for (const int32_t node : transfers.graph->in_network()) holder_of_[node] = holder++;
+    for (const int32_t node : conditions.relays) holder_of_.at(node) = holder++;
+    for (size_t rank = 0; rank < num_ranks_; rank++) holder_of_[conditions.ranks[rank]] = static_cast<int32_t>(rank);
     for (int64_t id = 0; id < transfers.size(); id++) {
       for (const int32_t end : {transfers.src(id), transfers.dst(id)}) {
         if (holder_of_[end] < 0) {
-          throw ScheduleError(transfers.describe(id) + ": rank " + std::to_string(end) + " is not in the group");
+          throw ScheduleError(transfers.describe(id) + ": rank " + std::to_string(end) +
+                              " is not in the group, and no relay");
         }
       }
     }
@@ -76,20 +77,24 @@ class DataFlow {
       replay_.run(
           ids, transfers_.start, transfers_.finish, [&](int32_t id) { send(id, sent_.data() + slot[id] * words_); },
           [&](int32_t id) { deliver(id, sent_.data() + slot[id] * words_); });
-      end(chunk);
+      if (conditions_.sent[chunk]) end(chunk);
     }
   }
 
  private:
   uint64_t* held(int64_t holder) { return held_.data() + holder * words_; }
 
+  /// Where a set of contributions has that of a rank; where nothing is summed there is only one.
+  size_t bit(int32_t rank) const { return sums_ ? rank : 0; }
+
   void begin(int64_t chunk) {
     std::ranges::fill(held_, 0);
+    std::ranges::fill(full_, 0);
     std::ranges::fill(delivered_, 0);
-    if (conditions_.reducing) {
-      for (size_t rank = 0; rank < num_ranks_; rank++) held(rank)[rank / 64] |= 1ull << (rank % 64);
-    } else {
-      held(conditions_.origin[chunk])[0] = 1;
+    for (const int32_t rank : conditions_.sets.of(conditions_.origin[chunk])) {
+      const uint64_t contribution = 1ull << (bit(rank) % 64);
+      held(rank)[bit(rank) / 64] |= contribution;
+      full_[bit(rank) / 64] |= contribution;
     }
   }
 
@@ -116,7 +121,9 @@ class DataFlow {
       std::copy(snapshot, snapshot + words_, target);
       return;
     }
-    if (!conditions_.reducing) throw ScheduleError(transfers_.describe(id) + " reduces, but its collective does not");
+    if (!conditions_.reducing(transfers_.chunk[id])) {
+      throw ScheduleError(transfers_.describe(id) + " reduces, but its collective does not");
+    }
     for (size_t word = 0; word < words_; word++) {
       if (const uint64_t twice = target[word] & snapshot[word]; twice != 0) {
         throw ScheduleError(transfers_.describe(id) + " adds the contribution of rank " +
@@ -127,15 +134,14 @@ class DataFlow {
   }
 
   void end(int64_t chunk) {
-    const int32_t only = conditions_.destination[chunk];
-    const size_t first = only < 0 ? 0 : only, last = only < 0 ? num_ranks_ : only + 1;
-    for (size_t rank = first; rank < last; rank++) {
+    for (const int32_t rank : conditions_.sets.of(conditions_.destination[chunk])) {
       for (size_t word = 0; word < words_; word++) {
         const uint64_t missing = full_[word] & ~held(rank)[word];
         if (missing == 0) continue;
         const std::string who = "rank " + std::to_string(conditions_.ranks[rank]);
         const std::string what = "chunk " + std::to_string(chunk);
-        if (!conditions_.reducing) throw ScheduleError(who + " must hold " + what + " at the end, but never gets it");
+        if (!conditions_.reducing(chunk))
+          throw ScheduleError(who + " must hold " + what + " at the end, but never gets it");
         throw ScheduleError(who + " must hold the sum of " + what +
                             " at the end, but misses the contribution of rank " +
                             std::to_string(conditions_.ranks[word * 64 + std::countr_zero(missing)]));
@@ -145,17 +151,21 @@ class DataFlow {
 
   const Transfers& transfers_;
   const Conditions& conditions_;
-  const size_t num_ranks_, words_, num_holders_;
+  const size_t num_ranks_;
+  const bool sums_;
+  const size_t words_, num_holders_;
   std::vector<uint64_t> full_, held_, sent_;
   std::vector<bool> copied_;
   std::vector<Picoseconds> delivered_;
-  std::vector<int32_t> holder_of_;  // of each node: position in `held_`; ranks of the group first, -1: none
+  std::vector<int32_t> holder_of_;  // of each node: position in `held_`; ranks of the group, then relays; -1: none
   ChunkReplay replay_;
 };
 
 }  // namespace
 
 LinkBusy verify(const Transfers& transfers, const Conditions& conditions, bool timed, bool blocking) {
+  conditions.sets.check(conditions.origin, "the origin");
+  conditions.sets.check(conditions.destination, "the destination");
   DataFlow(transfers, conditions).check();
   return check_links(transfers, conditions, timed, blocking);
 }

@@ -1,8 +1,10 @@
 #include "hocket/synthesizer/matching.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "hocket/synthesizer/agenda.hpp"
@@ -46,28 +48,31 @@ class Run {
   Run(const Task& task, const Policy& policy, uint64_t seed)
       : network_(task.network),
         clusters_(task.clusters),
-        origin_(task.origin),
+        demand_(task.demand),
         shortest_(task.shortest),
         policy_(policy),
         random_(seed),
-        num_chunks_(static_cast<int32_t>(origin_.size())),
-        words_((num_chunks_ + 63) / 64),
+        num_chunks_(demand_.num_chunks()),
+        words_(demand_.words()),
         holds_(network_.num_ranks, words_),
-        lacks_(network_.num_ranks, words_),
-        num_lacking_(network_.num_ranks, num_chunks_),
-        remaining_(static_cast<int64_t>(network_.num_ranks) * num_chunks_),
+        wants_(demand_.lacking()),
+        lacks_(wants_),
+        num_lacking_(network_.num_ranks, 0),
         lackers_(num_chunks_, (network_.num_ranks + 63) / 64),
         agenda_(network_, task.bundles) {
     for (int32_t count : clusters_.num_clusters) spread_.emplace_back(count, num_chunks_, words_);
+    if (may_relay(demand_)) take_relays(plan_relays(network_, demand_, seed));
+    rank_priorities();
     for (int32_t rank = 0; rank < network_.num_ranks; rank++) {
+      remaining_ += count(wants_[rank]);
+      num_lacking_[rank] = count(lacks_[rank]);
       for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
-        insert(lacks_[rank], chunk);
-        insert(lackers_[chunk], rank);
+        if (test(lacks_[rank], chunk)) insert(lackers_[chunk], rank);
       }
     }
     for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
-      insert(holds_[origin_[chunk]], chunk);
-      promise(origin_[chunk], chunk);
+      insert(holds_[demand_.origin[chunk]], chunk);
+      spread(demand_.origin[chunk], chunk);
     }
   }
 
@@ -90,11 +95,14 @@ class Run {
         if (chunk != kNone) start(link, chunk);
         return chunk != kNone;
       });
-      if (result_.time >= below_ps) return std::nullopt;
+      if (time_ >= below_ps) return std::nullopt;
       stop.check();
       stop.report(total - remaining_, total);
+      if (remaining_ == 0) {
+        if (relays_) prune(result_, network_, demand_);
+        return std::move(result_);
+      }
       if (events_.empty()) {
-        if (remaining_ == 0) return std::move(result_);
         if (forced_) throw_stuck();
         forced_ = true;
         agenda_.wake_all();
@@ -106,23 +114,59 @@ class Run {
   }
 
  private:
+  int32_t count(const uint64_t* set) const {
+    return std::accumulate(set, set + words_, 0, [](int32_t sum, uint64_t word) { return sum + std::popcount(word); });
+  }
+
+  /// What a rank is to pass on it lacks as well.
+  void take_relays(const BitRows& relays) {
+    relays_ = true;
+    for (int32_t rank = 0; rank < network_.num_ranks; rank++) {
+      for (int32_t word = 0; word < words_; word++) lacks_[rank][word] |= relays[rank][word];
+    }
+  }
+
+  /// The chunks of each priority, the first first; no rows where all are alike.
+  void rank_priorities() {
+    std::vector<int32_t> levels = demand_.priority;
+    std::ranges::sort(levels);
+    levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+    if (levels.size() < 2) return;
+    for (const int32_t level : levels) {
+      BitRows& chunks = priorities_.emplace_back(1, words_);
+      for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
+        if (demand_.priority[chunk] == level) insert(chunks[0], chunk);
+      }
+    }
+  }
+
   /// From now on the chunk counts as being at the rank: it is there, or on its way.
   void promise(int32_t rank, int32_t chunk) {
+    num_lacking_[rank] -= test(lacks_[rank], chunk);  // a relay of the past need not be one now
     erase(lacks_[rank], chunk);
     erase(lackers_[chunk], rank);
-    num_lacking_[rank]--;
-    remaining_--;
+    remaining_ -= test(wants_[rank], chunk);
+    spread(rank, chunk);
+  }
+
+  void spread(int32_t rank, int32_t chunk) {
     for (size_t level = 0; level < spread_.size(); level++) {
       spread_[level].add(clusters_.cluster[level][rank], chunk);
     }
   }
 
+  Network::Times times(int32_t link, int32_t chunk) const {
+    return network_.times(link, demand_.bytes.empty() ? network_.chunk_bytes : demand_.bytes[chunk]);
+  }
+
   void start(int32_t link, int32_t chunk) {
     promise(network_.dst[link], chunk);
-    const Picoseconds freed = now_ + network_.hold[link], landed = within_horizon(now_ + network_.travel[link]);
+    const auto [hold, travel] = times(link, chunk);
+    const Picoseconds freed = now_ + hold, landed = within_horizon(now_ + travel);
     if (freed < landed) events_[freed].push_back({link, kNone});
     events_[landed].push_back({link, chunk});
     result_.add(chunk, link, now_, landed);
+    if (test(wants_[network_.dst[link]], chunk)) time_ = std::max(time_, landed);
   }
 
   /// Goes to the next time at which something happens and does all that happens then.
@@ -130,8 +174,11 @@ class Run {
     const auto next = events_.begin();
     now_ = next->first;
     for (const auto [link, chunk] : next->second) {
-      if (chunk == kNone || network_.hold[link] == network_.travel[link]) agenda_.release(link);
-      if (chunk == kNone) continue;
+      if (chunk == kNone) {
+        agenda_.release(link);
+        continue;
+      }
+      if (const auto [hold, travel] = times(link, chunk); hold == travel) agenda_.release(link);
       insert(holds_[network_.dst[link]], chunk);
       agenda_.land(network_.dst[link], lackers_[chunk]);
     }
@@ -152,7 +199,7 @@ class Run {
       Spread& spread = spread_[level];
       const uint64_t* seen = spread.seen[clusters_.cluster[level][dst]];
       const uint32_t* holders = spread.holders_in(clusters_.cluster[level][src]);
-      const int32_t chunk = pick(link, spread.clusters, holders, [&](int w) { return held[w] & ~seen[w]; });
+      const int32_t chunk = pick(link, spread.clusters, holders, [&](int w) { return held[w] & lacked[w] & ~seen[w]; });
       if (chunk != kNone) return chunk;
     }
     if (!worth_it) return kNone;
@@ -162,6 +209,15 @@ class Run {
 
   template <typename Word>
   int32_t pick(int32_t link, const std::vector<uint32_t>& clusters, const uint32_t* holders, const Word& word) {
+    for (const BitRows& chunks : priorities_) {
+      const int32_t chunk = pick_any(link, clusters, holders, [&](int w) { return word(w) & chunks[0][w]; });
+      if (chunk != kNone) return chunk;
+    }
+    return priorities_.empty() ? pick_any(link, clusters, holders, word) : kNone;
+  }
+
+  template <typename Word>
+  int32_t pick_any(int32_t link, const std::vector<uint32_t>& clusters, const uint32_t* holders, const Word& word) {
     if (policy_.on_path) {
       const uint64_t* shortest = shortest_.data() + static_cast<size_t>(link) * words_;
       const int32_t chunk = sample(clusters, holders, [&](int w) { return word(w) & shortest[w]; });
@@ -193,31 +249,40 @@ class Run {
   }
 
   [[noreturn]] void throw_stuck() {
-    for (int32_t rank = 0;; rank++) {
-      for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
-        if (test(lacks_[rank], chunk)) throw_unreachable(chunk, origin_[chunk], rank);
-      }
+    int32_t rank = 0;
+    while (num_lacking_[rank] == 0) rank++;
+    int32_t chunk = 0;
+    while (!test(lacks_[rank], chunk)) chunk++;
+    std::vector<bool> allowed(network_.num_ranks);
+    for (const int32_t set : {demand_.wanted[chunk], demand_.through[chunk]}) {
+      for (const int32_t member : demand_.sets.of(set)) allowed[member] = true;
     }
+    const int32_t origin = demand_.origin[chunk];
+    throw_cut_off(network_.reached_from(origin, allowed), chunk, origin);
   }
 
   const Network& network_;
   const Clusters& clusters_;
-  std::span<const int32_t> origin_;
+  const Demand& demand_;
   std::span<const uint64_t> shortest_;
   const Policy& policy_;
   Random random_;
   int32_t num_chunks_;
   int32_t words_;
   BitRows holds_;                     ///< [rank] chunks that have landed
-  BitRows lacks_;                     ///< [rank] chunks that are neither there nor on their way
+  BitRows wants_;                     ///< [rank] chunks that it wants and did not hold at first
+  BitRows lacks_;                     ///< [rank] chunks to have that are neither there nor on their way
+  bool relays_ = false;               ///< whether some are only to be passed on
+  std::vector<BitRows> priorities_;   ///< [priority][0]
   std::vector<int32_t> num_lacking_;  ///< [rank]
-  int64_t remaining_;                 ///< sum of num_lacking_
+  int64_t remaining_ = 0;             ///< pairs of rank and wanted chunk that is neither there nor on its way
   BitRows lackers_;                   ///< [chunk] ranks that lack it
   Agenda agenda_;
   std::vector<Spread> spread_;  ///< [level]
   std::map<Picoseconds, std::vector<Event>> events_;
   Picoseconds now_ = 0;
-  bool forced_ = false;  ///< nothing flies and work is left: links go without the rules for slow ones
+  Picoseconds time_ = 0;  ///< when the last wanted chunk lands
+  bool forced_ = false;   ///< nothing flies and work is left: links go without the rules for slow ones
   Transfers result_;
 };
 

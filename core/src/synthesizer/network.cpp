@@ -1,9 +1,11 @@
 #include "hocket/synthesizer/network.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "hocket/error.hpp"
+#include "hocket/topology/cut.hpp"
 
 namespace hocket::synthesizer {
 namespace {
@@ -30,25 +32,33 @@ Lists Lists::inverted(int32_t num_values) const {
 
 Network::Network(const topology::Graph& graph, std::span<const int64_t> route_offset,
                  std::span<const int32_t> route_links, int64_t chunk_bytes, bool blocking)
-    : num_ranks(graph.num_ranks()) {
+    : num_ranks(graph.num_ranks()), chunk_bytes(chunk_bytes), blocking(blocking) {
   path.offset.assign(route_offset.begin(), route_offset.end());
   path.ids.assign(route_links.begin(), route_links.end());
   for (int32_t route = 0; route < path.size(); route++) {
     const auto links = path[route];
-    Picoseconds latency = 0, serialization = 0;
+    latency.push_back(0);
+    bandwidth.push_back(std::numeric_limits<Bandwidth>::max());
     for (int32_t id : links) {
       const topology::Link& link = graph.links()[id];
-      latency = add_ps(latency, link.latency_ps);
-      serialization = std::max(serialization, serialization_ps(chunk_bytes, link.bandwidth));
+      latency.back() = add_ps(latency.back(), link.latency_ps);
+      bandwidth.back() = std::min(bandwidth.back(), link.bandwidth);
     }
     src.push_back(graph.links()[links.front()].src);
     dst.push_back(graph.links()[links.back()].dst);
-    travel.push_back(within_horizon(std::max<Picoseconds>(1, add_ps(latency, serialization))));
-    hold.push_back(blocking ? travel.back() : serialization);
+    const auto [held, travelled] = times_of(route, chunk_bytes);
+    hold.push_back(held);
+    travel.push_back(travelled);
   }
   users = path.inverted(static_cast<int32_t>(graph.links().size()));
   out = group(src, num_ranks);
   in = group(dst, num_ranks);
+}
+
+Network::Times Network::times_of(int32_t link, int64_t bytes) const {
+  const Picoseconds serialization = serialization_ps(bytes, bandwidth[link]);
+  const Picoseconds travelled = within_horizon(std::max<Picoseconds>(1, add_ps(latency[link], serialization)));
+  return {blocking ? travelled : serialization, travelled};
 }
 
 bool Network::uniform() const {
@@ -57,6 +67,22 @@ bool Network::uniform() const {
   };
   const bool direct = path.ids.size() == src.size() && all_equal(hold) && all_equal(travel);
   return direct && !hold.empty() && hold.front() > 0;
+}
+
+std::vector<bool> Network::reached_from(int32_t rank, const std::vector<bool>& allowed) const {
+  std::vector<bool> reached(num_ranks);
+  std::vector<int32_t> todo{rank};
+  reached[rank] = true;
+  while (!todo.empty()) {
+    const int32_t from = todo.back();
+    todo.pop_back();
+    for (const int32_t link : out[from]) {
+      if (reached[dst[link]] || !allowed[dst[link]]) continue;
+      reached[dst[link]] = true;
+      todo.push_back(dst[link]);
+    }
+  }
+  return reached;
 }
 
 void Transfers::reserve(size_t count) {
@@ -77,6 +103,11 @@ void Transfers::add(int32_t chunk_id, int32_t link_id, Picoseconds from, Picosec
 void throw_unreachable(int32_t chunk, int32_t origin, int32_t rank) {
   throw Infeasible("chunk " + std::to_string(chunk) + ": no path of links joins rank " + std::to_string(origin) +
                    " and rank " + std::to_string(rank) + " in the direction it needs; connect them");
+}
+
+void throw_cut_off(const std::vector<bool>& reached, int32_t chunk, int32_t origin) {
+  throw Infeasible("chunk " + std::to_string(chunk) + " cannot get from rank " + std::to_string(origin) +
+                   " to all ranks that it must reach: " + topology::describe_cut(reached));
 }
 
 }  // namespace hocket::synthesizer

@@ -65,12 +65,8 @@ std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const i
   return shortest;
 }
 
-Matcher::Matcher(const Network& network, std::span<const int32_t> origin, uint64_t seed)
-    : network_(network),
-      clusters_(network),
-      bundles_(network),
-      origin_(origin.begin(), origin.end()),
-      seed_(hash(seed)) {
+Matcher::Matcher(const Network& network, const Demand& demand, uint64_t seed)
+    : network_(network), clusters_(network), bundles_(network), demand_(demand), seed_(hash(seed)) {
   best_.time = kNever;
 }
 
@@ -80,11 +76,11 @@ std::optional<Transfers> Matcher::next(Stop& stop) {
   const uint64_t turn = number_ < std::size(kPolicies) ? number_ : number_ / 2 % kPoliciesAgain;
   const Policy& policy = kPolicies[vary ? random.below(std::size(kPolicies)) : turn];
   number_++;
-  if (policy.on_path && shortest_.empty()) shortest_ = on_shortest_path(network_, origin_);
+  if (policy.on_path && shortest_.empty()) shortest_ = on_shortest_path(network_, demand_.origin);
   const Past past = vary ? Past{&best_, settled(random)} : Past{};
   // Equally quick variations replace the best, so that the search does not circle around one schedule.
   const Picoseconds below_ps = best_.time + (vary ? 1 : 0);
-  auto found = match({network_, clusters_, bundles_, origin_, shortest_}, policy, random.next(), below_ps, stop, past);
+  auto found = match({network_, clusters_, bundles_, demand_, shortest_}, policy, random.next(), below_ps, stop, past);
   if (!found) return std::nullopt;
   const bool quicker = found->time < best_.time;
   best_ = std::move(*found);

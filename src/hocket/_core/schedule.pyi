@@ -21,6 +21,10 @@ class Transfers:
         num_chunks: int,
     ) -> None: ...
 
+class RankSets:
+    def __init__(self, num_ranks: int, offset: NDArray[np.int64], ranks: NDArray[np.int32]) -> None: ...
+    def check(self, sets: NDArray[np.int32], what: str) -> None: ...
+
 def dependencies(transfers: Transfers) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def retime(
     transfers: Transfers, chunk_bytes: NDArray[np.int64], blocking: bool, reducing: bool
@@ -28,10 +32,12 @@ def retime(
 def verify(
     transfers: Transfers,
     ranks: NDArray[np.int32],
+    relays: NDArray[np.int32],
+    sets: RankSets,
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
     chunk_bytes: NDArray[np.int64],
-    reducing: bool,
+    sent: NDArray[np.bool_],
     timed: bool,
     blocking: bool,
 ) -> NDArray[np.int64]: ...

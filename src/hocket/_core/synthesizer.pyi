@@ -1,6 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core.schedule import RankSets
 from hocket._core.topology import Graph
 
 Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
@@ -33,8 +34,21 @@ class Network:
     @property
     def rounds_per_hop(self) -> int: ...
 
+class Demand:
+    def __init__(
+        self,
+        sets: RankSets,
+        origin: NDArray[np.int32],
+        wanted: NDArray[np.int32],
+        through: NDArray[np.int32],
+        bytes: NDArray[np.int64],
+        priority: NDArray[np.int32],
+    ) -> None: ...
+    @property
+    def num_chunks(self) -> int: ...
+
 class Matcher:
-    def __init__(self, network: Network, origin: NDArray[np.int32], seed: int) -> None: ...
+    def __init__(self, network: Network, demand: Demand, seed: int) -> None: ...
     def next(self, stop: Stop) -> Columns | None: ...
 
 class Translations:

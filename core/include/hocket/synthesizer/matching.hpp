@@ -7,6 +7,7 @@
 
 #include "hocket/synthesizer/bundles.hpp"
 #include "hocket/synthesizer/clusters.hpp"
+#include "hocket/synthesizer/demand.hpp"
 #include "hocket/synthesizer/network.hpp"
 #include "hocket/synthesizer/random.hpp"
 #include "hocket/synthesizer/stop.hpp"
@@ -30,7 +31,7 @@ struct Task {
   const Network& network;
   const Clusters& clusters;
   const Bundles& bundles;
-  std::span<const int32_t> origin;     ///< of each chunk
+  const Demand& demand;
   std::span<const uint64_t> shortest;  ///< empty or what on_shortest_path gives
 };
 
@@ -40,8 +41,9 @@ struct Past {
   Picoseconds until = 0;
 };
 
-/// Brings every chunk from its origin to all ranks by matching over the time-expanded network: whenever links are
-/// free, each takes a chunk that its source holds and its destination neither holds nor is about to receive.
+/// Brings every chunk from its origin to all ranks that want it by matching over the time-expanded network: whenever
+/// links are free, each takes a chunk that its source holds and its destination wants, or is to pass on (plan_relays),
+/// and neither holds nor is about to receive.
 ///
 /// Nothing when that takes `below_ps` or longer. Deterministic for a seed. Throws Infeasible when a rank cannot be
 /// reached, Stopped when asked to stop.
@@ -49,11 +51,11 @@ std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t 
                                const Past& past = {});
 
 /// A search by matching that goes on as long as it is asked to: first a portfolio of policies, then variations of the
-/// best schedule so far, which keep what it did up to some time and choose anew from there. The network must outlive
-/// it.
+/// best schedule so far, which keep what it did up to some time and choose anew from there. The network and the
+/// demand must outlive it.
 class Matcher {
  public:
-  Matcher(const Network& network, std::span<const int32_t> origin, uint64_t seed);
+  Matcher(const Network& network, const Demand& demand, uint64_t seed);
 
   /// The next attempt, when it is quicker than all before. Throws as match() does.
   std::optional<Transfers> next(Stop& stop);
@@ -65,7 +67,7 @@ class Matcher {
   const Network& network_;
   Clusters clusters_;
   Bundles bundles_;
-  std::vector<int32_t> origin_;
+  const Demand& demand_;
   uint64_t seed_;
   uint64_t number_ = 0;  // of the next attempt
   Transfers best_;

@@ -33,15 +33,32 @@ struct Network {
   int32_t num_links() const { return static_cast<int32_t>(src.size()); }
   /// Whether every link is a physical link of its own and all take the same time: what the engine `rounds` needs.
   bool uniform() const;
+  /// The ranks that links lead to from `rank` over `allowed` ranks, itself among them.
+  std::vector<bool> reached_from(int32_t rank, const std::vector<bool>& allowed) const;
+
+  struct Times {
+    Picoseconds hold, travel;
+  };
+  /// What `hold` and `travel` are for a chunk of `bytes`.
+  Times times(int32_t link, int64_t bytes) const {
+    return bytes == chunk_bytes ? Times{hold[link], travel[link]} : times_of(link, bytes);
+  }
 
   int32_t num_ranks;
+  int64_t chunk_bytes;  ///< of the largest chunk: the times below are its
+  bool blocking;
   std::vector<int32_t> src, dst;
   /// A transfer that starts at t holds its path until t + hold; the chunk is at dst at t + travel >= t + hold.
   std::vector<Picoseconds> hold, travel;
-  Lists path;   ///< physical links of each link
-  Lists users;  ///< links over each physical link
-  Lists out;    ///< links that leave each rank
-  Lists in;     ///< links that enter each rank
+  std::vector<Picoseconds> latency;
+  std::vector<Bandwidth> bandwidth;  ///< of the slowest physical link
+  Lists path;                        ///< physical links of each link
+  Lists users;                       ///< links over each physical link
+  Lists out;                         ///< links that leave each rank
+  Lists in;                          ///< links that enter each rank
+
+ private:
+  Times times_of(int32_t link, int64_t bytes) const;
 };
 
 /// Transfers in the order of their starts, ties in the order they were chosen: structure of arrays.
@@ -58,5 +75,7 @@ struct Transfers {
 
 /// Says which chunk cannot get from where to where; for a reversed graph the direction is turned in the message.
 [[noreturn]] void throw_unreachable(int32_t chunk, int32_t origin, int32_t rank);
+/// Says that the chunk cannot leave the ranks that it has `reached`: no link joins these and the others.
+[[noreturn]] void throw_cut_off(const std::vector<bool>& reached, int32_t chunk, int32_t origin);
 
 }  // namespace hocket::synthesizer
