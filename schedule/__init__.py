@@ -1,6 +1,7 @@
 """What a collective is, and an algorithm for it: conditions, timed transfers, lowered programs, verification."""
 
 from hocket.schedule.bounds import lower_bound
+from hocket.schedule.certificate import certificate
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
@@ -42,6 +43,7 @@ __all__ = [
     "TransferColumns",
     "VerifyReport",
     "busiest_link_ps",
+    "certificate",
     "concatenate",
     "dependencies",
     "execute",

@@ -15,6 +15,14 @@ to it still takes a way from link to link, and two chunks never share a transfer
   deliveries to be joined; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
   carry all of that. The same holds for all machines, planes or lines, each seen as one rank. A switch that adds or
   copies saves deliveries, so there must be none; for machines, planes or lines none but inside one of them.
+- **prices** (all_to_all, gather, scatter; each chunk has one origin and one destination): let every link charge a price
+  for each picosecond that it is held. A chunk pays at least the distance from its origin to its destination, where a
+  link is as long as its price times the least it is held for the chunk; in time T links earn at most T times the sum of
+  the prices, where latency follows the last transfer less its part. Any prices prove a time. By linear programming
+  duality the best of them prove the optimum of the fluid flow; `path_prices` approaches them by multiplicative weights
+  (Garg & Koenemann, SIAM J. Comput. 37, 2007; for all_to_all: arXiv 2309.13541), `certificate` asks HiGHS.
+- **flow** (gather, broadcast; scatter and reduce on the reversed graph): by time T a link passes on so many whole
+  chunks and so many bytes; the maximum flow must carry what one rank is to get, as chunks are never merged on the way.
 - **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the
   set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787).
 """
@@ -29,6 +37,7 @@ from numpy.typing import NDArray
 from hocket._core.schedule import HORIZON_PS, Holding, least_time
 from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.flow_bounds import one_end_bounds, path_bounds
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology, all_gather_cut, eccentricity_ps
 from hocket.topology.partition import Partition
@@ -65,6 +74,10 @@ def lower_bound(
         *_parts(collective, topology, ranks),
         *_cut(collective, topology, ranks),
     ]
+    for flows in (path_bounds, one_end_bounds):
+        least_ps = max(bound.time_ps for bound in bounds)
+        if least_ps <= HORIZON_PS:
+            bounds += flows(collective, topology, ranks, holding, least_ps)
     bound = max(bounds, key=lambda bound: bound.time_ps)
     if bound.time_ps > HORIZON_PS:
         raise Infeasible(

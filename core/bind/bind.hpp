@@ -48,6 +48,7 @@ auto unlocked(Work work) {
 void bind_topology(nb::module_& m);
 void bind_chakra(nb::module_& m);
 void bind_schedule(nb::module_& m);
+void bind_bounds(nb::module_& m);       // a part of `schedule`
 void bind_interpreter(nb::module_& m);  // a part of `schedule`
 void bind_folded(nb::module_& m);       // a part of `schedule`
 void bind_synthesizer(nb::module_& m);

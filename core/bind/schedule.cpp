@@ -1,5 +1,4 @@
 #include "bind.hpp"
-#include "hocket/schedule/bounds.hpp"
 #include "hocket/schedule/dependencies.hpp"
 #include "hocket/schedule/retime.hpp"
 #include "hocket/schedule/spanning_trees.hpp"
@@ -49,21 +48,6 @@ void bind_transfers(nb::module_& m) {
           "sets"_a, "what"_a);
   m.def("verify", &verify, "transfers"_a, "ranks"_a, "relays"_a, "sets"_a, "origin"_a, "destination"_a, "chunk_bytes"_a,
         "sent"_a, "timed"_a, "blocking"_a);
-}
-
-void bind_bounds(nb::module_& m) {
-  m.attr("HORIZON_PS") = kHorizon;
-  nb::enum_<schedule::Holding>(m, "Holding")
-      .value("SHARED", schedule::Holding::kShared)
-      .value("WIRE", schedule::Holding::kWire)
-      .value("BLOCKING", schedule::Holding::kBlocking);
-  m.def(
-      "least_time",
-      [](const topology::Graph& graph, In<int32_t> links, int64_t chunks, int64_t smallest_bytes, int64_t total_bytes,
-         schedule::Holding holding) {
-        return schedule::least_time(graph, view(links), {chunks, smallest_bytes, total_bytes}, holding);
-      },
-      "graph"_a, "links"_a, "chunks"_a, "smallest_bytes"_a, "total_bytes"_a, "holding"_a);
 }
 
 nb::tuple grow_trees(int64_t num_ranks, In<int64_t> src, In<int64_t> dst) {

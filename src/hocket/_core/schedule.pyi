@@ -110,6 +110,37 @@ def least_time(
     total_bytes: int,
     holding: Holding,
 ) -> int: ...
+def flow_bound(
+    graph: Graph,
+    rank: NDArray[np.int32],
+    chunks: NDArray[np.int64],
+    bytes: NDArray[np.int64],
+    smallest_bytes: int,
+    sink: int,
+    holding: Holding,
+    least_ps: int,
+) -> int: ...
+def path_bound(
+    graph: Graph,
+    src: NDArray[np.int32],
+    dst: NDArray[np.int32],
+    bytes: NDArray[np.int64],
+    largest_chunk: int,
+    alike: bool,
+    holding: Holding,
+    prices: NDArray[np.int64],
+    least_ps: int,
+) -> int: ...
+def path_prices(
+    graph: Graph,
+    src: NDArray[np.int32],
+    dst: NDArray[np.int32],
+    bytes: NDArray[np.int64],
+    largest_chunk: int,
+    alike: bool,
+    holding: Holding,
+    rounds: int,
+) -> NDArray[np.int64]: ...
 def grow_trees(
     num_ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...

@@ -1,0 +1,53 @@
+#include "hocket/schedule/bounds.hpp"
+
+#include "bind.hpp"
+#include "hocket/schedule/flow_bound.hpp"
+#include "hocket/schedule/path_bound.hpp"
+
+namespace hocket::bind {
+namespace {
+
+using schedule::Holding;
+using topology::Graph;
+
+int64_t least_time(const Graph& graph, In<int32_t> links, int64_t chunks, int64_t smallest_bytes, int64_t total_bytes,
+                   Holding holding) {
+  return schedule::least_time(graph, view(links), {chunks, smallest_bytes, total_bytes}, holding);
+}
+
+int64_t flow_bound(const Graph& graph, In<int32_t> rank, In<int64_t> chunks, In<int64_t> bytes, int64_t smallest_bytes,
+                   int32_t sink, Holding holding, int64_t least_ps) {
+  const schedule::Supply supply{view(rank), view(chunks), view(bytes), smallest_bytes};
+  return unlocked([&] { return schedule::flow_bound(graph, supply, sink, holding, least_ps); });
+}
+
+int64_t path_bound(const Graph& graph, In<int32_t> src, In<int32_t> dst, In<int64_t> bytes, int64_t largest_chunk,
+                   bool alike, Holding holding, In<int64_t> prices, int64_t least_ps) {
+  const schedule::Traffic traffic{view(src), view(dst), view(bytes), largest_chunk, alike};
+  return unlocked([&] { return schedule::path_bound(graph, traffic, holding, view(prices), least_ps); });
+}
+
+auto path_prices(const Graph& graph, In<int32_t> src, In<int32_t> dst, In<int64_t> bytes, int64_t largest_chunk,
+                 bool alike, Holding holding, int rounds) {
+  const schedule::Traffic traffic{view(src), view(dst), view(bytes), largest_chunk, alike};
+  return give(unlocked([&] { return schedule::path_prices(graph, traffic, holding, rounds); }));
+}
+
+}  // namespace
+
+void bind_bounds(nb::module_& m) {
+  m.attr("HORIZON_PS") = kHorizon;
+  nb::enum_<Holding>(m, "Holding")
+      .value("SHARED", Holding::kShared)
+      .value("WIRE", Holding::kWire)
+      .value("BLOCKING", Holding::kBlocking);
+  m.def("least_time", &least_time, "graph"_a, "links"_a, "chunks"_a, "smallest_bytes"_a, "total_bytes"_a, "holding"_a);
+  m.def("flow_bound", &flow_bound, "graph"_a, "rank"_a, "chunks"_a, "bytes"_a, "smallest_bytes"_a, "sink"_a,
+        "holding"_a, "least_ps"_a);
+  m.def("path_bound", &path_bound, "graph"_a, "src"_a, "dst"_a, "bytes"_a, "largest_chunk"_a, "alike"_a, "holding"_a,
+        "prices"_a, "least_ps"_a);
+  m.def("path_prices", &path_prices, "graph"_a, "src"_a, "dst"_a, "bytes"_a, "largest_chunk"_a, "alike"_a, "holding"_a,
+        "rounds"_a);
+}
+
+}  // namespace hocket::bind
