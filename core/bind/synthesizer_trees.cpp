@@ -1,6 +1,6 @@
 #include "hocket/synthesizer/stop.hpp"
 #include "hocket/synthesizer/trees.hpp"
-#include "hocket/synthesizer/trees_schedule.hpp"
+#include "hocket/synthesizer/trees_improvement.hpp"
 #include "synthesizer.hpp"
 
 namespace hocket::bind {

@@ -22,7 +22,7 @@ _SECONDS_PER_PRICED_LINK, _SECONDS_PER_PRICED_ROUTE = 30e-9, 150e-9
 _SCHEDULED_TRANSFERS = 1_000_000
 _FEWEST_PASSES, _MOST_PASSES = 2, 6
 # All attempts together take about so long, unless a number is given.
-_SECONDS = 2.0
+_SECONDS, _MOST_ATTEMPTS = 0.4, 24
 # Roots of an all_reduce are at most this much farther from the others than the best, in percent.
 _NEAR_CENTRE_PERCENT = 150
 _NEVER_PS = 2**63 - 1
@@ -50,8 +50,10 @@ _REDUCING = (
 _SPREADING = (
     _Recipe(50, 4, 0),
     _Recipe(100, 4, 0),
+    _Recipe(200, 8, 0),
     _Recipe(0, 4, 0),
-    _Recipe(100, 4, 100),
+    _Recipe(25, 8, 0),
+    _Recipe(400, 4, 0),
 )
 
 
@@ -100,7 +102,7 @@ class TreePacking:
                 return
 
     def _attempts(self, problem: Problem) -> int:
-        return max(1, min(len(_recipes_of(problem)), int(_SECONDS / self._seconds_per_attempt(problem))))
+        return max(1, min(_MOST_ATTEMPTS, int(_SECONDS / self._seconds_per_attempt(problem))))
 
     def _seconds_per_attempt(self, problem: Problem) -> float:
         collective = problem.collective
