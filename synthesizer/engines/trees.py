@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
 from hocket.schedule import Kind, Schedule
-from hocket.synthesizer.engines.spreading import SPREADING, deliveries, spread_schedule
+from hocket.synthesizer.engines.spreading import deliveries, spread_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import eccentricity_ps
@@ -69,8 +69,8 @@ class TreePacking:
     name: str = "trees"
 
     def why_not(self, problem: Problem) -> str | None:
-        if problem.collective.kind not in (*SPREADING, Kind.ALL_REDUCE):
-            return f"it spreads chunks to all ranks or sums them up, which {problem.collective.kind} does not"
+        if problem.collective.kind is not Kind.ALL_REDUCE:
+            return why_not_spreading(problem)
         if problem.group is not None:
             return "it serves all ranks of a topology, not a group"
         return None
