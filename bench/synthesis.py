@@ -92,7 +92,7 @@ def measure(case: Case) -> Measured:
     found = best_schedule(problem, Search(attempts=1, target_ps=ANY_TIME_PS))
     search_s = time.process_time() - begin
     if not case.whole:
-        return Measured(topology.num_ranks, len(found.chunk), search_s, None, found.time_ps / 1e6, None, peak_mib())
+        return Measured(topology.num_ranks, found.num_transfers, search_s, None, found.time_ps / 1e6, None, peak_mib())
     begin = time.process_time()
     schedule = synthesize(collective, topology, blocking=case.blocking)
     whole_s = time.process_time() - begin

@@ -6,7 +6,7 @@ from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
-from hocket.schedule.folded import FoldedSchedule, Phase, TransferColumns
+from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
 from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
@@ -20,6 +20,7 @@ __all__ = [
     "EVERYONE",
     "FIFO_DEPTH",
     "NAMED_KINDS",
+    "AnySchedule",
     "Bound",
     "Chunk",
     "Collective",

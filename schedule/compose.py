@@ -1,13 +1,13 @@
 """Schedules made of schedules: turned around in time, and one after the other."""
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import overload
 
 import numpy as np
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.collective import Collective, Kind
-from hocket.schedule.folded import FoldedSchedule
+from hocket.schedule.folded import AnySchedule, FoldedSchedule
 from hocket.schedule.schedule import Schedule
 from hocket.schedule.timing import retime
 
@@ -23,8 +23,6 @@ _MIRROR = {
     Kind.SCATTER: Kind.GATHER,
 }
 
-AnySchedule = TypeVar("AnySchedule", Schedule, FoldedSchedule)
-
 
 def mirror(collective: Collective) -> Collective | None:
     """The collective that swaps before and after: its schedules, run backwards, do `collective`; None where there is
@@ -36,6 +34,10 @@ def mirror(collective: Collective) -> Collective | None:
     return replace(collective, kind=_MIRROR[collective.kind])
 
 
+@overload
+def reverse(schedule: Schedule) -> Schedule: ...
+@overload
+def reverse(schedule: FoldedSchedule) -> FoldedSchedule: ...
 def reverse(schedule: AnySchedule) -> AnySchedule:
     """The schedule run backwards on the reversed topology, where links keep their ids.
 
@@ -70,13 +72,21 @@ def reverse(schedule: AnySchedule) -> AnySchedule:
     return retime(turned, schedule.blocking) if schedule.timed else turned
 
 
+@overload
+def concatenate(first: Schedule, second: Schedule, collective: Collective) -> Schedule: ...
+@overload
+def concatenate(first: FoldedSchedule, second: FoldedSchedule, collective: Collective) -> FoldedSchedule: ...
+@overload
+def concatenate(first: AnySchedule, second: AnySchedule, collective: Collective) -> AnySchedule: ...
 def concatenate(first: AnySchedule, second: AnySchedule, collective: Collective) -> AnySchedule:
     """`first`, then `second`, as one schedule of `collective`: reduce_scatter, then all_gather, is all_reduce.
 
     Each link finishes its part of `first` before it starts on `second`; other than that, timed schedules overlap, but
     for folded ones. Raises ScheduleError when the two differ in topology, group, symmetry, chunks or the model of time.
     """
-    if isinstance(first, FoldedSchedule):
+    if isinstance(first, FoldedSchedule) or isinstance(second, FoldedSchedule):
+        if isinstance(first, Schedule) or isinstance(second, Schedule):
+            raise ScheduleError("cannot join a folded schedule to one that is not; expand() it")
         _require_equal(first, second, "symmetry", first.symmetry, second.symmetry)
         _require_alike(first, second)
         return replace(first, collective=collective, phases=first.phases + second.phases, bound=None)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, final
+from typing import Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from hocket.schedule.schedule import Bound, Schedule
 from hocket.schedule.symmetry import Symmetry
 from hocket.topology import Topology
 
-__all__ = ["FoldedSchedule", "Phase", "TransferColumns", "Transfers"]
+__all__ = ["AnySchedule", "FoldedSchedule", "Phase", "TransferColumns", "Transfers"]
 
 _BLOCK = 2**16
 _MAX_TRANSFERS = 2**31 - 1
@@ -263,3 +263,6 @@ class FoldedSchedule:
             generator=self.generator,
             seed=self.seed,
         )
+
+
+AnySchedule: TypeAlias = Schedule | FoldedSchedule

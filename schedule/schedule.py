@@ -134,6 +134,10 @@ class Schedule:
         )
         return busiest_link_ps(self.topology, self.route_offset, self.route_links, route_bytes)
 
+    def expand(self) -> "Schedule":
+        """The schedule with all transfers spelled out: itself. (A FoldedSchedule has to make it.)"""
+        return self
+
     @property
     def time_ps(self) -> int:
         """When the last transfer is done, in picoseconds (steps when untimed); 0 for an empty schedule."""

@@ -12,7 +12,7 @@ from hocket.schedule import container
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.conditions import Conditions
 from hocket.schedule.container import ArrayEntry, Count
-from hocket.schedule.folded import FoldedSchedule
+from hocket.schedule.folded import AnySchedule, FoldedSchedule
 from hocket.schedule.folded_storage import (
     FoldedHeader,
     dtype,
@@ -85,7 +85,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     relays: bool = False
 
 
-def _arrays(schedule: Schedule | FoldedSchedule) -> dict[str, NDArray[Any]]:
+def _arrays(schedule: AnySchedule) -> dict[str, NDArray[Any]]:
     if isinstance(schedule, FoldedSchedule):
         arrays = folded_arrays(schedule)
     else:
@@ -102,7 +102,7 @@ def _dtype(name: str) -> str | None:
     return _DTYPES.get(name) or dtype(name)
 
 
-def _header(schedule: Schedule | FoldedSchedule, table: list[ArrayEntry]) -> bytes:
+def _header(schedule: AnySchedule, table: list[ArrayEntry]) -> bytes:
     collective, topology = schedule.collective, schedule.topology
     header = _Header(
         collective=_Collective(
@@ -136,13 +136,13 @@ def _header(schedule: Schedule | FoldedSchedule, table: list[ArrayEntry]) -> byt
     return msgspec.json.encode(header)
 
 
-def save(schedule: Schedule | FoldedSchedule, path: Path | str) -> None:
+def save(schedule: AnySchedule, path: Path | str) -> None:
     """Writes the schedule, its collective and its topology to one file, whole or not at all."""
     streams = folded_streams(schedule) if isinstance(schedule, FoldedSchedule) else {}
     container.write(path, lambda table: _header(schedule, table), _arrays(schedule), streams)
 
 
-def load(path: Path | str, check: bool = True) -> Schedule | FoldedSchedule:
+def load(path: Path | str, check: bool = True) -> AnySchedule:
     """The schedule in a `.schedule` file; its columns are read-only memory maps of the file. Rounds of a folded one are
     read, and their checksums compared, when they are needed.
 
@@ -166,15 +166,13 @@ def load_expanded(path: Path | str) -> Schedule:
     """The schedule in a `.schedule` file, a folded one spelled out. Raises what `load` does, and ScheduleError when it
     has more transfers than memory can hold."""
     schedule = load(path)
-    if isinstance(schedule, Schedule):
-        return schedule
     try:
         return schedule.expand()
     except ScheduleError as error:
         raise ScheduleError(f"{path}: {error}") from error
 
 
-def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> Schedule | FoldedSchedule:
+def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> AnySchedule:
     header = msgspec.json.decode(container.header(content), type=_Header)
     for entry in header.arrays:
         if _dtype(entry.name) != entry.dtype:

@@ -9,7 +9,7 @@ from hocket._core import schedule as engine
 from hocket.core.errors import ScheduleError
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule.collective import Kind
-from hocket.schedule.folded import FoldedSchedule, Phase
+from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase
 from hocket.schedule.schedule import Schedule
 
 __all__ = ["VerifyReport", "verify"]
@@ -32,7 +32,7 @@ class VerifyReport:
         return f"{self.num_transfers} transfers, {format_bytes(self.wire_bytes)} on the wire, {time}"
 
 
-def verify(schedule: Schedule | FoldedSchedule) -> VerifyReport:
+def verify(schedule: AnySchedule) -> VerifyReport:
     """Replays the schedule and checks it, a folded one without spelling it out. Raises ScheduleError naming the first
     violation of:
 

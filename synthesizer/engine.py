@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from hocket.schedule import Schedule
+from hocket.schedule import AnySchedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
@@ -23,7 +23,7 @@ class Engine(Protocol):
     def seconds(self, problem: Problem) -> float:
         """Roughly how long `solve` takes with the default number of attempts, from sizes alone: the same anywhere."""
 
-    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
         """Timed schedules, each quicker than those before it; ends when there is nothing more to try.
 
         Raises Infeasible when a chunk cannot get where it is wanted, Stopped when `search.stop` was asked.

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from hocket.core.enums import StrEnum
-from hocket.schedule import Schedule, retime
+from hocket.core.errors import ScheduleError
+from hocket.schedule import AnySchedule, FoldedSchedule, retime
 from hocket.synthesizer.problem import Problem
 
 __all__ = ["Objective", "aim", "resize"]
@@ -33,10 +34,12 @@ def aim(problem: Problem, objective: Objective) -> Problem:
     return replace(problem, collective=replace(collective, size_bytes=large))
 
 
-def resize(schedule: Schedule, size_bytes: int) -> Schedule:
+def resize(schedule: AnySchedule, size_bytes: int) -> AnySchedule:
     """The same transfers in the same order, timed for another size. Raises ScheduleError where summing would go
     another way then (`retime`)."""
     if size_bytes == schedule.collective.size_bytes:
         return schedule
+    if isinstance(schedule, FoldedSchedule):
+        raise ScheduleError(f"{schedule.num_transfers} transfers are too many to time them for another size")
     collective = replace(schedule.collective, size_bytes=size_bytes)
     return retime(replace(schedule, collective=collective, bound=None), schedule.blocking)

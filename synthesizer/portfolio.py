@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hocket.core.errors import ScheduleError, Stopped
-from hocket.schedule import Schedule
+from hocket.schedule import AnySchedule
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, TIRELESS
 from hocket.synthesizer.problem import Problem
@@ -21,7 +21,9 @@ AFFORDABLE_S = 30.0
 _GOOD_ENOUGH = 1_000_100
 
 
-def best_schedule(problem: Problem, search: Search, engine: str = AUTO, affordable_s: float = AFFORDABLE_S) -> Schedule:
+def best_schedule(
+    problem: Problem, search: Search, engine: str = AUTO, affordable_s: float = AFFORDABLE_S
+) -> AnySchedule:
     """The quickest schedule that the engines find; neither verified nor compared with a bound.
 
     Ends early within 0.01 % of the problem's bound or at the search's own target, and, with what was found so far, when
@@ -32,7 +34,7 @@ def best_schedule(problem: Problem, search: Search, engine: str = AUTO, affordab
     progress.bound_ps, progress.best_ps = problem.bound.time_ps, None
     progress.chunks_per_rank = problem.collective.chunks_per_rank
     search = replace(search, target_ps=max(search.target_ps, problem.bound.time_ps * _GOOD_ENOUGH // 10**6))
-    best: Schedule | None = None
+    best: AnySchedule | None = None
     try:
         for way in _choose(problem, engine, affordable_s, search.tireless):
             progress.engine = way.name
@@ -49,7 +51,7 @@ def best_schedule(problem: Problem, search: Search, engine: str = AUTO, affordab
     return best
 
 
-def _proved_ps(schedule: Schedule) -> int:
+def _proved_ps(schedule: AnySchedule) -> int:
     return 0 if schedule.bound is None else schedule.bound.time_ps
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Collective, Schedule, VerifyReport, verify
+from hocket.schedule import AnySchedule, Collective, VerifyReport, verify
 from hocket.synthesizer.attendance import Watch, attend
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.objective import Objective, aim, resize
@@ -24,12 +24,12 @@ class Synthesis:
     """A schedule with its bound, what its verification found, and the seconds that its search took: the choice of
     chunks and the engines' work, not the bound and the verification."""
 
-    schedule: Schedule
+    schedule: AnySchedule
     report: VerifyReport
     seconds: float
 
     @classmethod
-    def of(cls, schedule: Schedule, problem: Problem, seconds: float) -> "Synthesis":
+    def of(cls, schedule: AnySchedule, problem: Problem, seconds: float) -> "Synthesis":
         """The schedule as an answer to the problem, whatever its chunks and size. Raises ScheduleError unless it
         verifies."""
         bound = replace(problem, collective=schedule.collective).bound
@@ -50,7 +50,7 @@ def synthesize(
     threads: int = 1,
     group: NDArray[np.int32] | None = None,
     time_limit_s: float | None = None,
-) -> Schedule:
+) -> AnySchedule:
     """A verified, timed schedule of the collective for the topology, with its lower bound; the rest as in `solve`.
 
     `blocking` and `group` as in Problem; `attempts`, `seed` and `threads` as in Search.
@@ -91,7 +91,7 @@ def solve(
     _ = aimed.bound
     affordable_s = AFFORDABLE_S if time_limit_s is None else max(AFFORDABLE_S, time_limit_s)
 
-    def work() -> Schedule:
+    def work() -> AnySchedule:
         chosen = choose_chunks(aimed, search, engine) if free_chunks else aimed
         return best_schedule(chosen, replace(search, tireless=time_limit_s is not None), engine, affordable_s)
 

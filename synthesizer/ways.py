@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hocket.schedule import Kind, Schedule, concatenate, reverse
+from hocket.schedule import AnySchedule, Kind, concatenate, reverse
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -29,7 +29,7 @@ class Mirrored:
     def seconds(self, problem: Problem) -> float:
         return self.engine.seconds(problem.mirrored) if problem.mirrored is not None else 0
 
-    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
         if problem.mirrored is not None:
             for schedule in self.engine.solve(problem.mirrored, search):
                 yield replace(reverse(schedule), topology=problem.topology)
@@ -54,7 +54,7 @@ class Halves:
     def seconds(self, problem: Problem) -> float:
         return 2 * self.engine.seconds(problem.half(Kind.ALL_GATHER))
 
-    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
         search = replace(search, target_ps=search.target_ps // 2, tireless=False)
         first = min(_half(self.engine, problem.half(Kind.REDUCE_SCATTER), search), key=_time)
         second = min(_half(self.engine, problem.half(Kind.ALL_GATHER), search), key=_time)
@@ -62,13 +62,13 @@ class Halves:
         yield replace(concatenate(first, second, problem.collective), generator=generator)
 
 
-def _half(engine: Engine, problem: Problem, search: Search) -> Iterator[Schedule]:
+def _half(engine: Engine, problem: Problem, search: Search) -> Iterator[AnySchedule]:
     """What the engine finds for one half, straight or mirrored."""
     way = engine if engine.why_not(problem) is None else Mirrored(engine)
     return way.solve(problem, search)
 
 
-def _time(schedule: Schedule) -> int:
+def _time(schedule: AnySchedule) -> int:
     return schedule.time_ps
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Schedule
+from hocket.schedule import AnySchedule, FoldedSchedule
 from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.objective import resize
 from hocket.synthesizer.portfolio import AUTO
@@ -67,7 +67,7 @@ def windows(
 
 def _quickest(found: list[Synthesis], size: int, problem: Problem) -> tuple[Synthesis, Synthesis]:
     """The first of the schedules that is the quickest at a size, as it was found and timed for that size."""
-    best: tuple[Synthesis, Schedule] | None = None
+    best: tuple[Synthesis, AnySchedule] | None = None
     for one in found:
         with suppress(ScheduleError):  # some exchange partial sums in a way that other sizes reorder
             timed = resize(one.schedule, size)
@@ -77,8 +77,10 @@ def _quickest(found: list[Synthesis], size: int, problem: Problem) -> tuple[Synt
     return best[0], Synthesis.of(best[1], problem, best[0].seconds)
 
 
-def _alike(one: Schedule, other: Schedule) -> bool:
+def _alike(one: AnySchedule, other: AnySchedule) -> bool:
     """Whether the transfers are the same, in the same order."""
+    if isinstance(one, FoldedSchedule) or isinstance(other, FoldedSchedule):
+        return False  # each is for its size
     return one.collective.chunks_per_rank == other.collective.chunks_per_rank and all(
         np.array_equal(getattr(one, name), getattr(other, name))
         for name in ("route_offset", "route_links", "chunk", "route", "reduce")

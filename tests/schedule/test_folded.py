@@ -10,8 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Collective, FoldedSchedule, Kind, Phase, Schedule, Symmetry, TransferColumns, verify
-from hocket.topology import load
+from hocket.schedule import (
+    Bound,
+    Collective,
+    FoldedSchedule,
+    Kind,
+    Phase,
+    Schedule,
+    Symmetry,
+    TransferColumns,
+    concatenate,
+    reverse,
+    verify,
+)
+from hocket.topology import Topology, load
 
 STEP_PS = 500_000 + 20  # a chunk of 1 byte over 500 ns and 50 GB/s, 20 ps a byte
 
@@ -112,3 +124,84 @@ def test_what_is_wrong_folded_is_wrong_spelled_out(schedule: FoldedSchedule, dat
                 raise ScheduleError("which Schedule allows") from None
     else:
         verify(changed.expand())
+
+
+def test_backwards_it_sums_up_on_the_reversed_topology() -> None:
+    gather = ring_gather(5, chunks=2)
+    scatter = reverse(gather)
+    assert scatter.collective.kind is Kind.REDUCE_SCATTER
+    assert verify(scatter).time_ps == gather.time_ps
+    assert verify(scatter.expand()).describe() == verify(scatter).describe()
+    with pytest.raises(ScheduleError, match="topology differs"):
+        concatenate(scatter, gather, replace(gather.collective, kind=Kind.ALL_REDUCE))
+    with pytest.raises(ScheduleError, match="expand"):
+        concatenate(gather, gather.expand(), gather.collective)
+
+
+def test_both_halves_are_an_all_reduce() -> None:
+    gather = ring_gather(5)
+    whole = replace(gather.collective, kind=Kind.ALL_REDUCE)
+    # the links of the reversed ring lead the other way around; those of the ring itself that do carry the first half
+    back = replace(gather, topology=gather.topology.reversed())
+    (phase,) = back.phases
+    into = np.flatnonzero((back.topology.dst == 0) & (back.topology.src == 4))[:1].astype(np.int32)
+    back = replace(back, phases=(replace(phase, route_links=into),))
+    scatter = replace(reverse(back), topology=gather.topology)
+    both = concatenate(scatter, gather, whole)
+    report = verify(both)
+    # 2 * 4 steps; each of 5 ranks sends its sum of 4 chunks and passes on 4 chunks
+    assert (report.time_ps, report.num_transfers) == (8 * STEP_PS, 2 * 4 * 5)
+    assert verify(both.expand()).describe() == report.describe()
+
+
+def test_refuses_a_topology_without_the_symmetry() -> None:
+    schedule = ring_gather(5)
+    topology = schedule.topology
+    slower = topology.bandwidth.copy()
+    slower[3] -= 1
+    lame = replace(schedule, topology=replace(topology, bandwidth=slower))
+    with pytest.raises(ScheduleError, match=r"does not have the symmetry of the schedule \(shift of 5\)"):
+        verify(lame)
+
+
+def over_switches(topology: Topology, route: list[int], chunks: list[int]) -> FoldedSchedule:
+    """The chunks one after the other over a route into rank 0."""
+    columns = TransferColumns(
+        np.array(chunks, np.int32), np.zeros(len(chunks), np.int32), np.arange(len(chunks)) * 10**7
+    )
+    phase = Phase(np.array([0, len(route)]), np.array(route, np.int32), columns)
+    n = topology.num_ranks
+    return FoldedSchedule(
+        Collective(Kind.ALL_GATHER, n, n), topology, Symmetry.shifts(n), (phase,), False, None, "test", 0
+    )
+
+
+def test_routes_go_over_switches() -> None:
+    topology = load(f"switch:4,{LINK}")
+    up, down = (int(np.flatnonzero(ends)[0]) for ends in (topology.src == 1, topology.dst == 0))
+    # a ring over the switch: from rank 1 come its own chunk and those it got before
+    assert verify(over_switches(topology, [up, down], [1, 2, 3])).num_transfers == 12
+
+
+def test_refuses_links_that_images_share() -> None:
+    # ranks 0 and 1 send to switch 2 and receive from switch 3; one link leads from the one to the other
+    ends = [(0, 2), (2, 3), (3, 1), (1, 2), (3, 0)]
+    topology = Topology.from_links("pair", 2, [(src, dst, 0, 10**9) for src, dst in ends], num_switches=2)
+    with pytest.raises(ScheduleError, match="images of a transfer share a link"):
+        verify(over_switches(topology, [3, 1, 4], [1]))
+
+
+def test_refuses_what_cannot_be_folded() -> None:
+    schedule = ring_gather(4)
+    with pytest.raises(ScheduleError, match="gather cannot be folded"):
+        replace(schedule, collective=replace(schedule.collective, kind=Kind.GATHER))
+    with pytest.raises(ScheduleError, match="does not fit"):
+        replace(schedule, collective=replace(schedule.collective, num_ranks=3))
+    with pytest.raises(ScheduleError, match="broadcast has a root"):
+        replace(schedule, collective=replace(schedule.collective, kind=Kind.BROADCAST))
+
+
+def test_a_time_below_the_bound_is_refused() -> None:
+    schedule = replace(ring_gather(4), bound=Bound(10**9, "a mistake"))
+    with pytest.raises(ScheduleError, match="less than its lower bound"):
+        verify(schedule)

@@ -1,6 +1,8 @@
 """Files of folded schedules, and rounds: read back equal, and never believed when anything in them is wrong."""
 
 import struct
+import subprocess
+import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -219,3 +221,32 @@ def test_mutated_rounds_columns_are_refused_like_columns(file: Path) -> None:
     wrong = TransferColumns(block.chunk[::-1].copy(), block.route, block.start_ps)
     with pytest.raises(ScheduleError, match="does not hold the chunk"):
         verify(replace(schedule, phases=(replace(schedule.phases[0], transfers=wrong),)))
+
+
+def _hocket(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "hocket", *arguments], capture_output=True, text=True, check=False)
+
+
+def test_commands_take_folded_files(file: Path, tmp_path: Path) -> None:
+    proved = _hocket("verify", str(file))
+    assert proved.returncode == 0, proved.stderr
+    assert "proved: 30 transfers" in proved.stdout
+    predicted = _hocket("simulate", str(file))
+    assert predicted.returncode == 0, predicted.stderr
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1  # in the last round
+    damaged = tmp_path / "damaged.schedule"
+    damaged.write_bytes(content)
+    found = _hocket("verify", str(damaged))
+    assert found.returncode == 3
+    assert "is damaged (its checksum differs)" in found.stderr
+
+
+def test_verify_refutes_a_wrong_folded_file(file: Path, tmp_path: Path) -> None:
+    schedule = load(file)
+    assert isinstance(schedule, FoldedSchedule)
+    save(replace(schedule, symmetry=Symmetry()), tmp_path / "half.schedule")
+    found = _hocket("verify", str(tmp_path / "half.schedule"))
+    assert found.returncode == 1
+    # without the flip nobody sends rank 3 of the other half anything
+    assert "NOT PROVED: transfer 8 (chunk 4, rank 3 -> 2, 500020..1000040): rank 3 does not hold" in found.stderr

@@ -1,24 +1,25 @@
 #include "hocket/schedule/verify_folded.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <string>
 
 #include "hocket/error.hpp"
+#include "hocket/huge_pages.hpp"
 
 namespace hocket::schedule {
 namespace {
 
-/// One bit a pair of representative rank and chunk: which chunks it holds, and which it holds or is being sent.
+/// Two bits a pair of representative rank and chunk: whether it holds it, and whether it holds it or is being sent it.
 class SpreadChecker final : public FoldedChecker {
  public:
   SpreadChecker(const RouteTable& routes, std::span<const int32_t> orbit, const Symmetry& symmetry,
                 const FoldedConditions& conditions)
       : FoldedChecker(routes, orbit, symmetry, conditions),
         words_((conditions.num_chunks + 63) / 64),
-        held_(representatives_.size() * words_),
-        coming_(held_.size()) {
+        words_of_all_(huge_table<Word>(representatives_.size() * words_)) {
     for (size_t at = 0; at < representatives_.size(); at++) {
       const int32_t rank = representatives_[at];
       const bool each = conditions_.spread == Spread::kFromEach;
@@ -26,8 +27,8 @@ class SpreadChecker final : public FoldedChecker {
       const int64_t first = each ? int64_t{rank} * conditions_.chunks_per_rank : 0;
       for (int64_t chunk = first; chunk < first + conditions_.chunks_per_rank; chunk++) {
         const uint64_t bit = bit_of(static_cast<int32_t>(at), chunk);
-        held_[bit / 64] |= 1ull << (bit % 64);
-        coming_[bit / 64] |= 1ull << (bit % 64);
+        word_of(bit).held |= 1ull << (bit % 64);
+        word_of(bit).coming |= 1ull << (bit % 64);
       }
     }
   }
@@ -37,7 +38,7 @@ class SpreadChecker final : public FoldedChecker {
     for (size_t at = 0; at < representatives_.size(); at++) {
       for (int64_t word = 0; word < words_; word++) {
         const int64_t chunks = std::min<int64_t>(64, conditions_.num_chunks - word * 64);
-        const uint64_t missing = (~0ull >> (64 - chunks)) & ~held_[at * words_ + word];
+        const uint64_t missing = (~0ull >> (64 - chunks)) & ~words_of_all_[at * words_ + word].held;
         if (missing == 0) continue;
         const std::string chunk = "chunk " + std::to_string(word * 64 + std::countr_zero(missing));
         const std::string rank = "rank " + std::to_string(representatives_[at]);
@@ -51,38 +52,41 @@ class SpreadChecker final : public FoldedChecker {
  private:
   void move(Picoseconds start, std::span<const int32_t> routes, std::span<const int32_t> chunks) override {
     arrive(start);
-    from_.resize(routes.size());
-    to_.resize(routes.size());
-    for (size_t i = 0; i < routes.size(); i++) {
-      const Way& way = ways_[routes[i]];
-      from_[i] = bit_of(way.from.orbit, image(way.from.home, chunks[i]));
-      to_[i] = bit_of(way.to.orbit, image(way.to.home, chunks[i]));
-      __builtin_prefetch(&held_[from_[i] / 64]);
-      __builtin_prefetch(&coming_[to_[i] / 64], 1);
+    for (size_t begin = 0; begin < routes.size(); begin += kBatch) {
+      const size_t end = std::min(begin + kBatch, routes.size());
+      for (size_t i = begin; i < end; i++) {
+        const Way& way = ways_[routes[i]];
+        from_[i - begin] = bit_of(way.from.orbit, image(way.from.home, chunks[i]));
+        to_[i - begin] = bit_of(way.to.orbit, image(way.to.home, chunks[i]));
+        __builtin_prefetch(&word_of(from_[i - begin]));
+        __builtin_prefetch(&word_of(to_[i - begin]), 1);
+      }
+      for (size_t i = begin; i < end; i++) send(start, i, routes[i], chunks[i], from_[i - begin], to_[i - begin]);
     }
-    for (size_t i = 0; i < routes.size(); i++) {
-      const uint64_t bit = 1ull << (to_[i] % 64);
-      uint64_t& coming = coming_[to_[i] / 64];
-      if ((held_[from_[i] / 64] >> (from_[i] % 64) & 1) == 0) {
-        const std::string rank = "rank " + std::to_string(ways_[routes[i]].from.rank);
-        throw ScheduleError(describe(i, routes[i], chunks[i]) + ": " +
-                            (conditions_.mirrored ? rank + " sends its sum of the chunk on before this part arrives"
-                                                  : rank + " does not hold the chunk when it sends it"));
-      }
-      if ((coming & bit) != 0) {
-        const std::string rank = "rank " + std::to_string(ways_[routes[i]].to.rank);
-        throw ScheduleError(describe(i, routes[i], chunks[i]) + ": " + rank +
-                            (conditions_.mirrored ? " sends its sum of the chunk a second time"
-                                                  : " gets the chunk a second time, or holds it from the begin"));
-      }
-      coming |= bit;
-      const Picoseconds finish = start + ways_[routes[i]].duration;
-      if (finish != latest_) {
-        latest_ = finish;
-        arrivals_ = &coming_at_[finish];
-      }
-      arrivals_->push_back(to_[i]);
+  }
+
+  void send(Picoseconds start, size_t i, int32_t route, int32_t chunk, uint64_t from, uint64_t to) {
+    const Way& way = ways_[route];
+    if ((word_of(from).held >> (from % 64) & 1) == 0) {
+      const std::string rank = "rank " + std::to_string(way.from.rank);
+      throw ScheduleError(describe(i, route, chunk) + ": " + rank +
+                          (conditions_.mirrored ? " sends its sum of the chunk on before this part arrives"
+                                                : " does not hold the chunk when it sends it"));
     }
+    uint64_t& coming = word_of(to).coming;
+    if ((coming >> (to % 64) & 1) != 0) {
+      const std::string rank = "rank " + std::to_string(way.to.rank);
+      throw ScheduleError(describe(i, route, chunk) + ": " + rank +
+                          (conditions_.mirrored ? " sends its sum of the chunk a second time"
+                                                : " gets the chunk a second time, or holds it from the begin"));
+    }
+    coming |= 1ull << (to % 64);
+    const Picoseconds finish = start + way.duration;
+    if (finish != latest_) {
+      latest_ = finish;
+      arrivals_ = &coming_at_[finish];
+    }
+    arrivals_->push_back(to);
   }
 
   int64_t image(int64_t element, int32_t chunk) const {
@@ -99,18 +103,25 @@ class SpreadChecker final : public FoldedChecker {
       if (coming_at_.begin()->first == latest_) latest_ = kNever;
       const std::vector<uint64_t>& bits = coming_at_.begin()->second;
       for (size_t i = 0; i < bits.size(); i++) {
-        if (i + kAhead < bits.size()) __builtin_prefetch(&held_[bits[i + kAhead] / 64], 1);
-        held_[bits[i] / 64] |= 1ull << (bits[i] % 64);
+        if (i + kBatch < bits.size()) __builtin_prefetch(&word_of(bits[i + kBatch]), 1);
+        word_of(bits[i]).held |= 1ull << (bits[i] % 64);
       }
       coming_at_.erase(coming_at_.begin());
     }
   }
 
-  static constexpr size_t kAhead = 16;
+  /// What a rank has of 64 chunks. What is coming now is held soon: both are in one cache line.
+  struct Word {
+    uint64_t held;
+    uint64_t coming;
+  };
+  Word& word_of(uint64_t bit) { return words_of_all_[bit / 64]; }
+
+  static constexpr size_t kBatch = 32;  // accesses to memory on their way at once
 
   const int64_t words_;  // of a rank
-  std::vector<uint64_t> held_, coming_;
-  std::vector<uint64_t> from_, to_;
+  std::vector<Word> words_of_all_;
+  std::array<uint64_t, kBatch> from_, to_;
   std::map<Picoseconds, std::vector<uint64_t>> coming_at_;
   Picoseconds latest_ = kNever;  // the time that `arrivals_` are for
   std::vector<uint64_t>* arrivals_ = nullptr;

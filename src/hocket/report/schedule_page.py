@@ -26,7 +26,7 @@ _COMPARED_DELIVERIES = 200_000
 
 def schedule_page(one: Synthesis) -> str:
     """The page as HTML text."""
-    schedule, numbers = one.schedule, summarize(one)
+    schedule, numbers = one.schedule.expand(), summarize(one)
     sections = [Section("In numbers", [Cards(list(_cards(numbers)))])]
     share = link_occupancy(schedule, _BINS)
     sections.append(Section("How the chunks spread", [_spread(schedule, share)]))
@@ -112,7 +112,7 @@ def _links(schedule: Schedule, share: Any) -> Iterator[Block]:
 
 
 def _others(one: Synthesis) -> Iterator[Block]:
-    schedule, bound = one.schedule, one.schedule.bound
+    schedule, bound = one.schedule.expand(), one.schedule.bound
     assert bound is not None  # Synthesis.of sets one
     chosen = f"this: {schedule.generator}"
     times = {chosen: schedule.time_ps}

@@ -1,0 +1,18 @@
+#include "hocket/huge_pages.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+namespace hocket {
+
+void prefer_huge_pages(void* begin, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr uintptr_t kHugePage = 1 << 21;
+  const auto first = reinterpret_cast<uintptr_t>(begin);
+  const uintptr_t from = (first + kHugePage - 1) / kHugePage * kHugePage, to = (first + bytes) / kHugePage * kHugePage;
+  if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace hocket
