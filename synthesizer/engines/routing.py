@@ -15,11 +15,15 @@ __all__ = ["Routing"]
 # The price of a link doubles with each 1/20 of the busiest link's load.
 _SHARPNESS = 20
 _PASSES = 12
-_ATTEMPTS = 2
+# Beyond this many chunks one attempt has to do.
+_MANY_CHUNKS = 50_000
+_FEW_ATTEMPTS, _MANY_ATTEMPTS = 1, 2
+# A pass is scheduled when that may save two thousandths of the time.
+_WORTH_IT = 1_002, 1_000
 # A pass looks at no more links than this, if there are few sources; each then takes this long.
 _PASS_WORK = 10_000_000
 _SECONDS_PER_LINK = 20e-9
-_SECONDS_PER_PACKET = 10e-6
+_SECONDS_PER_PACKET = 5e-6
 
 
 @dataclass(frozen=True)
@@ -38,18 +42,22 @@ class Routing:
     def seconds(self, problem: Problem) -> float:
         collective, links = problem.collective, problem.topology.num_links
         looked_at = min(collective.num_chunks * links, max(_PASS_WORK, collective.num_ranks * links))
-        passes = _ATTEMPTS * _PASSES
+        passes = _attempts(problem) * _PASSES
         return passes * (looked_at * _SECONDS_PER_LINK + collective.num_chunks * _SECONDS_PER_PACKET)
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
         quickest = None
-        for attempt in range(search.attempts or _ATTEMPTS):
+        for attempt in range(search.attempts or _attempts(problem)):
             for schedule in _attempt(problem, search, attempt):
                 if quickest is None or schedule.time_ps < quickest:
                     quickest = schedule.time_ps
                     yield schedule
                 if quickest <= search.target_ps:
                     return
+
+
+def _attempts(problem: Problem) -> int:
+    return _FEW_ATTEMPTS if problem.collective.num_chunks > _MANY_CHUNKS else _MANY_ATTEMPTS
 
 
 def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedule]:
@@ -71,7 +79,7 @@ def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedul
     target_ps, quickest = problem.bound.time_ps, None
     for _ in range(_PASSES):
         router.route(target_ps, _SHARPNESS, search.stop)
-        if quickest is not None and router.busiest_ps >= quickest:
+        if quickest is not None and router.busiest_ps * _WORTH_IT[0] > quickest * _WORTH_IT[1]:
             continue
         target_ps = router.busiest_ps if quickest is None else min(target_ps, router.busiest_ps)
         route_offset, route_links, packet, route, start_ps, finish_ps = router.schedule(search.stop)
