@@ -6,6 +6,7 @@
 #include "hocket/synthesizer/random.hpp"
 #include "hocket/synthesizer/round_columns.hpp"
 #include "hocket/synthesizer/rounds.hpp"
+#include "hocket/synthesizer/written_rounds.hpp"
 #include "synthesizer.hpp"
 
 namespace hocket::bind {
@@ -17,9 +18,14 @@ using synthesizer::RoundColumns;
 using synthesizer::RoundSink;
 using synthesizer::RoundTimes;
 using synthesizer::Stop;
+using synthesizer::WrittenRounds;
 
 void init_orbits(Orbits* self, int32_t num_ranks, In<int32_t> generators) {
   new (self) Orbits(num_ranks, view(generators));
+}
+
+void init_written_rounds(WrittenRounds* self, schedule::RoundWriter& writer, In<int32_t> route_of) {
+  new (self) WrittenRounds(writer, copy(route_of));
 }
 
 std::optional<int64_t> search(const Network& network, const Orbits& orbits, In<int32_t> origin, int64_t rounds_per_hop,
@@ -44,6 +50,8 @@ void bind_rounds(nb::module_& m) {
   nb::class_<RoundColumns, RoundSink>(m, "RoundColumns")
       .def(nb::init<const RoundTimes&>(), "times"_a)
       .def("release", [](RoundColumns& rounds) { return columns(rounds.release()); });
+  nb::class_<WrittenRounds, RoundSink>(m, "WrittenRounds")
+      .def("__init__", &init_written_rounds, "writer"_a, "route_of"_a, nb::keep_alive<1, 2>());
   nb::class_<Orbits>(m, "Orbits")
       .def("__init__", &init_orbits, "num_ranks"_a, "generators"_a)
       .def_prop_ro("order", &Orbits::order);

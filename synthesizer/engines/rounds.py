@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from hocket._core import synthesizer as core
-from hocket.schedule import Schedule
+from hocket.schedule import AnySchedule
+from hocket.synthesizer.engines.folded_rounds import FoldedRun
+from hocket.synthesizer.engines.round_run import RoundWay, Run
 from hocket.synthesizer.engines.spreading import attempts, deliveries, spread_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -16,7 +16,9 @@ __all__ = ["Rounds"]
 
 # With more rounds a hop, most rounds would be idle.
 _MOST_ROUNDS_PER_HOP = 16
-_SECONDS_PER_DELIVERY = 100e-9
+_SECONDS_PER_DELIVERY = 15e-9
+# From so many deliveries on schedules are folded and kept in a file.
+_LARGE = 4_000_000
 _NEVER_PS = 2**61
 
 
@@ -37,39 +39,35 @@ class Rounds:
             return math.inf
         return deliveries(problem) * _SECONDS_PER_DELIVERY
 
-    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
-        network, orbits = problem.network, core.Orbits(problem.network.num_ranks, np.zeros(0, np.int32))
-        ways = _ways(network)
-        best_ps = _NEVER_PS
+    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
+        ways, best_ps = _ways(problem.network), _NEVER_PS
         for number in range(attempts(problem, search)):
-            rounds_per_hop, rarest = ways[number % len(ways)]
-            found = core.RoundColumns(core.round_times(network, rounds_per_hop))
-            time_ps = core.search_rounds(
-                network,
-                orbits,
-                problem.collective.origin,
-                rounds_per_hop,
-                rarest,
-                search.seed,
-                number,
-                search.threads,
-                best_ps,
-                found,
-                search.stop,
-            )
-            if time_ps is None:
+            way = ways[number % len(ways)]
+            found = self._attempt(problem, search, way, number, best_ps)
+            if found is None:
                 continue
-            yield spread_schedule(problem, found.release(), self.name, search)
-            best_ps = time_ps
+            yield found
+            best_ps = found.time_ps
             if best_ps <= search.target_ps:
                 return
 
+    def _attempt(
+        self, problem: Problem, search: Search, way: RoundWay, number: int, below_ps: int
+    ) -> AnySchedule | None:
+        if deliveries(problem) > _LARGE:
+            return FoldedRun(problem, search, way, number).schedule(below_ps, self.name)
+        run = Run(problem, search, way, number)
+        columns = core.RoundColumns(run.times)
+        if run.search(columns, below_ps) is None:
+            return None
+        return spread_schedule(problem, columns.release(), self.name, search)
 
-def _ways(network: core.Network) -> list[tuple[int, bool]]:
-    """Rounds per hop, and whether rare chunks come first, in the order of trying.
+
+def _ways(network: core.Network) -> list[RoundWay]:
+    """In the order of trying.
 
     Short rounds overlap latency with the serialization of other chunks; rounds of a whole hop lose less when latency is
     small.
     """
     lengths = [network.rounds_per_hop] + ([1] if network.rounds_per_hop > 1 else [])
-    return [(rounds_per_hop, rarest) for rarest in (False, True) for rounds_per_hop in lengths]
+    return [RoundWay(rounds_per_hop, rarest) for rarest in (False, True) for rounds_per_hop in lengths]

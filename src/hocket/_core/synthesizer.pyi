@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.schedule import RankSets
+from hocket._core.schedule import RankSets, RoundWriter
 from hocket._core.topology import Graph
 
 Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
@@ -91,6 +91,9 @@ class RoundSink: ...
 class RoundColumns(RoundSink):
     def __init__(self, times: RoundTimes) -> None: ...
     def release(self) -> Columns: ...
+
+class WrittenRounds(RoundSink):
+    def __init__(self, writer: RoundWriter, route_of: NDArray[np.int32]) -> None: ...
 
 class Orbits:
     def __init__(self, num_ranks: int, generators: NDArray[np.int32]) -> None: ...

@@ -1,0 +1,63 @@
+"""Runs of the engine `rounds` whose schedules are too large to spell out: folded by mirrors, and kept in a file."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import synthesizer as core
+from hocket.schedule import FoldedSchedule, Motion, Phase, RoundShape, RoundSpool, Symmetry
+from hocket.schedule.link_symmetry import LinkSymmetry
+from hocket.synthesizer.engines.round_run import RoundWay, Run
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+
+__all__ = ["FoldedRun"]
+
+_MOST_FLIPS = 6  # what hocket/synthesizer/orbits.hpp takes
+
+
+class FoldedRun:
+    """Attempt `number` of a search, folded by all flips of the topology."""
+
+    def __init__(self, problem: Problem, search: Search, way: RoundWay, number: int) -> None:
+        self._problem = problem
+        self._run = Run(problem, search, way, number, _flips(problem))
+
+    def schedule(self, below_ps: int, name: str) -> FoldedSchedule | None:
+        """Of copies that are written to a temporary file; None when it would not take less than `below_ps`."""
+        problem, symmetry = self._problem, self._run.symmetry
+        links = self._representative_links()
+        route_of = np.full(problem.network.num_links, -1, np.int32)
+        route_of[links] = np.arange(len(links), dtype=np.int32)
+        shape = RoundShape(len(links), problem.collective.num_chunks, self._run.times.length_ps)
+        with RoundSpool(shape, name) as spool:
+            if self._run.search(core.WrittenRounds(spool.writer, route_of), below_ps) is None:
+                return None
+            rounds = spool.finish()
+        return FoldedSchedule(
+            collective=problem.collective,
+            topology=problem.topology,
+            symmetry=symmetry,
+            phases=(Phase(np.arange(len(links) + 1), links, rounds),),
+            blocking=problem.blocking,
+            bound=None,
+            generator=name,
+            seed=self._run.search_for.seed,
+        )
+
+    def _representative_links(self) -> NDArray[np.int32]:
+        """Links into representatives, ascending: in a uniform network every route is one link."""
+        links = self._problem.routes.links
+        into = self._problem.topology.dst[links]
+        return links[np.flatnonzero(self._run.symmetry.home(into) == 0)] if self._run.symmetry.order > 1 else links
+
+
+def _flips(problem: Problem) -> Symmetry:
+    """The mirrors of the topology's even dimensions, where the whole problem has them; else nothing."""
+    if problem.collective.rooted:
+        return Symmetry()
+    motions: list[Motion] = []
+    for dimension in problem.topology.dimensions:
+        flips = dimension.size % 2 == 0 and motions.count(Motion.FLIP) < _MOST_FLIPS
+        motions.append(Motion.FLIP if flips else Motion.STAY)
+    symmetry = Symmetry(tuple(dimension.size for dimension in problem.topology.dimensions), tuple(motions))
+    return symmetry if LinkSymmetry.of(symmetry, problem.topology) is not None else Symmetry()

@@ -1,0 +1,79 @@
+"""One run of the engine `rounds`."""
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hocket._core import synthesizer as core
+from hocket.core.errors import ScheduleError
+from hocket.core.units import format_bytes
+from hocket.schedule import Symmetry
+from hocket.schedule.symmetry import NONE
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+
+__all__ = ["RoundWay", "Run"]
+
+
+@dataclass(frozen=True)
+class RoundWay:
+    """After how many rounds a chunk is sent on, and whether rare chunks come first."""
+
+    rounds_per_hop: int
+    rarest: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """Attempt `number` of a search, in which only representatives of `symmetry`, flips of the problem, pick."""
+
+    problem: Problem
+    search_for: Search
+    way: RoundWay
+    number: int
+    symmetry: Symmetry = NONE
+
+    @cached_property
+    def times(self) -> core.RoundTimes:
+        """When rounds happen."""
+        return core.round_times(self.problem.network, self.way.rounds_per_hop)
+
+    def search(self, sink: core.RoundSink, below_ps: int) -> int | None:
+        """Hands all picks to the sink; returns the time in picoseconds, None when it would not be below `below_ps`.
+
+        Raises ScheduleError when the machine has not enough memory, Infeasible, Stopped.
+        """
+        self._require_memory()
+        network, ranks = self.problem.network, np.arange(self.problem.network.num_ranks)
+        images = [self.symmetry.act(element, ranks).astype(np.int32) for element, _ in self.symmetry.steps]
+        return core.search_rounds(
+            network,
+            core.Orbits(network.num_ranks, np.concatenate([np.zeros(0, np.int32), *images])),
+            self.problem.collective.origin,
+            self.way.rounds_per_hop,
+            self.way.rarest,
+            self.search_for.seed,
+            self.number,
+            self.search_for.threads,
+            below_ps,
+            sink,
+            self.search_for.stop,
+        )
+
+    def _require_memory(self) -> None:
+        network, collective = self.problem.network, self.problem.collective
+        needed = core.round_search_bytes(
+            network.num_ranks,
+            network.num_links,
+            collective.num_chunks,
+            self.symmetry.order,
+            self.way.rounds_per_hop,
+        )
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if needed > memory:
+            raise ScheduleError(
+                f"a search for {collective.describe()} on {self.problem.topology.name} needs {format_bytes(needed)} of "
+                f"memory, and this machine has {format_bytes(memory)}; take fewer chunks per rank"
+            )
