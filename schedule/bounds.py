@@ -25,9 +25,13 @@ to it still takes a way from link to link, and two chunks never share a transfer
   chunks and so many bytes; the maximum flow must carry what one rank is to get, as chunks are never merged on the way.
 - **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the
   set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787).
+
+A link that blocks passes on no more bytes/s than the largest chunk per its serialization + latency: of **machines**,
+**planes**, **lines** and the **cut** this is the bandwidth then.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -68,11 +72,12 @@ def lower_bound(
         return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
     holding = Holding.BLOCKING if blocking else Holding.SHARED if shared else Holding.WIRE
+    paced = _paced(topology, int(collective.chunk_bytes.max())) if blocking else topology
     bounds = [
         *_latency(collective, topology, ranks),
         *_ports(collective, topology, ranks, holding),
-        *_parts(collective, topology, ranks),
-        *_cut(collective, topology, ranks),
+        *_parts(collective, paced, ranks),
+        *_cut(collective, paced, ranks),
     ]
     for flows in (path_bounds, one_end_bounds):
         least_ps = max(bound.time_ps for bound in bounds)
@@ -85,6 +90,17 @@ def lower_bound(
             f"{bound.reason}: check the units of sizes, bandwidths and latencies"
         )
     return bound
+
+
+def _paced(topology: Topology, chunk_bytes: int) -> Topology:
+    """The topology with the bytes/s, rounded up, that each link passes on when it rests for its latency after each
+    chunk: no link does better with smaller chunks."""
+    if not topology.latency_ps.any():
+        return topology
+    moved = chunk_bytes * _PICOSECONDS
+    bandwidth = topology.bandwidth.astype(object)
+    paced = -(-moved * bandwidth // (topology.latency_ps.astype(object) * bandwidth + moved))
+    return replace(topology, bandwidth=np.maximum(1, paced.astype(np.int64)))
 
 
 def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
