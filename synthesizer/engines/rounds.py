@@ -18,7 +18,7 @@ __all__ = ["Rounds"]
 _MOST_ROUNDS_PER_HOP = 16
 _SECONDS_PER_DELIVERY = 15e-9
 # From so many deliveries on schedules are folded and kept in a file.
-_LARGE = 4_000_000
+_LARGE = 500_000
 _NEVER_PS = 2**61
 
 
