@@ -7,6 +7,7 @@ from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
 from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
+from hocket.schedule.joint import Joint, verify_together
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
 from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
 from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
@@ -27,6 +28,7 @@ __all__ = [
     "Conditions",
     "FoldedSchedule",
     "Gpu",
+    "Joint",
     "Kind",
     "Motion",
     "Phase",
@@ -57,4 +59,5 @@ __all__ = [
     "reverse",
     "save",
     "verify",
+    "verify_together",
 ]

@@ -14,7 +14,8 @@ to it still takes a way from link to link, and two chunks never share a transfer
   one that first makes some rank know all n contributions has n-2 others or more before it, as n ranks need n-1
   deliveries to be joined; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
   carry all of that. The same holds for all machines, planes or lines, each seen as one rank. A switch that adds or
-  copies saves deliveries, so there must be none; for machines, planes or lines none but inside one of them.
+  copies saves deliveries, so there must be none, nor ranks outside the group that relay; for machines, planes or lines
+  no switch but inside one of them.
 - **prices** (all_to_all, gather, scatter; each chunk has one origin and one destination): let every link charge a price
   for each picosecond that it is held. A chunk pays at least the distance from its origin to its destination, where a
   link is as long as its price times the least it is held for the chunk; in time T links earn at most T times the sum of
@@ -39,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import HORIZON_PS, Holding, least_time
-from hocket.core.errors import Infeasible
+from hocket.core.errors import Infeasible, ScheduleError
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.flow_bounds import one_end_bounds, path_bounds
 from hocket.schedule.schedule import Bound
@@ -59,12 +60,13 @@ def lower_bound(
     blocking: bool = False,
     group: NDArray[np.int32] | None = None,
     shared: bool = False,
+    relays: bool = False,
 ) -> Bound:
     """The largest of the arguments above for the collective on the topology, and the name of the one that is it.
 
-    `blocking`: a transfer holds its links for its latency as well. `group`: as in Schedule. `shared`: links may carry
-    several transfers at a time, each more slowly, so that no transfer has a slot of its own. Raises Infeasible when
-    ranks that must talk are not connected, or the time is beyond the engine's horizon of 26 days.
+    `blocking`: a transfer holds its links for its latency as well. `group`, `relays`: as in Schedule. `shared`: links
+    may carry several transfers at a time, each more slowly, so that no transfer has a slot of its own. Raises
+    Infeasible when ranks that must talk are not connected, or the time is beyond the engine's horizon of 26 days.
     """
     if collective.num_ranks == 1:
         return Bound(0, "a single rank holds everything")
@@ -73,10 +75,11 @@ def lower_bound(
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
     holding = Holding.BLOCKING if blocking else Holding.SHARED if shared else Holding.WIRE
     paced = _paced(topology, int(collective.chunk_bytes.max())) if blocking else topology
+    helpers = relays and len(ranks) < topology.num_ranks
     bounds = [
         *_latency(collective, topology, ranks),
-        *_ports(collective, topology, ranks, holding),
-        *_parts(collective, paced, ranks),
+        *_ports(collective, topology, ranks, holding, helpers),
+        *_parts(collective, paced, ranks, helpers),
         *_cut(collective, paced, ranks),
     ]
     for flows in (path_bounds, one_end_bounds):
@@ -106,6 +109,9 @@ def _paced(topology: Topology, chunk_bytes: int) -> Topology:
 def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
     sent = collective.sent
     bytes = int(collective.chunk_bytes[sent].min())
+    if collective.conditions is not None:
+        yield Bound(_custom_latency(collective, topology, ranks, bytes), "latency to the farthest rank")
+        return
     from_ranks, to_ranks = _at(ranks, collective.origin[sent]), _at(ranks, collective.destination[sent])
     if collective.kind in (Kind.REDUCE, Kind.GATHER):
         time = eccentricity_ps(topology.reversed_graph, bytes, to_ranks, from_ranks)
@@ -120,6 +126,31 @@ def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32
     yield Bound(int(time.max()), "latency to the farthest rank")
 
 
+def _custom_latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32], bytes: int) -> int:
+    """The same for conditions: from each rank to all that want something of it."""
+    wanting: dict[int, set[int]] = {}
+    for origin, destination in _ends(collective, collective.sent):
+        for rank in _members(collective, origin):
+            wanting.setdefault(rank, set()).update(_members(collective, destination))
+    sources = _some(np.array(sorted(wanting)), topology).tolist()
+    return max(
+        int(eccentricity_ps(topology.graph, bytes, ranks[[source]], ranks[sorted(wanting[source])])[0])
+        for source in sources
+    )
+
+
+def _ends(collective: Collective, chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The different pairs of sets (by number) that contribute to one of the chosen chunks, and want it."""
+    ends = np.stack([collective.origin[chosen], collective.destination[chosen]])
+    return [(int(origin), int(destination)) for origin, destination in np.unique(ends, axis=1).T]
+
+
+def _members(collective: Collective, number: int) -> tuple[int, ...]:
+    if collective.conditions is None:
+        raise ScheduleError(f"{collective.kind} has no sets of ranks")
+    return collective.conditions.members(number, collective.num_ranks)
+
+
 def _at(ranks: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.int32]:
     """The ranks that chunks come from or go to; an end of -1 is every rank."""
     return ranks if ends[0] < 0 else ranks[np.unique(ends)]
@@ -131,7 +162,9 @@ def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:
     return sources[np.arange(searches) * len(sources) // searches]
 
 
-def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding) -> Iterator[Bound]:
+def _ports(
+    collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding, helpers: bool
+) -> Iterator[Bound]:
     n, smallest = len(ranks), int(collective.chunk_bytes[collective.sent].min())
     each, alone = np.arange(n), topology.partitions[0]
     for name, index, crossing, bandwidths in (
@@ -150,7 +183,7 @@ def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
         ]
         worst = int(np.argmax(times))
         yield Bound(times[worst], f"{name} of {alone.one.format(ranks[worst])}")
-        if collective.kind is Kind.ALL_REDUCE and not topology.in_network:
+        if collective.kind is Kind.ALL_REDUCE and not topology.in_network and not helpers:
             everything = np.concatenate(links)
             least = 2 * (n - 1)
             chunks_moved, bytes_moved = least * collective.num_chunks, least * collective.size_bytes
@@ -158,7 +191,7 @@ def _ports(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
             yield Bound(time, f"traffic through the {name} of {alone.every}")
 
 
-def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
+def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32], helpers: bool) -> Iterator[Bound]:
     for partition in topology.partitions[1:]:
         used, part = np.unique(partition.part[ranks], return_inverse=True)
         if len(used) in (1, len(ranks)):
@@ -171,7 +204,7 @@ def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32])
             times = [_transfer_time(total, flow) for total, flow in zip(crossing[1].tolist(), bandwidth, strict=True)]
             worst = int(np.argmax(times))
             yield Bound(times[worst], f"{name} of {partition.one.format(partition.names[used[worst]])}")
-            if collective.kind is Kind.ALL_REDUCE and _computes_inside(topology, partition):
+            if collective.kind is Kind.ALL_REDUCE and not helpers and _computes_inside(topology, partition):
                 total = 2 * (len(used) - 1) * collective.size_bytes
                 yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of {partition.every}")
 
@@ -221,6 +254,8 @@ def _crossing(
     collective: Collective, here: NDArray[np.int32], there: NDArray[np.int32], part: NDArray[np.intp]
 ) -> _Crossing:
     """Per part the chunks with an end `here` in the part and an end `there` outside it; an end of -1 is every rank."""
+    if collective.conditions is not None:
+        return _custom_crossing(collective, here, there, part)
     everywhere, somewhere = here < 0, there >= 0
     inner, outer = part[here], part[there]
     result = []
@@ -231,3 +266,21 @@ def _crossing(
         np.add.at(total, inner[apart], weight[apart])
         result.append(total)
     return result[0], result[1]
+
+
+def _custom_crossing(
+    collective: Collective, here: NDArray[np.int32], there: NDArray[np.int32], part: NDArray[np.intp]
+) -> _Crossing:
+    """The same for conditions: a chunk crosses when some end `here` is in the part and some end `there` is not."""
+    chunks, total = np.zeros(int(part.max()) + 1, np.int64), np.zeros(int(part.max()) + 1, np.int64)
+    pairs, of = np.unique(np.stack([here, there]), axis=1, return_inverse=True)
+    numbers = np.bincount(of.ravel(), collective.sent).astype(np.int64)
+    amounts = np.zeros(len(numbers), np.int64)
+    np.add.at(amounts, of.ravel(), collective.chunk_bytes)
+    for (inner, outer), number, amount in zip(pairs.T.tolist(), numbers, amounts, strict=True):
+        outside = set(part[list(_members(collective, outer))].tolist())
+        for one in set(part[list(_members(collective, inner))].tolist()):
+            if outside != {one}:
+                chunks[one] += number
+                total[one] += amount
+    return chunks, total

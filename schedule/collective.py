@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from hocket._core.schedule import RankSets
 from hocket.core.enums import StrEnum
 from hocket.core.errors import ScheduleError
-from hocket.schedule.conditions import Conditions, rank_sets
+from hocket.schedule.conditions import EVERYONE, Conditions, RankSetTable, rank_sets
 
 __all__ = ["NAMED_KINDS", "Collective", "Kind"]
 
@@ -123,6 +124,22 @@ class Collective:
     def sets(self) -> RankSets:
         """The engine's view of the sets of ranks."""
         return rank_sets(self.num_ranks, () if self.conditions is None else self.conditions.sets)
+
+    def members(self, number: int) -> tuple[int, ...]:
+        """The ranks that a set's number stands for, ascending."""
+        if number >= 0:
+            return (number,)
+        if self.conditions is None or number == EVERYONE:
+            return tuple(range(self.num_ranks))
+        return self.conditions.sets[-2 - number]
+
+    def renumbered(
+        self, numbers: NDArray[np.int32], ranks: NDArray[np.integer[Any]], table: RankSetTable
+    ) -> NDArray[np.int32]:
+        """Sets by number as those of `table`, where rank i is called `ranks[i]`."""
+        known, inverse = np.unique(numbers, return_inverse=True)
+        new = [table.number(ranks[list(self.members(number))].tolist()) for number in known.tolist()]
+        return np.array(new, np.int32)[inverse]
 
     @property
     def rooted(self) -> bool:

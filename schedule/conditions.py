@@ -1,6 +1,6 @@
 """What a custom collective asks for: who has each chunk before, and who must have it after."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -93,6 +93,21 @@ class Conditions:
                     total[rank] += size
             totals += total
         return len(sizes), max(totals)
+
+    def half(self, order: Sequence[int], first: bool) -> "Conditions":
+        """What brings each chunk to one rank that owns it (`first`), or from there to where it is wanted.
+
+        Chunks of one contributor or one destination are owned there; of the others each set of ranks that wants them
+        owns one in turn, in the given order of all ranks.
+        """
+        turns: dict[int, int] = {}
+        owner = np.where(self.origin >= 0, self.origin, self.destination)
+        for chunk in np.flatnonzero(owner < 0).tolist():
+            wanted = int(self.destination[chunk])
+            members = order if wanted == EVERYONE else sorted(self.sets[-2 - wanted], key=list(order).index)
+            turn = turns.get(wanted, 0)
+            owner[chunk], turns[wanted] = members[turn % len(members)], turn + 1
+        return replace(self, destination=owner) if first else replace(self, origin=owner)
 
     def members(self, number: int, num_ranks: int) -> tuple[int, ...]:
         """The ranks that a number stands for."""

@@ -9,6 +9,7 @@ from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Progress, Search, Stop
 from hocket.synthesizer.summary import describe, summarize
 from hocket.synthesizer.synthesis import Synthesis, solve, synthesize
+from hocket.synthesizer.together import Together, solve_together
 from hocket.synthesizer.windows import Window, windows
 
 __all__ = [
@@ -21,10 +22,12 @@ __all__ = [
     "Search",
     "Stop",
     "Synthesis",
+    "Together",
     "Window",
     "choose_chunks",
     "describe",
     "solve",
+    "solve_together",
     "summarize",
     "synthesize",
     "windows",

@@ -1,5 +1,6 @@
 """Into how many chunks a rank's part is best cut."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hocket.synthesizer.portfolio import AUTO, best_schedule, cheapest_s
@@ -16,15 +17,15 @@ _PATIENCE = 2
 _WORTH_IT = 97
 
 
-def choose_chunks(problem: Problem, search: Search, engine: str = AUTO) -> Problem:
-    """The problem with 1, 2, 4, 8, ... chunks a rank, whichever a short search finds the quickest schedule for.
+def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = AUTO) -> Problem:
+    """The problem `cut` into 1, 2, 4, 8, ... chunks a rank, whichever a short search finds the quickest schedule for.
 
     More chunks fill more links at once, and pay more latency. Deterministic; raises what `best_schedule` does.
     """
     trial = replace(search, attempts=min(_TRIAL_ATTEMPTS, search.attempts or _TRIAL_ATTEMPTS))
-    best, best_ps, failures, chunks = problem, 0, 0, 1
+    best, best_ps, failures, chunks = cut(1), 0, 0, 1
     while failures < _PATIENCE and not search.stop.asked:
-        candidate = problem.cut(chunks)
+        candidate = cut(chunks)
         if chunks > 1 and cheapest_s(candidate, engine) > _TRIAL_S:
             break
         time_ps = best_schedule(candidate, trial, engine, _TRIAL_S).time_ps
@@ -33,6 +34,6 @@ def choose_chunks(problem: Problem, search: Search, engine: str = AUTO) -> Probl
         else:
             failures += 1
         chunks *= 2
-        if problem.cut(chunks).bound.time_ps * 100 > best_ps * _WORTH_IT:
+        if cut(chunks).bound.time_ps * 100 > best_ps * _WORTH_IT:
             break
     return best

@@ -24,9 +24,9 @@ class Objective(StrEnum):
 
 def aim(problem: Problem, objective: Objective) -> Problem:
     """The problem at the size that the objective looks at."""
-    if objective is Objective.AUTO or problem.collective.block_bytes is not None:
-        return problem
     collective, topology = problem.collective, problem.topology
+    if objective is Objective.AUTO or collective.block_bytes is not None or collective.conditions is not None:
+        return problem
     if objective is Objective.LATENCY:
         return replace(problem, collective=replace(collective, size_bytes=collective.slots))
     latency_ps, bandwidth = int(topology.latency_ps.max()), int(topology.bandwidth.min())

@@ -30,6 +30,8 @@ def best_schedule(
     asked to stop. Raises ScheduleError where no engine can do what is asked, Infeasible where none could, and Stopped
     when there was no time to find anything.
     """
+    if problem.alone is not None:
+        return problem.place(best_schedule(problem.alone, search, engine, affordable_s))
     progress = search.progress
     progress.bound_ps, progress.best_ps = problem.bound.time_ps, None
     progress.chunks_per_rank = problem.collective.chunks_per_rank
@@ -58,7 +60,8 @@ def _proved_ps(schedule: AnySchedule) -> int:
 def cheapest_s(problem: Problem, engine: str = AUTO) -> float:
     """Seconds that the quickest engine takes, roughly and on any machine the same; infinite where none can."""
     engines = ENGINES.values() if engine == AUTO else [ENGINES[engine]]
-    return min((way.seconds(problem) for one in engines for way in ways(one, problem)[0]), default=math.inf)
+    asked = problem.alone or problem
+    return min((way.seconds(asked) for one in engines for way in ways(one, asked)[0]), default=math.inf)
 
 
 def _choose(problem: Problem, engine: str, affordable_s: float, tireless: bool) -> Iterator[Engine]:

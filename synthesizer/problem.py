@@ -8,8 +8,18 @@ from numpy.typing import NDArray
 
 from hocket._core.synthesizer import Demand, Network
 from hocket.core.errors import ScheduleError
-from hocket.schedule import EVERYONE, Bound, Collective, Kind, RankSetTable, lower_bound, mirror, rank_sets
-from hocket.topology import Routes, Topology, rank_routes
+from hocket.schedule import (
+    EVERYONE,
+    Bound,
+    Collective,
+    Kind,
+    RankSetTable,
+    Schedule,
+    lower_bound,
+    mirror,
+    rank_sets,
+)
+from hocket.topology import Routes, Topology, eccentricity_ps, keep_links, links_within, rank_routes, subset
 
 __all__ = ["Problem"]
 
@@ -20,8 +30,10 @@ class Problem:
     None: by all).
 
     `blocking`: a transfer holds its links for latency + serialization, as in TACOS, instead of serialization only.
-    `relays`: ranks outside the group may hold chunks on their way; else their links are not used. Raises ScheduleError
-    when collective, group and topology do not fit together.
+    `relays`: ranks outside the group may hold chunks on their way; else their links are not used. `through` (int32, by
+    chunk, a set of ranks by number as in Conditions; None: the whole group) narrows who may hold a chunk, without
+    `relays`; chunks of a lower `priority` (int32, by chunk) go first. Raises ScheduleError when collective, group and
+    topology do not fit together.
     """
 
     collective: Collective
@@ -29,8 +41,14 @@ class Problem:
     blocking: bool = False
     group: NDArray[np.int32] | None = None
     relays: bool = False
+    through: NDArray[np.int32] | None = None
+    priority: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
+        if self.group is not None:
+            group, total = self.group.tolist(), self.topology.num_ranks
+            if len(set(group)) != len(group) or not group or min(group) < 0 or max(group) >= total:
+                raise ScheduleError(f"a group must be different ranks of {self.topology.name}'s {total}, got {group}")
         ranks = self.topology.num_ranks if self.group is None else len(self.group)
         if self.collective.num_ranks != ranks:
             raise ScheduleError(
@@ -40,7 +58,36 @@ class Problem:
     @cached_property
     def bound(self) -> Bound:
         """A time that no schedule beats."""
-        return lower_bound(self.collective, self.topology, blocking=self.blocking, group=self.group)
+        if self.alone is None:
+            return self._bound_on(self.topology)
+        # The first names ranks as the topology does, the second knows more.
+        within = keep_links(self.topology, links_within(self.topology, self.ranks))
+        return max(self._bound_on(within), self.alone.bound, key=lambda bound: bound.time_ps)
+
+    def _bound_on(self, topology: Topology) -> Bound:
+        return lower_bound(self.collective, topology, blocking=self.blocking, group=self.group, relays=self.relays)
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        """Topology rank of each collective rank (int32)."""
+        return np.arange(self.topology.num_ranks, dtype=np.int32) if self.group is None else self.group
+
+    @cached_property
+    def alone(self) -> "Problem | None":
+        """The same problem on the group alone, where nobody else takes part; None where everybody may."""
+        if self.group is None or self.relays:
+            return None
+        return replace(self, topology=subset(self.topology, self.group), group=None)
+
+    def place(self, schedule: Schedule) -> Schedule:
+        """A schedule of `alone` as one of this problem."""
+        links = links_within(self.topology, self.ranks).astype(np.int32)
+        return replace(
+            schedule,
+            topology=self.topology,
+            route_links=links[schedule.route_links],
+            group=self.group,
+        )
 
     @cached_property
     def routes(self) -> Routes:
@@ -54,19 +101,6 @@ class Problem:
         return Network(self.topology.graph, self.routes.offset, self.routes.links, chunk_bytes, self.blocking)
 
     @cached_property
-    def mirrored(self) -> "Problem | None":
-        """The problem whose schedules, run backwards (`hocket.schedule.reverse`), solve this one, if there is one."""
-        image = mirror(self.collective)
-        if image is None or image.reducing:
-            return None
-        return replace(self, collective=image, topology=self.topology.reversed())
-
-    @property
-    def ranks(self) -> NDArray[np.int32]:
-        """Topology rank of each collective rank (int32)."""
-        return np.arange(self.topology.num_ranks, dtype=np.int32) if self.group is None else self.group
-
-    @cached_property
     def demanded(self) -> NDArray[np.int32]:
         """The chunks that are sent: chunk c of the demand is the collective's `demanded[c]`."""
         return np.flatnonzero(self.collective.sent).astype(np.int32)
@@ -74,24 +108,58 @@ class Problem:
     @cached_property
     def demand(self) -> Demand:
         """What a collective that sums nothing up asks for, in ranks of the topology."""
-        collective, total = self.collective, self.topology.num_ranks
-        table, ranks, sent = RankSetTable(total), self.ranks, self.collective.sent
-        number = {EVERYONE: table.number(ranks)}
-        for at, members in enumerate(collective.conditions.sets if collective.conditions is not None else ()):
-            number[-2 - at] = table.number(ranks[list(members)])
-        numbers, inverse = np.unique(collective.destination[sent], return_inverse=True)
-        wanted = np.array([number.get(each, ranks[each]) for each in numbers.tolist()], np.int32)[inverse]
-        through = np.full(len(wanted), EVERYONE if self.relays else number[EVERYONE], np.int32)
+        collective, sent = self.collective, self.demanded
+        table = RankSetTable(self.topology.num_ranks)
         # Chunks of even blocks differ by a byte at most: those times are exact enough to choose by.
         even = collective.block_bytes is None and collective.conditions is None
-        sizes = np.empty(0, np.int64) if even else collective.chunk_bytes[sent]
-        origin = ranks[collective.origin[sent]]
-        return Demand(rank_sets(total, table.sets), origin, wanted, through, sizes, np.empty(0, np.int32))
+        everyone = np.full(len(sent), EVERYONE, np.int32)
+        if self.relays:
+            through = everyone
+        else:
+            through = collective.renumbered(everyone if self.through is None else self.through[sent], self.ranks, table)
+        wanted = collective.renumbered(collective.destination[sent], self.ranks, table)
+        return Demand(
+            rank_sets(self.topology.num_ranks, table.sets),
+            self.ranks[collective.origin[sent]],
+            wanted,
+            through,
+            np.empty(0, np.int64) if even else collective.chunk_bytes[sent],
+            np.empty(0, np.int32) if self.priority is None else self.priority[sent],
+        )
+
+    @cached_property
+    def mirrored(self) -> "Problem | None":
+        """The problem whose schedules, run backwards (`hocket.schedule.reverse`), solve this one, if there is one."""
+        image = mirror(self.collective)
+        if image is None or image.reducing:
+            return None
+        return replace(self, collective=image, topology=self.topology.reversed())
 
     def cut(self, chunks: int) -> "Problem":
         """The same with another number of chunks a rank."""
         return replace(self, collective=replace(self.collective, chunks_per_rank=chunks))
 
+    @property
+    def has_halves(self) -> bool:
+        """Whether there are chunks to sum up and chunks to spread: all_reduce, or conditions of both sorts."""
+        return bool((self.collective.origin < 0).any()) and bool((self.collective.destination < 0).any())
+
+    @cached_property
+    def central(self) -> list[int]:
+        """The collective's ranks, those from which all others are near first. Raises Infeasible when some are out of
+        reach."""
+        out, into = (
+            eccentricity_ps(graph, 0, self.ranks, self.ranks)
+            for graph in (self.topology.graph, self.topology.reversed_graph)
+        )
+        order: list[int] = np.argsort(np.maximum(out, into), kind="stable").tolist()
+        return order
+
     def half(self, kind: Kind) -> "Problem":
-        """The reduce_scatter or all_gather of an all_reduce that goes in two halves."""
-        return replace(self, collective=replace(self.collective, kind=kind))
+        """The reduce_scatter or all_gather of an all_reduce that goes in two halves, or what is like it for
+        conditions."""
+        collective = self.collective
+        if collective.conditions is None:
+            return replace(self, collective=replace(collective, kind=kind))
+        half = collective.conditions.half(self.central, first=kind is Kind.REDUCE_SCATTER)
+        return replace(self, collective=Collective.custom(collective.num_ranks, half))

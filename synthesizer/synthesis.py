@@ -49,13 +49,14 @@ def synthesize(
     blocking: bool = False,
     threads: int = 1,
     group: NDArray[np.int32] | None = None,
+    relays: bool = False,
     time_limit_s: float | None = None,
 ) -> AnySchedule:
     """A verified, timed schedule of the collective for the topology, with its lower bound; the rest as in `solve`.
 
-    `blocking` and `group` as in Problem; `attempts`, `seed` and `threads` as in Search.
+    `blocking`, `group` and `relays` as in Problem; `attempts`, `seed` and `threads` as in Search.
     """
-    problem = Problem(collective, topology, blocking, group)
+    problem = Problem(collective, topology, blocking, group, relays)
     return solve(problem, Search(seed, threads, attempts), engine=engine, time_limit_s=time_limit_s).schedule
 
 
@@ -92,7 +93,7 @@ def solve(
     affordable_s = AFFORDABLE_S if time_limit_s is None else max(AFFORDABLE_S, time_limit_s)
 
     def work() -> AnySchedule:
-        chosen = choose_chunks(aimed, search, engine) if free_chunks else aimed
+        chosen = choose_chunks(aimed.cut, search, engine) if free_chunks else aimed
         return best_schedule(chosen, replace(search, tireless=time_limit_s is not None), engine, affordable_s)
 
     begin = time.perf_counter()

@@ -37,8 +37,8 @@ class Mirrored:
 
 @dataclass(frozen=True)
 class Halves:
-    """all_reduce as reduce_scatter, then all_gather: each link goes on to its second part as soon as it is done with
-    the first."""
+    """all_reduce as reduce_scatter, then all_gather (for conditions: what is like it); each link goes on to its second
+    part as soon as it is done with the first."""
 
     engine: Engine
 
@@ -47,7 +47,7 @@ class Halves:
         return self.engine.name
 
     def why_not(self, problem: Problem) -> str | None:
-        if problem.collective.kind is not Kind.ALL_REDUCE:
+        if not problem.has_halves:
             return f"{problem.collective.kind} does not fall into two halves"
         return self.engine.why_not(problem.half(Kind.ALL_GATHER))
 
@@ -56,8 +56,10 @@ class Halves:
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
         search = replace(search, target_ps=search.target_ps // 2, tireless=False)
-        first = min(_half(self.engine, problem.half(Kind.REDUCE_SCATTER), search), key=_time)
-        second = min(_half(self.engine, problem.half(Kind.ALL_GATHER), search), key=_time)
+        first = min(_half(self.engine, problem.half(Kind.REDUCE_SCATTER), search), key=_time, default=None)
+        second = min(_half(self.engine, problem.half(Kind.ALL_GATHER), search), key=_time, default=None)
+        if first is None or second is None:
+            return
         generator = "+".join(dict.fromkeys([first.generator, second.generator]))
         yield replace(concatenate(first, second, problem.collective), generator=generator)
 

@@ -14,6 +14,7 @@ from hocket.topology.model import Dimension, Topology
 from hocket.topology.naming import link_name, node_name
 from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.spec import UnknownTopology
+from hocket.topology.subset import keep_links, links_within, subset
 from hocket.topology.topology_file import save
 
 __all__ = [
@@ -24,8 +25,10 @@ __all__ = [
     "UnknownTopology",
     "all_gather_cut",
     "eccentricity_ps",
+    "keep_links",
     "link_images",
     "link_name",
+    "links_within",
     "load",
     "node_name",
     "part_ingress_bandwidth",
@@ -34,4 +37,5 @@ __all__ = [
     "rank_routes",
     "routes",
     "save",
+    "subset",
 ]

@@ -1,7 +1,7 @@
 """What is left of a topology when nodes and links fail, or links degrade."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from hocket.core.errors import FormatError, TopologyError
 from hocket.topology.model import Topology
 from hocket.topology.naming import node_name, spans
 
-__all__ = ["degrade", "without"]
+__all__ = ["degrade", "share", "without"]
 
 _Mask = NDArray[np.bool_]
 
@@ -65,23 +65,39 @@ def without(topology: Topology, failures: Iterable[str]) -> Topology:
 
 def degrade(topology: Topology, degradations: Iterable[str]) -> Topology:
     """The topology with less bandwidth: `link:3-4=0.5` leaves half of it, `npu:7=0.25` and `switch:16=0.25` do so to
-    all links of a node. Where several name a link, it suffers from all of them.
+    all links of a node, `nvlink=0.5` to those of a class. Where several name a link, it suffers from all of them.
 
     Raises FormatError for what is no degradation or has a factor outside (0, 1], TopologyError when a node or link is
     not there or less than 1 B/s is left.
     """
-    degradations = list(degradations)
+    return _scaled(
+        topology, list(degradations), "degraded", "the part of the bandwidth that is left", lambda part: part
+    )
+
+
+def share(topology: Topology, loads: Iterable[str]) -> Topology:
+    """The topology with the bandwidth that others leave: `link:3-4=0.3` takes 0.3 of it, `nvlink=0.2` that of all links
+    of a class, `npu:7=0.1` of all links of a node. Raises as `degrade`."""
+    return _scaled(topology, list(loads), "with load", "the part of the bandwidth that is taken", lambda part: 1 - part)
+
+
+def _scaled(
+    topology: Topology, changes: list[str], word: str, expected: str, left: Callable[[Fraction], Fraction]
+) -> Topology:
     bandwidth = topology.bandwidth.copy()
-    for degradation in degradations:
-        failure, _, text = degradation.partition("=")
-        if not re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", text) or not 0 < (factor := Fraction(text)) <= 1:
-            raise FormatError(f"'{degradation}': expected the part of the bandwidth that is left, as in link:3-4=0.5")
-        nodes, links = _chosen(topology, failure)
-        links |= nodes[topology.src] | nodes[topology.dst]
-        bandwidth[links] = [int(value * factor) for value in bandwidth[links].tolist()]
+    for change in changes:
+        what, _, text = change.rpartition("=")
+        if not re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", text) or not 0 < left(Fraction(text)) <= 1:
+            raise FormatError(f"'{change}': expected {expected}, as in link:3-4=0.5")
+        if what in topology.classes:
+            links = topology.link_class == topology.classes.index(what)
+        else:
+            nodes, links = _chosen(topology, what)
+            links |= nodes[topology.src] | nodes[topology.dst]
+        bandwidth[links] = [int(value * left(Fraction(text))) for value in bandwidth[links].tolist()]
     if (lost := np.flatnonzero(bandwidth < 1)).size:
-        raise TopologyError(f"{', '.join(degradations)}: nothing is left of {topology.link_name(int(lost[0]))}")
-    return replace(topology, name=f"{topology.name} degraded {', '.join(degradations)}", bandwidth=bandwidth)
+        raise TopologyError(f"{', '.join(changes)}: nothing is left of {topology.link_name(int(lost[0]))}")
+    return replace(topology, name=f"{topology.name} {word} {', '.join(changes)}", bandwidth=bandwidth)
 
 
 def _chosen(topology: Topology, text: str) -> tuple[_Mask, _Mask]:

@@ -1,8 +1,14 @@
 """How people read nodes and links, everywhere the same."""
 
+import re
 from collections.abc import Iterable
 
-__all__ = ["link_name", "node_name", "spans"]
+from hocket.core.errors import FormatError
+
+__all__ = ["link_name", "node_name", "parse_spans", "spans"]
+
+
+_MOST_NUMBERS = 10_000_000
 
 
 def node_name(node: int, num_ranks: int) -> str:
@@ -25,3 +31,16 @@ def spans(numbers: Iterable[int]) -> str:
         else:
             runs.append([int(number), int(number)])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def parse_spans(text: str) -> list[int]:
+    """The numbers that `0-6,8-15` names, in its order. Raises FormatError."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        if not (match := re.fullmatch(r"\s*([0-9]{1,9})(?:-([0-9]{1,9}))?\s*", part)):
+            raise FormatError(f"'{text}': expected numbers such as 0,2,4-7")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not first <= last < first + _MOST_NUMBERS:
+            raise FormatError(f"'{text}': expected numbers such as 0,2,4-7, up to {_MOST_NUMBERS} of them")
+        numbers.extend(range(first, last + 1))
+    return numbers

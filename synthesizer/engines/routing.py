@@ -35,6 +35,8 @@ class Routing:
 
     def why_not(self, problem: Problem) -> str | None:
         collective = problem.collective
+        if problem.through is not None or problem.priority is not None:
+            return "it knows no priorities, nor several groups; use `matching`"
         if (collective.origin < 0).any() or (collective.destination < 0).any():
             return f"it brings each chunk from one rank to one other, which {collective.kind} does not"
         return None
@@ -65,6 +67,7 @@ def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedul
     collective, topology = problem.collective, problem.topology
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if problem.group is None else problem.group
     relays = np.zeros(topology.num_ranks, np.uint8)
+    relays[:] = problem.relays
     relays[ranks] = 1
     sent = np.flatnonzero(collective.origin != collective.destination).astype(np.int32)
     router = PacketRouter(
@@ -99,6 +102,7 @@ def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedul
             generator="routing",
             seed=search.seed,
             group=problem.group,
+            relays=problem.relays,
         )
         quickest = schedule.time_ps if quickest is None else min(quickest, schedule.time_ps)
         yield schedule

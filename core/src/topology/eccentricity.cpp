@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "hocket/error.hpp"
+#include "hocket/topology/cut.hpp"
 #include "hocket/topology/measures.hpp"
 
 namespace hocket::topology {
@@ -55,8 +56,9 @@ class Spreading {
         return time;
       }
     }
-    throw Infeasible("rank " + std::to_string(source) +
-                     " cannot reach every rank it must: add links that connect them");
+    std::vector<bool> reached(graph_.num_ranks());
+    for (int32_t rank = 0; rank < graph_.num_ranks(); rank++) reached[rank] = whole_[rank] != kNever;
+    throw Infeasible("rank " + std::to_string(source) + " cannot reach every rank it must: " + describe_cut(reached));
   }
 
  private:

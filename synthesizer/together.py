@@ -1,0 +1,82 @@
+"""Several collectives at once on shared links: one search for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Joint
+from hocket.synthesizer.attendance import Watch
+from hocket.synthesizer.chunking import choose_chunks
+from hocket.synthesizer.portfolio import AUTO
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+from hocket.synthesizer.synthesis import Synthesis, solve
+
+__all__ = ["Together", "join", "solve_together"]
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What was found for each of the problems, all on one timeline, and for all as one custom collective."""
+
+    parts: tuple[Synthesis, ...]
+    whole: Synthesis
+
+
+def join(problems: Sequence[Problem], priorities: Sequence[int] | None = None) -> tuple[Joint, Problem]:
+    """All problems as one, in which each chunk stays among the ranks of its own unless there are relays.
+
+    Chunks of a problem of a lower priority number go first (None: all alike). Raises ScheduleError when the problems
+    differ in topology, blocking or relays.
+    """
+    first = problems[0]
+    for other in problems:
+        if other.topology is not first.topology or (other.blocking, other.relays) != (first.blocking, first.relays):
+            raise ScheduleError("collectives at once must be on one topology, and agree on blocking and relays")
+    joint = Joint.of([problem.collective for problem in problems], [problem.ranks for problem in problems])
+    whole = Problem(
+        joint.collective,
+        first.topology,
+        first.blocking,
+        joint.ranks,
+        first.relays,
+        None if first.relays else joint.members,
+        None if priorities is None else np.array(priorities, np.int32)[joint.part],
+    )
+    return joint, whole
+
+
+def solve_together(
+    problems: Sequence[Problem],
+    search: Search,
+    *,
+    priorities: Sequence[int] | None = None,
+    engine: str = AUTO,
+    free_chunks: bool = False,
+    time_limit_s: float | None = None,
+    watch: Watch | None = None,
+) -> Together:
+    """Schedules of collectives that start at once on one topology, such that no link is held by two at a time.
+
+    The search ends when the last of them is done early enough; `join` says how they become one, `solve` the rest.
+    """
+    chunks = _choose(problems, priorities, search, engine) if free_chunks else None
+    cut = problems if chunks is None else [problem.cut(chunks) for problem in problems]
+    joint, problem = join(cut, priorities)
+    whole = solve(problem, search, engine=engine, time_limit_s=time_limit_s, watch=watch)
+    parts = zip(joint.split(whole.schedule), cut, strict=True)
+    return Together(tuple(Synthesis.of(part, own, whole.seconds) for part, own in parts), whole)
+
+
+def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, search: Search, engine: str) -> int:
+    """Chunks per rank for all of them."""
+    counts: dict[int, int] = {}
+
+    def cut(chunks: int) -> Problem:
+        _, problem = join([each.cut(chunks) for each in problems], priorities)
+        counts[problem.collective.num_chunks] = chunks
+        return problem
+
+    return counts[choose_chunks(cut, search, engine).collective.num_chunks]
