@@ -40,8 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import HORIZON_PS, Holding, least_time
-from hocket.core.errors import Infeasible, ScheduleError
+from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.crossings import entering, leaving
 from hocket.schedule.flow_bounds import one_end_bounds, path_bounds
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology, all_gather_cut, eccentricity_ps
@@ -129,9 +130,9 @@ def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32
 def _custom_latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32], bytes: int) -> int:
     """The same for conditions: from each rank to all that want something of it."""
     wanting: dict[int, set[int]] = {}
-    for origin, destination in _ends(collective, collective.sent):
-        for rank in _members(collective, origin):
-            wanting.setdefault(rank, set()).update(_members(collective, destination))
+    for origin, destination in _ends(collective):
+        for rank in collective.members(origin):
+            wanting.setdefault(rank, set()).update(collective.members(destination))
     sources = _some(np.array(sorted(wanting)), topology).tolist()
     return max(
         int(eccentricity_ps(topology.graph, bytes, ranks[[source]], ranks[sorted(wanting[source])])[0])
@@ -139,16 +140,10 @@ def _custom_latency(collective: Collective, topology: Topology, ranks: NDArray[n
     )
 
 
-def _ends(collective: Collective, chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """The different pairs of sets (by number) that contribute to one of the chosen chunks, and want it."""
-    ends = np.stack([collective.origin[chosen], collective.destination[chosen]])
+def _ends(collective: Collective) -> list[tuple[int, int]]:
+    """The different pairs of sets (by number) that contribute to a chunk, and want it."""
+    ends = np.stack([collective.origin, collective.destination])
     return [(int(origin), int(destination)) for origin, destination in np.unique(ends, axis=1).T]
-
-
-def _members(collective: Collective, number: int) -> tuple[int, ...]:
-    if collective.conditions is None:
-        raise ScheduleError(f"{collective.kind} has no sets of ranks")
-    return collective.conditions.members(number, collective.num_ranks)
 
 
 def _at(ranks: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -168,8 +163,8 @@ def _ports(
     n, smallest = len(ranks), int(collective.chunk_bytes[collective.sent].min())
     each, alone = np.arange(n), topology.partitions[0]
     for name, index, crossing, bandwidths in (
-        ("ingress", topology.links_into, _entering(collective, each), alone.ingress_bandwidth),
-        ("egress", topology.links_out_of, _leaving(collective, each), alone.egress_bandwidth),
+        ("ingress", topology.links_into, entering(collective, each), alone.ingress_bandwidth),
+        ("egress", topology.links_out_of, leaving(collective, each), alone.egress_bandwidth),
     ):
         links = [index.of(rank) for rank in ranks.tolist()]
         times = [
@@ -197,8 +192,8 @@ def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32],
         if len(used) in (1, len(ranks)):
             continue
         for name, crossing, bandwidths in (
-            ("ingress", _entering(collective, part), partition.ingress_bandwidth),
-            ("egress", _leaving(collective, part), partition.egress_bandwidth),
+            ("ingress", entering(collective, part), partition.ingress_bandwidth),
+            ("egress", leaving(collective, part), partition.egress_bandwidth),
         ):
             bandwidth = bandwidths[used].tolist()
             times = [_transfer_time(total, flow) for total, flow in zip(crossing[1].tolist(), bandwidth, strict=True)]
@@ -235,52 +230,3 @@ def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -
 
 def _transfer_time(bytes: int, bandwidth: int) -> int:
     return -(-bytes * _PICOSECONDS // bandwidth) if bytes else 0
-
-
-_Crossing = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-def _entering(collective: Collective, part: NDArray[np.intp]) -> _Crossing:
-    """Chunks, and bytes, that must enter each part of the ranks (`part`: collective rank -> part)."""
-    return _crossing(collective, collective.destination, collective.origin, part)
-
-
-def _leaving(collective: Collective, part: NDArray[np.intp]) -> _Crossing:
-    """The same for what must leave each part: the mirror image, with contributors and recipients swapped."""
-    return _crossing(collective, collective.origin, collective.destination, part)
-
-
-def _crossing(
-    collective: Collective, here: NDArray[np.int32], there: NDArray[np.int32], part: NDArray[np.intp]
-) -> _Crossing:
-    """Per part the chunks with an end `here` in the part and an end `there` outside it; an end of -1 is every rank."""
-    if collective.conditions is not None:
-        return _custom_crossing(collective, here, there, part)
-    everywhere, somewhere = here < 0, there >= 0
-    inner, outer = part[here], part[there]
-    result = []
-    for weight in (collective.sent.astype(np.int64), collective.chunk_bytes):
-        total = np.full(int(part.max()) + 1, weight[everywhere].sum())
-        np.subtract.at(total, outer[everywhere & somewhere], weight[everywhere & somewhere])
-        apart = ~everywhere & (~somewhere | (inner != outer))
-        np.add.at(total, inner[apart], weight[apart])
-        result.append(total)
-    return result[0], result[1]
-
-
-def _custom_crossing(
-    collective: Collective, here: NDArray[np.int32], there: NDArray[np.int32], part: NDArray[np.intp]
-) -> _Crossing:
-    """The same for conditions: a chunk crosses when some end `here` is in the part and some end `there` is not."""
-    chunks, total = np.zeros(int(part.max()) + 1, np.int64), np.zeros(int(part.max()) + 1, np.int64)
-    pairs, of = np.unique(np.stack([here, there]), axis=1, return_inverse=True)
-    numbers = np.bincount(of.ravel(), collective.sent).astype(np.int64)
-    amounts = np.zeros(len(numbers), np.int64)
-    np.add.at(amounts, of.ravel(), collective.chunk_bytes)
-    for (inner, outer), number, amount in zip(pairs.T.tolist(), numbers, amounts, strict=True):
-        outside = set(part[list(_members(collective, outer))].tolist())
-        for one in set(part[list(_members(collective, inner))].tolist()):
-            if outside != {one}:
-                chunks[one] += number
-                total[one] += amount
-    return chunks, total

@@ -1,7 +1,7 @@
 """What a collective must achieve: which rank holds which chunk before, and which must after."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -112,6 +112,12 @@ class Collective:
             raise ScheduleError(f"{self.kind}: chunks_per_rank or size_bytes are not those of its conditions")
         if self.num_chunks >= 2**31:
             raise ScheduleError(f"{self.kind}: {self.num_chunks} chunks are too many (limit 2^31); use larger chunks")
+
+    def without_bytes(self) -> "Collective":
+        """The same chunks, all empty."""
+        if self.conditions is None:
+            return replace(self, size_bytes=0, block_bytes=None)
+        return Collective.custom(self.num_ranks, replace(self.conditions, chunk_bytes=0 * self.conditions.chunk_bytes))
 
     @property
     def reducing(self) -> bool:

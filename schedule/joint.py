@@ -118,6 +118,7 @@ class Joint:
             start_ps=start[order],
             finish_ps=np.concatenate([schedule.finish_ps for schedule in schedules])[order],
             timed=all(schedule.timed for schedule in schedules),
+            generator="+".join(dict.fromkeys(schedule.generator for schedule in schedules)),
             bound=None,
         )
 

@@ -26,10 +26,10 @@ class Floor:
     bound_ps: int
 
     @classmethod
-    def of(cls, workload: Workload, topology: Topology, job: Job, bounds: list[Bound]) -> "Floor":
+    def of(cls, workload: Workload, topology: Topology, job: Job, bounds: list[Bound], *, relays: bool) -> "Floor":
         """The largest of: the critical path with each collective at its members' bounds; a rank's whole computation;
         each collective's bound after its first member's earliest start; all the bytes through the ranks' links.
-        `bounds` are those of the workload's calls."""
+        `bounds` are those of the workload's calls; `relays`: ranks outside a group take part in its collective."""
         calls = workload.calls
         members = [member_bounds(call.collective, topology, call.members) for call in calls]
         start, finish = critical_path(
@@ -49,5 +49,5 @@ class Floor:
         np.minimum.at(first, workload.operand[taking_part], start[taking_part])
         collectives = first + np.array([bound.time_ps for bound in bounds], np.int64)[workload.call_of]
         bound_ps = max(int(times.max(initial=0)) for times in (finish, computation, collectives))
-        bound_ps = max(bound_ps, traffic_bound_ps(workload, topology, members))
+        bound_ps = max(bound_ps, traffic_bound_ps(workload, topology, members, relays=relays))
         return cls(start, finish, collectives, bound_ps)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import Collective
+from hocket.schedule.crossings import entering, leaving
 from hocket.topology import Topology
 
 __all__ = ["MemberBounds", "member_bounds", "member_bytes"]
@@ -36,6 +37,9 @@ def member_bytes(collective: Collective) -> tuple[NDArray[np.int64], NDArray[np.
     n = collective.num_ranks
     if n == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
+    if collective.conditions is not None:
+        each = np.arange(n)
+        return entering(collective, each)[1], leaving(collective, each)[1]
     size, origin, destination = collective.chunk_bytes, collective.origin, collective.destination
 
     def per_rank(rank: NDArray[np.int32], of: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -79,11 +83,12 @@ def _through(
 
 
 def _sources(collective: Collective) -> NDArray[np.int32]:
-    """Whose data each member needs: one other member, everybody (-1) or nobody (-2). Of several, but not all, one."""
+    """Whose data each member needs: one other member, everybody (-1) or nobody (-2). Of several, but not all, one; for
+    conditions nobody, which is as true."""
     n, sent = collective.num_ranks, collective.sent
     origin, destination = collective.origin[sent], collective.destination[sent]
     ranks = np.arange(n)
-    if n == 1 or not len(origin):
+    if n == 1 or not len(origin) or collective.conditions is not None:
         return np.full(n, _NOBODY, np.int32)
     for_all, summed = destination[0] < 0, origin[0] < 0
     if summed:

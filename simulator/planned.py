@@ -37,6 +37,11 @@ class Planned:
     def collective(self) -> Collective:
         return self.source.collective if self.sized is None else self.sized
 
+    @property
+    def relays(self) -> bool:
+        """Whether ranks outside the group take part."""
+        return isinstance(self.source, Schedule) and self.source.relays
+
     @cached_property
     def schedule(self) -> Schedule:
         """All transfers. Raises ScheduleError where they are too many."""
@@ -55,7 +60,8 @@ class Planned:
             sent = self.collective.sent[schedule.chunk]
             columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
             schedule = replace(schedule, **{name: getattr(schedule, name)[sent] for name in columns})
-        return Plan(schedule.transfers, self.collective.chunk_bytes[schedule.chunk], schedule.ranks)
+        size = self.collective.chunk_bytes[schedule.chunk]
+        return Plan(schedule.transfers, size, schedule.ranks, schedule.relay_nodes)
 
     @cached_property
     def folded(self) -> Folded | None:
@@ -99,7 +105,7 @@ class Planned:
 
     def without_bytes(self) -> "Planned":
         """The same for a collective that moves nothing."""
-        collective = replace(self.collective, size_bytes=0, block_bytes=None)
+        collective = self.collective.without_bytes()
         return Planned(self.source, self.algorithm, sized=collective)
 
     @cached_property

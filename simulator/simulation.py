@@ -64,12 +64,13 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         planned = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
     # Bounds are for chunks of a size: a schedule's own, where there is one.
     collectives = [choice.collective for choice in planned] if planned else [call.collective for call in calls]
+    relays = [choice.relays for choice in planned] if planned else [False] * len(calls)
     bounds = [
-        lower_bound(collective, topology, group=call.members, shared=fidelity.model is Model.FLOW)
-        for collective, call in zip(collectives, calls, strict=True)
+        lower_bound(collective, topology, group=call.members, shared=fidelity.model is Model.FLOW, relays=helped)
+        for collective, call, helped in zip(collectives, calls, relays, strict=True)
     ]
     job = engine_job(placed, topology)
-    floor = Floor.of(placed, topology, job, bounds)
+    floor = Floor.of(placed, topology, job, bounds, relays=any(relays))
     if planned is None:
         outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, workload.num_ranks, topology.num_links)
     else:

@@ -15,17 +15,18 @@ __all__ = ["traffic_bound_ps"]
 _PICOSECONDS_PER_SECOND = 10**12
 
 
-def traffic_bound_ps(workload: Workload, topology: Topology, members: Sequence[MemberBounds]) -> int:
+def traffic_bound_ps(workload: Workload, topology: Topology, members: Sequence[MemberBounds], *, relays: bool) -> int:
     """The time that the links into (out of) a rank need for all its bytes, or those of all ranks for all bytes.
 
-    Where no switch adds or copies, all that leaves a rank comes into another one; and an all_reduce delivers more.
+    Where no switch and no rank outside the group adds or copies (`relays`), all that leaves a rank comes into another
+    one; and an all_reduce delivers more.
     `members` are the bounds of the members of each of the workload's calls.
     """
     into, out = np.zeros(topology.num_nodes, np.int64), np.zeros(topology.num_nodes, np.int64)
     np.add.at(into, workload.message_dst, workload.message_bytes)
     np.add.at(out, workload.message_src, workload.message_bytes)
     delivered = int(workload.message_bytes.sum())
-    only_ranks = not topology.in_network
+    only_ranks = not topology.in_network and not relays
     for call, own, times in zip(workload.calls, members, np.bincount(workload.call_of).tolist(), strict=True):
         bytes_in, bytes_out = own.bytes_in, own.bytes_out
         into[call.members] += times * bytes_in

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.chakra.steps import NO_STEP
-from hocket.schedule import Collective, Kind
+from hocket.schedule import Collective, Conditions, Kind
 
 __all__ = ["BARRIER", "Call", "NodeKind", "Workload", "single_call"]
 
@@ -42,6 +42,7 @@ class Call:
     root: int = 0
     chunks_per_rank: int = 1
     block_bytes: tuple[int, ...] | None = None
+    conditions: Conditions | None = None
 
     @classmethod
     def of(cls, collective: Collective, group: Iterable[int]) -> "Call":
@@ -53,6 +54,7 @@ class Call:
             root=collective.root,
             chunks_per_rank=collective.chunks_per_rank,
             block_bytes=collective.block_bytes,
+            conditions=collective.conditions,
         )
 
     @cached_property
@@ -61,7 +63,13 @@ class Call:
         if self.kind == BARRIER:
             return Collective(Kind.ALL_REDUCE, len(self.group), 0)
         return Collective(
-            Kind(self.kind), len(self.group), self.size_bytes, self.chunks_per_rank, self.root, self.block_bytes
+            Kind(self.kind),
+            len(self.group),
+            self.size_bytes,
+            self.chunks_per_rank,
+            self.root,
+            self.block_bytes,
+            self.conditions,
         )
 
     @property

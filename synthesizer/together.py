@@ -1,7 +1,7 @@
 """Several collectives at once on shared links: one search for all of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.synthesis import Synthesis, solve
+from hocket.topology import links_within
 
 __all__ = ["Together", "join", "solve_together"]
 
@@ -60,14 +61,33 @@ def solve_together(
 ) -> Together:
     """Schedules of collectives that start at once on one topology, such that no link is held by two at a time.
 
-    The search ends when the last of them is done early enough; `join` says how they become one, `solve` the rest.
+    Those that can share no link are solved one by one. Else the search sees them as one (`join`), with as many chunks
+    per rank for all, and ends when the last of them is done early enough; `solve` says the rest.
     """
+    if _apart(problems):
+        alone = [
+            solve(each, search, engine=engine, free_chunks=free_chunks, time_limit_s=time_limit_s, watch=watch)
+            for each in problems
+        ]
+        joint, problem = join(
+            [replace(each, collective=one.schedule.collective) for each, one in zip(problems, alone, strict=True)]
+        )
+        schedule = joint.join([one.schedule for one in alone])
+        return Together(tuple(alone), Synthesis.of(schedule, problem, sum(one.seconds for one in alone)))
     chunks = _choose(problems, priorities, search, engine) if free_chunks else None
     cut = problems if chunks is None else [problem.cut(chunks) for problem in problems]
     joint, problem = join(cut, priorities)
     whole = solve(problem, search, engine=engine, time_limit_s=time_limit_s, watch=watch)
     parts = zip(joint.split(whole.schedule), cut, strict=True)
     return Together(tuple(Synthesis.of(part, own, whole.seconds) for part, own in parts), whole)
+
+
+def _apart(problems: Sequence[Problem]) -> bool:
+    """Whether no two can use the same link."""
+    if any(problem.relays for problem in problems):
+        return False
+    used = np.concatenate([links_within(problem.topology, problem.ranks) for problem in problems])
+    return len(np.unique(used)) == len(used)
 
 
 def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, search: Search, engine: str) -> int:

@@ -36,9 +36,17 @@ def lower(
     collective = schedule.collective
     if protocol not in FIFO_DEPTH:
         raise ScheduleError(f"no protocol '{protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
+    if collective.kind is Kind.CUSTOM:
+        raise ScheduleError("a custom collective has no buffers that a runtime knows: no MSCCL program can say it")
     if collective.block_bytes is not None:
         raise ScheduleError(f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks")
-    if (schedule.dst >= collective.num_ranks).any():
+    helpers = schedule.relay_nodes[schedule.dst[schedule.dst >= collective.num_ranks] - collective.num_ranks]
+    if (helpers < schedule.topology.num_ranks).any():
+        raise ScheduleError(
+            f"rank {helpers.min()}, which is not in the group, passes chunks on: a program runs on the ranks of its "
+            "group only; synthesize without --relays"
+        )
+    if len(helpers):
         raise ScheduleError(
             f"{schedule.generator} lets switches of {schedule.topology.name} add and copy chunks: no MSCCL program can "
             "say that; use an algorithm or schedule that only the ranks take part in"

@@ -20,9 +20,10 @@ namespace {
 using namespace simulator;
 using topology::Graph;
 
-void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, In<int32_t> members) {
+void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, In<int32_t> members,
+               In<int32_t> relays) {
   nb::gil_scoped_release release;
-  new (self) Plan(transfers, view(bytes), view(members));
+  new (self) Plan(transfers, view(bytes), view(members), view(relays));
 }
 
 void init_pattern_plan(Plan* self, In<int32_t> connection, In<int32_t> sends, In<int32_t> delivers, In<bool> reduce,
@@ -132,7 +133,7 @@ nb::ndarray<nb::numpy, Picoseconds, nb::ndim<1>> slack_of(In<int64_t> rank_offse
 
 void bind_simulator(nb::module_& m) {
   nb::class_<Plan>(m, "Plan")
-      .def("__init__", &init_plan, "transfers"_a, "bytes"_a, "members"_a)
+      .def("__init__", &init_plan, "transfers"_a, "bytes"_a, "members"_a, "relays"_a)
       .def("__init__", &init_pattern_plan, "connection"_a, "sends"_a, "delivers"_a, "reduce"_a, "step"_a, "bytes"_a,
            "copies"_a, "route_offset"_a, "route_links"_a, "route_dst"_a)
       .def_prop_ro("num_messages", &Plan::num_messages);

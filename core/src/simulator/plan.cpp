@@ -37,7 +37,8 @@ std::vector<T> repeated(const std::vector<T>& values, int bits) {
 
 }  // namespace
 
-Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members)
+Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members,
+           std::span<const int32_t> relays)
     : copies_(1),
       num_members_(static_cast<int32_t>(members.size())),
       route_offset_(transfers.route_offset.begin(), transfers.route_offset.end()),
@@ -46,7 +47,7 @@ Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes,
     throw ScheduleError("a schedule of 2^31 transfers or more cannot be simulated");
   }
   std::vector<int32_t> member_of(transfers.graph->num_nodes(), -1);
-  for (const int32_t node : transfers.graph->in_network()) member_of[node] = num_members();
+  for (const int32_t node : relays) member_of.at(node) = num_members();
   for (size_t member = 0; member < members.size(); member++)
     member_of.at(members[member]) = static_cast<int32_t>(member);
   const std::vector<topology::Link>& graph_links = transfers.graph->links();

@@ -254,7 +254,7 @@ class Replay {
       collective.node.assign(plan.num_members(), -1);
       collective.members_left = plan.num_members();
       collective.bytes_left = plan.total_bytes();
-      if (plan.uses_switches()) {
+      if (plan.uses_relays()) {
         collective.members_left++;
         open_routes(id, plan.num_members(), node);
       }

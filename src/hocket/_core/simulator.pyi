@@ -9,7 +9,13 @@ from hocket._core.topology import Graph
 
 class Plan:
     @overload
-    def __init__(self, transfers: Transfers, bytes: NDArray[np.int64], members: NDArray[np.int32]) -> None: ...
+    def __init__(
+        self,
+        transfers: Transfers,
+        bytes: NDArray[np.int64],
+        members: NDArray[np.int32],
+        relays: NDArray[np.int32],
+    ) -> None: ...
     @overload
     def __init__(
         self,

@@ -2,6 +2,7 @@
 there is."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,18 @@ import typer
 if TYPE_CHECKING:
     from hocket.topology import Topology
 
-__all__ = ["Degrade", "Without", "load_topology", "one_of"]
+__all__ = [
+    "Conditions",
+    "Degrade",
+    "Group",
+    "Load",
+    "Priority",
+    "Relays",
+    "Sizes",
+    "Without",
+    "load_topology",
+    "one_of",
+]
 
 Without = Annotated[
     list[str] | None,
@@ -19,13 +31,41 @@ Degrade = Annotated[
     list[str] | None,
     typer.Option("--degrade", metavar="WHAT=PART", help="Part of the bandwidth that is left: link:3-4=0.5."),
 ]
+Load = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--load", metavar="WHAT=PART", help="Part of the bandwidth that others use: link:3-4=0.3, nvlink=0.2."
+    ),
+]
+Group = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="RANKS", help="Ranks that take part: 0,2,4-7. Several: collectives at once."),
+]
+Relays = Annotated[
+    bool, typer.Option("--relays/--no-relays", help="Whether ranks outside the group may pass chunks on.")
+]
+Priority = Annotated[
+    str | None, typer.Option(metavar="N,N,...", help="Of each --group: chunks of a lower number go first.")
+]
+Sizes = Annotated[
+    str | None,
+    typer.Option(metavar="SIZES|FILE", help="Instead of --size: the block of each rank (all_to_all: each pair)."),
+]
+Conditions = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Of COLLECTIVE custom: YAML, who has and who wants each chunk.")
+]
 
 
-def load_topology(text: str, without: list[str] | None, degrade: list[str] | None) -> "Topology":
-    """The topology that `text` names, less what failed, by the node ids of the whole."""
-    from hocket.topology import failures, load
+def load_topology(
+    text: str, without: list[str] | None, degrade: list[str] | None, load: list[str] | None = None
+) -> "Topology":
+    """The topology that `text` names, less what failed and what others use, by the node ids of the whole."""
+    from hocket.topology import failures
+    from hocket.topology import load as load_whole
 
-    topology = load(text)
+    topology = load_whole(text)
+    if load:
+        topology = failures.share(topology, load)
     if degrade:
         topology = failures.degrade(topology, degrade)
     return failures.without(topology, without) if without else topology

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hocket.cli.options import Degrade, Without
+from hocket.cli.options import Conditions, Degrade, Group, Load, Priority, Relays, Sizes, Without
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -26,16 +26,22 @@ def synthesize(
         str, typer.Option("--topology", "-t", metavar="SPEC|FILE", help="Topology spec, preset or YAML file.")
     ],
     size: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--size",
             "-s",
             metavar="SIZE|RANGE",
             help="A rank's whole buffer, nccl-tests' size: 64MiB, 1GB; or sizes: 1KiB..1GiB:4.",
         ),
-    ],
+    ] = None,
+    sizes: Sizes = None,
+    conditions: Conditions = None,
+    group: Group = None,
+    relays: Relays = False,
+    priority: Priority = None,
     without: Without = None,
     degrade: Degrade = None,
+    load: Load = None,
     chunks: Annotated[int | None, typer.Option(min=1, help="Chunks a rank (default: tries 1, 2, 4, ...).")] = None,
     root: Annotated[int, typer.Option(min=0, help="Root of broadcast, reduce, gather and scatter.")] = 0,
     engine: Annotated[str, typer.Option(help="auto, or one of docs/synthesizer-engines.md.")] = "auto",
@@ -78,51 +84,76 @@ def synthesize(
 
     from hocket import synthesizer
     from hocket.cli.options import load_topology, one_of
-    from hocket.cli.synthesize_output import print_one, print_windows, watching, write_one, write_windows
-    from hocket.core.errors import FormatError
-    from hocket.core.units import parse_duration, parse_sizes
-    from hocket.schedule import NAMED_KINDS, Collective, Kind
+    from hocket.cli.synthesize_output import (
+        print_one,
+        print_together,
+        print_windows,
+        watching,
+        write_one,
+        write_together,
+        write_windows,
+    )
+    from hocket.cli.synthesize_problem import BARRIER, Asked, read_priorities, read_problems
+    from hocket.core.units import parse_duration
+    from hocket.schedule import Kind
+    from hocket.synthesizer.barrier import solve_barrier
 
-    one_of("COLLECTIVE", kind, NAMED_KINDS)
+    one_of("COLLECTIVE", kind, [*Kind, BARRIER])
     one_of("--engine", engine, [synthesizer.AUTO, *synthesizer.ENGINES])
     one_of("--objective", objective, synthesizer.Objective)
-    sizes = parse_sizes(size)
-    if sizes[0] == 0:
-        raise FormatError("--size must be at least 1 byte")
+    asked = Asked(kind, size, sizes, conditions, chunks, root)
     seconds = None if time_limit is None else parse_duration(time_limit)
-    network = load_topology(topology, without, degrade)
-    problem = synthesizer.Problem(
-        Collective(Kind(kind), network.num_ranks, sizes[-1], chunks or 1, root), network, blocking
-    )
+    network = load_topology(topology, without, degrade, load)
+    problems = read_problems(asked, network, group, relays=relays, blocking=blocking)
+    priorities = read_priorities(priority, len(problems))
     search = synthesizer.Search(seed, threads or len(os.sched_getaffinity(0)), attempts)
     to_stdout = str(json_path) == "-"
+    at_once, ranged = len(problems) > 1, len(asked.all_sizes) > 1
+    if (at_once or ranged or kind == BARRIER) and objective != synthesizer.Objective.AUTO:
+        raise typer.BadParameter("--objective is for one collective of one size")
+    if at_once and (ranged or kind == BARRIER or report is not None):
+        raise typer.BadParameter("several groups take one size, no barrier and no --report")
     with watching(quiet=to_stdout) as watch:
-        if len(sizes) > 1:
-            if objective != synthesizer.Objective.AUTO:
-                raise typer.BadParameter("a range of sizes has an objective for each of them; drop --objective")
-            found = synthesizer.windows(
-                problem,
-                sizes,
+        if at_once:
+            together = synthesizer.solve_together(
+                problems,
                 search,
+                priorities=priorities,
                 engine=engine,
-                free_chunks=chunks is None,
+                free_chunks=asked.free_chunks,
                 time_limit_s=seconds,
                 watch=watch,
             )
+        elif ranged:
+            found = synthesizer.windows(
+                problems[0],
+                asked.all_sizes,
+                search,
+                engine=engine,
+                free_chunks=asked.free_chunks,
+                time_limit_s=seconds,
+                watch=watch,
+            )
+        elif kind == BARRIER:
+            one = solve_barrier(problems[0], search, engine=engine, time_limit_s=seconds, watch=watch)
         else:
             one = synthesizer.solve(
-                problem,
+                problems[0],
                 search,
                 engine=engine,
                 objective=synthesizer.Objective(objective),
-                free_chunks=chunks is None,
+                free_chunks=asked.free_chunks,
                 time_limit_s=seconds,
                 watch=watch,
             )
     if not to_stdout:
         for note in network.notes:
             typer.echo(f"note: {note}")
-    if len(sizes) > 1:
+    if at_once:
+        write_together(together, output, json_path)
+        if not to_stdout:
+            print_together(together, output)
+    elif ranged:
         write_windows(found, output, json_path, report)
         if not to_stdout:
             print_windows(found, output)

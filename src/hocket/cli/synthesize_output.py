@@ -17,8 +17,17 @@ from hocket.core.files import atomic_write, make_folder
 from hocket.core.units import format_bandwidth, format_bytes, format_time
 from hocket.schedule import save
 from hocket.synthesizer.attendance import Watch
+from hocket.topology.naming import spans
 
-__all__ = ["print_one", "print_windows", "watching", "write_one", "write_windows"]
+__all__ = [
+    "print_one",
+    "print_together",
+    "print_windows",
+    "watching",
+    "write_one",
+    "write_together",
+    "write_windows",
+]
 
 
 @contextmanager
@@ -105,6 +114,44 @@ def print_windows(found: list[synthesizer.Window], folder: Path | None) -> None:
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     if folder is not None:
         typer.echo(f"{'written':<16}{len(found)} schedules to {folder}")
+
+
+def write_together(found: synthesizer.Together, output: Path | None, json_path: Path | None) -> None:
+    """A file a group, `FILE.0.schedule` and so on, and the numbers of each and of all."""
+    if output is not None:
+        for number, part in enumerate(found.parts):
+            save(part.schedule, _part(output, number))
+    numbers = synthesizer.summarize(found.whole) | {"groups": [synthesizer.summarize(part) for part in found.parts]}
+    _write_json(numbers, json_path)
+
+
+def print_together(found: synthesizer.Together, output: Path | None) -> None:
+    table = Table("group", "ranks", "time", "bound alone", "ratio", "algbw", "busbw", "transfers", box=None)
+    for number, part in enumerate(found.parts):
+        one = synthesizer.summarize(part)
+        table.add_row(
+            str(number),
+            spans(part.schedule.ranks.tolist()),
+            format_time(one["time_ps"]),
+            format_time(one["bound_ps"]),
+            f"{one['ratio']:.4f}",
+            format_bandwidth(one["algbw_bytes_per_s"]),
+            format_bandwidth(one["busbw_bytes_per_s"]),
+            str(one["transfers"]),
+        )
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    whole = synthesizer.summarize(found.whole)
+    typer.echo(
+        f"at once: {format_time(whole['time_ps'])}, bound {format_time(whole['bound_ps'])} ({whole['bound_reason']}), "
+        f"ratio {whole['ratio']:.4f}; verified together: {whole['engine']}, {whole['synthesis_seconds']:.2f} s"
+    )
+    if output is not None:
+        last = len(found.parts) - 1
+        typer.echo(f"{'written':<16}{_part(output, 0)} to {_part(output, last).name}")
+
+
+def _part(output: Path, number: int) -> Path:
+    return output.with_name(f"{output.stem}.{number}{output.suffix}")
 
 
 def _name(window: synthesizer.Window, number: int) -> str:

@@ -13,11 +13,12 @@ namespace hocket::simulator {
 
 /// The messages of a collective on a group and what each waits for: a schedule without its times.
 ///
-/// A route is a connection: its messages leave in schedule order. Members are numbered 0..num_members-1; the switches
-/// that compute count as one more, `num_members`, which is there as soon as anyone is. What a message waits for is a
-/// gate (hocket/schedule/dependencies.hpp). Where all members do alike, only the messages and gates of one are stored:
-/// the plan has as many copies of them as members. The number of a message or gate is its place there and, in the lower
-/// bits, its copy: members keep step with each other, so that what happens together lies together.
+/// A route is a connection: its messages leave in schedule order. Members are numbered 0..num_members-1; the relays
+/// (switches that compute, ranks outside the group) count as one more, `num_members`, there as soon as anyone is. What
+/// a message waits for is a gate (hocket/schedule/dependencies.hpp). Where all members do alike, only the messages and
+/// gates of one are stored: the plan has as many copies of them as members. The number of a message or gate is its
+/// place there and, in the lower bits, its copy: members keep step with each other, so that what happens together lies
+/// together.
 class Plan {
  public:
   /// Routes as the plan of a pattern needs them: for connection j and copy c route j * copies + c, from member c to
@@ -28,9 +29,11 @@ class Plan {
     std::span<const int32_t> dst;
   };
 
-  /// A plan that is one copy. `bytes` of each transfer; `members[k]` is the topology rank of member k.
-  /// Throws ScheduleError when a transfer starts or ends outside the members, or there are 2^31 transfers or more.
-  Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members);
+  /// A plan that is one copy. `bytes` of each transfer; `members[k]` is the topology rank of member k; `relays` are the
+  /// other nodes where chunks may stay. Throws ScheduleError when a transfer starts or ends anywhere else, or there are
+  /// 2^31 transfers or more.
+  Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members,
+       std::span<const int32_t> relays);
 
   /// A plan in which each of `copies` members sends the transfers of the pattern, of `bytes` each. With one copy the
   /// member stands for all: it sends to itself.
@@ -38,8 +41,8 @@ class Plan {
   Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes);
 
   int32_t num_members() const { return num_members_; }
-  /// Whether any message starts or ends at a switch.
-  bool uses_switches() const { return messages_of_member_.back() > 0; }
+  /// Whether any message starts or ends at a relay.
+  bool uses_relays() const { return messages_of_member_.back() > 0; }
   int64_t num_messages() const { return static_cast<int64_t>(bytes_.size()) * copies_; }
 
   int32_t route_of(int32_t message) const { return connection_[place(message)] * copies_ + copy(message); }
