@@ -10,6 +10,7 @@ from hocket._core.synthesizer import Demand, Network
 from hocket.core.errors import ScheduleError
 from hocket.schedule import (
     EVERYONE,
+    AnySchedule,
     Bound,
     Collective,
     Kind,
@@ -79,13 +80,14 @@ class Problem:
             return None
         return replace(self, topology=subset(self.topology, self.group), group=None)
 
-    def place(self, schedule: Schedule) -> Schedule:
+    def place(self, schedule: AnySchedule) -> Schedule:
         """A schedule of `alone` as one of this problem."""
         links = links_within(self.topology, self.ranks).astype(np.int32)
+        spelled = schedule.expand()
         return replace(
-            schedule,
+            spelled,
             topology=self.topology,
-            route_links=links[schedule.route_links],
+            route_links=links[spelled.route_links],
             group=self.group,
         )
 

@@ -72,13 +72,13 @@ def solve_together(
         joint, problem = join(
             [replace(each, collective=one.schedule.collective) for each, one in zip(problems, alone, strict=True)]
         )
-        schedule = joint.join([one.schedule for one in alone])
+        schedule = joint.join([one.schedule.expand() for one in alone])
         return Together(tuple(alone), Synthesis.of(schedule, problem, sum(one.seconds for one in alone)))
     chunks = _choose(problems, priorities, search, engine) if free_chunks else None
     cut = problems if chunks is None else [problem.cut(chunks) for problem in problems]
     joint, problem = join(cut, priorities)
     whole = solve(problem, search, engine=engine, time_limit_s=time_limit_s, watch=watch)
-    parts = zip(joint.split(whole.schedule), cut, strict=True)
+    parts = zip(joint.split(whole.schedule.expand()), cut, strict=True)
     return Together(tuple(Synthesis.of(part, own, whole.seconds) for part, own in parts), whole)
 
 

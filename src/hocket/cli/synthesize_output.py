@@ -131,7 +131,7 @@ def print_together(found: synthesizer.Together, output: Path | None) -> None:
         one = synthesizer.summarize(part)
         table.add_row(
             str(number),
-            spans(part.schedule.ranks.tolist()),
+            spans(part.schedule.expand().ranks.tolist()),
             format_time(one["time_ps"]),
             format_time(one["bound_ps"]),
             f"{one['ratio']:.4f}",
