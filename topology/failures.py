@@ -86,7 +86,7 @@ def _scaled(
 ) -> Topology:
     bandwidth = topology.bandwidth.copy()
     for change in changes:
-        what, _, text = change.rpartition("=")
+        what, _, text = change.partition("=")
         if not re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", text) or not 0 < left(Fraction(text)) <= 1:
             raise FormatError(f"'{change}': expected {expected}, as in link:3-4=0.5")
         if what in topology.classes:
