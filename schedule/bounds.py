@@ -99,7 +99,7 @@ def lower_bound(
 def _paced(topology: Topology, chunk_bytes: int) -> Topology:
     """The topology with the bytes/s, rounded up, that each link passes on when it rests for its latency after each
     chunk: no link does better with smaller chunks."""
-    if not topology.latency_ps.any():
+    if chunk_bytes == 0 or not topology.latency_ps.any():
         return topology
     moved = chunk_bytes * _PICOSECONDS
     bandwidth = topology.bandwidth.astype(object)
