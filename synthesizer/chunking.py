@@ -10,7 +10,7 @@ from hocket.synthesizer.search import Search
 __all__ = ["choose_chunks"]
 
 # Trials cost a few seconds at most, and end after this many doublings in a row that did not help.
-_TRIAL_S = 1.0
+_TRIAL_S = 0.5
 _TRIAL_ATTEMPTS = 4
 _PATIENCE = 2
 # Chunks cost what no model of time here counts (instructions, synchronization): more of them must save 3 %.

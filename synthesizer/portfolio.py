@@ -10,15 +10,17 @@ from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, TIRELESS
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
-from hocket.synthesizer.ways import ways
+from hocket.synthesizer.ways import Halves, ways
 
 __all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s"]
 
 AUTO = "auto"
 # `auto` asks no engine that would need more seconds, unless it is given more time.
-AFFORDABLE_S = 30.0
+AFFORDABLE_S = 10.0
 # The search ends at this much of the lower bound, in millionths.
 _GOOD_ENOUGH = 1_000_100
+# From this part of the bound on a gain is worth all the time that is affordable.
+_LARGE_GAIN = 0.2
 
 
 def best_schedule(
@@ -39,6 +41,8 @@ def best_schedule(
     best: AnySchedule | None = None
     try:
         for way in _choose(problem, engine, affordable_s, search.tireless):
+            if best is not None and engine == AUTO and way.seconds(problem) > _worth_s(best, problem, affordable_s):
+                continue
             progress.engine = way.name
             for schedule in way.solve(problem, search):
                 if best is None or (schedule.time_ps, -_proved_ps(schedule)) < (best.time_ps, -_proved_ps(best)):
@@ -51,6 +55,13 @@ def best_schedule(
     if best is None:
         raise ScheduleError(f"no engine does {problem.collective.describe()} on {problem.topology.name}")
     return best
+
+
+def _worth_s(best: AnySchedule, problem: Problem, affordable_s: float) -> float:
+    """The seconds that are worth looking for a better schedule: all that are affordable while a fifth of the bound or
+    more could be gained, in proportion below. The gain, not the time, decides when an answer is good enough."""
+    possible = (best.time_ps - problem.bound.time_ps) / max(1, problem.bound.time_ps)
+    return affordable_s * min(1.0, possible / _LARGE_GAIN)
 
 
 def _proved_ps(schedule: AnySchedule) -> int:
@@ -73,6 +84,7 @@ def _choose(problem: Problem, engine: str, affordable_s: float, tireless: bool) 
         yield from able
         return
     able = [way for candidate in ENGINES.values() for way in ways(candidate, problem)[0]]
+    able.sort(key=lambda way: isinstance(way, Halves))  # what does it at once is quicker to find, and often better
     if tireless:
         able.sort(key=lambda way: way.name in TIRELESS)
     affordable = [way for way in able if way.seconds(problem) <= affordable_s]
