@@ -15,6 +15,7 @@ using synthesizer::Trees;
 nb::tuple trees(const Network& network, In<int32_t> root, bool sums, int depth_percent, int growth_passes,
                 int pace_percent, int schedule_passes, uint64_t seed, int64_t target_ps, const Stop& stop) {
   ReducingTransfers found = unlocked([&] {
+    if (network.num_ranks < 2) throw ScheduleError("trees need at least 2 ranks");
     Trees trees(network.num_ranks, copy(root), sums);
     const Growth growth{.passes = growth_passes, .depth_percent = depth_percent};
     const Picoseconds load = synthesizer::pack(network, growth, seed, stop, trees);

@@ -69,6 +69,8 @@ class TreePacking:
     name: str = "trees"
 
     def why_not(self, problem: Problem) -> str | None:
+        if problem.collective.num_ranks == 1:
+            return "a single rank has nobody to grow a tree to"
         if problem.collective.kind is not Kind.ALL_REDUCE:
             return why_not_spreading(problem)
         if problem.group is not None:
