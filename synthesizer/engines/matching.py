@@ -11,6 +11,9 @@ from hocket.synthesizer.search import Search
 
 __all__ = ["Matching"]
 
+# It counts the holders of every chunk around every rank: some 10 bytes a pair.
+_MOST_PAIRS = 200_000_000
+
 
 @dataclass(frozen=True)
 class Matching:
@@ -21,6 +24,9 @@ class Matching:
     def why_not(self, problem: Problem) -> str | None:
         if problem.collective.reducing:
             return f"it spreads chunks, and {problem.collective.kind} sums them up"
+        pairs = problem.topology.num_ranks * problem.collective.num_chunks
+        if pairs > _MOST_PAIRS:
+            return f"{pairs} pairs of a rank and a chunk are too many to count holders for (limit {_MOST_PAIRS})"
         return None
 
     def seconds(self, problem: Problem) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import Kind, Schedule, retime
+from hocket.schedule import EVERYONE, Kind, Schedule, retime
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
@@ -14,6 +14,7 @@ SPREADING = (Kind.ALL_GATHER, Kind.BROADCAST)
 # An attempt takes about this long for each delivery; and what the routes of a topology cost, once.
 _SECONDS_PER_DELIVERY = 0.5e-6
 _SECONDS_PER_ROUTE = 2e-6
+_SECONDS_PER_PLANNED_LINK = 50e-9
 # A search goes on for about so long, over its attempts.
 _SEARCH_S = 1.0
 _FEWEST_ATTEMPTS = 2
@@ -51,7 +52,12 @@ def matching_seconds(problem: Problem, attempts: int) -> float:
 
 
 def _attempt_s(problem: Problem) -> float:
-    return max(1, deliveries(problem)) * _SECONDS_PER_DELIVERY
+    # What is not for everybody needs its relays planned, over the links.
+    planned = (
+        np.count_nonzero(problem.collective.destination != EVERYONE) + problem.relays * problem.collective.num_chunks
+    )
+    planning_s = planned * problem.topology.num_links * _SECONDS_PER_PLANNED_LINK
+    return max(1, deliveries(problem)) * _SECONDS_PER_DELIVERY + planning_s
 
 
 def spread_schedule(
