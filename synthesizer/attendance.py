@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, TimeoutError
+from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
@@ -25,22 +25,19 @@ def attend(
         progress.deadline_s = time.monotonic() + time_limit_s
     future: Future[Result] = Future()
     Thread(target=_fulfil, args=(work, future), name="synthesize", daemon=True).start()
-    while True:
+    while not future.done():
         try:
-            return future.result(
-                timeout=min(_PERIOD_S, progress.seconds_left) if not progress.stop.asked else _PERIOD_S
-            )
-        except TimeoutError:
-            if future.done():  # the work's own error
-                raise
+            wait([future], _PERIOD_S if progress.stop.asked else min(_PERIOD_S, progress.seconds_left))
             if progress.seconds_left <= 0:
                 progress.stop.ask()
             if watch is not None:
                 watch(progress)
         except KeyboardInterrupt:
-            if progress.stop.asked:
+            if progress.interrupted:
                 raise
+            progress.interrupted = True
             progress.stop.ask()
+    return future.result()
 
 
 def _fulfil(work: Callable[[], Result], future: "Future[Result]") -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from hocket.core.errors import Stopped
+from hocket.schedule import AnySchedule
 from hocket.synthesizer.portfolio import AUTO, best_schedule, cheapest_s
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -17,23 +19,22 @@ _PATIENCE = 2
 _WORTH_IT = 97
 
 
-def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = AUTO) -> Problem:
-    """The problem `cut` into 1, 2, 4, 8, ... chunks a rank, whichever a short search finds the quickest schedule for.
+def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = AUTO) -> AnySchedule:
+    """What a short search finds for the problem `cut` into 1, 2, 4, 8, ... chunks a rank, whichever is the quickest.
 
-    More chunks fill more links at once, and pay more latency. Deterministic; raises what `best_schedule` does.
+    More chunks fill more links at once, and pay more latency. Deterministic; ends with the quickest so far when asked
+    to stop; raises what `best_schedule` does.
     """
     trial = replace(search, attempts=min(_TRIAL_ATTEMPTS, search.attempts or _TRIAL_ATTEMPTS))
-    best, best_ps, failures, chunks = cut(1), 0, 0, 1
-    while failures < _PATIENCE and not search.stop.asked:
-        candidate = cut(chunks)
-        if chunks > 1 and cheapest_s(candidate, engine) > _TRIAL_S:
+    best, failures, chunks = best_schedule(cut(1), trial, engine, _TRIAL_S), 0, 2
+    while failures < _PATIENCE:
+        candidate, worth_it_ps = cut(chunks), best.time_ps * _WORTH_IT // 100
+        if candidate.bound.time_ps > worth_it_ps or cheapest_s(candidate, engine) > _TRIAL_S:
             break
-        time_ps = best_schedule(candidate, trial, engine, _TRIAL_S).time_ps
-        if chunks == 1 or time_ps * 100 <= best_ps * _WORTH_IT:
-            best, best_ps, failures = candidate, time_ps, 0
-        else:
-            failures += 1
+        try:
+            found = best_schedule(candidate, trial, engine, _TRIAL_S)
+        except Stopped:
+            break
+        best, failures = (found, 0) if found.time_ps <= worth_it_ps else (best, failures + 1)
         chunks *= 2
-        if cut(chunks).bound.time_ps * 100 > best_ps * _WORTH_IT:
-            break
     return best

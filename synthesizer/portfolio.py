@@ -24,9 +24,14 @@ _LARGE_GAIN = 0.2
 
 
 def best_schedule(
-    problem: Problem, search: Search, engine: str = AUTO, affordable_s: float = AFFORDABLE_S
+    problem: Problem,
+    search: Search,
+    engine: str = AUTO,
+    affordable_s: float = AFFORDABLE_S,
+    best: AnySchedule | None = None,
 ) -> AnySchedule:
-    """The quickest schedule that the engines find; neither verified nor compared with a bound.
+    """The quickest schedule that the engines find, or `best`, which is known already; neither verified nor compared
+    with a bound.
 
     Ends early within 0.01 % of the problem's bound or at the search's own target, and, with what was found so far, when
     asked to stop. Raises ScheduleError where no engine can do what is asked, Infeasible where none could, and Stopped
@@ -35,10 +40,11 @@ def best_schedule(
     if problem.alone is not None:
         return problem.place(best_schedule(problem.alone, search, engine, affordable_s))
     progress = search.progress
-    progress.bound_ps, progress.best_ps = problem.bound.time_ps, None
+    progress.bound_ps, progress.best_ps = problem.bound.time_ps, None if best is None else best.time_ps
     progress.chunks_per_rank = problem.collective.chunks_per_rank
     search = replace(search, target_ps=max(search.target_ps, problem.bound.time_ps * _GOOD_ENOUGH // 10**6))
-    best: AnySchedule | None = None
+    if best is not None and best.time_ps <= search.target_ps:
+        return best
     try:
         for way in _choose(problem, engine, affordable_s, search.tireless):
             if best is not None and engine == AUTO and way.seconds(problem) > _worth_s(best, problem, affordable_s):

@@ -14,10 +14,11 @@ class Progress:
     """What a search has come to; written by the search, read by who watches it.
 
     `stop` asks a running engine to end (at a time limit, on Ctrl-C), and says how many deliveries of its present
-    attempt are found. `deadline_s` is the time limit on the clock `time.monotonic`.
+    attempt are found. `interrupted`: Ctrl-C asked so. `deadline_s` is the time limit on the clock `time.monotonic`.
     """
 
     stop: Stop = field(default_factory=Stop)
+    interrupted: bool = False
     engine: str = ""
     chunks_per_rank: int = 1
     bound_ps: int = 0

@@ -93,8 +93,10 @@ def solve(
     affordable_s = AFFORDABLE_S if time_limit_s is None else max(AFFORDABLE_S, time_limit_s)
 
     def work() -> AnySchedule:
-        chosen = choose_chunks(aimed.cut, search, engine) if free_chunks else aimed
-        return best_schedule(chosen, replace(search, tireless=time_limit_s is not None), engine, affordable_s)
+        known = choose_chunks(aimed.cut, search, engine) if free_chunks else None
+        chosen = aimed if known is None else aimed.cut(known.collective.chunks_per_rank)
+        tireless = replace(search, tireless=time_limit_s is not None)
+        return best_schedule(chosen, tireless, engine, affordable_s, known)
 
     begin = time.perf_counter()
     found = attend(work, search.progress, time_limit_s=time_limit_s, watch=watch)

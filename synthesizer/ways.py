@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from hocket.core.errors import Stopped
 from hocket.schedule import AnySchedule, Kind, concatenate, reverse
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
@@ -56,22 +57,25 @@ class Halves:
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
         search = replace(search, target_ps=search.target_ps // 2, tireless=False)
-        first = min(_half(self.engine, problem.half(Kind.REDUCE_SCATTER), search), key=_time, default=None)
-        second = min(_half(self.engine, problem.half(Kind.ALL_GATHER), search), key=_time, default=None)
+        first = _half(self.engine, problem.half(Kind.REDUCE_SCATTER), search)
+        second = _half(self.engine, problem.half(Kind.ALL_GATHER), search)
         if first is None or second is None:
             return
         generator = "+".join(dict.fromkeys([first.generator, second.generator]))
         yield replace(concatenate(first, second, problem.collective), generator=generator)
 
 
-def _half(engine: Engine, problem: Problem, search: Search) -> Iterator[AnySchedule]:
-    """What the engine finds for one half, straight or mirrored."""
+def _half(engine: Engine, problem: Problem, search: Search) -> AnySchedule | None:
+    """The quickest that the engine finds for one half, straight or mirrored, until it is asked to stop."""
     way = engine if engine.why_not(problem) is None else Mirrored(engine)
-    return way.solve(problem, search)
-
-
-def _time(schedule: AnySchedule) -> int:
-    return schedule.time_ps
+    best: AnySchedule | None = None
+    try:
+        for schedule in way.solve(problem, search):
+            best = schedule  # each is quicker than those before it
+    except Stopped:
+        if best is None:
+            raise
+    return best
 
 
 def ways(engine: Engine, problem: Problem) -> tuple[list[Engine], str]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.core.errors import ScheduleError, Stopped
 from hocket.schedule import AnySchedule, FoldedSchedule
 from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.objective import resize
 from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.search import Search
+from hocket.synthesizer.search import Progress, Search
 from hocket.synthesizer.synthesis import Synthesis, solve
 
 __all__ = ["Window", "windows"]
@@ -43,15 +43,28 @@ def windows(
     """The Pareto set over ascending message sizes: a schedule is searched for each size, each is timed at every size,
     and the quickest keeps it; neighbours with the same schedule are one window.
 
-    `time_limit_s` is for each size. Raises what `solve` does; ends after the present size when asked to stop.
+    `time_limit_s` is for each size. Raises what `solve` does; ends with the sizes that have a schedule on Ctrl-C.
     """
     found: list[Synthesis] = []
     for size in sizes:
         at_size = replace(problem, collective=replace(problem.collective, size_bytes=size))
-        found.append(
-            solve(at_size, search, engine=engine, free_chunks=free_chunks, time_limit_s=time_limit_s, watch=watch)
-        )
-        if search.stop.asked:
+        progress = Progress()
+        try:
+            found.append(
+                solve(
+                    at_size,
+                    replace(search, progress=progress),
+                    engine=engine,
+                    free_chunks=free_chunks,
+                    time_limit_s=time_limit_s,
+                    watch=watch,
+                )
+            )
+        except Stopped:
+            if not (found and progress.interrupted):
+                raise
+            break
+        if progress.interrupted:
             break
     result: list[Window] = []
     before = None

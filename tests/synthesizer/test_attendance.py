@@ -34,6 +34,20 @@ def test_ctrl_c_asks_the_search_to_stop() -> None:
         signal.signal(signal.SIGINT, before)
 
 
+def test_ctrl_c_counts_while_somebody_watches_and_a_second_one_leaves() -> None:
+    """A terminal is drawn about as long as is waited: Ctrl-C may come there too."""
+    progress, presses = Progress(), iter([KeyboardInterrupt, None, KeyboardInterrupt])
+
+    def press(_: Progress) -> None:
+        key = next(presses)
+        if key is not None:
+            raise key
+
+    with pytest.raises(KeyboardInterrupt):
+        attend(lambda: time.sleep(60), progress, watch=press)
+    assert progress.interrupted and progress.stop.asked
+
+
 def test_who_watches_sees_the_progress_and_errors_come_through() -> None:
     progress, seen = Progress(engine="rounds"), []
 
