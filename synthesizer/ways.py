@@ -11,6 +11,10 @@ from hocket.synthesizer.search import Search
 
 __all__ = ["Halves", "Mirrored", "ways"]
 
+# Halves overlap in part of their latencies only: they are not tried where a known schedule would be quicker than the
+# sum of their bounds even if it took so much (in percent).
+_OVERLAP = 125
+
 
 @dataclass(frozen=True)
 class Mirrored:
@@ -56,9 +60,11 @@ class Halves:
         return 2 * self.engine.seconds(problem.half(Kind.ALL_GATHER))
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
+        halves, best_ps = (problem.half(Kind.REDUCE_SCATTER), problem.half(Kind.ALL_GATHER)), search.progress.best_ps
+        if best_ps is not None and best_ps * _OVERLAP < sum(half.bound.time_ps for half in halves) * 100:
+            return
         search = replace(search, target_ps=search.target_ps // 2, tireless=False)
-        first = _half(self.engine, problem.half(Kind.REDUCE_SCATTER), search)
-        second = _half(self.engine, problem.half(Kind.ALL_GATHER), search)
+        first, second = (_half(self.engine, half, search) for half in halves)
         if first is None or second is None:
             return
         generator = "+".join(dict.fromkeys([first.generator, second.generator]))

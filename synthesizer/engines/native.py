@@ -12,7 +12,7 @@ from hocket.synthesizer.search import Search
 
 __all__ = ["Native"]
 
-_SECONDS_PER_TRANSFER = 20e-6
+_SECONDS_PER_TRANSFER = 40e-6
 
 
 @dataclass(frozen=True)
