@@ -143,5 +143,5 @@ def _roots(problem: Problem, recipe: _Recipe) -> NDArray[np.int32]:
         graph, reversed_graph = problem.topology.graph, problem.topology.reversed_graph
         farthest_ps = eccentricity_ps(graph, chunk_bytes, ranks, ranks)
         farthest_ps = farthest_ps + eccentricity_ps(reversed_graph, chunk_bytes, ranks, ranks)
-        ranks = ranks[farthest_ps * 100 <= farthest_ps.min() * _NEAR_CENTRE_PERCENT]
+        ranks = ranks[farthest_ps <= int(farthest_ps.min()) * _NEAR_CENTRE_PERCENT // 100]
     return ranks[np.arange(collective.num_chunks) % len(ranks)]

@@ -86,3 +86,10 @@ def test_same_seed_same_schedule() -> None:
     one, again, other = (synthesize(collective, topology, engine="trees", seed=seed) for seed in (7, 7, 8))
     assert one.route.tolist() == again.route.tolist() and one.start_ps.tolist() == again.start_ps.tolist()
     assert one.route.tolist() != other.route.tolist()
+
+
+def test_links_so_slow_that_times_fill_the_integers() -> None:
+    # Each of two chunks of 5 * 10^5 B goes there and comes back, at 1 B/s: 10^18 ps, of at most 2^63 = 9.2 * 10^18.
+    wire = Topology.from_links("wire", 2, [(0, 1, 0, 1), (1, 0, 0, 1)])
+    collective = Collective(Kind.ALL_REDUCE, 2, 10**6)
+    assert synthesize(collective, wire, engine="trees").time_ps == 10**18
