@@ -1,6 +1,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "bind.hpp"
+#include "hocket/columns.hpp"
 #include "hocket/synthesizer/symmetric_exchange.hpp"
 #include "hocket/synthesizer/symmetric_spread.hpp"
 
@@ -16,6 +17,7 @@ using synthesizer::TranslatedTransfers;
 using synthesizer::Translations;
 
 void init_translations(Translations* self, const Network& network, In<int32_t> sizes, In<bool> turns) {
+  check_size(turns.size(), sizes.size(), "which sides turn");
   std::vector<Side> sides;
   for (size_t at = 0; at < sizes.size(); at++) sides.push_back({sizes.data()[at], turns.data()[at]});
   unlocked([&] { new (self) Translations(network, sides); });

@@ -1,3 +1,6 @@
+#include <limits>
+
+#include "hocket/columns.hpp"
 #include "hocket/synthesizer/stop.hpp"
 #include "hocket/synthesizer/trees.hpp"
 #include "hocket/synthesizer/trees_improvement.hpp"
@@ -12,10 +15,16 @@ using synthesizer::ReducingTransfers;
 using synthesizer::Stop;
 using synthesizer::Trees;
 
+constexpr int64_t kMostPasses = 1 << 20, kMostPercent = 1 << 20;
+
 nb::tuple trees(const Network& network, In<int32_t> root, bool sums, int depth_percent, int growth_passes,
                 int pace_percent, int schedule_passes, uint64_t seed, int64_t target_ps, const Stop& stop) {
   ReducingTransfers found = unlocked([&] {
     if (network.num_ranks < 2) throw ScheduleError("trees need at least 2 ranks");
+    check_ids(view(root), network.num_ranks, "the roots of chunks");
+    check_within(static_cast<int64_t>(root.size()), 1, std::numeric_limits<int32_t>::max(), "the chunks");
+    for (const int64_t count : {growth_passes, schedule_passes}) check_within(count, 1, kMostPasses, "the passes");
+    for (const int64_t percent : {depth_percent, pace_percent}) check_within(percent, 0, kMostPercent, "the percent");
     Trees trees(network.num_ranks, copy(root), sums);
     const Growth growth{.passes = growth_passes, .depth_percent = depth_percent};
     const Picoseconds load = synthesizer::pack(network, growth, seed, stop, trees);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 
 namespace hocket::schedule {
@@ -54,6 +55,9 @@ bool passes(const std::vector<Alike>& links, const Demand& demand, Holding holdi
 
 Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> links, const Demand& demand,
                        Holding holding) {
+  check_ids(links, static_cast<int64_t>(graph.links().size()), "the links");
+  check_within(std::min({demand.chunks, demand.smallest_bytes, demand.total_bytes}), 0, demand.total_bytes,
+               "chunks and bytes");
   if (demand.chunks == 0) return 0;
   if (links.empty()) throw Infeasible("no link leads to where chunks must go");
   const std::vector<Alike> alike = group(graph, links);

@@ -1,9 +1,11 @@
 #include "hocket/schedule/flow_bound.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
+#include "hocket/columns.hpp"
 #include "hocket/topology/max_flow.hpp"
 
 namespace hocket::schedule {
@@ -47,6 +49,15 @@ bool arrives(const topology::Graph& graph, const Supply& supply, int32_t sink, H
 
 Picoseconds flow_bound(const topology::Graph& graph, const Supply& supply, int32_t sink, Holding holding,
                        Picoseconds least_ps) {
+  check_size(supply.chunks.size(), supply.rank.size(), "the chunks of ranks");
+  check_size(supply.bytes.size(), supply.rank.size(), "the bytes of ranks");
+  check_ids(supply.rank, graph.num_ranks(), "the ranks");
+  check_within(sink, 0, graph.num_ranks() - 1, "the sink");
+  for (const auto& amounts : {supply.chunks, supply.bytes}) {
+    check_within(amounts, 0, std::numeric_limits<int64_t>::max(), "what ranks hold");
+  }
+  check_within(supply.smallest_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of a chunk");
+  check_within(least_ps, 0, kHorizon, "the time already known");
   if (arrives(graph, supply, sink, holding, least_ps)) return least_ps;
   Picoseconds early = least_ps, late = std::max<Picoseconds>(1, least_ps);
   do {

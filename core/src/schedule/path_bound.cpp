@@ -1,9 +1,11 @@
 #include "hocket/schedule/path_bound.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "hocket/topology/shortest_tree.hpp"
 
@@ -14,6 +16,7 @@ using topology::Graph;
 
 constexpr int kPriceBits = 30;
 constexpr int kDistanceBits = 50;
+constexpr int kByteBits = 55;
 
 /// How long each link is held for a chunk of the largest size, at least. A smaller chunk of c bytes holds it for at
 /// least c / largest of that: rounding up makes up for less than the picosecond taken off where chunks differ.
@@ -38,6 +41,11 @@ class Pricing {
         holds_(least_holds(graph, traffic, holding)),
         tree_(graph, topology::passable_nodes(graph, {})),
         weight_(holds_.size()) {
+    check_size(traffic.dst.size(), traffic.src.size(), "the destinations of traffic");
+    check_size(traffic.bytes.size(), traffic.src.size(), "the bytes of traffic");
+    check_ids(traffic.src, graph.num_ranks(), "the sources of traffic");
+    check_ids(traffic.dst, graph.num_ranks(), "the destinations of traffic");
+    check_within(traffic.bytes, 0, int64_t{1} << kByteBits, "the bytes of traffic");
     for (size_t at = 0; at < traffic.src.size(); at++) {
       if (at == 0 || traffic.src[at] != traffic.src[at - 1]) source_.push_back(at);
     }
@@ -202,10 +210,16 @@ class Weighing {
 
 Picoseconds path_bound(const Graph& graph, const Traffic& traffic, Holding holding, std::span<const int64_t> prices,
                        Picoseconds least_ps) {
+  check_size(prices.size(), graph.links().size(), "the prices of links");
+  check_within(prices, 0, int64_t{1} << kPriceBits, "the prices of links");
+  if (std::ranges::count(prices, 0) == std::ssize(prices)) throw ScheduleError("all prices are 0: they prove nothing");
+  check_within(least_ps, 0, kHorizon, "the time already known");
   return Pricing(graph, traffic, holding).bound(prices, least_ps);
 }
 
 std::vector<int64_t> path_prices(const Graph& graph, const Traffic& traffic, Holding holding, int rounds) {
+  check_within(std::ssize(graph.links()), 1, std::numeric_limits<int32_t>::max(), "the links");
+  check_within(rounds, 1, std::numeric_limits<int>::max(), "the rounds");
   Weighing weighing(graph, traffic, holding);
   weighing.run(rounds / 2, true);
   weighing.run(rounds - rounds / 2, false);

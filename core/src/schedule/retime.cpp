@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "hocket/schedule/dependencies.hpp"
 #include "hocket/schedule/replay.hpp"
@@ -38,6 +39,7 @@ std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picos
 }  // namespace
 
 Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, bool blocking, bool reducing) {
+  check_size(chunk_bytes.size(), static_cast<size_t>(transfers.num_chunks), "the bytes of chunks");
   const RouteCost cost(transfers);
   const Gates gates = find_gates(transfers);
   std::vector<Picoseconds> opens(gates.previous.size()), free(transfers.graph->links().size());

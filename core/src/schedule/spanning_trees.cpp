@@ -1,7 +1,10 @@
 #include "hocket/schedule/spanning_trees.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+
+#include "hocket/columns.hpp"
 
 namespace hocket::schedule {
 namespace {
@@ -76,6 +79,9 @@ class Grower {
 }  // namespace
 
 TreeEdges grow_trees(int64_t num_ranks, std::span<const int64_t> src, std::span<const int64_t> dst) {
+  check_size(dst.size(), src.size(), "the ends of links");
+  for (const auto& ends : {src, dst}) check_within(ends, 0, num_ranks - 1, "the ends of links");
+  check_within(num_ranks, 0, std::numeric_limits<int32_t>::max(), "the ranks");
   return Grower(num_ranks, src, dst).run();
 }
 

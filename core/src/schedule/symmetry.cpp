@@ -1,7 +1,9 @@
 #include "hocket/schedule/symmetry.hpp"
 
+#include <limits>
 #include <string>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 
 namespace hocket::schedule {
@@ -16,6 +18,8 @@ Symmetry::Symmetry(const std::vector<int32_t>& sizes, const std::vector<Motion>&
     const int32_t order = motions[at] == Motion::kStay ? 1 : motions[at] == Motion::kFlip ? 2 : size;
     dimensions_.push_back({size, order, motions[at]});
     order_ *= order;
+    num_ranks_ *= size;
+    check_within(num_ranks_, 1, std::numeric_limits<int32_t>::max(), "the ranks of a symmetry's box");
   }
 }
 

@@ -10,28 +10,28 @@ namespace {
 using topology::Link;
 
 void check_route(const RouteTable& routes, int64_t id) {
-  const std::string name = "route " + std::to_string(id);
+  const auto name = [&] { return "route " + std::to_string(id); };
   const int64_t begin = routes.route_offset[id], end = routes.route_offset[id + 1];
   if (begin < 0 || end > static_cast<int64_t>(routes.route_links.size()) || begin >= end) {
-    throw ScheduleError(name + ": needs at least one link, offsets that ascend and end with the links, got " +
+    throw ScheduleError(name() + ": needs at least one link, offsets that ascend and end with the links, got " +
                         std::to_string(begin) + ".." + std::to_string(end));
   }
   const std::vector<Link>& links = routes.graph->links();
   for (int64_t at = begin; at < end; at++) {
     const int32_t link = routes.route_links[at];
     if (link < 0 || link >= static_cast<int64_t>(links.size())) {
-      throw ScheduleError(name + ": link " + std::to_string(link) + " is not one of the topology's " +
+      throw ScheduleError(name() + ": link " + std::to_string(link) + " is not one of the topology's " +
                           std::to_string(links.size()) + " links");
     }
     if (at > begin && links[routes.route_links[at - 1]].dst != links[link].src) {
-      throw ScheduleError(name + ": link " + std::to_string(link) + " leaves node " + std::to_string(links[link].src) +
-                          ", but the link before it reaches node " +
+      throw ScheduleError(name() + ": link " + std::to_string(link) + " leaves node " +
+                          std::to_string(links[link].src) + ", but the link before it reaches node " +
                           std::to_string(links[routes.route_links[at - 1]].dst));
     }
   }
   const int32_t from = links[routes.route_links[begin]].src, to = links[routes.route_links[end - 1]].dst;
   if (!routes.graph->holds(from) || !routes.graph->holds(to) || from == to) {
-    throw ScheduleError(name + ": must lead from a rank or switch that computes to another, got node " +
+    throw ScheduleError(name() + ": must lead from a rank or switch that computes to another, got node " +
                         std::to_string(from) + " to node " + std::to_string(to));
   }
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "hocket/schedule/replay.hpp"
 
@@ -164,6 +166,15 @@ class DataFlow {
 }  // namespace
 
 LinkBusy verify(const Transfers& transfers, const Conditions& conditions, bool timed, bool blocking) {
+  const auto num_chunks = static_cast<size_t>(transfers.num_chunks);
+  check_ids(conditions.ranks, transfers.graph->num_ranks(), "the group");
+  check_ids(conditions.relays, transfers.graph->num_nodes(), "the relays");
+  check_size(conditions.ranks.size(), conditions.sets.num_ranks(), "the group");
+  check_size(conditions.origin.size(), num_chunks, "the origins of chunks");
+  check_size(conditions.destination.size(), num_chunks, "the destinations of chunks");
+  check_size(conditions.chunk_bytes.size(), num_chunks, "the bytes of chunks");
+  check_size(conditions.sent.size(), num_chunks, "which chunks are sent");
+  check_within(conditions.chunk_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of chunks");
   conditions.sets.check(conditions.origin, "the origin");
   conditions.sets.check(conditions.destination, "the destination");
   DataFlow(transfers, conditions).check();

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <map>
 #include <string>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "hocket/huge_pages.hpp"
 
@@ -194,6 +196,21 @@ std::unique_ptr<FoldedChecker> FoldedChecker::make(const RouteTable& routes, std
 FoldedChecker::FoldedChecker(const RouteTable& routes, std::span<const int32_t> orbit, const Symmetry& symmetry,
                              const FoldedConditions& conditions)
     : routes_(routes), symmetry_(symmetry), conditions_(conditions), orbit_(orbit) {
+  const int64_t ranks = num_ranks(), each = conditions.chunks_per_rank;
+  check_within(each, 1, std::numeric_limits<int32_t>::max(), "the chunks of a rank");
+  check_within(conditions.root, 0, ranks - 1, "the root");
+  const int64_t blocks = conditions.spread == Spread::kFromRoot     ? 1
+                         : conditions.spread == Spread::kEachToEach ? ranks * ranks
+                                                                    : ranks;
+  if (static_cast<__int128>(blocks) * each != conditions.num_chunks) {
+    throw ScheduleError("there are " + std::to_string(blocks) + " blocks of " + std::to_string(each) + " chunks, but " +
+                        std::to_string(conditions.num_chunks) + " chunks");
+  }
+  check_within(conditions.chunk_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of a chunk");
+  if (symmetry.order() > 1) check_within(symmetry.num_ranks(), ranks, ranks, "the ranks of the symmetry's box");
+  if (symmetry.order() > 1 && conditions.spread == Spread::kFromRoot) {
+    throw ScheduleError("chunks of one root have no images at other ranks");
+  }
   const size_t num_links = routes.graph->links().size();
   if (orbit.size() != num_links) throw ScheduleError("every link needs the name of its orbit");
   for (const int32_t name : orbit) {

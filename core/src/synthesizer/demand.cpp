@@ -1,7 +1,9 @@
 #include "hocket/synthesizer/demand.hpp"
 
+#include <limits>
 #include <utility>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 
 namespace hocket::synthesizer {
@@ -24,6 +26,7 @@ Demand::Demand(schedule::RankSets sets, std::vector<int32_t> origin, std::vector
       !fits(this->priority.size(), true)) {
     throw ScheduleError("the columns of a demand differ in length");
   }
+  check_within(this->bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of chunks");
   this->sets.check(this->wanted, "what is wanted");
   this->sets.check(this->through, "the way");
   for (const int32_t rank : this->origin) {

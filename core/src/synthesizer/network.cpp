@@ -4,7 +4,9 @@
 #include <limits>
 #include <string>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
+#include "hocket/schedule/transfers.hpp"
 #include "hocket/topology/cut.hpp"
 
 namespace hocket::synthesizer {
@@ -33,6 +35,8 @@ Lists Lists::inverted(int32_t num_values) const {
 Network::Network(const topology::Graph& graph, std::span<const int64_t> route_offset,
                  std::span<const int32_t> route_links, int64_t chunk_bytes, bool blocking)
     : num_ranks(graph.num_ranks()), chunk_bytes(chunk_bytes), blocking(blocking) {
+  schedule::check(schedule::RouteTable{&graph, route_offset, route_links});
+  check_within(chunk_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of a chunk");
   path.offset.assign(route_offset.begin(), route_offset.end());
   path.ids.assign(route_links.begin(), route_links.end());
   for (int32_t route = 0; route < path.size(); route++) {
@@ -46,6 +50,7 @@ Network::Network(const topology::Graph& graph, std::span<const int64_t> route_of
     }
     src.push_back(graph.links()[links.front()].src);
     dst.push_back(graph.links()[links.back()].dst);
+    check_within(std::max(src.back(), dst.back()), 0, num_ranks - 1, "the ranks that a link joins");
     const auto [held, travelled] = times_of(route, chunk_bytes);
     hold.push_back(held);
     travel.push_back(travelled);

@@ -4,6 +4,7 @@
 #include <queue>
 #include <utility>
 
+#include "hocket/columns.hpp"
 #include "hocket/synthesizer/matching.hpp"
 #include "hocket/synthesizer/random.hpp"
 
@@ -67,6 +68,7 @@ std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const i
 
 Matcher::Matcher(const Network& network, const Demand& demand, uint64_t seed)
     : network_(network), clusters_(network), bundles_(network), demand_(demand), seed_(hash(seed)) {
+  check_within(demand.sets.num_ranks(), network.num_ranks, network.num_ranks, "the ranks of the demand");
   best_.time = kNever;
 }
 

@@ -1,7 +1,8 @@
 #include "hocket/synthesizer/rounds.hpp"
 
-#include <algorithm>
+#include <limits>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "round_search.hpp"
 
@@ -11,13 +12,20 @@ namespace {
 /// Links into representatives that make it worth to meet for a thread more: tens of microseconds of work a round.
 constexpr int64_t kLinksOfThread = 2048;
 
+void require_uniform(const Network& network) {
+  if (network.uniform()) return;
+  throw ScheduleError("the engine `rounds` needs links that are all alike and join ranks directly; use `matching`");
+}
+
 }  // namespace
 
 int64_t rounds_per_hop(const Network& network) {
+  require_uniform(network);
   return (network.travel.front() + network.hold.front() - 1) / network.hold.front();
 }
 
 RoundTimes round_times(const Network& network, int64_t rounds_per_hop) {
+  require_uniform(network);
   const Picoseconds travel = network.travel.front();
   return {rounds_per_hop == 1 ? travel : network.hold.front(), travel};
 }
@@ -36,10 +44,12 @@ int32_t worthwhile_threads(const Network& network, const Orbits& orbits) {
 
 std::optional<Picoseconds> search_rounds(const Network& network, const Orbits& orbits, std::span<const int32_t> origin,
                                          const RoundOptions& options, RoundSink& sink, Stop& stop) {
+  check_within(orbits.size() * orbits.order(), network.num_ranks, network.num_ranks, "the ranks in orbits");
+  check_ids(origin, network.num_ranks, "the origins of chunks");
+  check_within(options.rounds_per_hop, 1, kHorizon, "the rounds of a hop");
+  check_within(options.threads, 1, std::numeric_limits<int32_t>::max(), "the threads");
   if (network.num_ranks == 1 || origin.empty()) return 0;
-  if (!network.uniform()) {
-    throw ScheduleError("the engine `rounds` needs links that are all alike and join ranks directly; use `matching`");
-  }
+  require_uniform(network);
   return RoundSearch(network, orbits, origin, options, sink, stop).run(options.threads);
 }
 

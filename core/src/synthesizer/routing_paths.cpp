@@ -1,9 +1,11 @@
 #include "hocket/synthesizer/routing_paths.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
+#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 
 namespace hocket::synthesizer {
@@ -33,6 +35,11 @@ PacketRouter::PacketRouter(const topology::Graph& graph, const Packets& packets,
       path_(packets.size()),
       load_(graph.links().size()),
       is_changed_(graph.links().size()) {
+  check_size(packets.dst.size(), packets.src.size(), "the destinations of packets");
+  check_size(packets.bytes.size(), packets.src.size(), "the bytes of packets");
+  check_ids(packets.src, graph.num_ranks(), "the sources of packets");
+  check_ids(packets.dst, graph.num_ranks(), "the destinations of packets");
+  check_within(packets.bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of packets");
   const int64_t bytes = largest(packets.bytes);
   for (const topology::Link& link : graph.links()) {
     const Picoseconds serialization = serialization_ps(bytes, link.bandwidth);
@@ -69,6 +76,7 @@ void PacketRouter::shuffle(int64_t first, int64_t last) {
 }
 
 void PacketRouter::pass(Picoseconds target_ps, int sharpness, const Stop& stop) {
+  check_within(sharpness, 1, 1 << 10, "the sharpness of prices");
   busiest_ = std::max<Picoseconds>({1, target_ps, busiest()});
   sharpness_ = sharpness;
   for (size_t link = 0; link < weight_.size(); link++) weight_[link] = weight(static_cast<int32_t>(link));

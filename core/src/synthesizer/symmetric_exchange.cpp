@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <queue>
 #include <tuple>
 #include <utility>
+
+#include "hocket/columns.hpp"
+#include "hocket/error.hpp"
 
 namespace hocket::synthesizer {
 namespace {
@@ -146,12 +150,18 @@ class Shop {
 }  // namespace
 
 TranslatedTransfers exchange(const Translations& network, int32_t chunks, const Stop& stop) {
+  const int64_t pairs = int64_t{network.num_points()} * network.num_points();
+  check_within(chunks, 1, std::numeric_limits<int32_t>::max() / pairs, "the chunks of a pair of ranks");
+  check_within(network.num_orbits, 1, 1, "the orbits of the ranks");
+  if (!network.connected()) throw Infeasible("links that are alike do not lead from every rank to every other");
   return Shop(network, chunks, stop).solve();
 }
 
 Transfers translate_exchange(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers,
                              int32_t elements) {
   const int32_t order = network.group.order();
+  check_within(elements, 0, order, "the elements");
+  check_within(chunks, 1, std::numeric_limits<int32_t>::max(), "the chunks");
   Transfers all;
   all.reserve(transfers.tree.size() * elements);
   for (size_t at = 0; at < transfers.tree.size(); at++) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <queue>
 #include <utility>
 
+#include "hocket/columns.hpp"
 #include "hocket/synthesizer/clusters.hpp"
 #include "hocket/synthesizer/random.hpp"
 
@@ -272,17 +274,23 @@ class SymmetricSpread::Run {
 };
 
 SymmetricSpread::SymmetricSpread(const Network& links, const Translations& network, int32_t chunks, uint64_t seed)
-    : plan_(std::make_unique<Plan>(links, network, chunks, seed)) {}
+    : plan_(std::make_unique<Plan>(links, network, chunks, seed)) {
+  const int64_t most = std::numeric_limits<int32_t>::max() / network.num_points();
+  check_within(chunks, 1, most, "the chunks of a rank");
+}
 
 SymmetricSpread::~SymmetricSpread() = default;
 
 std::optional<TranslatedTransfers> SymmetricSpread::attempt(int number, Picoseconds below, const Stop& stop) const {
+  check_within(number, 0, std::numeric_limits<int>::max(), "the number of an attempt");
   return Run(*plan_, number, below, stop).solve();
 }
 
 Transfers translate_spread(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers,
                            int32_t elements) {
   const int32_t order = network.group.order();
+  check_within(elements, 0, order, "the elements");
+  check_within(chunks, 1, std::numeric_limits<int32_t>::max(), "the chunks");
   Transfers all;
   all.reserve(transfers.tree.size() * elements);
   for (size_t at = 0; at < transfers.tree.size(); at++) {

@@ -8,12 +8,24 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hocket/columns.hpp"
 #include "hocket/synthesizer/random.hpp"
 
 namespace hocket::synthesizer {
 namespace {
 
-std::vector<int32_t> turning(std::span<const Side> sides) {
+void require_box(std::span<const Side> sides, int32_t num_ranks) {
+  int64_t ranks = 1;
+  for (const Side& side : sides) {
+    check_within(side.size, 1, num_ranks, "the size of a side");
+    ranks *= side.size;
+    check_within(ranks, 1, num_ranks, "the ranks of the box");
+  }
+  check_within(ranks, num_ranks, num_ranks, "the ranks of the box");
+}
+
+std::vector<int32_t> turning(std::span<const Side> sides, int32_t num_ranks) {
+  require_box(sides, num_ranks);
   std::vector<int32_t> sizes;
   for (const Side& side : sides) {
     if (side.turns) sizes.push_back(side.size);
@@ -70,7 +82,10 @@ int32_t ShiftGroup::difference(int32_t a, int32_t b) const {
 }
 
 Translations::Translations(const Network& network, std::span<const Side> sides)
-    : group(turning(sides)), num_orbits(network.num_ranks / group.order()), rank(network.num_ranks), num_resources(0) {
+    : group(turning(sides, network.num_ranks)),
+      num_orbits(network.num_ranks / group.order()),
+      rank(network.num_ranks),
+      num_resources(0) {
   const int32_t order = group.order();
   const std::vector<int32_t> point = points(sides, network.num_ranks, order);
   for (int32_t id = 0; id < network.num_ranks; id++) rank[point[id]] = id;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "hocket/columns.hpp"
+
 namespace hocket::topology {
 
 std::vector<uint8_t> passable_nodes(const Graph& graph, std::span<const uint8_t> relays) {
+  if (!relays.empty()) check_size(relays.size(), graph.num_ranks(), "which ranks may pass chunks on");
   std::vector<uint8_t> passable(graph.num_nodes(), 1);
   std::ranges::copy(relays, passable.begin());
   return passable;

@@ -1,12 +1,18 @@
 #include "hocket/topology/symmetry.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "hocket/columns.hpp"
 
 namespace hocket::topology {
 
 std::vector<int32_t> link_images(const Graph& graph, std::span<const int32_t> images,
                                  std::span<const int32_t> link_class) {
+  check_size(images.size(), graph.num_nodes(), "the images of nodes");
+  check_ids(images, graph.num_nodes(), "the images of nodes");
+  check_size(link_class.size(), graph.links().size(), "the classes of links");
   const std::vector<Link>& links = graph.links();
   std::vector<int32_t> result(links.size());
   std::vector<std::pair<int32_t, int32_t>> from, to;  // (where it leads, link)
@@ -31,6 +37,9 @@ std::vector<int32_t> link_images(const Graph& graph, std::span<const int32_t> im
 }
 
 std::vector<int32_t> least_images(int64_t size, std::span<const int32_t> generators) {
+  check_within(size, 0, std::numeric_limits<int32_t>::max(), "the numbers that generators move");
+  check_ids(generators, size, "the images of numbers");
+  check_size(generators.size(), size == 0 ? 0 : generators.size() / size * size, "the images of numbers");
   std::vector<int32_t> least(size, -1), reached;
   for (int32_t first = 0; first < size; first++) {
     if (least[first] >= 0) continue;

@@ -12,10 +12,13 @@ enum class Motion : uint8_t { kShift, kSwing, kFlip, kStay };
 /// (schedule/symmetry.py, which says how ranks and elements are numbered). Without dimensions the trivial group.
 class Symmetry {
  public:
-  /// Throws ScheduleError when there are not as many motions as sizes, or a motion does not fit a size.
+  /// Throws ScheduleError when there are not as many motions as sizes, or a motion does not fit a size,
+  /// or the box has 2^31 ranks or more.
   Symmetry(const std::vector<int32_t>& sizes, const std::vector<Motion>& motions);
 
   int64_t order() const { return order_; }
+  /// Ranks of the box.
+  int64_t num_ranks() const { return num_ranks_; }
   /// Where an element takes a rank.
   int32_t act(int64_t element, int32_t rank) const;
   /// The element that takes a rank to the one that represents it, the least of its images.
@@ -29,7 +32,7 @@ class Symmetry {
   };
 
   std::vector<Dimension> dimensions_;
-  int64_t order_ = 1;
+  int64_t order_ = 1, num_ranks_ = 1;
 };
 
 }  // namespace hocket::schedule
