@@ -42,6 +42,12 @@ def test_no_verified_schedule_beats_the_bound(data: st.DataObject) -> None:
     assert schedule.busiest_link_ps <= schedule.time_ps
 
 
+def test_empty_chunks_on_blocking_links_of_which_some_have_no_latency() -> None:
+    # Two hops, of which the second takes 7 ps: an empty chunk needs no more than the latency.
+    line = Topology.from_links("line", 3, [(0, 1, 0, 10**9), (1, 2, 7, 10**9), (2, 0, 0, 10**9)])
+    assert lower_bound(Collective(Kind.BROADCAST, 3, 0), line, blocking=True).time_ps <= 8
+
+
 def test_busiest_link_of_a_ring() -> None:
     # Each of 4 links carries 2 (n-1) chunks of 1000 B: at the ring's bandwidth.
     ring = machines.ring(4)
