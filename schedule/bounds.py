@@ -8,8 +8,9 @@ to it still takes a way from link to link, and two chunks never share a transfer
 - **ingress / egress of a rank**: a chunk that a rank must hold at the end, and does not hold in full before, enters it
   at least once; a chunk that it contributes to and another rank must hold leaves it at least once. Its links carry one
   chunk at a time, in slots of whole transfers (`least_time`), and together no more than the maximum flow.
-- **machine**, **plane**, **line**: the same for a set of ranks seen as one: those of a machine, those with the same
-  coordinate in one dimension, those that differ in one dimension only.
+- **machine**, **plane**, **half**, **line**: the same for a set of ranks seen as one: those of a machine, those with
+  the same coordinate in one dimension, those below its middle, those that differ in one dimension only. Slots are
+  counted where no switch joins the set with others.
 - **traffic** (all_reduce): each chunk is delivered at least 2(n-1) times. Take deliveries in order of their finish. The
   one that first makes some rank know all n contributions has n-2 others or more before it, as n ranks need n-1
   deliveries to be joined; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
@@ -39,18 +40,20 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.schedule import HORIZON_PS, Holding, least_time
+from hocket._core.schedule import HORIZON_PS, Holding, least_time, least_times
 from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.crossings import entering, leaving
 from hocket.schedule.flow_bounds import one_end_bounds, path_bounds
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology, all_gather_cut, eccentricity_ps
+from hocket.topology.model import LinkIndex
 from hocket.topology.partition import Partition
 
 __all__ = ["lower_bound"]
 
 _PICOSECONDS = 10**12
+_NEVER_PS = 2**63 - 1
 _Integer = TypeVar("_Integer", np.int32, np.intp)
 _LATENCY_WORK = 10_000_000  # links looked at for the latency: seconds at most
 
@@ -71,16 +74,16 @@ def lower_bound(
     """
     if collective.num_ranks == 1:
         return Bound(0, "a single rank holds everything")
-    if not collective.sent.any():
+    if not (collective.even or collective.sent.any()):
         return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
     holding = Holding.BLOCKING if blocking else Holding.SHARED if shared else Holding.WIRE
-    paced = _paced(topology, int(collective.chunk_bytes.max())) if blocking else topology
+    paced = _paced(topology, collective.largest_chunk_bytes) if blocking else topology
     helpers = relays and len(ranks) < topology.num_ranks
     bounds = [
         *_latency(collective, topology, ranks),
         *_ports(collective, topology, ranks, holding, helpers),
-        *_parts(collective, paced, ranks, helpers),
+        *_parts(collective, topology, paced, ranks, holding, helpers),
         *_cut(collective, paced, ranks),
     ]
     for flows in (path_bounds, one_end_bounds):
@@ -108,12 +111,13 @@ def _paced(topology: Topology, chunk_bytes: int) -> Topology:
 
 
 def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
-    sent = collective.sent
-    bytes = int(collective.chunk_bytes[sent].min())
+    bytes, from_ranks, to_ranks = collective.smallest_chunk_bytes, ranks, ranks
     if collective.conditions is not None:
         yield Bound(_custom_latency(collective, topology, ranks, bytes), "latency to the farthest rank")
         return
-    from_ranks, to_ranks = _at(ranks, collective.origin[sent]), _at(ranks, collective.destination[sent])
+    if not collective.even_exchange:
+        sent = collective.sent
+        from_ranks, to_ranks = _at(ranks, collective.origin[sent]), _at(ranks, collective.destination[sent])
     if collective.kind in (Kind.REDUCE, Kind.GATHER):
         time = eccentricity_ps(topology.reversed_graph, bytes, to_ranks, from_ranks)
     elif collective.kind is Kind.ALL_TO_ALL and collective.block_bytes is not None:
@@ -160,48 +164,55 @@ def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:
 def _ports(
     collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding, helpers: bool
 ) -> Iterator[Bound]:
-    n, smallest = len(ranks), int(collective.chunk_bytes[collective.sent].min())
+    n, smallest = len(ranks), collective.smallest_chunk_bytes
     each, alone = np.arange(n), topology.partitions[0]
     for name, index, crossing, bandwidths in (
         ("ingress", topology.links_into, entering(collective, each), alone.ingress_bandwidth),
         ("egress", topology.links_out_of, leaving(collective, each), alone.egress_bandwidth),
     ):
-        links = [index.of(rank) for rank in ranks.tolist()]
-        times = [
-            max(
-                least_time(topology.graph, ends, chunks, smallest, total, holding),
-                _transfer_time(total, bandwidth),
-            )
-            for ends, chunks, total, bandwidth in zip(
-                links, crossing[0].tolist(), crossing[1].tolist(), bandwidths[ranks].tolist(), strict=True
-            )
-        ]
+        times = np.maximum(
+            _transfer_times(crossing[1], bandwidths[ranks]),
+            least_times(topology.graph, index.offset, index.ids, ranks, *crossing, smallest, holding),
+        )
         worst = int(np.argmax(times))
-        yield Bound(times[worst], f"{name} of {alone.one.format(ranks[worst])}")
+        yield Bound(int(times[worst]), f"{name} of {alone.one.format(ranks[worst])}")
         if collective.kind is Kind.ALL_REDUCE and not topology.in_network and not helpers:
-            everything = np.concatenate(links)
+            everything = np.concatenate([index.of(rank) for rank in ranks.tolist()])
             least = 2 * (n - 1)
             chunks_moved, bytes_moved = least * collective.num_chunks, least * collective.size_bytes
             time = least_time(topology.graph, everything, chunks_moved, smallest, bytes_moved, holding)
             yield Bound(time, f"traffic through the {name} of {alone.every}")
 
 
-def _parts(collective: Collective, topology: Topology, ranks: NDArray[np.int32], helpers: bool) -> Iterator[Bound]:
-    for partition in topology.partitions[1:]:
+def _parts(
+    collective: Collective,
+    topology: Topology,
+    paced: Topology,
+    ranks: NDArray[np.int32],
+    holding: Holding,
+    helpers: bool,
+) -> Iterator[Bound]:
+    smallest = collective.smallest_chunk_bytes
+    for partition in paced.partitions[1:]:
         used, part = np.unique(partition.part[ranks], return_inverse=True)
         if len(used) in (1, len(ranks)):
             continue
-        for name, crossing, bandwidths in (
-            ("ingress", entering(collective, part), partition.ingress_bandwidth),
-            ("egress", leaving(collective, part), partition.egress_bandwidth),
+        for name, ends, crossing, bandwidths in (
+            ("ingress", topology.dst, entering(collective, part), partition.ingress_bandwidth),
+            ("egress", topology.src, leaving(collective, part), partition.egress_bandwidth),
         ):
-            bandwidth = bandwidths[used].tolist()
-            times = [_transfer_time(total, flow) for total, flow in zip(crossing[1].tolist(), bandwidth, strict=True)]
+            times = _transfer_times(crossing[1], bandwidths[used])
+            if topology.num_nodes == topology.num_ranks:
+                inside = partition.part[topology.src] == partition.part[topology.dst]
+                parts = len(partition.names)
+                links = LinkIndex.by(np.where(inside, np.int32(parts), partition.part[ends]), parts + 1)
+                slots = least_times(topology.graph, links.offset, links.ids, used, *crossing, smallest, holding)
+                times = np.maximum(times, slots)
             worst = int(np.argmax(times))
-            yield Bound(times[worst], f"{name} of {partition.one.format(partition.names[used[worst]])}")
+            yield Bound(int(times[worst]), f"{name} of {partition.one.format(partition.names[used[worst]])}")
             if collective.kind is Kind.ALL_REDUCE and not helpers and _computes_inside(topology, partition):
-                total = 2 * (len(used) - 1) * collective.size_bytes
-                yield Bound(_transfer_time(total, sum(bandwidth)), f"traffic through the {name} of {partition.every}")
+                time = _transfer_time(2 * (len(used) - 1) * collective.size_bytes, sum(bandwidths[used].tolist()))
+                yield Bound(time, f"traffic through the {name} of {partition.every}")
 
 
 @lru_cache(maxsize=64)
@@ -230,3 +241,9 @@ def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -
 
 def _transfer_time(bytes: int, bandwidth: int) -> int:
     return -(-bytes * _PICOSECONDS // bandwidth) if bytes else 0
+
+
+def _transfer_times(bytes: NDArray[np.int64], bandwidth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Saturated at the int64 limit, which is beyond any horizon."""
+    pairs = zip(bytes.tolist(), bandwidth.tolist(), strict=True)
+    return np.array([min(_transfer_time(each, flow), _NEVER_PS) for each, flow in pairs], np.int64)

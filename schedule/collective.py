@@ -33,6 +33,7 @@ class Kind(StrEnum):
 NAMED_KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
 
 _REDUCING = {Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE}
+_SPREADING = {Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST}
 _BLOCKS = {Kind.ALL_GATHER, Kind.GATHER, Kind.REDUCE_SCATTER, Kind.SCATTER}  # a block a rank
 _ROOTED = {Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER}
 
@@ -163,12 +164,18 @@ class Collective:
         return self.slots * self.num_ranks if self.kind is Kind.ALL_TO_ALL else self.slots
 
     @property
+    def spreads(self) -> bool:
+        """Whether some chunks must get to several ranks."""
+        if self.conditions is not None:
+            return bool((self.conditions.destination < 0).any())
+        return self.kind in _SPREADING
+
+    @property
     def num_deliveries(self) -> int:
         """Messages of one chunk each that it takes at least, when no message brings what is not needed."""
         if self.conditions is not None:
             return self.num_chunks
-        for_all = self.kind in (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST)
-        return self.num_chunks * max(1, (self.num_ranks - 1) * (self.reducing + for_all))
+        return self.num_chunks * max(1, (self.num_ranks - 1) * (self.reducing + self.spreads))
 
     @property
     def bus_factor(self) -> float:
@@ -187,9 +194,33 @@ class Collective:
             blocks = np.array(self.block_bytes, object)[:, None]
             edges = blocks * np.arange(self.chunks_per_rank + 1) // self.chunks_per_rank
             return np.diff(edges).astype(np.int64).ravel()
+        return np.tile(self.slot_bytes, self.num_ranks) if self.kind is Kind.ALL_TO_ALL else self.slot_bytes
+
+    @cached_property
+    def slot_bytes(self) -> NDArray[np.int64]:
+        """Of each slot of a rank's buffer (length slots) where blocks are even."""
         edges = np.arange(self.slots + 1, dtype=object) * self.size_bytes // self.slots
-        slots = np.diff(edges).astype(np.int64)
-        return np.tile(slots, self.num_ranks) if self.kind is Kind.ALL_TO_ALL else slots
+        return np.diff(edges).astype(np.int64)
+
+    @property
+    def even(self) -> bool:
+        """Whether the chunks' sizes differ by a byte at most, and all are sent."""
+        return self.block_bytes is None and self.conditions is None
+
+    @property
+    def even_exchange(self) -> bool:
+        """Whether it is an all_to_all whose chunks, some for each pair of ranks, need not be looked at one by one."""
+        return self.kind is Kind.ALL_TO_ALL and self.even
+
+    @cached_property
+    def smallest_chunk_bytes(self) -> int:
+        """Of the chunks that are sent; there must be one."""
+        return self.size_bytes // self.slots if self.even else int(self.chunk_bytes[self.sent].min())
+
+    @cached_property
+    def largest_chunk_bytes(self) -> int:
+        """Of all chunks."""
+        return -(-self.size_bytes // self.slots) if self.even else int(self.chunk_bytes.max())
 
     @property
     def sent(self) -> NDArray[np.bool_]:
@@ -218,7 +249,7 @@ class Collective:
         if self.conditions is not None:
             return self.conditions.destination
         chunk = np.arange(self.num_chunks)
-        if self.kind in (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST):
+        if self.spreads:
             rank = np.full(self.num_chunks, -1)
         elif self.kind in (Kind.REDUCE, Kind.GATHER):
             rank = np.full(self.num_chunks, self.root)

@@ -12,12 +12,26 @@ Crossing = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 def entering(collective: Collective, part: NDArray[np.intp]) -> Crossing:
     """Chunks, and bytes, that must enter each part of the ranks (`part`: collective rank -> part)."""
+    if collective.even_exchange:
+        return _exchanged(collective, part)[0]
     return _crossing(collective, collective.destination, collective.origin, part)
 
 
 def leaving(collective: Collective, part: NDArray[np.intp]) -> Crossing:
     """The same for what must leave each part: the mirror image, with contributors and recipients swapped."""
+    if collective.even_exchange:
+        return _exchanged(collective, part)[1]
     return _crossing(collective, collective.origin, collective.destination, part)
+
+
+def _exchanged(collective: Collective, part: NDArray[np.intp]) -> tuple[Crossing, Crossing]:
+    """What enters, and what leaves, each part in an all_to_all of even blocks."""
+    inside = np.bincount(part)
+    outside = collective.num_ranks - inside
+    chunks = inside * outside * collective.chunks_per_rank
+    wanted = np.zeros(len(inside), np.int64)  # from each rank
+    np.add.at(wanted, np.repeat(part, collective.chunks_per_rank), collective.slot_bytes)
+    return (chunks, outside * wanted), (chunks, inside * (collective.size_bytes - wanted))
 
 
 def _crossing(

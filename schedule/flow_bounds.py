@@ -66,8 +66,10 @@ class Traffic:
 def path_bounds(
     collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding, least_ps: int
 ) -> Iterator[Bound]:
-    """What prices of links prove: one for all links of a bandwidth, or through the middle of a dimension, and the best
-    that multiplicative weights find. `least_ps` is a time already proved."""
+    """What prices of links prove: one for all links of a bandwidth, and the best that multiplicative weights find.
+    `least_ps` is a time already proved."""
+    if collective.even_exchange and len(ranks) * topology.num_links > _PRICE_WORK:
+        return  # too much work in any case, and too many pairs to list
     traffic = Traffic.of(collective, ranks)
     if traffic is None or int(traffic.bytes.sum(dtype=object)) > _MOST_BYTES:
         return
@@ -83,17 +85,10 @@ def path_bounds(
 
 
 def _guesses(topology: Topology) -> Iterator[tuple[NDArray[np.int64], str]]:
-    """Prices that are best where the shape of the topology says what is scarce."""
+    """Prices that are best where the slow links, or the fast ones, are scarce."""
     kinds = np.unique(topology.bandwidth)
     for bandwidth in kinds if 1 < len(kinds) <= _MOST_KINDS else ():
         yield (topology.bandwidth == bandwidth).astype(np.int64), f"over all links of {format_bandwidth(bandwidth)}"
-    stride = 1
-    for number, dimension in enumerate(topology.dimensions if topology.num_nodes == topology.num_ranks else ()):
-        upper = np.arange(topology.num_ranks) // stride % dimension.size >= dimension.size // 2
-        stride *= dimension.size
-        crossing = (~upper[topology.src] & upper[topology.dst]).astype(np.int64)
-        if crossing.any():
-            yield crossing, f"through the middle of dimension {number}"
 
 
 def one_end_bounds(

@@ -159,10 +159,10 @@ class FoldedSchedule:
             raise ScheduleError(f"{self.topology.name} does not have the symmetry of the schedule ({motions})")
         return links
 
-    @cached_property
+    @property
     def chunk_bytes(self) -> int:
         """Of the largest chunk: what every transfer is timed with."""
-        return int(self.collective.chunk_bytes.max(initial=0))
+        return self.collective.largest_chunk_bytes
 
     @property
     def num_representatives(self) -> int:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from hocket.core.enums import StrEnum
-from hocket.core.errors import ScheduleError
 from hocket.schedule import AnySchedule, FoldedSchedule, retime
 from hocket.synthesizer.problem import Problem
 
@@ -35,11 +34,11 @@ def aim(problem: Problem, objective: Objective) -> Problem:
 
 
 def resize(schedule: AnySchedule, size_bytes: int) -> AnySchedule:
-    """The same transfers in the same order, timed for another size. Raises ScheduleError where summing would go
-    another way then (`retime`)."""
+    """The same transfers in the same order, timed for another size, spelled out. Raises ScheduleError where summing
+    would go another way then (`retime`), and where memory does not suffice."""
     if size_bytes == schedule.collective.size_bytes:
         return schedule
     if isinstance(schedule, FoldedSchedule):
-        raise ScheduleError(f"{schedule.num_transfers} transfers are too many to time them for another size")
+        schedule = schedule.expand()
     collective = replace(schedule.collective, size_bytes=size_bytes)
     return retime(replace(schedule, collective=collective, bound=None), schedule.blocking)

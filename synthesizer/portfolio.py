@@ -34,8 +34,9 @@ def best_schedule(
     with a bound.
 
     Ends early within 0.01 % of the problem's bound or at the search's own target, and, with what was found so far, when
-    asked to stop. Raises ScheduleError where no engine can do what is asked, Infeasible where none could, and Stopped
-    when there was no time to find anything.
+    asked to stop; `auto` asks no engine that would take longer than what could be gained is worth. Raises
+    ScheduleError where no engine can do what is asked, Infeasible where none could, and Stopped when there was no time
+    to find anything.
     """
     if problem.alone is not None:
         return problem.place(best_schedule(problem.alone, search, engine, affordable_s))
@@ -89,10 +90,22 @@ def _choose(problem: Problem, engine: str, affordable_s: float, tireless: bool) 
             raise ScheduleError(f"the engine `{engine}` cannot do {problem.collective.describe()}: {reason}")
         yield from able
         return
-    able = [way for candidate in ENGINES.values() for way in ways(candidate, problem)[0]]
-    able.sort(key=lambda way: isinstance(way, Halves))  # what does it at once is quicker to find, and often better
-    if tireless:
-        able.sort(key=lambda way: way.name in TIRELESS)
-    affordable = [way for way in able if way.seconds(problem) <= affordable_s]
-    # Where nothing is affordable, what is nearest to it.
-    yield from affordable or sorted(able, key=lambda way: way.seconds(problem))[:1]
+    nearest: tuple[float, Engine] | None = None
+    for way in _able(problem, tireless):
+        seconds = way.seconds(problem)
+        if seconds <= affordable_s:
+            yield way
+            nearest = (0.0, way)
+        elif nearest is None or seconds < nearest[0]:
+            nearest = (seconds, way)
+    if nearest is not None and nearest[0] > affordable_s:  # where nothing is affordable, what is nearest to it
+        yield nearest[1]
+
+
+def _able(problem: Problem, tireless: bool) -> Iterator[Engine]:
+    """All ways; halves later, since what does it at once is quicker to find, and often better."""
+    for at_last in (False, True) if tireless else (False,):
+        engines = [one for one in ENGINES.values() if (tireless and one.name in TIRELESS) == at_last]
+        for halved in (False, True):
+            for candidate in engines:
+                yield from (way for way in ways(candidate, problem)[0] if isinstance(way, Halves) == halved)

@@ -94,12 +94,12 @@ class Problem:
     @cached_property
     def routes(self) -> Routes:
         """The routes that may serve as links between ranks (`hocket.topology.rank_routes`); many on large switches."""
-        return rank_routes(self.topology.graph, max(1, int(self.collective.chunk_bytes.max())))
+        return rank_routes(self.topology.graph, max(1, self.collective.largest_chunk_bytes))
 
     @cached_property
     def network(self) -> Network:
         """The routes as the engines see them, with the times of the largest chunk."""
-        chunk_bytes = int(self.collective.chunk_bytes.max())
+        chunk_bytes = self.collective.largest_chunk_bytes
         return Network(self.topology.graph, self.routes.offset, self.routes.links, chunk_bytes, self.blocking)
 
     @cached_property
@@ -112,8 +112,7 @@ class Problem:
         """What a collective that sums nothing up asks for, in ranks of the topology."""
         collective, sent = self.collective, self.demanded
         table = RankSetTable(self.topology.num_ranks)
-        # Chunks of even blocks differ by a byte at most: those times are exact enough to choose by.
-        even = collective.block_bytes is None and collective.conditions is None
+        # The times of the largest chunk are exact enough to choose by where sizes differ by a byte.
         everyone = np.full(len(sent), EVERYONE, np.int32)
         if self.relays:
             through = everyone
@@ -125,7 +124,7 @@ class Problem:
             self.ranks[collective.origin[sent]],
             wanted,
             through,
-            np.empty(0, np.int64) if even else collective.chunk_bytes[sent],
+            np.empty(0, np.int64) if collective.even else collective.chunk_bytes[sent],
             np.empty(0, np.int32) if self.priority is None else self.priority[sent],
         )
 
@@ -144,7 +143,7 @@ class Problem:
     @property
     def has_halves(self) -> bool:
         """Whether there are chunks to sum up and chunks to spread: all_reduce, or conditions of both sorts."""
-        return bool((self.collective.origin < 0).any()) and bool((self.collective.destination < 0).any())
+        return self.collective.reducing and self.collective.spreads
 
     @cached_property
     def central(self) -> list[int]:
@@ -157,9 +156,13 @@ class Problem:
         order: list[int] = np.argsort(np.maximum(out, into), kind="stable").tolist()
         return order
 
-    def half(self, kind: Kind) -> "Problem":
-        """The reduce_scatter or all_gather of an all_reduce that goes in two halves, or what is like it for
+    @cached_property
+    def halves(self) -> tuple["Problem", "Problem"]:
+        """The reduce_scatter and the all_gather of an all_reduce that goes in two halves, or what is like them for
         conditions."""
+        return self._half(Kind.REDUCE_SCATTER), self._half(Kind.ALL_GATHER)
+
+    def _half(self, kind: Kind) -> "Problem":
         collective = self.collective
         if collective.conditions is None:
             return replace(self, collective=replace(collective, kind=kind))

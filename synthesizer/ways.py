@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hocket.core.errors import Stopped
-from hocket.schedule import AnySchedule, Kind, concatenate, reverse
+from hocket.schedule import AnySchedule, concatenate, reverse
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -54,13 +54,13 @@ class Halves:
     def why_not(self, problem: Problem) -> str | None:
         if not problem.has_halves:
             return f"{problem.collective.kind} does not fall into two halves"
-        return self.engine.why_not(problem.half(Kind.ALL_GATHER))
+        return self.engine.why_not(problem.halves[1])
 
     def seconds(self, problem: Problem) -> float:
-        return 2 * self.engine.seconds(problem.half(Kind.ALL_GATHER))
+        return 2 * self.engine.seconds(problem.halves[1])
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
-        halves, best_ps = (problem.half(Kind.REDUCE_SCATTER), problem.half(Kind.ALL_GATHER)), search.progress.best_ps
+        halves, best_ps = problem.halves, search.progress.best_ps
         if best_ps is not None and best_ps * _OVERLAP < sum(half.bound.time_ps for half in halves) * 100:
             return
         search = replace(search, target_ps=search.target_ps // 2, tireless=False)

@@ -12,7 +12,7 @@ from hocket._core.topology import Graph
 from hocket.topology.naming import link_name
 from hocket.topology.partition import Partition
 
-__all__ = ["DEFAULT_CLASS", "Dimension", "Topology"]
+__all__ = ["DEFAULT_CLASS", "Dimension", "LinkIndex", "Topology"]
 
 DEFAULT_CLASS = "link"
 
@@ -164,13 +164,16 @@ class Topology:
 
     @cached_property
     def partitions(self) -> tuple[Partition, ...]:
-        """Ranks alone; machines; for a product the ranks with the same coordinate in a dimension (a plane), and those
-        that differ in one dimension only (a line)."""
+        """Ranks alone; machines; for a product the ranks with the same coordinate in a dimension (a plane), those in
+        the lower and upper half of its coordinates, and those that differ in one dimension only (a line)."""
         rank, stride = np.arange(self.num_ranks), 1
         labels = [("rank {}", "all ranks", rank), ("machine {}", "all machines", self.machine.astype(np.int64))]
         for number, dimension in enumerate(self.dimensions):
             coordinate = rank // stride % dimension.size
             labels.append((f"plane {{}} of dimension {number}", f"all planes of dimension {number}", coordinate))
+            if dimension.size > 3:
+                half = (coordinate >= dimension.size // 2).astype(np.int64)
+                labels.append((f"half {{}} of dimension {number}", f"both halves of dimension {number}", half))
             if len(self.dimensions) > 2:  # of two dimensions, the lines of one are the planes of the other
                 line = rank - coordinate * stride
                 one = f"the line of dimension {number} through rank {{}}"

@@ -1,4 +1,5 @@
-"""Sets of ranks that collectives must get into and out of: ranks alone, machines, planes and lines of a product."""
+"""Sets of ranks that collectives must get into and out of: ranks alone, machines; planes, halves and lines of a
+product."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -15,6 +15,14 @@ int64_t least_time(const Graph& graph, In<int32_t> links, int64_t chunks, int64_
   return schedule::least_time(graph, view(links), {chunks, smallest_bytes, total_bytes}, holding);
 }
 
+auto least_times(const Graph& graph, In<int64_t> offset, In<int32_t> links, In<int32_t> sets, In<int64_t> chunks,
+                 In<int64_t> total_bytes, int64_t smallest_bytes, Holding holding) {
+  return give(unlocked([&] {
+    return schedule::least_times(graph, view(offset), view(links), view(sets), view(chunks), view(total_bytes),
+                                 smallest_bytes, holding);
+  }));
+}
+
 int64_t flow_bound(const Graph& graph, In<int32_t> rank, In<int64_t> chunks, In<int64_t> bytes, int64_t smallest_bytes,
                    int32_t sink, Holding holding, int64_t least_ps) {
   const schedule::Supply supply{view(rank), view(chunks), view(bytes), smallest_bytes};
@@ -42,6 +50,8 @@ void bind_bounds(nb::module_& m) {
       .value("WIRE", Holding::kWire)
       .value("BLOCKING", Holding::kBlocking);
   m.def("least_time", &least_time, "graph"_a, "links"_a, "chunks"_a, "smallest_bytes"_a, "total_bytes"_a, "holding"_a);
+  m.def("least_times", &least_times, "graph"_a, "offset"_a, "links"_a, "sets"_a, "chunks"_a, "total_bytes"_a,
+        "smallest_bytes"_a, "holding"_a);
   m.def("flow_bound", &flow_bound, "graph"_a, "rank"_a, "chunks"_a, "bytes"_a, "smallest_bytes"_a, "sink"_a,
         "holding"_a, "least_ps"_a);
   m.def("path_bound", &path_bound, "graph"_a, "src"_a, "dst"_a, "bytes"_a, "largest_chunk"_a, "alike"_a, "holding"_a,

@@ -38,13 +38,13 @@ nb::tuple columns(Transfers all) {
 }
 
 nb::tuple translate_spread(const Translations& translations, int32_t chunks, const TranslatedTransfers& transfers,
-                           int32_t elements) {
-  return columns(unlocked([&] { return synthesizer::translate_spread(translations, chunks, transfers, elements); }));
+                           int32_t senders) {
+  return columns(unlocked([&] { return synthesizer::translate_spread(translations, chunks, transfers, senders); }));
 }
 
 nb::tuple translate_exchange(const Translations& translations, int32_t chunks, const TranslatedTransfers& transfers,
-                             int32_t elements) {
-  return columns(unlocked([&] { return synthesizer::translate_exchange(translations, chunks, transfers, elements); }));
+                             int32_t senders) {
+  return columns(unlocked([&] { return synthesizer::translate_exchange(translations, chunks, transfers, senders); }));
 }
 
 }  // namespace
@@ -64,8 +64,8 @@ void bind_synthesizer_symmetry(nb::module_& m) {
            "chunks"_a, "seed"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("attempt", &attempt, "number"_a, "below_ps"_a, "stop"_a);
   m.def("symmetric_exchange", &exchange, "translations"_a, "chunks"_a, "stop"_a);
-  m.def("translate_spread", &translate_spread, "translations"_a, "chunks"_a, "transfers"_a, "elements"_a);
-  m.def("translate_exchange", &translate_exchange, "translations"_a, "chunks"_a, "transfers"_a, "elements"_a);
+  m.def("translate_spread", &translate_spread, "translations"_a, "chunks"_a, "transfers"_a, "senders"_a);
+  m.def("translate_exchange", &translate_exchange, "translations"_a, "chunks"_a, "transfers"_a, "senders"_a);
 }
 
 }  // namespace hocket::bind

@@ -37,7 +37,7 @@ class Routing:
         collective = problem.collective
         if problem.through is not None or problem.priority is not None:
             return "it knows no priorities, nor several groups; use `matching`"
-        if (collective.origin < 0).any() or (collective.destination < 0).any():
+        if collective.reducing or collective.spreads:
             return f"it brings each chunk from one rank to one other, which {collective.kind} does not"
         return None
 

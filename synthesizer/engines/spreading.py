@@ -33,8 +33,10 @@ def why_not_spreading(problem: Problem) -> str | None:
 def deliveries(problem: Problem) -> int:
     """About as many transfers as a schedule has."""
     collective = problem.collective
-    for_all = np.count_nonzero(collective.destination < 0)
-    return int(for_all) * (collective.num_ranks - 1) + collective.num_chunks - int(for_all)
+    for_all = 0
+    if collective.spreads:
+        for_all = int(np.count_nonzero(collective.destination < 0))
+    return for_all * (collective.num_ranks - 1) + collective.num_chunks - for_all
 
 
 def attempts(problem: Problem, search: Search) -> int:

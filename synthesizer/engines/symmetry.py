@@ -8,19 +8,26 @@ import numpy as np
 
 from hocket._core import synthesizer as core
 from hocket.core.errors import Stopped
-from hocket.schedule import Kind, Motion, Schedule
+from hocket.schedule import AnySchedule, FoldedSchedule, Kind, Motion, Phase, TransferColumns
+from hocket.schedule import Symmetry as Group
+from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.boxes import boxes
 from hocket.synthesizer.engines.spreading import spread_schedule
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.search import Search
+from hocket.synthesizer.search import Search, Stop
 
 __all__ = ["Symmetry"]
 
-# A search goes on for about this many offers of a chunk to a link, over its attempts: a second at most.
-_SEARCH_WORK = 20_000_000
-_FEWEST_ATTEMPTS = 2
+# Schedules of more transfers stay folded, if the topology has the symmetry link by link.
+_MOST_SPELLED_OUT = 500_000
+# A search goes on for about this many offers of a chunk to a link, over its attempts: milliseconds, since few later
+# attempts of large problems were better.
+_SEARCH_WORK = 220_000
+_FEWEST_ATTEMPTS = 8
 _MOST_ATTEMPTS = 60
-_SECONDS_PER_CHUNK = 100e-9
+# A first attempt of no more offers is not worth stopping: a second at most.
+_QUICK_WORK = 10_000_000
+_SECONDS_PER_OFFER = 50e-9
 _NEVER_PS = 2**63 - 1
 
 
@@ -37,53 +44,114 @@ class Symmetry:
             return "it does all_gather and all_to_all with blocks of one size, and what is made of them"
         if problem.group is not None:
             return "it serves all ranks of a topology, not a group"
-        translations = _translations(problem)
-        if translations is None:
+        turning = _turning(problem)
+        if turning is None:
             return "it needs a topology that turns into itself, such as a product with a ring or a switch"
-        if kind is Kind.ALL_TO_ALL and translations.num_orbits > 1:
+        if kind is Kind.ALL_TO_ALL and turning.translations.num_orbits > 1:
             return "for all_to_all it needs a topology whose ranks are all alike: a product without meshes"
         return None
 
     def seconds(self, problem: Problem) -> float:
-        return problem.collective.num_chunks * problem.collective.num_ranks * _SECONDS_PER_CHUNK
+        turning = _turning(problem)
+        return 0.0 if turning is None else _FEWEST_ATTEMPTS * _offers(problem, turning) * _SECONDS_PER_OFFER
 
-    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
-        translations, chunks = _translations(problem), problem.collective.chunks_per_rank
-        if translations is None:
+    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
+        turning = _turning(problem)
+        if turning is None:
             return
-        if problem.collective.kind is Kind.ALL_TO_ALL:
-            moves = core.symmetric_exchange(translations, chunks, search.stop)
-            columns = core.translate_exchange(translations, chunks, moves, translations.order)
-        else:
-            moves = _spread(problem, translations, search)
-            columns = core.translate_spread(translations, chunks, moves, translations.order)
-        yield spread_schedule(problem, columns, self.name, search)
+        look = _exchange if _exchanges(problem) else _spread
+        for moves in look(problem, turning, search):
+            yield _schedule(problem, turning, moves, self.name, search)
+
+
+@dataclass(frozen=True)
+class _Turning:
+    """How a topology turns into itself."""
+
+    group: Group
+    translations: core.Translations
 
 
 @lru_cache(maxsize=8)
-def _translations(problem: Problem) -> core.Translations | None:
-    """Those of the first box that has any which join all ranks."""
+def _turning(problem: Problem) -> _Turning | None:
+    """By the shifts of the first box that has any which join all ranks."""
     for box in boxes(problem.topology):
         shifts = np.array([motion is Motion.SHIFT for motion in box.motions])
         found = core.Translations(problem.network, np.array(box.sizes, np.int32), shifts)
         if found.order > 1 and found.connected:
-            return found
+            return _Turning(box, found)
     return None
 
 
-def _spread(problem: Problem, translations: core.Translations, search: Search) -> core.TranslatedTransfers:
-    """The quickest of as many attempts as the problem is worth, or until the search is asked to stop."""
-    chunks = problem.collective.chunks_per_rank
+def _exchanges(problem: Problem) -> bool:
+    return problem.collective.kind is Kind.ALL_TO_ALL
+
+
+def _offers(problem: Problem, turning: _Turning) -> int:
+    """How often an attempt offers a chunk to a link, roughly: each chunk of the first ranks at each rank to all its
+    links."""
+    trees = problem.collective.chunks_per_rank * turning.translations.num_orbits
+    return trees * problem.collective.num_ranks * max(1, turning.translations.num_generators)
+
+
+def _first_stop(problem: Problem, turning: _Turning, search: Search) -> Stop:
+    """What ends the first attempt: one that is quick is worth finishing."""
+    return Stop() if _offers(problem, turning) <= _QUICK_WORK else search.stop
+
+
+def _exchange(problem: Problem, turning: _Turning, search: Search) -> Iterator[core.TranslatedTransfers]:
+    stop = _first_stop(problem, turning, search)
+    yield core.symmetric_exchange(turning.translations, problem.collective.chunks_per_rank, stop)
+
+
+def _spread(problem: Problem, turning: _Turning, search: Search) -> Iterator[core.TranslatedTransfers]:
+    """Ever quicker ones of as many attempts as the problem is worth."""
+    translations, chunks = turning.translations, problem.collective.chunks_per_rank
     spread = core.SymmetricSpread(problem.network, translations, chunks, search.seed)
-    offers = problem.collective.num_chunks * translations.num_generators
-    attempts = search.attempts or min(max(_SEARCH_WORK // offers, _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
-    best = spread.attempt(0, _NEVER_PS, search.stop)
-    assert best is not None  # no attempt takes that long
-    try:
-        for number in range(1, attempts):
-            if best.time_ps <= search.target_ps:
-                break
-            best = spread.attempt(number, best.time_ps, search.stop) or best
-    except Stopped:
-        pass
-    return best
+    usual = min(max(_SEARCH_WORK // _offers(problem, turning), _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
+    best_ps = _NEVER_PS
+    for number in range(search.attempts or usual):
+        stop = search.stop if number else _first_stop(problem, turning, search)
+        try:
+            found = spread.attempt(number, best_ps, stop)
+        except Stopped:
+            if number == 0:
+                raise
+            return
+        if found is None:
+            continue
+        yield found
+        best_ps = found.time_ps
+        if best_ps <= search.target_ps:
+            return
+
+
+def _schedule(
+    problem: Problem, turning: _Turning, moves: core.TranslatedTransfers, generator: str, search: Search
+) -> AnySchedule:
+    """All transfers of which `moves` are images, spelled out unless they are many."""
+    translations, chunks = turning.translations, problem.collective.chunks_per_rank
+    translate = core.translate_exchange if _exchanges(problem) else core.translate_spread
+    many = moves.num_transfers * translations.order > _MOST_SPELLED_OUT
+    if not many or LinkSymmetry.of(turning.group, problem.topology) is None:
+        return spread_schedule(problem, translate(translations, chunks, moves, translations.order), generator, search)
+    chunk, link, start_ps, _ = translate(translations, chunks, moves, 1)
+    used, route = np.unique(link, return_inverse=True)
+    offset, links = problem.routes
+    paths = [links[offset[each] : offset[each + 1]] for each in used.tolist()]
+    return FoldedSchedule(
+        collective=problem.collective,
+        topology=problem.topology,
+        symmetry=turning.group,
+        phases=(
+            Phase(
+                np.cumsum([0, *map(len, paths)]),
+                np.concatenate(paths),
+                TransferColumns(chunk, route.astype(np.int32), start_ps),
+            ),
+        ),
+        blocking=problem.blocking,
+        bound=None,
+        generator=generator,
+        seed=search.seed,
+    )

@@ -55,6 +55,12 @@ def trees(root: NDArray[np.int32]) -> None:
     synthesizer.trees(network(), root, True, 100, 1, 100, 1, 0, 0, synthesizer.Stop())
 
 
+def least_times(sets: NDArray[np.int32], chunks: NDArray[np.int64]) -> None:
+    """Of two sets of a link each."""
+    offset, links = amounts(0, 1, 2), ids(0, 1)
+    schedule.least_times(ring(), offset, links, sets, chunks, amounts(10), 1, schedule.Holding.WIRE)
+
+
 def flow(rank: NDArray[np.int32], chunks: NDArray[np.int64], sink: int) -> None:
     schedule.flow_bound(ring(), rank, chunks, amounts(10, 10), 10, sink, schedule.Holding.WIRE, 0)
 
@@ -108,6 +114,12 @@ def folded(spread: schedule.Spread, num_chunks: int, root: int = 0, size: int = 
         lambda: topology.least_images(3, ids(1, 2, 3)),
         lambda: topology.least_images(4, ids(1, 2, 3)),
         lambda: schedule.least_time(ring(), ids(8), 1, 1, 1, schedule.Holding.WIRE),
+        lambda: least_times(ids(8), amounts(1)),
+        lambda: least_times(ids(1), amounts(1, 1)),
+        lambda: least_times(ids(1), amounts(-1)),
+        lambda: schedule.least_times(
+            ring(), amounts(0, 9), ids(0, 1), ids(0), amounts(1), amounts(1), 1, schedule.Holding.WIRE
+        ),
         lambda: schedule.grow_trees(4, amounts(0, 1), amounts(1)),
         lambda: schedule.grow_trees(4, amounts(0, 4), amounts(1, 2)),
     ],
@@ -119,6 +131,7 @@ def test_columns_that_do_not_fit_are_refused(call: Callable[[], object]) -> None
 
 def test_those_that_fit_are_not() -> None:
     rounds(ids(0, 1, 2, 3))
+    least_times(ids(1), amounts(1))
     matching(RANKS)
     routing(ids(0, 1), ids(2, 3))
     exchange(ids(4), [True])

@@ -203,3 +203,24 @@ def test_months_made_of_days_are_refused() -> None:
     ):
         with pytest.raises(Infeasible, match="26 days"):
             attempt()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_an_even_all_to_all_is_bounded_as_one_of_listed_blocks(data: st.DataObject) -> None:
+    """The even one is counted by formulas, the other block by block."""
+    n, chunks = data.draw(st.integers(2, 6)), data.draw(st.integers(1, 3))
+    block = chunks * data.draw(st.integers(1, 10_000))
+    topology = data.draw(machines.topologies(n))
+    topology = dataclasses.replace(topology, dimensions=(Dimension("mesh", n, 0, 1),))
+    even = Collective(Kind.ALL_TO_ALL, n, n * block, chunks)
+    listed = Collective.uneven(Kind.ALL_TO_ALL, n, [block] * n**2, chunks)
+    for blocking in (False, True):
+        assert lower_bound(even, topology, blocking) == lower_bound(listed, topology, blocking)
+
+
+def test_halves_in_slots() -> None:
+    # A ring of 5: 2 x 3 chunks cross the middle each way over 2 links.
+    ring = load("ring:5,bandwidth=50GiB/s,latency=500ns")
+    bound = lower_bound(Collective(Kind.ALL_TO_ALL, 5, 5 * GIB), ring, blocking=True)
+    assert bound.time_ps == 3 * (500_000 + 10**12 // 50)

@@ -23,7 +23,7 @@ LINK = "bandwidth=50GiB/s,latency=500ns"
 def test_the_middle_of_a_mesh() -> None:
     # 32 x 32 chunks of 16 MiB cross the middle of a mesh 8x8 each way over 8 links: 128 slots of 312.5 + 0.5 us.
     bound = lower_bound(Collective(Kind.ALL_TO_ALL, 64, GIB), load(f"mesh:8x8,{LINK}"), blocking=True)
-    assert (bound.time_ps, bound.reason) == (128 * 313 * US, "traffic through the middle of dimension 0")
+    assert (bound.time_ps, bound.reason) == (128 * 313 * US, "ingress of half 0 of dimension 0")
 
 
 def test_all_links_of_a_torus() -> None:

@@ -1,24 +1,32 @@
 """The engine `symmetry`: one rank's part, translated, on topologies whose ranks are all alike."""
 
 import csv
+import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Collective, Kind, Schedule, verify
-from hocket.synthesizer import synthesize
+from hocket.schedule import AnySchedule, Collective, FoldedSchedule, Kind, Schedule, load_expanded, verify
+from hocket.synthesizer import Problem, Progress, Search, synthesize
+from hocket.synthesizer import solve as solve_problem
+from hocket.synthesizer.engines import symmetry
 from hocket.topology import Topology, load
 
 GIB = 2**30
 LATENCY_US = 0.5
 
 
-def solve(spec: str, chunks: int = 1, size: int = GIB, blocking: bool = True, kind: Kind = Kind.ALL_GATHER) -> Schedule:
+def solve(
+    spec: str, chunks: int = 1, size: int = GIB, blocking: bool = True, kind: Kind = Kind.ALL_GATHER
+) -> AnySchedule:
     topology = load(spec)
     collective = Collective(kind, topology.num_ranks, size, chunks)
     return synthesize(collective, topology, engine="symmetry", blocking=blocking)
@@ -191,3 +199,83 @@ def test_all_to_all_on_any_product_whose_dimensions_turn(spec: str, chunks: int,
     # The busiest link is idle for no longer than a chunk takes on the longest way.
     way_ps = sum(side.size * (2 * side.latency_ps + size * 10**12 // side.bandwidth) for side in topology.dimensions)
     assert schedule.time_ps <= verify(schedule).link_busy_ps.max() + way_ps
+
+
+def sends(schedule: Schedule) -> list[tuple[int, int, int, bool]]:
+    """Which chunks go from where to where: sorted."""
+    first, last = schedule.route_offset[:-1], schedule.route_offset[1:] - 1
+    src = schedule.topology.src[schedule.route_links[first]][schedule.route]
+    dst = schedule.topology.dst[schedule.route_links[last]][schedule.route]
+    return sorted(zip(schedule.chunk.tolist(), src.tolist(), dst.tolist(), schedule.reduce.tolist(), strict=True))
+
+
+KINDS = st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE, Kind.ALL_TO_ALL])
+
+
+@settings(max_examples=40)
+@given(products(TURNING), KINDS, st.integers(1, 2), st.integers(1, 10**7), st.booleans())
+def test_folded_it_is_the_same(spec: str, kind: Kind, chunks: int, size: int, blocking: bool) -> None:
+    topology = load(spec)
+    collective = Collective(kind, topology.num_ranks, size, chunks)
+    plain = synthesize(collective, topology, engine="symmetry", blocking=blocking, attempts=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(symmetry, "_MOST_SPELLED_OUT", 0)
+        folded = synthesize(collective, topology, engine="symmetry", blocking=blocking, attempts=1)
+    assert isinstance(plain, Schedule) and isinstance(folded, FoldedSchedule)
+    assert folded.num_representatives * topology.num_ranks == plain.num_transfers
+    assert folded.time_ps >= plain.time_ps  # which is retimed, and overlaps the halves of an all_reduce
+    again = folded.expand()
+    assert verify(again).num_transfers == verify(folded).num_transfers
+    assert sends(again) == sends(plain)
+
+
+def run_hocket(*arguments: str) -> str:
+    command = [sys.executable, "-m", "hocket", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def synthesized(*arguments: str) -> dict[str, Any]:
+    numbers = json.loads(run_hocket("synthesize", *arguments, "--blocking", "--chunks", "1", "--json", "-"))
+    assert isinstance(numbers, dict)
+    return numbers
+
+
+def test_all_to_all_of_ten_thousand_ranks_is_optimal_and_small() -> None:
+    link = "bandwidth=50GiB/s,latency=500ns"
+    numbers = synthesized("all_to_all", "--topology", f"torus:100x100,{link}", "--size", str(10**4 * 2**16))
+    # 2 x 2500 hops on average over 100, for 10^8 chunks; 5000 x 5000 of them cross the middle each way over 200 links,
+    # in slots of 64 KiB and a latency.
+    assert numbers["transfers"] == 10**8 * 2 * 2500 // 100
+    slot_ps = 500_000 + math.ceil(2**16 * 10**12 / (50 * GIB))
+    assert numbers["time_ps"] == numbers["bound_ps"] == 5000 * 5000 // 200 * slot_ps
+    assert numbers["peak_rss_bytes"] < 500_000_000
+
+
+def test_a_folded_schedule_is_saved_verified_expanded_and_resized(tmp_path: Path) -> None:
+    path, link = tmp_path / "a2a.schedule", "bandwidth=50GiB/s,latency=500ns"
+    arguments = ("all_to_all", "--topology", f"torus:16x16,{link}", "--size", "1MiB", "-o", str(path))
+    numbers = synthesized(*arguments)
+    assert numbers["transfers"] == 256 * 256 * 8 > 500_000  # 2 x 4 hops on average
+    assert str(numbers["transfers"]) in run_hocket("verify", str(path))
+    assert load_expanded(path).num_transfers == numbers["transfers"]
+    small = synthesized(*arguments, "--objective", "latency")
+    assert small["time_ps"] >= numbers["bound_ps"]
+
+
+@pytest.mark.parametrize("kind", [Kind.ALL_GATHER, Kind.ALL_TO_ALL, Kind.ALL_REDUCE])
+def test_a_search_that_is_asked_to_stop_at_once_finishes_what_is_quick(kind: Kind) -> None:
+    topology = load("torus:4x4,bandwidth=50GiB/s,latency=500ns")
+    progress = Progress()
+    progress.stop.ask()
+    problem = Problem(Collective(kind, 16, GIB), topology)
+    found = solve_problem(problem, Search(progress=progress), engine="symmetry")
+    assert found.schedule.time_ps >= problem.bound.time_ps > 0
+
+
+def test_forty_thousand_ranks() -> None:
+    """A torus of 200x200: 39,999 chunks enter each rank over 4 links, the farthest in 200 hops."""
+    schedule = solve("torus:200x200,bandwidth=50GiB/s,latency=500ns", size=40_000 * 2**14)
+    assert isinstance(schedule, FoldedSchedule)
+    assert schedule.num_transfers == 40_000 * 39_999
+    slot_ps = 500_000 + math.ceil(2**14 * 10**12 / (50 * GIB))
+    assert 10_000 * slot_ps <= schedule.time_ps <= 10_001 * slot_ps

@@ -1,6 +1,7 @@
 #include "hocket/schedule/bounds.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Alike {
   Picoseconds latency_ps;
   Bandwidth bandwidth;
   int64_t count;
+  bool operator==(const Alike&) const = default;
 };
 
 std::vector<Alike> group(const topology::Graph& graph, std::span<const int32_t> links) {
@@ -51,16 +53,9 @@ bool passes(const std::vector<Alike>& links, const Demand& demand, Holding holdi
   return chunks >= demand.chunks && bytes >= demand.total_bytes;
 }
 
-}  // namespace
-
-Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> links, const Demand& demand,
-                       Holding holding) {
-  check_ids(links, static_cast<int64_t>(graph.links().size()), "the links");
-  check_within(std::min({demand.chunks, demand.smallest_bytes, demand.total_bytes}), 0, demand.total_bytes,
-               "chunks and bytes");
+Picoseconds least_time(const std::vector<Alike>& alike, const Demand& demand, Holding holding) {
   if (demand.chunks == 0) return 0;
-  if (links.empty()) throw Infeasible("no link leads to where chunks must go");
-  const std::vector<Alike> alike = group(graph, links);
+  if (alike.empty()) throw Infeasible("no link leads to where chunks must go");
   if (passes(alike, demand, holding, 0)) return 0;
   Picoseconds late = 1;
   while (!passes(alike, demand, holding, late)) late = within_horizon(late * 2);
@@ -70,6 +65,44 @@ Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> li
     (passes(alike, demand, holding, middle) ? late : early) = middle;
   }
   return late;
+}
+
+}  // namespace
+
+Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> links, const Demand& demand,
+                       Holding holding) {
+  check_ids(links, static_cast<int64_t>(graph.links().size()), "the links");
+  check_within(std::min({demand.chunks, demand.smallest_bytes, demand.total_bytes}), 0, demand.total_bytes,
+               "chunks and bytes");
+  return least_time(group(graph, links), demand, holding);
+}
+
+std::vector<Picoseconds> least_times(const topology::Graph& graph, std::span<const int64_t> offset,
+                                     std::span<const int32_t> links, std::span<const int32_t> sets,
+                                     std::span<const int64_t> chunks, std::span<const int64_t> total_bytes,
+                                     int64_t smallest_bytes, Holding holding) {
+  check_ids(links, static_cast<int64_t>(graph.links().size()), "the links");
+  check_ids(sets, std::ssize(offset) - 1, "the sets of links");
+  check_size(chunks.size(), sets.size(), "the chunks of the sets");
+  check_size(total_bytes.size(), sets.size(), "the bytes of the sets");
+  check_within(offset, 0, std::ssize(links), "the begins of the sets");
+  check_within(chunks, 0, std::numeric_limits<int64_t>::max(), "the chunks of the sets");
+  check_within(total_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of the sets");
+  check_within(smallest_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of the smallest chunk");
+  std::vector<Picoseconds> times;
+  std::vector<Alike> last;
+  Demand asked{0, 0, 0};
+  for (size_t at = 0; at < sets.size(); at++) {
+    const int64_t first = offset[sets[at]], end = offset[sets[at] + 1];
+    check_within(end, first, std::ssize(links), "the end of a set");
+    std::vector<Alike> alike = group(graph, links.subspan(first, end - first));
+    const Demand demand{chunks[at], smallest_bytes, total_bytes[at]};
+    const bool again = at > 0 && alike == last && demand == asked;  // as among ranks that are all alike
+    times.push_back(again ? times.back() : least_time(alike, demand, holding));
+    last = std::move(alike);
+    asked = demand;
+  }
+  return times;
 }
 
 }  // namespace hocket::schedule

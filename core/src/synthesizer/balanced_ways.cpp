@@ -9,8 +9,8 @@
 namespace hocket::synthesizer {
 namespace {
 
-/// The jobs of a shift are dealt with in so many parts, each of which goes one way.
-constexpr int32_t kParts = 8;
+/// The jobs of a shift are dealt with in about so many parts, each of which goes one way.
+constexpr int32_t kParts = 8, kMostParts = 32;
 /// Each part looks for a better way so often; prices differ the less, the larger the number. First and last only ways
 /// that are about as quick compete.
 constexpr int kCalm[] = {20, 20, 10, 4, 0, 4, 10, 20};
@@ -73,6 +73,14 @@ std::vector<Block> blocks(const Translations& network) {
   return result;
 }
 
+/// Even, and of equal size if possible: two ways that are as quick share the jobs then.
+int32_t parts_of(int32_t copies) {
+  for (int32_t parts = kParts; parts <= std::min(copies, kMostParts); parts += 2) {
+    if (copies % parts == 0) return parts;
+  }
+  return std::min(kParts, copies);
+}
+
 /// Ways in one block, for all shifts of it, each made by `copies` jobs.
 class Balance {
  public:
@@ -83,8 +91,8 @@ class Balance {
     for (int32_t shift : shift_) {
       for (int32_t from = 0; from < block.order; from++) target_.push_back(group.sum(from, shift));
     }
-    for (int32_t part = 0; part < std::min(kParts, copies); part++) {
-      const int32_t parts = std::min(kParts, copies);
+    const int32_t parts = parts_of(copies);
+    for (int32_t part = 0; part < parts; part++) {
       const int32_t jobs = copies * (part + 1) / parts - copies * part / parts;
       for (int32_t shift = 1; shift < block.order; shift++) units_.push_back({shift, jobs, {}});
     }

@@ -158,19 +158,19 @@ TranslatedTransfers exchange(const Translations& network, int32_t chunks, const 
 }
 
 Transfers translate_exchange(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers,
-                             int32_t elements) {
+                             int32_t senders) {
   const int32_t order = network.group.order();
-  check_within(elements, 0, order, "the elements");
+  check_within(senders, 0, order, "the senders");
   check_within(chunks, 1, std::numeric_limits<int32_t>::max(), "the chunks");
   Transfers all;
-  all.reserve(transfers.tree.size() * elements);
+  all.reserve(transfers.tree.size() * senders);
   for (size_t at = 0; at < transfers.tree.size(); at++) {
     const int32_t shift = transfers.tree[at] / chunks, generator = transfers.generator[at];
     const Picoseconds start = transfers.start[at], finish = start + network.travel[generator];
-    for (int32_t element = 0; element < elements; element++) {
+    for (int32_t sender = 0; sender < senders; sender++) {
+      const int32_t element = network.group.difference(sender, transfers.point[at]);
       const int64_t pair = int64_t{network.rank[element]} * order + network.rank[network.group.sum(shift, element)];
-      const int32_t from = network.group.sum(transfers.point[at], element);
-      all.add(static_cast<int32_t>(pair * chunks + transfers.tree[at] % chunks), network.link_from(generator, from),
+      all.add(static_cast<int32_t>(pair * chunks + transfers.tree[at] % chunks), network.link_from(generator, sender),
               start, finish);
     }
   }

@@ -287,20 +287,19 @@ std::optional<TranslatedTransfers> SymmetricSpread::attempt(int number, Picoseco
 }
 
 Transfers translate_spread(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers,
-                           int32_t elements) {
+                           int32_t senders) {
   const int32_t order = network.group.order();
-  check_within(elements, 0, order, "the elements");
+  check_within(senders, 0, order, "the senders");
   check_within(chunks, 1, std::numeric_limits<int32_t>::max(), "the chunks");
   Transfers all;
-  all.reserve(transfers.tree.size() * elements);
+  all.reserve(transfers.tree.size() * senders);
   for (size_t at = 0; at < transfers.tree.size(); at++) {
     const int32_t tree = transfers.tree[at], generator = transfers.generator[at], point = transfers.point[at];
     const int32_t orbit = tree / chunks, home = network.orbit_of(point) * order;
     const Picoseconds start = transfers.start[at];
-    for (int32_t element = 0; element < elements; element++) {
-      const int32_t origin = network.rank[orbit * order + element];
-      const int32_t from = home + network.group.sum(point - home, element);
-      all.add(origin * chunks + tree % chunks, network.link_from(generator, from), start,
+    for (int32_t sender = 0; sender < senders; sender++) {
+      const int32_t origin = network.rank[orbit * order + network.group.difference(sender, point - home)];
+      all.add(origin * chunks + tree % chunks, network.link_from(generator, home + sender), start,
               start + network.travel[generator]);
     }
   }

@@ -110,6 +110,16 @@ def least_time(
     total_bytes: int,
     holding: Holding,
 ) -> int: ...
+def least_times(
+    graph: Graph,
+    offset: NDArray[np.int64],
+    links: NDArray[np.int32],
+    sets: NDArray[np.int32],
+    chunks: NDArray[np.int64],
+    total_bytes: NDArray[np.int64],
+    smallest_bytes: int,
+    holding: Holding,
+) -> NDArray[np.int64]: ...
 def flow_bound(
     graph: Graph,
     rank: NDArray[np.int32],

@@ -74,10 +74,10 @@ class SymmetricSpread:
 
 def symmetric_exchange(translations: Translations, chunks: int, stop: Stop) -> TranslatedTransfers: ...
 def translate_spread(
-    translations: Translations, chunks: int, transfers: TranslatedTransfers, elements: int
+    translations: Translations, chunks: int, transfers: TranslatedTransfers, senders: int
 ) -> Columns: ...
 def translate_exchange(
-    translations: Translations, chunks: int, transfers: TranslatedTransfers, elements: int
+    translations: Translations, chunks: int, transfers: TranslatedTransfers, senders: int
 ) -> Columns: ...
 
 class RoundTimes:

@@ -13,6 +13,7 @@ struct Demand {
   int64_t chunks;
   int64_t smallest_bytes;
   int64_t total_bytes;
+  bool operator==(const Demand&) const = default;
 };
 
 /// How a link is used by the transfers over it.
@@ -27,5 +28,12 @@ enum class Holding : uint8_t {
 /// whole picoseconds. Throws Infeasible when there is a demand but no link.
 Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> links, const Demand& demand,
                        Holding holding);
+
+/// The same for many sets of links: set k is `links[offset[sets[k]]..offset[sets[k] + 1])`, and must pass on
+/// `chunks[k]` chunks with `total_bytes[k]` in all.
+std::vector<Picoseconds> least_times(const topology::Graph& graph, std::span<const int64_t> offset,
+                                     std::span<const int32_t> links, std::span<const int32_t> sets,
+                                     std::span<const int64_t> chunks, std::span<const int64_t> total_bytes,
+                                     int64_t smallest_bytes, Holding holding);
 
 }  // namespace hocket::schedule

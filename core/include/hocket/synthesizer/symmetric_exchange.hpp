@@ -30,9 +30,9 @@ std::vector<Way> balanced_ways(const Translations& network, int32_t chunks);
 /// t % chunks for the rank at shift t / chunks.
 TranslatedTransfers exchange(const Translations& network, int32_t chunks, const Stop& stop);
 
-/// Images of the transfers under the first `elements` of the group (all of them: what all ranks do). Chunk ids as in an
-/// all_to_all.
+/// The images of the transfers that leave the first `senders` ranks of the orbits: with 1 each once, with as many as
+/// the group has elements what all ranks do. In the order of their starts. Chunk ids as in an all_to_all.
 Transfers translate_exchange(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers,
-                             int32_t elements);
+                             int32_t senders);
 
 }  // namespace hocket::synthesizer

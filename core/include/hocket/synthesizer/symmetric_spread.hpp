@@ -31,9 +31,9 @@ class SymmetricSpread {
   std::unique_ptr<const Plan> plan_;
 };
 
-/// Images of the transfers under the first `elements` of the group (all of them: what all ranks do). Chunk ids as in an
-/// all_gather.
+/// The images of the transfers that leave the first `senders` ranks of the orbits: with 1 each once, with as many as
+/// the group has elements what all ranks do. In the order of their starts. Chunk ids as in an all_gather.
 Transfers translate_spread(const Translations& network, int32_t chunks, const TranslatedTransfers& transfers,
-                           int32_t elements);
+                           int32_t senders);
 
 }  // namespace hocket::synthesizer
