@@ -31,7 +31,7 @@ def hocket(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
             "verify x.xml --profile nccl",
             "--profile nccl: no such choice; did you mean 'rccl'? known: executor, msccl, rccl",
         ),
-        ("synthesize custom -t ring:4 -s 1MiB", "COLLECTIVE custom: no such choice; known: all_gather, all_reduce"),
+        ("synthesize all_sum -t ring:4 -s 1MiB", "COLLECTIVE all_sum: no such choice; known: all_gather, all_reduce"),
         ("synthesize all_gather -t ring:4 -s 1MiB --engine z3", "--engine z3: no such choice; known: auto"),
         ("generate collective all_sum --ranks 2 --size 1MiB -o t", "KIND all_sum: no such choice; known: all_gather"),
         (
@@ -48,7 +48,7 @@ def test_unknown_names_are_usage_errors_that_list_the_known(tmp_path: Path, argu
     done = hocket(*arguments.split(), folder=tmp_path)
     assert done.returncode == 2, done.stderr
     assert message in " ".join(done.stderr.split())
-    assert "custom," not in done.stderr
+    assert arguments.startswith("synthesize") or "custom," not in done.stderr  # elsewhere nobody can say what it is
     assert [path.name for path in tmp_path.iterdir()] == ["x.yaml"]
 
 
