@@ -53,8 +53,8 @@ void bind_interpreter(nb::module_& m);  // a part of `schedule`
 void bind_folded(nb::module_& m);       // a part of `schedule`
 void bind_synthesizer(nb::module_& m);
 void bind_synthesizer_symmetry(nb::module_& m);  // a part of `synthesizer`
-void bind_synthesizer_routing(nb::module_& m);  // a part of `synthesizer`
-void bind_demand(nb::module_& m);  // a part of `synthesizer`
+void bind_synthesizer_routing(nb::module_& m);   // a part of `synthesizer`
+void bind_demand(nb::module_& m);                // a part of `synthesizer`
 void bind_simulator(nb::module_& m);
 void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);

@@ -73,8 +73,7 @@ TEST(Matching, NamesTheRankThatCannotBeReached) {
     match_best(network, all_gather(3, 1), 1);
     FAIL() << "expected Infeasible";
   } catch (const Infeasible& error) {
-    EXPECT_NE(std::string(error.what()).find("no link joins ranks 0-1 and rank 2"), std::string::npos)
-        << error.what();
+    EXPECT_NE(std::string(error.what()).find("no link joins ranks 0-1 and rank 2"), std::string::npos) << error.what();
   }
 }
 

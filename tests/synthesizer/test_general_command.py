@@ -32,7 +32,7 @@ def test_relays_are_kept_simulated_and_not_lowered(tmp_path: Path) -> None:
     without = synthesize(*asked)
     assert without.returncode == 4
     assert "no link joins rank 0 and ranks 1-8" in without.stderr
-    done = synthesize(*asked, "--relays")
+    done = synthesize(*asked, "--relays", "--engine", "matching")
     assert done.returncode == 0, done.stderr
     schedule = read(path)
     assert schedule.relays and verify(schedule).time_ps == schedule.time_ps
