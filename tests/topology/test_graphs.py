@@ -115,6 +115,6 @@ def test_mi250_has_the_published_bound() -> None:
     topology = load("mi250:link=50GiB/s")
     out = np.bincount(topology.src, weights=topology.bandwidth) / 2**30
     assert out.tolist() == [350] * 16  # seven links
-    # 14 ranks' 16 chunks of 4 MiB get into a package over four links of 78.125 us a chunk and one twice as fast, each of
-    # which rests for 0.7 us after a chunk
+    # 14 ranks' 16 chunks of 4 MiB get into a package over four links of 78.125 us a chunk and one twice as fast, which
+    # all rest for 0.7 us after a chunk
     assert bound_us(topology, 16) == pytest.approx(14 * 16 / (4 / (78.125 + 0.7) + 1 / (78.125 / 2 + 0.7)))
