@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
-from hocket.core.errors import ScheduleError, Stopped
-from hocket.schedule import AnySchedule
+from hocket.core.errors import Infeasible, ScheduleError, Stopped
+from hocket.schedule import AnySchedule, Bound
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, TIRELESS
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.ways import Halves, ways
 
-__all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s"]
+__all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "good_enough_ps"]
 
 AUTO = "auto"
 # `auto` asks no engine that would need more seconds, unless it is given more time.
@@ -40,10 +41,13 @@ def best_schedule(
     """
     if problem.alone is not None:
         return problem.place(best_schedule(problem.alone, search, engine, affordable_s))
+    if problem.relays and best is None:
+        with suppress(Infeasible, ScheduleError):
+            best = best_schedule(problem.without_relays, search, engine, affordable_s)
     progress = search.progress
     progress.bound_ps, progress.best_ps = problem.bound.time_ps, None if best is None else best.time_ps
     progress.chunks_per_rank = problem.collective.chunks_per_rank
-    search = replace(search, target_ps=max(search.target_ps, problem.bound.time_ps * _GOOD_ENOUGH // 10**6))
+    search = replace(search, target_ps=max(search.target_ps, good_enough_ps(problem.bound)))
     if best is not None and best.time_ps <= search.target_ps:
         return best
     try:
@@ -62,6 +66,11 @@ def best_schedule(
     if best is None:
         raise ScheduleError(f"no engine does {problem.collective.describe()} on {problem.topology.name}")
     return best
+
+
+def good_enough_ps(bound: Bound) -> int:
+    """At which a search ends."""
+    return bound.time_ps * _GOOD_ENOUGH // 10**6
 
 
 def _worth_s(best: AnySchedule, problem: Problem, affordable_s: float) -> float:

@@ -80,6 +80,11 @@ class Problem:
             return None
         return replace(self, topology=subset(self.topology, self.group), group=None)
 
+    @property
+    def without_relays(self) -> "Problem":
+        """The same problem for the group alone, where nobody else takes part."""
+        return replace(self, relays=False)
+
     def place(self, schedule: AnySchedule) -> Schedule:
         """A schedule of `alone` as one of this problem."""
         links = links_within(self.topology, self.ranks).astype(np.int32)

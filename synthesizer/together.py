@@ -1,17 +1,18 @@
 """Several collectives at once on shared links: one search for all of them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
-from hocket.schedule import Joint
+from hocket.core.errors import ScheduleError, Stopped
+from hocket.schedule import Joint, Schedule, retime
 from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.chunking import choose_chunks
-from hocket.synthesizer.portfolio import AUTO
+from hocket.synthesizer.portfolio import AUTO, good_enough_ps
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.search import Search
+from hocket.synthesizer.search import Progress, Search
 from hocket.synthesizer.synthesis import Synthesis, solve
 from hocket.topology import links_within
 
@@ -43,7 +44,7 @@ def join(problems: Sequence[Problem], priorities: Sequence[int] | None = None) -
         first.blocking,
         joint.ranks,
         first.relays,
-        None if first.relays else joint.members,
+        joint.members,
         None if priorities is None else np.array(priorities, np.int32)[joint.part],
     )
     return joint, whole
@@ -61,25 +62,96 @@ def solve_together(
 ) -> Together:
     """Schedules of collectives that start at once on one topology, such that no link is held by two at a time.
 
-    Those that can share no link are solved one by one. Else the search sees them as one (`join`), with as many chunks
-    per rank for all, and ends when the last of them is done early enough; `solve` says the rest.
+    The better of two: each searched alone, by all engines, and then put on the links together (`_one_by_one`); and one
+    search that sees them as one (`join`), with as many chunks per rank for all. Those that share no link are only
+    searched alone. Better is what ends first, of the lowest priority number before the others.
+
+    `time_limit_s` is for each search, the rest as in `solve`; Ctrl-C ends them with the best found so far.
     """
-    if _apart(problems):
-        alone = [
-            solve(each, search, engine=engine, free_chunks=free_chunks, time_limit_s=time_limit_s, watch=watch)
-            for each in problems
-        ]
-        joint, problem = join(
-            [replace(each, collective=one.schedule.collective) for each, one in zip(problems, alone, strict=True)]
-        )
-        schedule = joint.join([one.schedule.expand() for one in alone])
-        return Together(tuple(alone), Synthesis.of(schedule, problem, sum(one.seconds for one in alone)))
-    chunks = _choose(problems, priorities, search, engine) if free_chunks else None
+    solver = _Solver(search, engine, free_chunks, time_limit_s, watch)
+    found = [_one_by_one(problems, priorities, solver)]
+    if not (_apart(problems) or solver.interrupted or found[0].whole.schedule.time_ps <= _enough_ps(found[0])):
+        with suppress(Stopped, ScheduleError):  # as an engine says that cannot do it at once
+            found.append(_at_once(problems, priorities, solver))
+    return min(found, key=lambda one: _ends(one, priorities))
+
+
+@dataclass
+class _Solver:
+    """`solve` for one search after another, each with a clock of its own."""
+
+    search: Search
+    engine: str
+    free_chunks: bool
+    time_limit_s: float | None
+    watch: Watch | None
+    interrupted: bool = False
+
+    def solve(self, problem: Problem, *, free_chunks: bool) -> Synthesis:
+        search = self.fresh()
+        try:
+            return solve(
+                problem,
+                search,
+                engine=self.engine,
+                free_chunks=free_chunks,
+                time_limit_s=self.time_limit_s,
+                watch=self.watch,
+            )
+        finally:
+            self.interrupted |= search.progress.interrupted
+
+    def fresh(self) -> Search:
+        return replace(self.search, progress=Progress())
+
+
+def _one_by_one(problems: Sequence[Problem], priorities: Sequence[int] | None, solver: _Solver) -> Together:
+    """Each solved alone; where they want a link at the same time, who would have started first goes first, or who has
+    the lower priority number."""
+    alone = [solver.solve(problem, free_chunks=solver.free_chunks) for problem in problems]
+    cut = [replace(each, collective=one.schedule.collective) for each, one in zip(problems, alone, strict=True)]
+    joint, problem = join(cut, priorities)
+    spelled = [one.schedule.expand() for one in alone]
+    if priorities is not None:
+        longest_ps = max(schedule.time_ps for schedule in spelled)
+        spelled = [_later(one, rank * longest_ps) for one, rank in zip(spelled, _ranked(priorities), strict=True)]
+    schedule = retime(joint.join(spelled), problem.blocking)
+    return _parted(joint, cut, Synthesis.of(schedule, problem, sum(one.seconds for one in alone)))
+
+
+def _at_once(problems: Sequence[Problem], priorities: Sequence[int] | None, solver: _Solver) -> Together:
+    """All searched as one."""
+    chunks = _choose(problems, priorities, solver) if solver.free_chunks else None
     cut = problems if chunks is None else [problem.cut(chunks) for problem in problems]
     joint, problem = join(cut, priorities)
-    whole = solve(problem, search, engine=engine, time_limit_s=time_limit_s, watch=watch)
-    parts = zip(joint.split(whole.schedule.expand()), cut, strict=True)
+    return _parted(joint, cut, solver.solve(problem, free_chunks=False))
+
+
+def _parted(joint: Joint, problems: Sequence[Problem], whole: Synthesis) -> Together:
+    parts = zip(joint.split(whole.schedule.expand()), problems, strict=True)
     return Together(tuple(Synthesis.of(part, own, whole.seconds) for part, own in parts), whole)
+
+
+def _later(schedule: Schedule, by_ps: int) -> Schedule:
+    return replace(schedule, start_ps=schedule.start_ps + by_ps, finish_ps=schedule.finish_ps + by_ps)
+
+
+def _ranked(priorities: Sequence[int]) -> list[int]:
+    """0 for the lowest number, 1 for the next, ..."""
+    order = sorted(set(priorities))
+    return [order.index(priority) for priority in priorities]
+
+
+def _ends(found: Together, priorities: Sequence[int] | None) -> list[int]:
+    """When all are done of each priority, the lowest number first."""
+    ends = [part.schedule.time_ps for part in found.parts]
+    levels = [0] * len(ends) if priorities is None else _ranked(priorities)
+    return [max(end for end, at in zip(ends, levels, strict=True) if at == level) for level in sorted(set(levels))]
+
+
+def _enough_ps(found: Together) -> int:
+    bound = found.whole.schedule.bound
+    return 0 if bound is None else good_enough_ps(bound)
 
 
 def _apart(problems: Sequence[Problem]) -> bool:
@@ -90,7 +162,7 @@ def _apart(problems: Sequence[Problem]) -> bool:
     return len(np.unique(used)) == len(used)
 
 
-def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, search: Search, engine: str) -> int:
+def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, solver: _Solver) -> int:
     """Chunks per rank for all of them."""
     counts: dict[int, int] = {}
 
@@ -99,4 +171,4 @@ def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, searc
         counts[problem.collective.num_chunks] = chunks
         return problem
 
-    return counts[choose_chunks(cut, search, engine).collective.num_chunks]
+    return counts[choose_chunks(cut, solver.fresh(), solver.engine).collective.num_chunks]

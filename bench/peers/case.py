@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hocket.schedule import Kind
 
-__all__ = ["GIB", "UNKNOWN", "Case", "Figures", "Outcome", "Target"]
+__all__ = ["GIB", "UNKNOWN", "Case", "Figures", "Outcome", "Sharing", "Target"]
 
 GIB = 2**30
 # Recorded times are rounded to four digits of a microsecond, and made with doubles.
@@ -37,11 +37,25 @@ UNKNOWN = Figures()
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """Groups of ranks at once on one network: what they look like, for people, and whether ranks of other groups may
+    pass their chunks on."""
+
+    look: str
+    groups: tuple[tuple[int, ...], ...]
+    relays: bool
+
+    @property
+    def name(self) -> str:
+        return f"{len(self.groups)} groups, {self.look}{' with relays' if self.relays else ''}"
+
+
+@dataclass(frozen=True)
 class Case:
     """`topology`: a spec, or a graph of `hocket.bench.peers.graphs`; without the nodes and links `without`.
 
-    `size_bytes` as nccl-tests has it, `chunks` a rank. All links are blocking, as in TACOS. `groups`: how many groups
-    of consecutive ranks do it at once (1: all ranks). `missing`: why Hocket cannot do it yet.
+    `size_bytes` as nccl-tests has it, `chunks` a rank. All links are blocking, as in TACOS. `sharing`: the groups that
+    do it at once (None: all ranks do it).
     """
 
     kind: Kind
@@ -52,14 +66,13 @@ class Case:
     peer: Figures = UNKNOWN
     without: tuple[str, ...] = ()
     threads: int = 1
-    groups: int = 1
-    missing: str = ""
+    sharing: Sharing | None = None
 
     @property
     def name(self) -> str:
         """For people and `--case`: unique."""
         size = "" if self.size_bytes > 0.99 * GIB and self.size_bytes <= GIB else f" {self.size_bytes} B"
-        groups = f" in {self.groups} groups" if self.groups > 1 else ""
+        groups = "" if self.sharing is None else f" in {self.sharing.name}"
         without = "".join(f" without {what}" for what in self.without)
         return f"{self.kind} {self.topology.replace(',latency=500ns', '')}{without}{groups} chunks={self.chunks}{size}"
 

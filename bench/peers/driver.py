@@ -20,9 +20,9 @@ __all__ = ["drive"]
 
 
 def drive(program: Path, case: Case, limit_s: float) -> Figures | None:
-    """What the program says of a case; None of other collectives than all_gather, which TACOS cannot do, and after
-    `limit_s` seconds. Raises FormatError when it fails or prints something else."""
-    if case.kind is not Kind.ALL_GATHER or case.missing:
+    """What the program says of a case; None of other collectives than all_gather and of groups, which TACOS cannot
+    do, and after `limit_s` seconds. Raises FormatError when it fails or prints something else."""
+    if case.kind is not Kind.ALL_GATHER or case.sharing is not None:
         return None
     topology = network_of(case)
     columns = topology.src, topology.dst, topology.latency_ps / 10**6, topology.bandwidth / GIB

@@ -138,14 +138,40 @@ def test_rows_at_once_are_as_quick_as_alone(kind: Kind) -> None:
     assert found.whole.schedule.time_ps <= 1.2 * alone.time_ps
 
 
+@pytest.mark.parametrize("kind", [Kind.ALL_GATHER, Kind.ALL_REDUCE])
+def test_relays_may_help_but_never_harm(kind: Kind) -> None:
+    topology = load_topology(f"mesh:4x4,{MESH}")
+    halves = [np.arange(8, dtype=np.int32), np.arange(8, 16, dtype=np.int32)]
+    alone, both = (
+        [Problem(Collective(kind, 8, 2**20, 2), topology, group=half, relays=relays) for half in halves]
+        for relays in (False, True)
+    )
+    without, with_relays = (solve_together(problems, Search(attempts=2)) for problems in (alone, both))
+    assert with_relays.whole.schedule.time_ps <= without.whole.schedule.time_ps
+    one = synthesize(alone[0].collective, topology, group=halves[0], relays=True, attempts=2)
+    assert one.time_ps <= synthesize(alone[0].collective, topology, group=halves[0], attempts=2).time_ps
+
+
+def test_overlapping_groups_are_searched_alone_too() -> None:
+    # Both all_reduces use all ranks of one mesh: at once they must take what one of twice the size does, about. Trees
+    # make halves of 2 MiB each far quicker than matching, which alone can see both at once.
+    topology = load_topology(f"mesh:4x4,{MESH}")
+    everyone = np.arange(16, dtype=np.int32)
+    problems = [Problem(Collective(Kind.ALL_REDUCE, 16, 2**21, 4), topology, group=everyone) for _ in range(2)]
+    found = solve_together(problems, Search())
+    verify_together([part.schedule for part in found.parts])
+    double = synthesize(Collective(Kind.ALL_REDUCE, 16, 2**22, 4), topology)
+    assert found.whole.schedule.time_ps <= 1.25 * double.time_ps
+
+
 def test_priority_goes_first() -> None:
     # Two broadcasts over one link of 1 GB/s, 10 chunks of 1000 bytes each: the urgent one has the link to itself first.
     topology = Topology.from_links("wire", 2, [(0, 1, 0, 10**9), (1, 0, 0, 10**9)])
     both = np.array([0, 1], np.int32)
     problems = [Problem(Collective(Kind.BROADCAST, 2, 10_000, 10), topology, group=both) for _ in range(2)]
-    for urgent in (0, 1):
+    for urgent, engine in ((0, "matching"), (1, "matching"), (1, "trees")):
         priorities = [0, 1] if urgent == 0 else [1, 0]
-        found = solve_together(problems, Search(attempts=1), priorities=priorities, engine="matching")
+        found = solve_together(problems, Search(attempts=1), priorities=priorities, engine=engine)
         assert found.parts[urgent].schedule.time_ps == 10_000_000
         assert found.parts[1 - urgent].schedule.time_ps == 20_000_000
 
