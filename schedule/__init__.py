@@ -5,10 +5,11 @@ from hocket.schedule.certificate import certificate
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
-from hocket.schedule.execute import FIFO_DEPTH, Proof, execute
+from hocket.schedule.execute import Proof, execute
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.joint import Joint, verify_together
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
+from hocket.schedule.protocols import AMD, FIFO_DEPTH, NVIDIA, Protocol
 from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
 from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
 from hocket.schedule.storage import load, load_expanded, save
@@ -17,10 +18,12 @@ from hocket.schedule.timing import dependencies, retime
 from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
+    "AMD",
     "BUFFERS",
     "EVERYONE",
     "FIFO_DEPTH",
     "NAMED_KINDS",
+    "NVIDIA",
     "AnySchedule",
     "Bound",
     "Chunk",
@@ -34,6 +37,7 @@ __all__ = [
     "Phase",
     "Program",
     "Proof",
+    "Protocol",
     "RankSetTable",
     "RoundShape",
     "RoundSpool",

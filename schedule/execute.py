@@ -19,10 +19,7 @@ from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out
 from hocket.schedule.program import Program
 
-__all__ = ["FIFO_DEPTH", "Proof", "execute"]
-
-#: Messages that a connection holds in the runtimes, by protocol: 8 slots, of which a Simple message takes 4.
-FIFO_DEPTH = {"Simple": 2, "LL": 8, "LL128": 8}
+__all__ = ["Proof", "execute"]
 
 
 class _Outcome(IntEnum):

@@ -1,6 +1,6 @@
 """How long it takes: replays traces and schedules on a topology, next to the physical bound."""
 
-from hocket.simulator.api import simulate_collective, simulate_schedule, simulate_traces
+from hocket.simulator.api import simulate_collective, simulate_program, simulate_schedule, simulate_traces
 from hocket.simulator.memory import RemoteMemory, parse_remote_memory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
 from hocket.simulator.placement import parse_placement
@@ -21,6 +21,7 @@ __all__ = [
     "parse_placement",
     "parse_remote_memory",
     "simulate_collective",
+    "simulate_program",
     "simulate_schedule",
     "simulate_traces",
     "write_timeline",

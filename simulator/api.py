@@ -1,26 +1,29 @@
-"""The three things a user simulates: a schedule, a collective, the traces of a job."""
+"""What a user simulates: a schedule, a collective, a program of an interpreter, the traces of a job."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from hocket.chakra import TraceSet
 from hocket.chakra.generate.accelerators import Accelerator
 from hocket.core.errors import SimulationError
-from hocket.schedule import Collective, Schedule
+from hocket.schedule import NVIDIA, Collective, Kind, Program, Protocol, Schedule, lower_bound
 from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.placement import check_placement
 from hocket.simulator.planned import Planned
 from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planner
-from hocket.simulator.prediction import Prediction
+from hocket.simulator.prediction import CollectiveTime, Prediction
+from hocket.simulator.programs import Passes, program_workload
 from hocket.simulator.simulation import Fidelity, simulate
 from hocket.simulator.traces import Hardware, workload_of
-from hocket.simulator.workload import Call, single_call
+from hocket.simulator.workload import Call, Workload, single_call
 from hocket.topology import Topology
 
-__all__ = ["simulate_collective", "simulate_schedule", "simulate_traces"]
+__all__ = ["simulate_collective", "simulate_program", "simulate_schedule", "simulate_traces"]
 
 
 def simulate_schedule(
@@ -68,6 +71,64 @@ def simulate_collective(
     call = Call.of(collective, range(collective.num_ranks))
     planner = Planner(topology, {collective.kind: algorithm})
     return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
+
+
+def simulate_program(
+    program: Program,
+    topology: Topology,
+    size_bytes: int,
+    *,
+    protocols: Mapping[str, Protocol] = NVIDIA,
+    model: str = Model.CONGESTION,
+    switching: LinkSetting = Switching.CUT_THROUGH,
+    queueing: LinkSetting = Queueing.FIFO,
+    record_links: bool = False,
+    link_bins: int = 0,
+    latencies: bool = False,
+) -> Prediction:
+    """The time of one call of `size_bytes` (as nccl-tests counts it) by an interpreter's program, on the first ranks
+    of a topology: its order, channels, protocol, slots and slices (`hocket.simulator.programs`).
+
+    The bound is that of the collective in pieces as small as the program's smallest message. Raises SimulationError
+    for a size that no runtime would take it for, DeadlockError when it never ends, ScheduleError for a program that
+    breaks a rule of structure, and TopologyError when the topology has too few ranks.
+    """
+    fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies=False)
+    passes = Passes.of(program, size_bytes, protocols)
+    workload = program_workload(program, passes)
+    prediction = simulate(workload, topology, fidelity, lambda _: [])
+    if program.kind is Kind.CUSTOM:
+        return prediction
+    collective = passes.collective(program)
+    bound = lower_bound(collective, topology, shared=fidelity.model is Model.FLOW)
+    call = CollectiveTime(
+        kind=collective.kind,
+        group=tuple(range(program.num_ranks)),
+        size_bytes=size_bytes,
+        algorithm=program.name,
+        start_ps=0,
+        ready_ps=0,
+        finish_ps=prediction.time_ps,
+        bound_ps=bound.time_ps,
+        latency_ps=_without_bytes(workload, topology, fidelity).time_ps if latencies else None,
+    )
+    return replace(
+        prediction,
+        workload=replace(
+            workload,
+            calls=(Call.of(collective, call.group),),
+            call_of=np.zeros(1, np.int32),
+            groups=("",),
+            group_of=np.zeros(1, np.int32),
+        ),
+        bound_ps=bound.time_ps,
+        collectives=(call,),
+    )
+
+
+def _without_bytes(workload: Workload, topology: Topology, fidelity: Fidelity) -> Prediction:
+    empty = replace(workload, message_bytes=np.zeros_like(workload.message_bytes))
+    return simulate(empty, topology, replace(fidelity, record_links=False, link_bins=0), lambda _: [])
 
 
 def simulate_traces(

@@ -11,7 +11,7 @@ from hocket.simulator.analysis import AlphaBeta, Columns, alpha_beta, knee_bytes
 from hocket.simulator.sweep.execution import sweep
 from hocket.simulator.sweep.point import Point
 
-__all__ = ["Curve", "curves", "curves_json", "curves_table"]
+__all__ = ["Curve", "curve_of", "curves", "curves_json", "curves_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +43,17 @@ def curves(
     for topology in topologies:
         for algorithm in algorithms:
             points = [Point(topology, collective, size, algorithm, **options) for size in [0, *ascending]]
-            found.append(_curve(topology, algorithm, sweep(points)))
+            table = sweep(points)
+            failed = table["error"] != ""
+            if failed.any():
+                raise SimulationError(f"{topology}: {table['error'][failed][0]}")
+            found.append(curve_of(topology, algorithm, table))
     return found
 
 
-def _curve(topology: str, algorithm: str, table: Columns) -> Curve:
-    failed = table["error"] != ""
-    if failed.any():
-        raise SimulationError(f"{topology}: {table['error'][failed][0]}")
+def curve_of(topology: str, algorithm: str, table: Columns) -> Curve:
+    """The curve of rows by ascending size, the first without any bytes: `size_bytes`, `time_ps`, `bound_ps`, `busbw`,
+    `ratio`, `used_algorithm`."""
     floor = int(table["time_ps"][0])
     names = ("size_bytes", "time_ps", "bound_ps", "busbw", "ratio", "used_algorithm")
     columns = {name: table[name][1:] for name in names}

@@ -1,4 +1,4 @@
-"""`hocket simulate`: how long traces, a schedule or a collective take, next to the bound."""
+"""`hocket simulate`: how long traces, a schedule, a program or a collective take, next to the bound."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ EPILOG = (
     "Examples: hocket simulate traces/ --topology dgx-h100:nodes=2 --timeline step.json.gz |"
     " hocket simulate traces/ --topology dgx-h100:nodes=2 --tables tables/ --report report.html |"
     " hocket simulate ar.schedule |"
+    " hocket simulate ar.xml --topology dgx-a100 --size 64MiB --runtime executor |"
     " hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto |"
     " hocket simulate all_reduce --size 64MiB --topology ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring |"
     " hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json out.json"
@@ -39,7 +40,10 @@ def simulate(
     context: typer.Context,
     what: Annotated[
         str,
-        typer.Argument(metavar="WHAT", help="A folder or prefix of traces, a .schedule file, or a kind of collective."),
+        typer.Argument(
+            metavar="WHAT",
+            help="A folder or prefix of traces, a .schedule file, an MSCCL .xml, or a kind of collective.",
+        ),
     ],
     topology: Annotated[
         list[str] | None,
@@ -71,6 +75,9 @@ def simulate(
         ),
     ] = None,
     root: Annotated[int, typer.Option(min=0, help="Root of a collective that has one.")] = 0,
+    runtime: Annotated[
+        str, typer.Option(help="Whose interpreter runs the .xml: msccl, executor or rccl (slices differ).")
+    ] = "executor",
     compute_scale: Annotated[
         str, typer.Option(help="Computation takes this many times as long as recorded: 0.02, 1/50.")
     ] = "1",
@@ -108,13 +115,12 @@ def simulate(
     injection_scale: Annotated[float, typer.Option(min=0, max=1e9, help="ASTRA-sim's option.")] = 1.0,
     rendezvous_protocol: Annotated[bool, typer.Option(help="ASTRA-sim's option.")] = False,
 ) -> None:
-    """Predict the time of traces, a schedule or a collective, and how far it is from the bound."""
+    """Predict the time of traces, a schedule, a program or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
     from hocket.chakra.generate.accelerators import parse_accelerator
     from hocket.cli.options import one_of
     from hocket.cli.simulate_astra import AstraOptions, refuse_mixed, simulate_as_astra_sim
     from hocket.cli.simulate_options import by_class, by_kind, fraction, require_classes, sizes_of
-    from hocket.cli.simulate_print import print_comparison, print_prediction
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
     from hocket.schedule import NAMED_KINDS, Collective, Kind
@@ -161,11 +167,21 @@ def simulate(
         )
     is_collective = what in NAMED_KINDS and not Path(what).exists()
     of_traces = accelerator or remote_memory or placement or compute_scale != "1" or overlap_slowdown != "1"
-    if of_traces and (is_collective or what.endswith(".schedule")):
+    if of_traces and (is_collective or what.endswith((".schedule", ".xml"))):
         raise typer.BadParameter(
             "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
             f" {what} has no computation"
         )
+    if what.endswith(".xml"):
+        from hocket.cli.simulate_program import simulate_xml
+
+        if algorithm or not topology or size is None:
+            raise typer.BadParameter(
+                f"{what} is an algorithm for any size: give --topology and --size (--size 64MiB), and no --algorithm"
+            )
+        machines = [checked(load_topology(each)) for each in topology]
+        simulate_xml(what, machines, sizes_of(size), runtime, root, dict(options), outputs, csv_path)
+        return
     if what.endswith(".schedule"):
         if topology or algorithm or size:
             raise typer.BadParameter(
@@ -185,8 +201,7 @@ def simulate(
             from hocket.cli.simulate_sizes import simulate_sizes
             from hocket.simulator.models import setting_name
 
-            if timeline or tables:
-                raise typer.BadParameter("--timeline and --tables are for one size and algorithm; several have --csv")
+            outputs.require_curves()
             point = {
                 "model": options["model"],
                 "switching": setting_name(options["switching"]),
@@ -233,13 +248,7 @@ def simulate(
         raise typer.BadParameter(
             "--csv is for several sizes or algorithms of a collective; one prediction has --tables"
         )
-    if len(predictions) > 1:
-        outputs.require_none("give one --topology")
-        print_comparison(predictions)
-        return
-    (prediction,) = predictions
-    print_prediction(prediction)
-    outputs.write(prediction)
+    outputs.show(predictions)
 
 
 def _is_there(prefix: str) -> bool:

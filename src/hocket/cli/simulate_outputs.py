@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hocket.simulator import Prediction
 
 __all__ = ["Outputs", "Records"]
@@ -52,12 +54,26 @@ class Outputs:
             record_links=self.timeline is not None, link_bins=_LINK_BINS if analysed else 0, latencies=analysed
         )
 
-    def require_none(self, remedy: str) -> None:
-        """Raises a usage error if anything is wanted."""
-        if self.json or self.timeline or self.tables or self.report:
-            raise typer.BadParameter(f"--json, --timeline, --tables and --report are for one prediction: {remedy}")
+    def require_curves(self) -> None:
+        """Raises a usage error for what only one prediction has."""
+        if self.timeline or self.tables:
+            raise typer.BadParameter("--timeline and --tables are for one size and algorithm; several have --csv")
 
-    def write(self, prediction: Prediction) -> None:
+    def show(self, predictions: Sequence[Prediction]) -> None:
+        """Prints and writes the prediction, or compares several."""
+        from hocket.cli.simulate_print import print_comparison, print_prediction
+
+        if len(predictions) == 1:
+            print_prediction(predictions[0])
+            self._write(predictions[0])
+            return
+        if self.json or self.timeline or self.tables or self.report:
+            raise typer.BadParameter(
+                "--json, --timeline, --tables and --report are for one prediction: give one --topology"
+            )
+        print_comparison(predictions)
+
+    def _write(self, prediction: Prediction) -> None:
         """Writes what is wanted and says so."""
         from hocket.core.files import atomic_write
         from hocket.simulator import write_timeline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -110,7 +110,7 @@ def _print_collectives(prediction: Prediction) -> None:
         typer.echo(f"    and {len(table['count']) - _TOP_COLLECTIVES} more sorts; --tables has them all")
 
 
-def print_comparison(predictions: list[Prediction]) -> None:
+def print_comparison(predictions: Sequence[Prediction]) -> None:
     """A line per topology."""
     from hocket.core.units import format_time
 

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from hocket.simulator.sweep.curves import Curve
 
-__all__ = ["simulate_sizes"]
+__all__ = ["show_curves", "simulate_sizes"]
 
 
 def simulate_sizes(
@@ -25,13 +25,19 @@ def simulate_sizes(
     csv_path: Path | None,
     report: Path | None,
 ) -> None:
-    """Prints a table for each topology and algorithm, then where they cross; `options` are those of `Point`."""
+    """Shows a curve for each topology and algorithm; `options` are those of `Point`."""
+    show_curves(kind, _possible_curves(kind, sizes, topologies, algorithms, options), json_path, csv_path, report)
+
+
+def show_curves(
+    kind: str, found: list[Curve], json_path: Path | None, csv_path: Path | None, report: Path | None
+) -> None:
+    """Prints a table for each curve, then where they cross, and writes what is wanted."""
     from hocket.core.files import atomic_write
     from hocket.simulator.analysis import write_csv
     from hocket.simulator.sweep.curves import curves_json, curves_table
     from hocket.simulator.sweep.sentences import crossover_sentence
 
-    found = _possible_curves(kind, sizes, topologies, algorithms, options)
     for curve in found:
         _print_curve(kind, curve)
     for first, second in combinations(found, 2):

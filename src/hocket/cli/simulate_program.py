@@ -1,0 +1,81 @@
+"""`hocket simulate FILE.xml`: an MSCCL program on topologies, at one size or several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from hocket.cli.options import one_of
+from hocket.cli.simulate_outputs import Outputs
+from hocket.cli.simulate_sizes import show_curves
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hocket.schedule import Program, Protocol
+    from hocket.simulator.sweep.curves import Curve
+    from hocket.topology import Topology
+
+__all__ = ["simulate_xml"]
+
+
+def simulate_xml(
+    path: str,
+    topologies: Sequence[Topology],
+    sizes: Sequence[int],
+    runtime: str,
+    root: int | None,
+    options: Mapping[str, Any],
+    outputs: Outputs,
+    csv_path: Path | None,
+) -> None:
+    """Shows and writes what the program takes; `options` are those of `simulate_program`."""
+    from hocket.schedule import AMD, NVIDIA
+    from hocket.simulator import simulate_program
+    from hocket.translator import PROFILES, ProfileName, read_xml
+
+    protocols = AMD if one_of("--runtime", runtime, PROFILES) == ProfileName.RCCL else NVIDIA
+    program = read_xml(path, root=root)
+    if len(sizes) > 1:
+        outputs.require_curves()
+        found = [_curve(program, topology, sizes, protocols, options) for topology in topologies]
+        show_curves(program.kind, found, outputs.json, csv_path, outputs.report)
+        return
+    if csv_path:
+        raise typer.BadParameter("--csv is for several sizes; one prediction has --tables")
+    outputs.show([
+        simulate_program(program, topology, sizes[0], protocols=protocols, **options) for topology in topologies
+    ])  # fmt: skip
+
+
+def _curve(
+    program: Program,
+    topology: Topology,
+    sizes: Sequence[int],
+    protocols: Mapping[str, Protocol],
+    options: Mapping[str, Any],
+) -> Curve:
+    import numpy as np
+
+    from hocket.simulator import simulate_program
+    from hocket.simulator.analysis import collective_table
+    from hocket.simulator.sweep.curves import curve_of
+
+    ascending = sorted(set(sizes))
+    found = [
+        simulate_program(program, topology, size, protocols=protocols, **{**options, "latencies": size == ascending[0]})
+        for size in ascending
+    ]
+    columns = [collective_table(prediction) for prediction in found]
+    floor = found[0].collectives[0].latency_ps
+    table = {
+        "size_bytes": np.array([0, *ascending]),
+        "time_ps": np.array([floor, *(prediction.time_ps for prediction in found)]),
+        "bound_ps": np.array([0, *(prediction.bound_ps for prediction in found)]),
+        "used_algorithm": np.array([program.name] * (len(found) + 1)),
+    }
+    for name in ("busbw", "ratio"):
+        table[name] = np.array([1.0, *(each[name][0] for each in columns)])
+    return curve_of(topology.name, program.name, table)
