@@ -259,8 +259,14 @@ class Collective:
             rank = chunk // self.chunks_per_rank
         return rank.astype(np.int32)
 
+    @property
+    def name(self) -> str:
+        """For people: the kind, or `barrier` where that is what the conditions are."""
+        barrier = self.conditions is not None and self.conditions.is_barrier(self.num_ranks)
+        return "barrier" if barrier else str(self.kind)
+
     def describe(self) -> str:
-        return f"{self.kind} over {self.num_ranks} ranks"
+        return f"{self.name} over {self.num_ranks} ranks"
 
 
 def _largest_buffer(kind: Kind, num_ranks: int, block_bytes: tuple[int, ...]) -> int:

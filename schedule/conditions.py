@@ -71,6 +71,12 @@ class Conditions:
         columns = np.array(rows, np.int64)
         return cls(columns[:, 0].astype(np.int32), columns[:, 1].astype(np.int32), columns[:, 2].copy(), table.sets)
 
+    def is_barrier(self, num_ranks: int) -> bool:
+        """Whether the chunks are but words, without bytes, and everybody hears from everybody."""
+        heard = {rank for number in set(self.origin.tolist()) for rank in self.members(number, num_ranks)}
+        told = all(number == EVERYONE for number in self.destination.tolist())
+        return told and not self.chunk_bytes.any() and len(heard) == num_ranks
+
     @property
     def mirrored(self) -> "Conditions":
         """With before and after swapped."""

@@ -21,7 +21,7 @@ def summarize(synthesis: Synthesis) -> dict[str, Any]:
     busy = synthesis.report.link_busy_ps / max(1, time_ps)
     algbw = collective.size_bytes * 10**12 / max(1, time_ps)
     return {
-        "collective": str(collective.kind),
+        "collective": collective.name,
         "topology": schedule.topology.name,
         "ranks": collective.num_ranks,
         "size_bytes": collective.size_bytes,

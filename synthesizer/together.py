@@ -1,8 +1,9 @@
 """Several collectives at once on shared links: one search for all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from hocket.synthesizer.synthesis import Synthesis, solve
 from hocket.topology import links_within
 
 __all__ = ["Together", "join", "solve_together"]
+
+
+_Way = Callable[..., Synthesis]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,7 @@ def solve_together(
     search: Search,
     *,
     priorities: Sequence[int] | None = None,
+    alone: _Way = solve,
     engine: str = AUTO,
     free_chunks: bool = False,
     time_limit_s: float | None = None,
@@ -66,38 +71,32 @@ def solve_together(
     search that sees them as one (`join`), with as many chunks per rank for all. Those that share no link are only
     searched alone. Better is what ends first, of the lowest priority number before the others.
 
-    `time_limit_s` is for each search, the rest as in `solve`; Ctrl-C ends them with the best found so far.
+    `alone` solves one of them (`solve`, or `solve_barrier`). `time_limit_s` is for each search, the rest as in `solve`;
+    Ctrl-C ends them with the best found so far.
     """
-    solver = _Solver(search, engine, free_chunks, time_limit_s, watch)
-    found = [_one_by_one(problems, priorities, solver)]
+    solver = _Solver(search, engine, time_limit_s, watch)
+    way = partial(solve, free_chunks=True) if free_chunks else alone
+    found = [_one_by_one(problems, priorities, way, solver)]
     if not (_apart(problems) or solver.interrupted or found[0].whole.schedule.time_ps <= _enough_ps(found[0])):
         with suppress(Stopped, ScheduleError):  # as an engine says that cannot do it at once
-            found.append(_at_once(problems, priorities, solver))
+            found.append(_at_once(problems, priorities, free_chunks, solver))
     return min(found, key=lambda one: _ends(one, priorities))
 
 
 @dataclass
 class _Solver:
-    """`solve` for one search after another, each with a clock of its own."""
+    """Solves one problem after another, each with a clock of its own."""
 
     search: Search
     engine: str
-    free_chunks: bool
     time_limit_s: float | None
     watch: Watch | None
     interrupted: bool = False
 
-    def solve(self, problem: Problem, *, free_chunks: bool) -> Synthesis:
+    def solve(self, problem: Problem, way: _Way = solve) -> Synthesis:
         search = self.fresh()
         try:
-            return solve(
-                problem,
-                search,
-                engine=self.engine,
-                free_chunks=free_chunks,
-                time_limit_s=self.time_limit_s,
-                watch=self.watch,
-            )
+            return way(problem, search, engine=self.engine, time_limit_s=self.time_limit_s, watch=self.watch)
         finally:
             self.interrupted |= search.progress.interrupted
 
@@ -105,10 +104,10 @@ class _Solver:
         return replace(self.search, progress=Progress())
 
 
-def _one_by_one(problems: Sequence[Problem], priorities: Sequence[int] | None, solver: _Solver) -> Together:
+def _one_by_one(problems: Sequence[Problem], priorities: Sequence[int] | None, way: _Way, solver: _Solver) -> Together:
     """Each solved alone; where they want a link at the same time, who would have started first goes first, or who has
     the lower priority number."""
-    alone = [solver.solve(problem, free_chunks=solver.free_chunks) for problem in problems]
+    alone = [solver.solve(problem, way) for problem in problems]
     cut = [replace(each, collective=one.schedule.collective) for each, one in zip(problems, alone, strict=True)]
     joint, problem = join(cut, priorities)
     spelled = [one.schedule.expand() for one in alone]
@@ -119,12 +118,14 @@ def _one_by_one(problems: Sequence[Problem], priorities: Sequence[int] | None, s
     return _parted(joint, cut, Synthesis.of(schedule, problem, sum(one.seconds for one in alone)))
 
 
-def _at_once(problems: Sequence[Problem], priorities: Sequence[int] | None, solver: _Solver) -> Together:
+def _at_once(
+    problems: Sequence[Problem], priorities: Sequence[int] | None, free_chunks: bool, solver: _Solver
+) -> Together:
     """All searched as one."""
-    chunks = _choose(problems, priorities, solver) if solver.free_chunks else None
+    chunks = _choose(problems, priorities, solver) if free_chunks else None
     cut = problems if chunks is None else [problem.cut(chunks) for problem in problems]
     joint, problem = join(cut, priorities)
-    return _parted(joint, cut, solver.solve(problem, free_chunks=False))
+    return _parted(joint, cut, solver.solve(problem))
 
 
 def _parted(joint: Joint, problems: Sequence[Problem], whole: Synthesis) -> Together:

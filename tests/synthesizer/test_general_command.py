@@ -3,15 +3,19 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.core.errors import HocketError, ScheduleError
 from hocket.schedule import Schedule, load, verify, verify_together
 from hocket.simulator import simulate_schedule
 from hocket.topology import load as load_topology
 from hocket.topology.failures import share
+from hocket.topology.loads import share_file
 from hocket.translator import lower
 
 MESH = "mesh:3x3,bandwidth=50GB/s,latency=500ns"
@@ -54,6 +58,68 @@ def test_groups_at_once_become_a_file_each(tmp_path: Path) -> None:
     assert [group["time_ps"] for group in numbers["groups"]] == [schedule.time_ps for schedule in schedules]
 
 
+def verify_files(*files: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hocket", "verify", *map(str, files)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_files_that_run_at_once_are_verified_together(tmp_path: Path) -> None:
+    path, page = tmp_path / "two.schedule", tmp_path / "two.html"
+    asked = ["all_gather", "-t", MESH, "-s", "3MiB", "--group", "0-5", "--group", "3-8", "--chunks", "1"]
+    done = synthesize(*asked, "-o", str(path), "--report", str(page))
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "all_gather of 2 groups" in text and ">0-5</td>" in text and ">3-8</td>" in text
+    parts = [tmp_path / f"two.{number}.schedule" for number in range(2)]
+    both = verify_files(*parts)
+    # Each brings 6 chunks of 512 KiB to 5 others.
+    assert both.returncode == 0 and "proved: 60 transfers" in both.stdout
+    twice = verify_files(parts[0], parts[0])
+    assert twice.returncode == 1 and "NOT PROVED" in twice.stderr and "holds until" in twice.stderr
+    assert verify_files(parts[0], tmp_path / "x.xml").returncode == 2
+    assert verify_files(parts[0], tmp_path / "none.schedule").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("load.yaml", '# of others\n"0": 0.25\n"1": 0.25\nlink:0-1: 0.5\n'),
+        ("load.csv", "what,part\n0,0.25\n1, 0.25\nlink:0-1,0.5\n"),
+    ],
+)
+def test_loads_from_a_file(name: str, text: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    loaded, whole = share_file(load_topology(MESH), file), load_topology(MESH)
+    assert loaded.bandwidth.tolist() == share(whole, ["0=0.25", "1=0.25", "link:0-1=0.5"]).bandwidth.tolist()
+    done = synthesize("all_gather", "-t", MESH, "-s", "9MiB", "--load", str(file), "--json", "-")
+    assert json.loads(done.stdout)["topology"] == f"{MESH} with load {name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("load.yaml", "link:0-1: 0.5\nlink:0-8: 0.5\n", r"load.yaml:2: .*no link"),
+        ("load.yaml", "link:0-1: 1\n", r"load.yaml:1: .*taken"),
+        ("load.csv", "link:0-1,0.5\n", r"load.csv:1: .*header"),
+        ("load.csv", "what,part\nlink:0-1\n", r"load.csv:2: .*two columns"),
+    ],
+)
+def test_bad_loads_are_named(name: str, text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(HocketError, match=message):
+        share_file(load_topology(MESH), file)
+
+
+@given(content=st.binary(max_size=200), suffix=st.sampled_from(["yaml", "csv"]))
+def test_any_bytes_are_no_loads(tmp_path_factory: pytest.TempPathFactory, content: bytes, suffix: str) -> None:
+    file = tmp_path_factory.mktemp("fuzz") / f"load.{suffix}"
+    file.write_bytes(content)
+    with suppress(HocketError):
+        share_file(load_topology(MESH), file)
+
+
 def test_loads_leave_the_rest() -> None:
     # 0.25 of 50 GB/s on all links, and half of what is left between 0 and 1.
     loaded = share(load_topology(MESH), ["0=0.25", "1=0.25", "link:0-1=0.5"])
@@ -67,17 +133,29 @@ def test_loads_leave_the_rest() -> None:
 def test_uneven_sizes_from_the_line_or_a_file(tmp_path: Path) -> None:
     sizes = tmp_path / "sizes.txt"
     sizes.write_text("1MiB 2MiB\n0, 4MiB\n", encoding="utf-8")
-    for given in ("1MiB,2MiB,0,4MiB", str(sizes)):
-        done = synthesize("all_gather", "-t", "ring:4,bandwidth=50GB/s,latency=0ns", "--sizes", given, "--json", "-")
+    for asked in ("1MiB,2MiB,0,4MiB", str(sizes)):
+        done = synthesize("all_gather", "-t", "ring:4,bandwidth=50GB/s,latency=0ns", "--sizes", asked, "--json", "-")
         numbers = json.loads(done.stdout)
         # Rank 2 gets 7 MiB over two links of 50 GB/s.
         assert numbers["bound_ps"] == -(-7 * 2**20 * 10**12 // (2 * 50 * 10**9))
         assert numbers["ratio"] < 1.1
 
 
-def test_a_barrier_takes_the_diameter() -> None:
-    done = synthesize("barrier", "-t", MESH, "--json", "-")
-    assert json.loads(done.stdout)["time_ps"] == 4 * 500_000
+def test_a_barrier_takes_the_diameter(tmp_path: Path) -> None:
+    path, page = tmp_path / "barrier.schedule", tmp_path / "barrier.html"
+    done = synthesize("barrier", "-t", MESH, "--json", "-", "-o", str(path), "--report", str(page))
+    numbers = json.loads(done.stdout)
+    assert (numbers["collective"], numbers["time_ps"]) == ("barrier", 4 * 500_000)
+    assert "barrier over 9 ranks" in verify_files(path).stdout
+    assert f"barrier on {MESH}" in page.read_text(encoding="utf-8")
+
+
+def test_barriers_of_groups() -> None:
+    # Rows of three: two hops. With the corners alone only relays help, over four hops.
+    rows = synthesize("barrier", "-t", MESH, "--group", "0-2", "--group", "3-5", "--json", "-")
+    assert [group["time_ps"] for group in json.loads(rows.stdout)["groups"]] == [1_000_000] * 2
+    corners = synthesize("barrier", "-t", MESH, "--group", "0,2,6,8", "--relays", "--json", "-")
+    assert json.loads(corners.stdout)["time_ps"] == 4 * 500_000
 
 
 def test_bad_arguments_are_one_clear_error(tmp_path: Path) -> None:

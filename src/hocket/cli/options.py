@@ -34,7 +34,9 @@ Degrade = Annotated[
 Load = Annotated[
     list[str] | None,
     typer.Option(
-        "--load", metavar="WHAT=PART", help="Part of the bandwidth that others use: link:3-4=0.3, nvlink=0.2."
+        "--load",
+        metavar="WHAT=PART|FILE",
+        help="Part of the bandwidth that others use: link:3-4=0.3, nvlink=0.2, or a .yaml or .csv of such.",
     ),
 ]
 Group = Annotated[
@@ -62,10 +64,13 @@ def load_topology(
     """The topology that `text` names, less what failed and what others use, by the node ids of the whole."""
     from hocket.topology import failures
     from hocket.topology import load as load_whole
+    from hocket.topology.loads import share_file
 
     topology = load_whole(text)
-    if load:
-        topology = failures.share(topology, load)
+    if loads := [one for one in load or [] if "=" in one]:
+        topology = failures.share(topology, loads)
+    for path in [one for one in load or [] if "=" not in one]:
+        topology = share_file(topology, Path(path))
     if degrade:
         topology = failures.degrade(topology, degrade)
     return failures.without(topology, without) if without else topology

@@ -9,6 +9,7 @@ from hocket.cli.options import Conditions, Degrade, Group, Load, Priority, Relay
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+_KINDS = "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, gather, scatter, barrier, custom"
 _EXAMPLE = (
     "Example: hocket synthesize all_reduce --topology mesh:4x4,bandwidth=50GB/s,latency=500ns --size 64MiB"
     " -o ar.schedule |"
@@ -20,7 +21,10 @@ _EXAMPLE = (
 def synthesize(
     kind: Annotated[
         str,
-        typer.Argument(metavar="COLLECTIVE", help="all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, ..."),
+        typer.Argument(
+            metavar="COLLECTIVE",
+            help=_KINDS,
+        ),
     ],
     topology: Annotated[
         str, typer.Option("--topology", "-t", metavar="SPEC|FILE", help="Topology spec, preset or YAML file.")
@@ -111,14 +115,15 @@ def synthesize(
     at_once, ranged = len(problems) > 1, len(asked.all_sizes) > 1
     if (at_once or ranged or kind == BARRIER) and objective != synthesizer.Objective.AUTO:
         raise typer.BadParameter("--objective is for one collective of one size")
-    if at_once and (ranged or kind == BARRIER or report is not None):
-        raise typer.BadParameter("several groups take one size, no barrier and no --report")
+    if at_once and ranged:
+        raise typer.BadParameter("several groups take one size")
     with watching(quiet=to_stdout) as watch:
         if at_once:
             together = synthesizer.solve_together(
                 problems,
                 search,
                 priorities=priorities,
+                alone=solve_barrier if kind == BARRIER else synthesizer.solve,
                 engine=engine,
                 free_chunks=asked.free_chunks,
                 time_limit_s=seconds,
@@ -150,7 +155,7 @@ def synthesize(
         for note in network.notes:
             typer.echo(f"note: {note}")
     if at_once:
-        write_together(together, output, json_path)
+        write_together(together, output, json_path, report)
         if not to_stdout:
             print_together(together, output)
     elif ranged:

@@ -116,13 +116,19 @@ def print_windows(found: list[synthesizer.Window], folder: Path | None) -> None:
         typer.echo(f"{'written':<16}{len(found)} schedules to {folder}")
 
 
-def write_together(found: synthesizer.Together, output: Path | None, json_path: Path | None) -> None:
-    """A file a group, `FILE.0.schedule` and so on, and the numbers of each and of all."""
+def write_together(
+    found: synthesizer.Together, output: Path | None, json_path: Path | None, report: Path | None
+) -> None:
+    """A file a group, `FILE.0.schedule` and so on, the numbers of each and of all, and a page of them."""
     if output is not None:
         for number, part in enumerate(found.parts):
             save(part.schedule, _part(output, number))
     numbers = synthesizer.summarize(found.whole) | {"groups": [synthesizer.summarize(part) for part in found.parts]}
     _write_json(numbers, json_path)
+    if report is not None:
+        from hocket.report.schedule_page import groups_page
+
+        _write_page(groups_page(found), report, json_path)
 
 
 def print_together(found: synthesizer.Together, output: Path | None) -> None:

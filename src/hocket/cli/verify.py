@@ -14,8 +14,12 @@ EPILOG = "Example: hocket verify ar.xml --profile executor"
 
 @app.command(epilog=EPILOG)
 def verify(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A .schedule, an MSCCL XML of any origin (.xml), or TACOS' .csv.")
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="A .schedule (or several that run at once), an MSCCL XML of any origin (.xml), or TACOS' .csv.",
+        ),
     ],
     profile: Annotated[
         str | None, typer.Option(help="XML: also read it as, and check the limits of: msccl, executor or rccl.")
@@ -37,7 +41,8 @@ def verify(
 ) -> None:
     """Prove a schedule or an MSCCL XML right.
 
-    A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. An XML:
+    A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. Several
+    schedules: each of them, and that no link is held by two of them at a time. An XML:
     it is executed as the runtimes do, with whole steps in one message (small sizes) and one chunk a message (large
     sizes): values, races, deadlock; without --profile it is also told which runtimes would load it. TACOS' files (.csv,
     or .xml with --topology and --size) are link orders: they are replayed as causality allows, and compared with the
@@ -48,7 +53,12 @@ def verify(
 
     if profile is not None:
         one_of("--profile", profile, PROFILES)
-    if file.suffix == ".csv" or topology is not None:
+    file, *others = files
+    if others:
+        if any(one.suffix in (".xml", ".csv") for one in files) or (topology, size, claimed, output) != (None,) * 4:
+            raise typer.BadParameter("several files at once are .schedule files, without options")
+        _verify_together(files)
+    elif file.suffix == ".csv" or topology is not None:
         _verify_tacos(file, topology, size, claimed, output)
     elif claimed is not None or output is not None or size is not None:
         raise typer.BadParameter("--claimed, --size and --output are for TACOS' files: a .csv, or .xml with --topology")
@@ -98,6 +108,20 @@ def _verify_schedule(file: Path) -> None:
         raise _refuted(error) from error
     typer.echo(f"{file}: {schedule.collective.describe()} on {schedule.topology.name}, by {schedule.generator}")
     typer.echo(f"proved: {report.describe()}: values, links and causality")
+
+
+def _verify_together(files: list[Path]) -> None:
+    from hocket.core.errors import ScheduleError
+    from hocket.schedule import load_expanded, verify_together
+
+    schedules = [load_expanded(file) for file in files]
+    try:
+        report = verify_together(schedules)
+    except ScheduleError as error:
+        raise _refuted(error) from error
+    for file, schedule in zip(files, schedules, strict=True):
+        typer.echo(f"{file}: {schedule.collective.describe()} on {schedule.topology.name}, by {schedule.generator}")
+    typer.echo(f"proved: {report.describe()}: values, links and causality, of each and of all at once")
 
 
 def _verify_xml(file: Path, profile: str | None, root: int | None, fifo_depth: int | None) -> None:

@@ -13,9 +13,10 @@ from hocket.report.page import Block, Cards, Figure, Section, Table, Text, rende
 from hocket.report.schedule_figures import compared_times, link_occupancy, occupancy_picture, spread_picture
 from hocket.schedule import Schedule, retime
 from hocket.schedule.algorithms import build_all
-from hocket.synthesizer import Synthesis, Window, summarize
+from hocket.synthesizer import Synthesis, Together, Window, summarize
+from hocket.topology.naming import spans
 
-__all__ = ["schedule_page", "windows_page"]
+__all__ = ["groups_page", "schedule_page", "windows_page"]
 
 _BINS = 60
 _LINKS = 10
@@ -34,10 +35,42 @@ def schedule_page(one: Synthesis) -> str:
     if schedule.collective.num_deliveries <= _COMPARED_DELIVERIES:
         sections.append(Section("Other algorithms", list(_others(one))))
     collective = schedule.collective
-    title = f"{collective.kind} of {format_bytes(collective.size_bytes)} on {schedule.topology.name}"
+    size = f" of {format_bytes(collective.size_bytes)}" if collective.size_bytes else ""
+    title = f"{collective.name}{size} on {schedule.topology.name}"
     chunks = f"chunks per rank: {collective.chunks_per_rank}"
     subtitle = f"{collective.num_ranks} ranks, {chunks}; engine {schedule.generator}"
     return render(title, subtitle, sections)
+
+
+def groups_page(found: Together) -> str:
+    """The page of collectives at once, as HTML text: each group's, then all on the links that they share."""
+    schedule, parts = found.whole.schedule.expand(), [summarize(part) for part in found.parts]
+    share = link_occupancy(schedule, _BINS)
+    table = Table(
+        ["group", "ranks", "time", "bound alone", "ratio", "busbw", "transfers"],
+        [
+            [
+                str(number),
+                spans(part.schedule.expand().ranks.tolist()),
+                format_time(numbers["time_ps"]),
+                format_time(numbers["bound_ps"]),
+                f"{numbers['ratio']:.4f}",
+                format_bandwidth(numbers["busbw_bytes_per_s"]),
+                str(numbers["transfers"]),
+            ]
+            for number, (part, numbers) in enumerate(zip(found.parts, parts, strict=True))
+        ],
+    )
+    whole = summarize(found.whole)
+    cards = [card for card in _cards(whole) if card[0] != "busbw"]  # of nobody's buffer
+    sections = [
+        Section("All at once", [Cards(cards), table]),
+        Section("How the chunks spread", [_spread(schedule, share)]),
+        Section("Links", list(_links(schedule, share))),
+    ]
+    names = " and ".join(dict.fromkeys(numbers["collective"] for numbers in parts))
+    title = f"{names} of {len(parts)} groups on {schedule.topology.name}"
+    return render(title, f"{whole['ranks']} ranks; engine {schedule.generator}", sections)
 
 
 def windows_page(found: Sequence[Window]) -> str:
