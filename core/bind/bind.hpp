@@ -50,6 +50,7 @@ void bind_chakra(nb::module_& m);
 void bind_schedule(nb::module_& m);
 void bind_bounds(nb::module_& m);       // a part of `schedule`
 void bind_interpreter(nb::module_& m);  // a part of `schedule`
+void bind_plan(nb::module_& m);         // a part of `schedule`
 void bind_folded(nb::module_& m);       // a part of `schedule`
 void bind_synthesizer(nb::module_& m);
 void bind_synthesizer_symmetry(nb::module_& m);  // a part of `synthesizer`

@@ -61,6 +61,7 @@ void bind_schedule(nb::module_& m) {
   bind_transfers(m);
   bind_bounds(m);
   bind_interpreter(m);
+  bind_plan(m);
   bind_folded(m);
   m.def("grow_trees", &grow_trees, "num_ranks"_a, "src"_a, "dst"_a);
 }

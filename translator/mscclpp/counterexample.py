@@ -1,0 +1,145 @@
+"""The engine's counterexamples of a plan in words that a person can follow."""
+
+from itertools import islice
+
+from hocket.translator.mscclpp.flatten import FlatPlan
+from hocket.translator.mscclpp.plan import Op, Operand
+from hocket.translator.mscclpp.references import References
+
+__all__ = ["Words"]
+
+_MOST_NAMED = 8
+
+
+class Words:
+    """Names for what a flat plan numbers, and sentences made of them; facts as in core's schedule/plan.hpp."""
+
+    def __init__(self, flat: FlatPlan) -> None:
+        self._flat = flat
+
+    def deadlock(self, facts: list[int]) -> str:
+        """The cycle of waits, or the chain that ends in something that never happens."""
+        stuck = {row[0]: row for row in zip(*[iter(facts)] * 5, strict=True)}
+        chain: list[int] = []
+        block = next(iter(stuck))
+        while block in stuck and block not in chain:
+            chain.append(block)
+            block = stuck[block][3]
+        cycle = chain[chain.index(block) :] if block in chain else chain
+        lines = [self._wait(*stuck[member]) for member in islice(cycle, _MOST_NAMED)]
+        if len(cycle) > _MOST_NAMED:
+            lines.append(f"... and {len(cycle) - _MOST_NAMED} more waits")
+        if block in chain:
+            lines.append(f"which closes the cycle of {len(cycle)} waits")
+        return "\n  ".join([f"{len(stuck)} thread blocks are stuck", *lines])
+
+    def _wait(self, block: int, step: int, launch: int, other: int, awaited: int) -> str:
+        head = f"call {launch + 1}: {self.step(step)} waits for"
+        if awaited >= 0:
+            return f"{head} {self.step(awaited)}"
+        if other < 0:
+            return f"{head} what no thread block does"
+        rank = self._flat.block_rank[other]
+        return f"{head} rank {rank} thread block {other - self._flat.first_block[rank]}, which has finished"
+
+    def rewritten(self, facts: list[int]) -> str:
+        location, first, second = facts
+        return (
+            f"the packets {self._flat.memory.describe(location)} are written twice in one call, by {self.step(first)} and "
+            f"{self.step(second)}: who reads them cannot tell which it has; give each its own chunk of scratch"
+        )
+
+    def race(self, facts: list[int]) -> str:
+        location, first, second, first_writes, second_writes = facts
+        if first == second:
+            return f"{self.step(first)} reads and writes {self._flat.memory.describe(location)} by different threads"
+        verbs = ("reads", "writes")
+        return (
+            f"race on {self._flat.memory.describe(location)}: {self._who(first)} {verbs[first_writes]} it and "
+            f"{self._who(second)} {verbs[second_writes]} it, and nothing orders the two"
+        )
+
+    def weak(self, facts: list[int]) -> str:
+        location, first, second = facts
+        return (
+            f"{self._who(second)} sees what {self._who(first)} wrote to {self._flat.memory.describe(location)}, though only "
+            "relaxed signals come between, which do not promise that"
+        )
+
+    def wrong_value(self, facts: list[int]) -> str:
+        location, launch, *rest = facts
+        memory = self._flat.memory
+        cut, ranks = memory.granularity.locations, range(self._flat.plan.num_ranks)
+        chunk, source = next((row[1], row[2]) for row in memory.wanted.tolist() if row[0] == location)
+        sources = ranks if source < 0 else [source]
+        held = {(rank, piece, when): times for rank, piece, when, times in zip(*[iter(rest)] * 4, strict=True)}
+        wanted = f"chunk {chunk // cut} of {'every rank once' if source < 0 else f'rank {source}'}"
+        where = f"call {launch + 1}: {memory.describe(location)}"
+        if not held:
+            return f"{where} ends undefined; it must hold {wanted}"
+        lost = [f"rank {rank}'s is missing" for rank in sources if (rank, chunk, launch) not in held]
+        extra = [
+            f"rank {rank}'s chunk {piece // cut}{'' if when == launch else f' of call {when + 1}'} is there {times}x"
+            for (rank, piece, when), times in held.items()
+            if times > 1 or piece != chunk or when != launch or rank not in sources
+        ]
+        named = [*lost, *extra]
+        more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        return f"{where} must hold {wanted}: {', '.join(named[:_MOST_NAMED])}{more}"
+
+    def unmatched(self, facts: list[int]) -> str:
+        is_semaphore, number, left, before = facts
+        if is_semaphore:
+            rank = next(r for r, gpu in enumerate(self._flat.plan.gpus) if (number := number - len(gpu.semaphores)) < 0)
+            number += len(self._flat.plan.gpus[rank].semaphores)
+            return (
+                f"semaphore {number} of rank {rank} starts at {before} and ends at {left}: the next call finds another "
+                "count; release it as often as it is acquired"
+            )
+        rank, kind, peer = self._flat.ends[number]
+        return (
+            f"rank {rank} does not wait for {left} signals of rank {peer} on their {kind} channel: the next call would take "
+            "them for its own; wait as often as is signalled"
+        )
+
+    def _who(self, step: int) -> str:
+        return "its rank's caller, between two calls," if step < 0 else self.step(step)
+
+    def step(self, number: int) -> str:
+        """`rank 0 thread block 1 op 3 (put i[4] to rank 2 o[4])`."""
+        origin = self._flat.origins[number]
+        op = self._flat.plan.gpus[origin.rank].thread_blocks[origin.block].ops[origin.op]
+        where = f"rank {origin.rank} thread block {origin.block} op {origin.op}"
+        if origin.inner >= 0:
+            op = op.ops[origin.inner]
+            where += f".{origin.inner} in round {origin.round}"
+        return f"{where} ({self._op(References(self._flat.plan, origin.rank, origin.block), op)})"
+
+    def _op(self, references: References, op: Op) -> str:
+        parts = [str(op.name)]
+        if op.semaphore_ids:
+            parts.append(f"semaphore {_listed(list(op.semaphore_ids))}")
+        if op.channel_ids and not op.sources:
+            parts.append(f"rank {_listed([references.channel(op, channel) or 0 for channel in op.channel_ids])}")
+        sources = [self._operand(references, op, operand) for operand in op.sources]
+        targets = [self._operand(references, op, operand) for operand in op.destinations]
+        if sources:
+            parts.append(_listed(sources))
+        if targets:
+            parts.append(f"to {_listed(targets)}")
+        return " ".join(parts)
+
+    def _operand(self, references: References, op: Op, operand: Operand) -> str:
+        last = operand.index + operand.size - 1
+        chunks = f"[{operand.index}]" if operand.size == 1 else f"[{operand.index}..{last}]"
+        places = references.places(op, operand)
+        if operand.switch_channel_id is not None:
+            return f"{places[0][1]}{chunks} of {len(places)} ranks"
+        rank, buffer = places[0]
+        return f"{buffer}{chunks}" if rank == references.rank else f"rank {rank} {buffer}{chunks}"
+
+
+def _listed(items: list[str] | list[int]) -> str:
+    """`1, 2, 3` or, of many, `1, 2 and 5 more`."""
+    texts = list(map(str, dict.fromkeys(items)))
+    return ", ".join(texts) if len(texts) <= 3 else f"{', '.join(texts[:2])} and {len(texts) - 2} more"

@@ -1,0 +1,59 @@
+"""For which message sizes a plan works as its chunks say: offsets of 32 bits, scratch of fixed size."""
+
+from hocket.translator.mscclpp.memory import Granularity, shared_parts
+from hocket.translator.mscclpp.plan import Plan
+
+__all__ = ["granularities", "largest_bytes", "pipeline_unit", "round_bytes"]
+
+_OFFSETS = 1 << 32
+_FIXED_SCRATCH = 1 << 26  # with reuse_resources
+_SHARED_SCRATCH = 1 << 27  # what all such plans share
+
+
+def scratch_chunk_bytes(plan: Plan) -> int | None:
+    """Bytes of a scratch chunk where plans share scratch of a fixed size; None: scratch is as large as needed."""
+    chunks = max(gpu.scratch_chunks for gpu in plan.gpus)
+    if not plan.reuse_resources or not chunks:
+        return None
+    size = -(-_FIXED_SCRATCH // (1 + plan.use_double_scratch_buffer) // chunks)
+    return -(-size // plan.buffer_alignment) * plan.buffer_alignment
+
+
+def pipeline_unit(plan: Plan) -> int | None:
+    """Bytes of a pipeline's round; None: there is no pipeline. The smallest, should they differ."""
+    ops = (op for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops)
+    return min((op.iter_context.unit_size for op in ops if op.iter_context), default=None)
+
+
+def largest_bytes(plan: Plan) -> int:
+    """The largest message for which no chunk of the plan overruns: within `max_message_size`, offsets of 32 bits, and
+    fixed scratch that no pipeline wraps around in."""
+    packets = 2 if plan.protocol == "LL" else 1
+    halves = 1 + plan.use_double_scratch_buffer
+    scratch = max(gpu.scratch_chunks for gpu in plan.gpus)
+    chunk = (_OFFSETS - 1) // max(plan.slots, packets * halves * scratch)
+    fixed = scratch_chunk_bytes(plan)
+    if fixed is not None:
+        chunk = min(chunk, _SHARED_SCRATCH // (packets * halves * scratch))
+        if pipeline_unit(plan) is None:
+            chunk = min(chunk, fixed)
+    chunk -= chunk % plan.buffer_alignment
+    return min(chunk * plan.slots, plan.max_message_size)
+
+
+def round_bytes(plan: Plan, rounds: int) -> int:
+    """The largest message whose chunks take a pipeline so many rounds."""
+    return rounds * (pipeline_unit(plan) or 0) * plan.slots
+
+
+def granularities(plan: Plan) -> list[Granularity]:
+    """How finely to cut chunks so that every case shows: 1 and 2 rounds of a pipeline, and scratch just full, used
+    again, and again."""
+    parts, unit = shared_parts(plan), pipeline_unit(plan)
+    if unit is None:
+        return [Granularity(parts, 1, 1)]
+    most = max(1, -(-largest_bytes(plan) // plan.slots // unit))
+    fixed = scratch_chunk_bytes(plan)
+    held = most if fixed is None else max(1, fixed // unit)
+    cases = {1, 2} if fixed is None else {1, 2, held, held + 1, 2 * held + 1}
+    return [Granularity(parts, rounds, held) for rounds in sorted(cases) if rounds <= most]

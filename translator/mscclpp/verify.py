@@ -1,0 +1,136 @@
+"""Symbolic execution of an MSCCL++ plan, call after call, and what that proves."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from hocket._core import schedule as engine
+from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.core.units import format_bytes
+from hocket.schedule import Kind
+from hocket.translator.mscclpp.counterexample import Words
+from hocket.translator.mscclpp.flatten import FlatPlan
+from hocket.translator.mscclpp.limits import check_plan_limits
+from hocket.translator.mscclpp.memory import Granularity, PlanMemory
+from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.sizes import granularities, largest_bytes, pipeline_unit, round_bytes
+
+__all__ = ["PlanProof", "verify_plan"]
+
+
+class _Outcome(IntEnum):
+    PROVED = 0
+    DEADLOCK = 1
+    REWRITTEN = 2
+    RACE = 3
+    WRONG_VALUE = 4
+    UNMATCHED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProof:
+    """What the executions of a plan proved: `launches` calls in a row, messages up to `largest_bytes`; pipelines with
+    each number of `rounds` for a chunk (no pipeline: 1). `assumed`: orders that only relaxed signals make, the first;
+    `values`: False for a plan whose collective has no values to check."""
+
+    in_place: bool
+    launches: int
+    events: int
+    rounds: tuple[int, ...]
+    parts: int
+    largest_bytes: int
+    values: bool
+    assumed: str | None
+
+    def describe(self) -> str:
+        call = "in place" if self.in_place else "out of place"
+        values = "every contribution exactly once" if self.values else "values not checked"
+        rounds = "" if self.rounds == (1,) else f", pipelines of {', '.join(map(str, self.rounds))} rounds a chunk"
+        parts = "" if self.parts == 1 else f", chunks of {self.parts} equal parts"
+        return (
+            f"{call}, {self.launches} calls in a row, messages of up to {format_bytes(self.largest_bytes)}{rounds}{parts}, "
+            f"{self.events} events: no deadlock, no race, {values}"
+        )
+
+
+def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
+    """Executes the plan symbolically, as docs/translator.md#mscclpp-plans says; `root` matters for broadcast only.
+
+    Proved are values, order of all conflicting accesses (also with those of the caller before and after each call), no
+    deadlock, matching signals, and the runtime's limits. Raises DeadlockError or ScheduleError with a counterexample.
+    """
+    check_plan_limits(plan)
+    events, assumed = 0, None
+    launches = 3 if plan.use_double_scratch_buffer else 2
+    cases = granularities(plan)
+    for granularity in cases:
+        happened, weak = _execute(plan, granularity, root, launches)
+        events += happened
+        assumed = assumed or weak
+    return PlanProof(
+        in_place=plan.in_place,
+        launches=launches,
+        events=events,
+        rounds=tuple(case.rounds for case in cases),
+        parts=cases[0].parts,
+        largest_bytes=largest_bytes(plan),
+        values=plan.kind is not Kind.CUSTOM or plan.collective == "sendrecv",
+        assumed=assumed,
+    )
+
+
+def _execute(plan: Plan, granularity: Granularity, root: int, launches: int) -> tuple[int, str | None]:
+    """Events, and in words an order that only relaxed signals make."""
+    memory = PlanMemory.of(plan, granularity, root)
+    flat = FlatPlan(plan, memory)
+    outcome, facts, weak, events = engine.execute_plan(
+        num_ranks=plan.num_ranks,
+        num_chunks=int(max(memory.initial.max(initial=0), memory.wanted[:, 1].max(initial=0))) + 1,
+        block_rank=np.array(flat.block_rank, np.int32),
+        first_step=np.array(flat.first_step, np.int64),
+        kind=np.array(flat.kind, np.uint8),
+        flags=np.array(flat.flags, np.uint8),
+        object=np.array(flat.object, np.int32),
+        count=np.array(flat.count, np.int32),
+        first_source=np.array(flat.first_source, np.int64),
+        first_destination=np.array(flat.first_destination, np.int64),
+        operand_location=np.array(flat.location, np.int64),
+        operand_alternate=np.array(flat.alternate, np.int64),
+        operand_packet=np.array(flat.packet, np.uint8),
+        partner=np.array(flat.partner, np.int32),
+        port=np.array([kind == "port" for _, kind, _ in flat.ends], np.uint8),
+        barrier_size=np.array(flat.barrier_size, np.int32),
+        semaphore=np.array(flat.semaphore, np.int32),
+        location_rank=memory.rank,
+        initial=memory.initial,
+        callers=memory.callers,
+        wanted_location=np.ascontiguousarray(memory.wanted[:, 0]),
+        wanted_chunk=memory.wanted[:, 1].astype(np.int32),
+        wanted_source=memory.wanted[:, 2].astype(np.int32),
+        launches=launches,
+    )
+    words, found = Words(flat), facts.tolist()
+    head = _case(plan, granularity)
+    if outcome == _Outcome.DEADLOCK:
+        raise DeadlockError(f"{head}deadlock: {words.deadlock(found)}")
+    say = {
+        _Outcome.REWRITTEN: words.rewritten,
+        _Outcome.RACE: words.race,
+        _Outcome.WRONG_VALUE: words.wrong_value,
+        _Outcome.UNMATCHED: words.unmatched,
+    }
+    if outcome != _Outcome.PROVED:
+        raise ScheduleError(f"{head}{say[_Outcome(outcome)](found)}")
+    return events, words.weak(weak.tolist()) if len(weak) else None
+
+
+def _case(plan: Plan, granularity: Granularity) -> str:
+    """For which messages the plan is wrong, where it is not so for all."""
+    if pipeline_unit(plan) is None or granularity.rounds == 1:
+        return ""
+    right = round_bytes(plan, granularity.rounds - 1)
+    return (
+        f"with messages of more than {format_bytes(right)} ({granularity.rounds} rounds of the pipeline a chunk, of which "
+        f"scratch holds {granularity.scratch_rounds}; lower max_message_size to {right} to use the plan below): "
+    )
