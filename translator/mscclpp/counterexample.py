@@ -45,8 +45,8 @@ class Words:
     def rewritten(self, facts: list[int]) -> str:
         location, first, second = facts
         return (
-            f"the packets {self._flat.memory.describe(location)} are written twice in one call, by {self.step(first)} and "
-            f"{self.step(second)}: who reads them cannot tell which it has; give each its own chunk of scratch"
+            f"the packets {self._flat.memory.describe(location)} are written twice in one call, by {self.step(first)} "
+            f"and {self.step(second)}: who reads them cannot tell which it has; give each its own chunk of scratch"
         )
 
     def race(self, facts: list[int]) -> str:
@@ -62,8 +62,8 @@ class Words:
     def weak(self, facts: list[int]) -> str:
         location, first, second = facts
         return (
-            f"{self._who(second)} sees what {self._who(first)} wrote to {self._flat.memory.describe(location)}, though only "
-            "relaxed signals come between, which do not promise that"
+            f"{self._who(second)} sees what {self._who(first)} wrote to {self._flat.memory.describe(location)}, though "
+            "only relaxed signals come between, which do not promise that"
         )
 
     def wrong_value(self, facts: list[int]) -> str:
@@ -98,8 +98,8 @@ class Words:
             )
         rank, kind, peer = self._flat.ends[number]
         return (
-            f"rank {rank} does not wait for {left} signals of rank {peer} on their {kind} channel: the next call would take "
-            "them for its own; wait as often as is signalled"
+            f"rank {rank} does not wait for {left} signals of rank {peer} on their {kind} channel: the next call would "
+            "take them for its own; wait as often as is signalled"
         )
 
     def _who(self, step: int) -> str:

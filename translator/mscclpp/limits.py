@@ -141,7 +141,7 @@ def _inner_problems(op: Op, num_chunks: int) -> Iterator[str]:
         yield "a share of a thread block group runs past its end in a pipeline"
     for operand in (*op.sources, *op.destinations):
         if operand.size != num_chunks:
-            yield f"moves {operand.size} chunks in a pipeline over {num_chunks}; more are left out, of fewer it overruns"
+            yield f"moves {operand.size} chunks in a pipeline over {num_chunks}; more are left out, fewer overrun"
 
 
 def _is_packet_op(op: Op) -> bool:

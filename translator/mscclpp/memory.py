@@ -6,7 +6,7 @@ from math import gcd, lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import Gpu, Kind, Program
+from hocket.schedule import Gpu, Program
 from hocket.schedule.memory import lay_out
 from hocket.translator.mscclpp.plan import Plan
 

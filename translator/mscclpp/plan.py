@@ -199,7 +199,9 @@ class Plan(Struct, frozen=True, rename={"in_place": "inplace"}):
     """An execution plan; `gpus[r]` is rank r's part. Sizes are bytes; `protocol` LL sizes the scratch for packets."""
 
     name: str
-    collective: Literal["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "sendrecv", "test", "custom"]
+    collective: Literal[
+        "allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "sendrecv", "test", "custom"
+    ]
     protocol: Literal["Simple", "LL"]
     in_place: bool
     gpus: tuple[PlanGpu, ...]

@@ -42,7 +42,7 @@ def read_plan(path: Path | str) -> Plan:
 
 
 def from_json(text: str, source: str) -> Plan:
-    """The plan in JSON text; `source` names it in errors. Fields that the runtime does not know are ignored, as it does.
+    """The plan in JSON text; `source` names it in errors. Unknown fields are ignored, as by the runtime.
 
     Refused is what the runtime refuses, and what it takes and cannot do: references to channels, buffers or chunks that
     do not exist, operands that an op does not have, sizes without a whole chunk. Raises FormatError.
@@ -109,7 +109,8 @@ class _Checker:
         expected = {Kind.ALL_GATHER: (inputs, inputs * n), Kind.REDUCE_SCATTER: (outputs * n, outputs)}
         if (inputs, outputs) != expected.get(self.plan.kind, (inputs, inputs)) and self.plan.collective != "test":
             self.fail(
-                f"rank {rank}", f"{self.plan.collective} of {n} ranks cannot have {inputs} input, {outputs} output chunks"
+                f"rank {rank}",
+                f"{self.plan.collective} of {n} ranks cannot have {inputs} input, {outputs} output chunks",
             )
         if self.plan.kind is Kind.ALL_TO_ALL and inputs % n:
             self.fail(f"rank {rank}", f"{inputs} chunks cannot be shared by {n} ranks; use a multiple")
@@ -122,7 +123,9 @@ class _Checker:
                     self.fail(where, "a switch channel needs buffer_type and rank_groups")
                 for group in channel.rank_groups:
                     if sorted({*group.ranks, rank}) != sorted(group.ranks) or max(group.ranks) >= n:
-                        self.fail(where, f"a rank group {list(group.ranks)} must name ranks below {n}, {where} among them")
+                        self.fail(
+                            where, f"a rank group {list(group.ranks)} must name ranks below {n}, {where} among them"
+                        )
             for peer in channel.connected_to:
                 if peer == rank or peer >= n:
                     self.fail(where, f"connected_to {peer} must be another rank, 0..{n - 1}")
@@ -144,7 +147,9 @@ class _Checker:
                 if number >= len(gpu.remote_buffers):
                     self.fail(where, f"remote buffer {number} does not exist; its rank has {len(gpu.remote_buffers)}")
                 if buffers.access_channel_type not in gpu.remote_buffers[number].access_channel_types:
-                    self.fail(where, f"remote buffer {number} is not declared for {buffers.access_channel_type} channels")
+                    self.fail(
+                        where, f"remote buffer {number} is not declared for {buffers.access_channel_type} channels"
+                    )
 
     def check_op(self, where: str, rank: int, references: References, op: Op, inner: bool) -> None:
         for field in _NEEDS.get(op.name, ()):
@@ -197,6 +202,6 @@ class _Checker:
             chunks = self.plan.gpus[owner].chunks(buffer)
             if operand.index + operand.size > chunks:
                 yield (
-                    f"chunks {operand.index}..{operand.index + operand.size - 1} are not all in buffer {buffer} of rank "
-                    f"{owner}, which has {chunks}"
+                    f"chunks {operand.index}..{operand.index + operand.size - 1} are not all in buffer {buffer} of "
+                    f"rank {owner}, which has {chunks}"
                 )

@@ -49,8 +49,8 @@ class PlanProof:
         rounds = "" if self.rounds == (1,) else f", pipelines of {', '.join(map(str, self.rounds))} rounds a chunk"
         parts = "" if self.parts == 1 else f", chunks of {self.parts} equal parts"
         return (
-            f"{call}, {self.launches} calls in a row, messages of up to {format_bytes(self.largest_bytes)}{rounds}{parts}, "
-            f"{self.events} events: no deadlock, no race, {values}"
+            f"{call}, {self.launches} calls in a row, messages of up to {format_bytes(self.largest_bytes)}{rounds}"
+            f"{parts}, {self.events} events: no deadlock, no race, {values}"
         )
 
 
@@ -131,6 +131,6 @@ def _case(plan: Plan, granularity: Granularity) -> str:
         return ""
     right = round_bytes(plan, granularity.rounds - 1)
     return (
-        f"with messages of more than {format_bytes(right)} ({granularity.rounds} rounds of the pipeline a chunk, of which "
-        f"scratch holds {granularity.scratch_rounds}; lower max_message_size to {right} to use the plan below): "
+        f"with messages of more than {format_bytes(right)} ({granularity.rounds} rounds of the pipeline a chunk, of "
+        f"which scratch holds {granularity.scratch_rounds}; lower max_message_size to {right} to use the plan below): "
     )

@@ -1,4 +1,4 @@
-"""`hocket verify`: proves a schedule or an MSCCL XML right, or shows where it is wrong."""
+"""`hocket verify`: proves a schedule, an MSCCL XML or an MSCCL++ plan right, or shows where it is wrong."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,8 @@ def verify(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="A .schedule (or several that run at once), an MSCCL XML of any origin (.xml), or TACOS' .csv.",
+            help="A .schedule (or several that run at once), an MSCCL XML of any origin (.xml), an MSCCL++ plan "
+            "(.json), or TACOS' .csv.",
         ),
     ],
     profile: Annotated[
@@ -39,14 +40,15 @@ def verify(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="TACOS: write the causal schedule here.")
     ] = None,
 ) -> None:
-    """Prove a schedule or an MSCCL XML right.
+    """Prove a schedule, an MSCCL XML or an MSCCL++ plan right.
 
     A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. Several
-    schedules: each of them, and that no link is held by two of them at a time. An XML:
-    it is executed as the runtimes do, with whole steps in one message (small sizes) and one chunk a message (large
-    sizes): values, races, deadlock; without --profile it is also told which runtimes would load it. TACOS' files (.csv,
-    or .xml with --topology and --size) are link orders: they are replayed as causality allows, and compared with the
-    claimed time. Exit code 0: proved; 1: not proved, with a counterexample (deadlocks too); 3: the file cannot be read.
+    schedules: each of them, and that no link is held by two of them at a time. An XML: it is executed as the runtimes
+    do, with whole steps in one message (small sizes) and one chunk a message (large sizes): values, races, deadlock;
+    without --profile it is also told which runtimes would load it. An MSCCL++ plan is executed
+    call after call: values, races with the caller too, deadlock. TACOS' files (.csv, or .xml with --topology and
+    --size) are link orders: they are replayed as causality allows, and compared with the claimed time. Exit code 0:
+    proved; 1: not proved, with a counterexample (deadlocks too); 3: the file cannot be read.
     """
     from hocket.cli.options import one_of
     from hocket.translator import PROFILES
@@ -55,7 +57,10 @@ def verify(
         one_of("--profile", profile, PROFILES)
     file, *others = files
     if others:
-        if any(one.suffix in (".xml", ".csv") for one in files) or (topology, size, claimed, output) != (None,) * 4:
+        if (
+            any(one.suffix in (".xml", ".csv", ".json") for one in files)
+            or (topology, size, claimed, output) != (None,) * 4
+        ):
             raise typer.BadParameter("several files at once are .schedule files, without options")
         _verify_together(files)
     elif file.suffix == ".csv" or topology is not None:
@@ -64,6 +69,8 @@ def verify(
         raise typer.BadParameter("--claimed, --size and --output are for TACOS' files: a .csv, or .xml with --topology")
     elif file.suffix == ".xml":
         _verify_xml(file, profile, root, fifo_depth)
+    elif file.suffix == ".json":
+        _verify_plan(file, root)
     else:
         _verify_schedule(file)
 
@@ -122,6 +129,21 @@ def _verify_together(files: list[Path]) -> None:
     for file, schedule in zip(files, schedules, strict=True):
         typer.echo(f"{file}: {schedule.collective.describe()} on {schedule.topology.name}, by {schedule.generator}")
     typer.echo(f"proved: {report.describe()}: values, links and causality, of each and of all at once")
+
+
+def _verify_plan(file: Path, root: int | None) -> None:
+    from hocket.core.errors import DeadlockError, ScheduleError
+    from hocket.translator.mscclpp import read_plan, verify_plan
+
+    plan = read_plan(file)
+    typer.echo(f"{file}: {plan.collective} on {plan.num_ranks} ranks in {plan.slots} chunks, MSCCL++ {plan.protocol}")
+    try:
+        proof = verify_plan(plan, root=root or 0)
+    except (ScheduleError, DeadlockError) as error:
+        raise _refuted(error) from error
+    typer.echo(f"proved: {proof.describe()}")
+    if proof.assumed:
+        typer.echo(f"assumed: {proof.assumed}")
 
 
 def _verify_xml(file: Path, profile: str | None, root: int | None, fifo_depth: int | None) -> None:
