@@ -79,6 +79,7 @@ def simulate_program(
     size_bytes: int,
     *,
     protocols: Mapping[str, Protocol] = NVIDIA,
+    placement: Sequence[int] | None = None,
     model: str = Model.CONGESTION,
     switching: LinkSetting = Switching.CUT_THROUGH,
     queueing: LinkSetting = Queueing.FIFO,
@@ -86,8 +87,9 @@ def simulate_program(
     link_bins: int = 0,
     latencies: bool = False,
 ) -> Prediction:
-    """The time of one call of `size_bytes` (as nccl-tests counts it) by an interpreter's program, on the first ranks
-    of a topology: its order, channels, protocol, slots and slices (`hocket.simulator.programs`).
+    """The time of one call of `size_bytes` (as nccl-tests counts it) by an interpreter's program, rank r on rank
+    `placement[r]` (None: r) of the topology: its order, channels, protocol, slots and slices
+    (`hocket.simulator.programs`).
 
     The bound is that of the collective in pieces as small as the program's smallest message. Raises SimulationError
     for a size that no runtime would take it for, DeadlockError when it never ends, ScheduleError for a program that
@@ -96,11 +98,14 @@ def simulate_program(
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies=False)
     passes = Passes.of(program, size_bytes, protocols)
     workload = program_workload(program, passes)
+    if placement is not None:
+        workload = replace(workload, placement=check_placement(placement, program.num_ranks, topology))
     prediction = simulate(workload, topology, fidelity, lambda _: [])
     if program.kind is Kind.CUSTOM:
         return prediction
     collective = passes.collective(program)
-    bound = lower_bound(collective, topology, shared=fidelity.model is Model.FLOW)
+    group = np.array(range(program.num_ranks) if placement is None else placement, np.int32)
+    bound = lower_bound(collective, topology, group=group, shared=fidelity.model is Model.FLOW)
     call = CollectiveTime(
         kind=collective.kind,
         group=tuple(range(program.num_ranks)),

@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "chakra": set(),
     "simulator": {"topology", "schedule", "chakra"},
     "synthesizer": {"topology", "schedule"},
-    "translator": {"topology", "schedule", "chakra"},
+    "translator": {"topology", "schedule", "chakra", "simulator"},
     "plugin": {"chakra", "schedule", "translator"},
     "bench": EVERYTHING | {"cli", "report"},
 }

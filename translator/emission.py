@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hocket._core import translator as engine
 from hocket.schedule import BUFFERS, Gpu, Step, StepType, ThreadBlock
+from hocket.translator.fusion import fused_sends, not_kept
 from hocket.translator.operations import Operations
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile
@@ -15,13 +16,21 @@ from hocket.translator.profiles import Profile
 __all__ = ["Emission"]
 
 _TYPES = list(StepType)
+# of a receive that a send follows: whether nobody reads what it would store
+_FORWARDING = {
+    (StepType.RECEIVE, False): StepType.RECEIVE_COPY_SEND,
+    (StepType.RECEIVE, True): StepType.RECEIVE_COPY_SEND,
+    (StepType.RECEIVE_REDUCE_COPY, False): StepType.RECEIVE_REDUCE_COPY_SEND,
+    (StepType.RECEIVE_REDUCE_COPY, True): StepType.RECEIVE_REDUCE_SEND,
+}
 
 
 class Emission:
     """Operations in the engine's global order, and the GPUs that list them. Raises ScheduleError if there is no order.
 
-    A step carries one dependency; further ones go on nops before it. For a runtime without fused steps a reducing
-    receive becomes a receive into scratch of its own and a local reduction, in the same thread block.
+    A step carries one dependency; further ones go on nops before it. A receive and the send of the same chunks that
+    follows it in its thread block become one step (`fused_sends`). For a runtime without fused steps a reducing receive
+    becomes a receive into scratch of its own and a local reduction, in the same thread block.
     """
 
     def __init__(self, table: Operations, placement: Placement, profile: Profile) -> None:
@@ -42,11 +51,15 @@ class Emission:
         )
         listed = order[np.argsort(table.block[order], kind="stable")]
         first_listed = np.searchsorted(table.block[listed], np.arange(len(table.blocks) + 1))
-        self._reduces_apart = (StepType.RECEIVE_REDUCE_COPY not in profile.step_types) & (
-            table.type == _TYPES.index(StepType.RECEIVE_REDUCE_COPY)
-        )
-        self._position = _positions(listed, first_listed, np.diff(first_wait), self._reduces_apart)
-        self._awaited = np.isin(np.arange(len(order)), waits)
+        fuses = StepType.RECEIVE_REDUCE_COPY in profile.step_types
+        self._reduces_apart = (not fuses) & (table.type == _TYPES.index(StepType.RECEIVE_REDUCE_COPY))
+        self._fused = fused_sends(table, order, listed) if fuses else np.zeros(len(order), np.bool_)
+        self._forwards = np.append(self._fused[listed][1:], False)[np.argsort(listed)]
+        self._passing = self._forwards & not_kept(table, order) if fuses else self._fused
+        self._position = _positions(listed, first_listed, np.diff(first_wait), self._reduces_apart, self._fused)
+        awaited = np.isin(np.arange(len(order)), waits)
+        awaited[listed[:-1]] |= awaited[listed[1:]] & self._fused[listed[1:]]
+        self._awaited = awaited
         self._waits = [waits[first:last].tolist() for first, last in pairwise(first_wait)]
         self._listed = [listed[first:last].tolist() for first, last in pairwise(first_listed)]
         self._first_block = np.searchsorted([block.rank for block in table.blocks], np.arange(num_ranks + 1))
@@ -74,6 +87,8 @@ class Emission:
 
     def _steps(self, operation: int, scratch: int) -> Iterator[Step]:
         """The operation's steps; a reduction apart receives into scratch from chunk `scratch` on."""
+        if self._fused[operation]:
+            return
         table = self._table
         kind, count = _TYPES[table.type[operation]], int(table.count[operation])
         source = (BUFFERS[table.src_buffer[operation]], int(table.src_offset[operation]))
@@ -81,6 +96,8 @@ class Emission:
         if self._reduces_apart[operation]:
             yield Step(StepType.RECEIVE, *source, "s", scratch, count)
             kind, source = StepType.REDUCE, ("s", scratch)
+        if self._forwards[operation]:
+            kind = _FORWARDING[kind, bool(self._passing[operation])]
         waits = [self._place(other) for other in self._waits[operation]]
         for block, position in waits[:-1]:
             yield Step(StepType.NOP, "i", -1, "o", -1, 0, block, position)
@@ -98,9 +115,10 @@ def _positions(
     first_listed: NDArray[np.int64],
     num_waits: NDArray[np.int64],
     reduces_apart: NDArray[np.bool_],
+    fused: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
     """Position, in its thread block, of the step that completes each operation."""
-    steps = 1 + np.maximum(num_waits - 1, 0) + reduces_apart
+    steps = np.where(fused, 0, 1 + np.maximum(num_waits - 1, 0) + reduces_apart)
     end = np.cumsum(steps[listed])
     before_block = np.concatenate([[0], end])[first_listed[:-1]]
     position = np.empty(len(listed), np.int64)

@@ -3,8 +3,10 @@
 from hocket.core.errors import ScheduleError
 from hocket.schedule import FIFO_DEPTH, Kind, Program, Schedule
 from hocket.translator.emission import Emission
+from hocket.translator.instances import replicate
 from hocket.translator.limits import check_limits
-from hocket.translator.operations import merge, operations
+from hocket.translator.messages import merge
+from hocket.translator.operations import operations
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 
@@ -17,6 +19,8 @@ def lower(
     *,
     protocol: str = "Simple",
     channels: int = 1,
+    slots: int = 1,
+    instances: int = 1,
     name: str | None = None,
     in_place: bool | None = None,
     min_bytes: int = 0,
@@ -26,8 +30,11 @@ def lower(
 
     Every pair of ranks that talks has a thread block at both ends of each of its `channels` connections; steps keep
     the schedule's order, not its times. All blocks list their steps in one global order in which a message is sent
-    only after the one before it on its connection is received, so no FIFO depth and no message size can deadlock it.
+    only after the one `slots` before it on its connection is received, so with connections that hold `slots` messages
+    it cannot deadlock; with 1 at no size and no FIFO depth. With more, a connection into a rank shares a thread block
+    with the one out of it along which its chunks go on, and what is received and sent on becomes one step.
     Where a block would have more steps than the runtime takes, the pairs' messages are spread over more connections.
+    `instances`: so many of the program beside each other, each on its part of the buffers.
     `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for.
 
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
@@ -53,14 +60,20 @@ def lower(
         )
     if channels < 1:
         raise ScheduleError(f"channels must be at least 1, got {channels}")
+    if instances < 1:
+        raise ScheduleError(f"instances must be at least 1, got {instances}")
+    if not 1 <= slots <= FIFO_DEPTH[protocol]:
+        raise ScheduleError(f"connections hold 1 to {FIFO_DEPTH[protocol]} messages of {protocol}, not {slots}")
     if 0 < max_bytes < min_bytes:
         raise ScheduleError(f"sizes from {min_bytes} to {max_bytes} bytes: the largest is below the smallest")
     placement = Placement(collective, collective.kind is not Kind.ALL_TO_ALL if in_place is None else in_place)
-    messages = merge(schedule, placement, chosen.max_count)
+    # each chunk of a step may be a message of its own
+    most = chosen.max_count if slots == 1 else max(1, FIFO_DEPTH[protocol] // slots)
+    messages = merge(schedule, placement, most)
     while True:
-        table = operations(messages, placement, chosen, channels)
+        table = operations(messages, placement, chosen, channels, slots)
         emission = Emission(table, placement, chosen)
-        program = Program(
+        single = Program(
             name=f"{collective.kind}_{schedule.generator}" if name is None else name,
             kind=collective.kind,
             chunks_per_loop=collective.slots,
@@ -73,6 +86,7 @@ def lower(
             gpus=tuple(emission.gpu(rank) for rank in range(collective.num_ranks)),
             root=collective.root,
         )
+        program = replicate(single, instances) if instances > 1 else single
         longest = max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // chosen.max_steps)
         if longest <= chosen.max_steps or not _can_split(program, chosen, channels, more):

@@ -9,88 +9,16 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import BUFFERS, Schedule, StepType
+from hocket.schedule import BUFFERS, StepType
+from hocket.translator.messages import Messages
+from hocket.translator.pairing import pair_connections
 from hocket.translator.placement import LocalCopy, Placement
 from hocket.translator.profiles import Profile
 
-__all__ = ["Block", "Messages", "Operations", "merge", "operations"]
+__all__ = ["Block", "Operations", "operations"]
 
 _TYPES = list(StepType)
 _SPAN = 1 << 40  # locations from one buffer to the next: more than any buffer has chunks
-
-
-@dataclass(frozen=True, eq=False)
-class Messages:
-    """Transfers of consecutive chunks over one route at one time, as one message each (U, in order of their start).
-
-    int64 columns: `src`, `dst` rank, `start`, `finish`, `count` chunks, and where the first chunk lies at the source
-    (`src_buffer`, `src_offset`) and the destination; `reduce` bool.
-    """
-
-    src: NDArray[np.int64]
-    dst: NDArray[np.int64]
-    start: NDArray[np.int64]
-    finish: NDArray[np.int64]
-    reduce: NDArray[np.bool_]
-    count: NDArray[np.int64]
-    src_buffer: NDArray[np.int64]
-    src_offset: NDArray[np.int64]
-    dst_buffer: NDArray[np.int64]
-    dst_offset: NDArray[np.int64]
-
-
-def merge(schedule: Schedule, placement: Placement, max_count: int) -> Messages:
-    """The schedule's messages, of at most `max_count` chunks each.
-
-    What a rank sends while it gets the same chunk from another goes by itself: as a connection may hold a single chunk,
-    two ranks that exchange several chunks at once would each wait for the other to receive.
-    """
-    src, dst = schedule.src.astype(np.int64), schedule.dst.astype(np.int64)
-    src_buffer, src_offset = placement.home(schedule.src, schedule.chunk)
-    dst_buffer, dst_offset = placement.home(schedule.dst, schedule.chunk)
-    alike = (schedule.reduce, src_buffer, dst_buffer, dst, src, schedule.finish_ps, schedule.start_ps)
-    order = np.lexsort((src_offset, *alike))
-    follows = np.ones(max(len(order) - 1, 0), bool)
-    for column in alike:
-        follows &= np.diff(column[order].astype(np.int64)) == 0
-    for offset in (src_offset, dst_offset):
-        follows &= np.diff(offset[order]) == 1
-    alone = _exchanged(schedule)[order]
-    follows &= ~alone[1:] & ~alone[:-1]
-    position = np.arange(len(order))
-    run_start = np.maximum.accumulate(np.where(np.concatenate([[True], ~follows])[: len(order)], position, 0))
-    heads = np.flatnonzero((position - run_start) % max_count == 0)
-    first = order[heads]
-    count = np.diff(np.append(heads, len(order)))
-    by_time = np.lexsort((first, schedule.start_ps[first]))
-    first, count = first[by_time], count[by_time]
-    return Messages(
-        src=src[first],
-        dst=dst[first],
-        start=schedule.start_ps[first],
-        finish=schedule.finish_ps[first],
-        reduce=schedule.reduce[first],
-        count=count,
-        src_buffer=src_buffer[first],
-        src_offset=src_offset[first],
-        dst_buffer=dst_buffer[first],
-        dst_offset=dst_offset[first],
-    )
-
-
-def _exchanged(schedule: Schedule) -> NDArray[np.bool_]:
-    """Per transfer whether, while it is under way, its source gets its chunk or its destination sends it."""
-    moments, moment = np.unique(np.concatenate([schedule.start_ps, schedule.finish_ps]), return_inverse=True)
-    start, finish = moment.reshape(2, -1)
-    place = schedule.chunk.astype(np.int64) * schedule.collective.num_ranks
-    leaving, entering = ((place + rank) * len(moments) for rank in (schedule.src, schedule.dst))
-
-    def meets(own: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
-        begun = np.searchsorted(np.sort(other + start), own + finish)
-        over = np.searchsorted(np.sort(other + finish), own + start, side="right")
-        return begun > over
-
-    return meets(leaving, entering) | meets(entering, leaving)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -109,7 +37,7 @@ class Operations:
 
     int64 columns: `block` (position in `blocks`), `rank`, `type` (position in StepType), the operands `count`,
     `src_buffer`, `src_offset`, `dst_buffer`, `dst_offset` of the step, `message` (a receive: its send; else -1),
-    `after` (a send: the receive of the message before it on its connection; else -1), and `priority`.
+    `after` (a send: the receive that makes room for it on its connection; else -1), and `priority`.
     """
 
     blocks: list[Block]
@@ -139,18 +67,25 @@ class Operations:
         return np.where(np.array(used)[self.type], (self.rank * len(BUFFERS) + buffer) * _SPAN + offset, -1)
 
 
-def operations(messages: Messages, placement: Placement, profile: Profile, instances: int) -> Operations:
-    """The messages' sends and receives and the local copies around them; each pair of ranks talks over `instances`
-    connections in turn, each with a thread block at both ends."""
+def operations(messages: Messages, placement: Placement, profile: Profile, channels: int, slots: int) -> Operations:
+    """The messages' sends and receives and the local copies around them.
+
+    Each pair of ranks talks over `channels` connections in turn, each with a thread block at both ends. Where
+    connections are relied on to hold several messages (`slots`), one into a rank and one out of it may share theirs.
+    """
     before = _copies(placement.copies_before(), profile.max_count)
     after = _copies(placement.copies_after(), profile.max_count)
-    connection, pairs = _connections(messages, instances)
-    channels = _channels(pairs, profile.max_blocks_per_channel)
-    ends = [(int(src), int(dst), channel) for (src, dst), channel in zip(pairs.tolist(), channels, strict=True)]
+    connection, pairs = _connections(messages, channels)
+    channel_of = _channels(pairs, profile.max_blocks_per_channel)
+    ends = [(int(src), int(dst), channel) for (src, dst), channel in zip(pairs.tolist(), channel_of, strict=True)]
     sending = [Block(src, dst, -1, channel) for src, dst, channel in ends]
     receiving = [Block(dst, -1, src, channel) for src, dst, channel in ends]
+    if slots > 1:
+        for leaving, entering in pair_connections(messages, connection, np.array(channel_of, np.int64)).items():
+            shared = replace(sending[leaving], receive=receiving[entering].receive)
+            sending[leaving] = receiving[entering] = shared
     copying = [Block(rank, -1, -1, 0) for rank in sorted({copy.rank for copy in [*before, *after]})]
-    blocks = sorted([*sending, *receiving, *copying])
+    blocks = sorted({*sending, *receiving, *copying})
     number = {block: position for position, block in enumerate(blocks)}
 
     size = len(messages.src)
@@ -162,7 +97,7 @@ def operations(messages: Messages, placement: Placement, profile: Profile, insta
     place[order] = len(before) + np.arange(2 * size)
     send_at, receive_at = place[:size], place[size:]
     none = np.full(size, -1)
-    previous = _previous(connection)
+    previous = _previous(connection, slots)
 
     def column(
         sends: NDArray[np.int64], receives: NDArray[np.int64], copies: Callable[[LocalCopy], int]
@@ -173,7 +108,10 @@ def operations(messages: Messages, placement: Placement, profile: Profile, insta
     into = np.where(messages.reduce, _TYPES.index(StepType.RECEIVE_REDUCE_COPY), _TYPES.index(StepType.RECEIVE))
     local_src_buffer = np.where(messages.reduce, messages.dst_buffer, messages.src_buffer)
     local_src_offset = np.where(messages.reduce, messages.dst_offset, messages.src_offset)
-    priority = 2 * np.arange(size)
+    # Where a connection holds one message, its receive comes right after; else what comes in first comes first.
+    priority = (
+        np.concatenate([2 * np.arange(size), 2 * np.arange(size) + 1])[order] if slots == 1 else np.arange(2 * size)
+    )
     copies = [-1] * len(before), [2 * size] * len(after)
     return Operations(
         blocks=blocks,
@@ -191,9 +129,7 @@ def operations(messages: Messages, placement: Placement, profile: Profile, insta
         dst_offset=column(messages.dst_offset, messages.dst_offset, attrgetter("destination_offset")),
         message=column(none, send_at, lambda _: -1),
         after=column(np.where(previous < 0, -1, receive_at[previous]), none, lambda _: -1),
-        priority=np.concatenate([copies[0], np.concatenate([priority, priority + 1])[order], copies[1]]).astype(
-            np.int64
-        ),
+        priority=np.concatenate([copies[0], priority, copies[1]]).astype(np.int64),
     )
 
 
@@ -211,25 +147,26 @@ def _copies(copies: list[LocalCopy], max_count: int) -> list[LocalCopy]:
     ]
 
 
-def _connections(messages: Messages, instances: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _connections(messages: Messages, channels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The connection of each message, and source and destination (rows) of each connection: a pair's messages take
-    turns on its `instances` connections."""
+    turns on its `channels` connections."""
     pairs, pair = np.unique(np.stack([messages.src, messages.dst], axis=1), axis=0, return_inverse=True)
     pair = pair.reshape(-1)
     by_pair = np.argsort(pair, kind="stable")
     first = np.searchsorted(pair[by_pair], np.arange(len(pairs)))
     turn = np.empty(len(pair), np.int64)
     turn[by_pair] = np.arange(len(pair)) - first[pair[by_pair]]
-    used, connection = np.unique(pair * instances + turn % instances, return_inverse=True)
-    return connection.reshape(-1), pairs[used // instances]
+    used, connection = np.unique(pair * channels + turn % channels, return_inverse=True)
+    return connection.reshape(-1), pairs[used // channels]
 
 
-def _previous(connection: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The message before each on its connection, -1: none."""
+def _previous(connection: NDArray[np.int64], slots: int) -> NDArray[np.int64]:
+    """The message that must have left its connection before each can be on it, -1: none."""
     by_connection = np.argsort(connection, kind="stable")
     previous = np.full(len(connection), -1)
-    same = np.diff(connection[by_connection]) == 0
-    previous[by_connection[1:][same]] = by_connection[:-1][same]
+    earlier, later = by_connection[:-slots], by_connection[slots:]
+    same = connection[earlier] == connection[later]
+    previous[later[same]] = earlier[same]
     return previous
 
 

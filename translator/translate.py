@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.core.files import atomic_write
 from hocket.schedule import FIFO_DEPTH, Program, Proof, Schedule, execute
 from hocket.translator.lower import lower
 from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.strategies import Candidate, Strategy, candidates, strategies
 from hocket.translator.xml_read import from_xml
 from hocket.translator.xml_write import to_xml
 
@@ -15,11 +17,13 @@ __all__ = ["Translation", "translate"]
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A file that was written: the program that a runtime will read from it, and what was proved of it."""
+    """A file that was written: the program that a runtime will read from it, what was proved of it, and the ways to
+    lower the schedule that were tried, the one taken first."""
 
     program: Program
     profile: Profile
     proofs: tuple[Proof, ...]
+    candidates: tuple[Candidate, ...]
 
 
 def translate(
@@ -28,32 +32,54 @@ def translate(
     profile: str | ProfileName | Profile,
     *,
     protocol: str = "Simple",
-    channels: int = 1,
+    channels: int | None = None,
+    slots: int | None = None,
+    instances: int = 1,
     name: str | None = None,
     in_place: bool | None = None,
     min_bytes: int = 0,
     max_bytes: int = 0,
 ) -> Translation:
-    """Writes the schedule as MSCCL XML for one runtime; the arguments are those of `lower`.
+    """Writes the schedule as MSCCL XML for one runtime; the arguments are those of `lower`, None: several are tried.
 
-    The text is read back as that runtime reads it and executed symbolically, with connections of one message of one
-    chunk (the least there can be, so every size is covered) and with those of the protocol. Raises ScheduleError or
-    DeadlockError, with nothing written, when the schedule does not fit the runtime or the proof fails.
+    The text is read back as that runtime reads it and executed symbolically, with connections of `slots` messages (or
+    1, the least there can be) of one chunk each, so that every size is covered, and with those of the protocol. Raises
+    ScheduleError or DeadlockError, with nothing written, when the schedule does not fit the runtime or the proof fails.
     """
     chosen = find_profile(profile)
-    lowered = lower(
-        schedule,
-        chosen,
-        protocol=protocol,
-        channels=channels,
-        name=name,
-        in_place=in_place,
-        min_bytes=min_bytes,
-        max_bytes=max_bytes,
-    )
-    text = to_xml(lowered, chosen)
-    program = from_xml(text, str(path), profile=chosen.name, root=lowered.root)
-    proofs = (execute(program, fifo_depth=1, max_count=1), execute(program, fifo_depth=FIFO_DEPTH[protocol]))
-    with atomic_write(path) as file:
-        file.write(text)
-    return Translation(program, chosen, proofs)
+
+    def lowered(strategy: Strategy) -> Program:
+        return lower(
+            schedule,
+            chosen,
+            protocol=protocol,
+            channels=strategy.channels,
+            slots=strategy.slots,
+            instances=strategy.instances,
+            name=name,
+            in_place=in_place,
+            min_bytes=min_bytes,
+            max_bytes=max_bytes,
+        )
+
+    found = candidates(schedule, list(strategies(schedule, channels, slots, instances)), lowered)
+    first_error: ScheduleError | DeadlockError | None = None
+    for at, candidate in enumerate(found):
+        if candidate.program is None:
+            first_error = first_error or candidate.error
+            continue
+        text = to_xml(candidate.program, chosen)
+        program = from_xml(text, str(path), profile=chosen.name, root=candidate.program.root)
+        try:
+            proofs = (
+                execute(program, fifo_depth=candidate.strategy.slots, max_count=1),
+                execute(program, fifo_depth=FIFO_DEPTH[protocol]),
+            )
+        except (ScheduleError, DeadlockError) as error:
+            first_error = first_error or error
+            continue
+        with atomic_write(path) as file:
+            file.write(text)
+        return Translation(program, chosen, proofs, (candidate, *found[:at], *found[at + 1 :]))
+    assert first_error is not None
+    raise first_error

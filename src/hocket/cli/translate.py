@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hocket.schedule import Program
+    from hocket.translator.strategies import Candidate
 
 __all__ = ["app"]
 
@@ -21,7 +24,19 @@ def translate(
     to: Annotated[str, typer.Option("--to", help="Runtime that will load it: msccl, executor or rccl.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="MSCCL XML to write.")],
     protocol: Annotated[str, typer.Option(help="Simple (large sizes), LL (small) or LL128 (NVLink).")] = "Simple",
-    channels: Annotated[int, typer.Option(min=1, help="Connections between two ranks, at least.")] = 1,
+    channels: Annotated[
+        int | None,
+        typer.Option(min=1, help="Connections between two ranks, at least; without it 1, 2 and 4 are tried."),
+    ] = None,
+    slots: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Messages that a connection is relied on to hold: 1 is right whatever it holds, 2 lets thread blocks"
+            " receive and send on in one step; without it both are tried.",
+        ),
+    ] = None,
+    instances: Annotated[int, typer.Option(min=1, help="Copies of the program, each on a part of the buffers.")] = 1,
     smallest: Annotated[str, typer.Option("--min-bytes", help="Least size the file is for.")] = "0",
     largest: Annotated[str, typer.Option("--max-bytes", help="Largest size the file is for (0: any).")] = "0",
     out_of_place: Annotated[
@@ -49,6 +64,8 @@ def translate(
         to,
         protocol=protocol,
         channels=channels,
+        slots=slots,
+        instances=instances,
         name=name,
         in_place=None if out_of_place is None else not out_of_place,
         min_bytes=parse_bytes(smallest),
@@ -62,9 +79,31 @@ def translate(
         f"{calls} calls of {format_bytes(program.min_bytes)} to {upper} in {program.chunks_per_loop} chunks"
     )
     _print_ranks(program)
+    if len(result.candidates) > 1:
+        _print_candidates(result.candidates)
     for proof in result.proofs:
         typer.echo(f"proved: {proof.describe()}")
     typer.echo(f"\n{run_recipe(program, result.profile.name, output)}")
+
+
+def _print_candidates(candidates: "Sequence[Candidate]") -> None:
+    """What was tried; the first was taken."""
+    from hocket.core.units import format_time
+
+    best, *others = candidates
+    typer.echo(f"tried: {_strategy(best)}: {format_time(best.time_ps)} predicted, {_blocks(best)} (taken)")
+    for other in others:
+        outcome = other.error or f"{format_time(other.time_ps)} predicted, {_blocks(other)}"
+        typer.echo(f"       {_strategy(other)}: {outcome}")
+
+
+def _strategy(candidate: "Candidate") -> str:
+    strategy = candidate.strategy
+    return f"channels {strategy.channels}, slots {strategy.slots}"
+
+
+def _blocks(candidate: "Candidate") -> str:
+    return f"{candidate.thread_blocks} thread blocks of up to {candidate.steps} steps"
 
 
 def _print_ranks(program: "Program") -> None:

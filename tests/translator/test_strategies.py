@@ -1,0 +1,126 @@
+"""Fused steps, instances, and the choice among the ways to lower a schedule."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import greedy_schedule
+
+from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, execute
+from hocket.schedule.algorithms import build
+from hocket.simulator import simulate_program
+from hocket.topology import load
+from hocket.translator import lower, read_xml, translate
+
+RING = "ring:8,bandwidth=50GB/s,latency=500ns"
+MIB = 1 << 20
+
+
+def types(program: Program) -> Counter[str]:
+    return Counter(str(step.type) for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps)
+
+
+def test_a_ring_becomes_one_thread_block_that_receives_and_sends_at_once() -> None:
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
+    program = lower(schedule, "executor", slots=2)
+    assert {len(gpu.thread_blocks) for gpu in program.gpus} == {1}
+    # a rank: one send, 6 sums passed on and not kept, the 8th kept and passed on, 6 copies kept and passed on, the last
+    assert types(program) == {"s": 8, "rrs": 48, "rrcs": 8, "rcs": 48, "r": 8}
+    execute(program, fifo_depth=2, max_count=1)
+    with pytest.raises(DeadlockError):  # each waits for the next to make room
+        execute(program, fifo_depth=1)
+    # the last step of the reduction sends at once what it sums up
+    unfused = lower(schedule, "executor")
+    assert types(unfused) == {"s": 112, "rrc": 56, "r": 56}
+    execute(unfused, fifo_depth=1, max_count=1)
+
+
+def test_nothing_is_fused_for_a_runtime_that_cannot() -> None:
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
+    assert types(lower(schedule, "rccl", slots=2)) == {"s": 112, "r": 112, "re": 56}
+
+
+def test_what_is_read_later_is_kept() -> None:
+    # halving and doubling: what a rank sums up in the first step it sums up further in the second
+    topology = load("fully_connected:4,bandwidth=50GB/s,latency=500ns")
+    schedule = build("halving_doubling", Collective(Kind.ALL_REDUCE, 4, 4 * MIB), topology)
+    for slots in (1, 2):
+        execute(lower(schedule, "executor", slots=slots), fifo_depth=2, max_count=1)
+
+
+def test_instances_work_beside_each_other() -> None:
+    schedule = build("ring", Collective(Kind.REDUCE_SCATTER, 4, 4 * MIB), load(RING.replace("8", "4")))
+    one, four = lower(schedule, "msccl", slots=2), lower(schedule, "msccl", slots=2, instances=4)
+    assert four.chunks_per_loop == 4 * one.chunks_per_loop
+    assert four.num_channels == 4
+    assert {len(gpu.thread_blocks) for gpu in four.gpus} == {4}
+    assert types(four) == {kind: 4 * count for kind, count in types(one).items()}
+    execute(four, fifo_depth=2, max_count=1)
+
+
+def test_an_instance_needs_parts_that_lie_together() -> None:
+    # rank 0 passes the blocks of both others on in one step
+    topology = load("switch:4,bandwidth=50GB/s,latency=500ns")
+    schedule = build("recursive_doubling", Collective(Kind.ALL_GATHER, 4, 4 * MIB), topology)
+    lower(schedule, "executor")
+    with pytest.raises(ScheduleError, match=r"rank 0: .* of several ranks' parts .* use more channels instead"):
+        lower(schedule, "executor", instances=2)
+
+
+@pytest.mark.parametrize(("channels", "slots"), [(None, None), (1, None), (None, 2), (1, 1)])
+def test_the_quickest_is_taken(tmp_path: Path, channels: int | None, slots: int | None) -> None:
+    topology = load(RING)
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 64 * MIB, 4), topology)
+    result = translate(schedule, tmp_path / "ring.xml", "msccl", channels=channels, slots=slots)
+    assert len(result.candidates) == (1 if channels else 3) * (1 if slots else 2)
+    times = [each.time_ps for each in result.candidates if each.program]
+    assert times == sorted(times)
+    program = read_xml(tmp_path / "ring.xml")
+    assert simulate_program(program, topology, 64 * MIB).time_ps == times[0]
+
+
+def test_what_no_way_fits_says_why_the_plainest_does_not(tmp_path: Path) -> None:
+    # a rank sends to 119 others and hears from them
+    schedule = build("direct", Collective(Kind.ALL_GATHER, 120, 120 * MIB), load(RING.replace("ring:8", "switch:120")))
+    with pytest.raises(ScheduleError, match="rank 0: 238 thread blocks, limit 216"):
+        translate(schedule, tmp_path / "large.xml", "msccl")
+    assert not (tmp_path / "large.xml").exists()
+
+
+@pytest.mark.parametrize(("argument", "value"), [("slots", 0), ("slots", 3), ("instances", 0), ("channels", 0)])
+def test_impossible_numbers_are_refused(argument: str, value: int) -> None:
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
+    with pytest.raises(ScheduleError, match=f"{value}"):
+        lower(schedule, "executor", **{argument: value})
+
+
+@settings(max_examples=60)
+@given(
+    kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE]),
+    ranks=st.integers(2, 6),
+    chunks=st.integers(1, 3),
+    seed=st.integers(0, 2**31),
+    profile=st.sampled_from(["msccl", "executor", "rccl"]),
+    protocol=st.sampled_from(sorted(FIFO_DEPTH)),
+    in_place=st.booleans(),
+    channels=st.integers(1, 3),
+    slots=st.integers(1, 2),
+)
+def test_every_way_is_right_at_any_size(
+    kind: Kind,
+    ranks: int,
+    chunks: int,
+    seed: int,
+    profile: str,
+    protocol: str,
+    in_place: bool,
+    channels: int,
+    slots: int,
+) -> None:
+    schedule = greedy_schedule(kind, ranks, chunks, seed)
+    program = lower(schedule, profile, protocol=protocol, in_place=in_place, channels=channels, slots=slots)
+    execute(program, fifo_depth=slots, max_count=1)
+    execute(program, fifo_depth=FIFO_DEPTH[protocol])

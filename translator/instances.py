@@ -1,0 +1,68 @@
+"""Several instances of a program beside each other, each on a part of every chunk."""
+
+from dataclasses import replace
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Gpu, Kind, Program, Step, ThreadBlock
+
+__all__ = ["replicate"]
+
+_WHOLE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
+
+
+def replicate(program: Program, instances: int) -> Program:
+    """The program `instances` times beside itself: instance i does the i-th part of each rank's part of the buffers
+    (of the whole buffer, where ranks have none of their own), with thread blocks and channels of its own.
+
+    One thread block moves a part of a wide link's bandwidth only; more of them move more. Raises ScheduleError for a
+    step over the parts of several ranks: it has no place that is contiguous in an instance.
+    """
+    part = program.chunks_per_loop if program.kind in _WHOLE else program.chunks_per_loop // program.num_ranks
+    return replace(
+        program,
+        chunks_per_loop=program.chunks_per_loop * instances,
+        num_channels=program.num_channels * instances,
+        gpus=tuple(_Replicas(program, rank, part, instances).gpu() for rank in range(program.num_ranks)),
+    )
+
+
+class _Replicas:
+    def __init__(self, program: Program, rank: int, part: int, instances: int) -> None:
+        self._program = program
+        self._rank = rank
+        self._gpu = program.gpus[rank]
+        self._part = part
+        self._instances = instances
+
+    def gpu(self) -> Gpu:
+        gpu, times = self._gpu, self._instances
+        blocks = tuple(self._block(block, i) for i in range(times) for block in gpu.thread_blocks)
+        return Gpu(gpu.input_chunks * times, gpu.output_chunks * times, gpu.scratch_chunks * times, blocks)
+
+    def _block(self, block: ThreadBlock, instance: int) -> ThreadBlock:
+        return ThreadBlock(
+            block.send,
+            block.receive,
+            block.channel + instance * self._program.num_channels,
+            tuple(self._step(step, instance) for step in block.steps),
+        )
+
+    def _step(self, step: Step, instance: int) -> Step:
+        return replace(
+            step,
+            src_offset=self._offset(step.src_buffer, step.src_offset, step.count, instance),
+            dst_offset=self._offset(step.dst_buffer, step.dst_offset, step.count, instance),
+            depend_block=-1 if step.depend_block < 0 else step.depend_block + instance * len(self._gpu.thread_blocks),
+        )
+
+    def _offset(self, buffer: str, offset: int, count: int, instance: int) -> int:
+        if offset < 0:
+            return offset
+        part = self._gpu.scratch_chunks if buffer == "s" else self._part
+        number, inside = divmod(offset, part)
+        if inside + count > part:
+            raise ScheduleError(
+                f"rank {self._rank}: a step moves {count} chunks from {buffer}[{offset}] on, of several ranks' parts "
+                f"({part} chunks each): such a program has no instances; use more channels instead"
+            )
+        return (number * self._instances + instance) * part + inside
