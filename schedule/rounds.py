@@ -1,9 +1,11 @@
 """Transfers that happen in rounds, in a form that a file can hold at two bytes each and more than memory of."""
 
+import fcntl
 import json
 import mmap
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -61,22 +63,44 @@ class Rounds:
 
     def blocks(self) -> Iterator[TransferColumns]:
         """The transfers, about 2^16 or those of a round at a time; memory that was read is given back."""
-        reader = engine.RoundReader(self.frames, self.shape.num_routes, self.shape.num_chunks, self.shape.length_ps)
-        count, given_back = 0, 0
-        while True:
-            start_ps, route, chunk = reader.read(_BLOCK)
-            if len(start_ps) == 0:
-                break
-            count += len(start_ps)
-            yield TransferColumns(chunk, route, start_ps)
-            if reader.position - given_back >= _GIVE_BACK:
-                self._give_back(self.offset + given_back, self.offset + reader.position)
-                given_back = reader.position
+        reader, count = self._reader(), 0
+        for block in self._read(reader, _BLOCK):
+            count += len(block)
+            yield block
         if (count, reader.num_rounds) != (self.num_transfers, self.num_rounds):
             raise FormatError(
                 f"{count} transfers in {reader.num_rounds} rounds, but the header says {self.num_transfers} in "
                 f"{self.num_rounds}"
             )
+
+    def whole(self, stretch: int, total: int | None) -> "Rounds":
+        """Those up to the last multiple of `stretch` rounds that is whole; all when they are `total` transfers."""
+        reader, count, stretches = self._reader(), 0, 0
+        read, kept = (0, 0), (0, 0, 0)  # bytes and rounds; these, and transfers
+        with suppress(FormatError):  # torn where the search was cut off
+            for block in self._read(reader, 1):
+                begun = int(block.start_ps[0]) // self.shape.length_ps // stretch
+                if begun > stretches:
+                    stretches, kept = begun, (*read, count)
+                count += len(block)
+                read = reader.position, reader.num_rounds
+        if count == total or read[1] % stretch == 0:
+            kept = (*read, count)
+        return Rounds(self.file, self.offset, kept[0], self.shape, kept[1], kept[2])
+
+    def _reader(self) -> engine.RoundReader:
+        return engine.RoundReader(self.frames, self.shape.num_routes, self.shape.num_chunks, self.shape.length_ps)
+
+    def _read(self, reader: engine.RoundReader, wanted: int) -> Iterator[TransferColumns]:
+        given_back = 0
+        while True:
+            start_ps, route, chunk = reader.read(wanted)
+            if len(start_ps) == 0:
+                return
+            yield TransferColumns(chunk, route, start_ps)
+            if reader.position - given_back >= _GIVE_BACK:
+                self._give_back(self.offset + given_back, self.offset + reader.position)
+                given_back = reader.position
 
     def check(self, num_routes: int, num_chunks: int) -> None:
         """Frames are checked when they are read."""
@@ -107,30 +131,37 @@ class Rounds:
 class RoundSpool:
     """A file that rounds are written to as they are found: in a `with` block through `writer`, until `finish`.
 
-    Without a path a temporary one (in $TMPDIR) that vanishes with the last who uses it. With one, rounds already in
-    the file are kept when they belong to the same `problem` (any text that says what is searched, and how): `done` are
-    those, to be replayed before the search goes on after them. Raises HocketError when the file is of another problem
-    or cannot be written.
+    Without a path a temporary one (in $TMPDIR) that vanishes with the last who uses it. With one, rounds that a search
+    which was cut off left there are kept when it was of the same `problem` (any text that says what is searched, and
+    how): `done` are those, to be replayed before the search goes on after them, at a multiple of `stretch` rounds, or
+    all when they are the `total` transfers of a search at its end. Raises HocketError when the file is of another
+    problem, another process writes to it, or it cannot be written.
     """
 
-    def __init__(self, shape: RoundShape, problem: str, path: Path | None = None) -> None:
+    def __init__(
+        self, shape: RoundShape, problem: str, path: Path | None = None, stretch: int = 1, total: int | None = None
+    ) -> None:
         self.shape = shape
         head = json.dumps({"rounds of": problem}).encode() + b"\n"
         try:
             # Open as long as the spool is, whose writer adds to it.
             self._file: IO[bytes] = TemporaryFile() if path is None else open(path, "a+b")  # noqa: SIM115
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._file.seek(0)
             found = self._file.read(len(head))
-            if found not in (b"", head):
+            if not head.startswith(found):
                 self._file.close()
                 raise HocketError(f"{path}: holds the rounds of another search; remove it to start anew")
-            if not found:
+            if found != head:  # new, or cut off at once
+                self._file.truncate(0)
                 self._file.write(head)
                 self._file.flush()
+        except BlockingIOError as error:
+            raise HocketError(f"{path}: another process is at this search; wait until it is done") from error
         except OSError as error:
             raise HocketError(f"{path or 'a temporary file'}: cannot be written: {error.strerror}") from error
         self._begin = len(head)
-        self.done = self._intact()
+        self.done = self._all(0, 0).whole(stretch, total)
         self._file.truncate(self._begin + self.done.size)
         self._file.seek(0, os.SEEK_END)
         self.writer = engine.RoundWriter(self._file.fileno(), shape.num_routes, shape.num_chunks, self.done.num_rounds)
@@ -139,26 +170,15 @@ class RoundSpool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with suppress(HocketError):  # where it cannot be written, that was said before
+            self.writer.flush()
         self._file.close()
-
-    def _intact(self) -> Rounds:
-        """The rounds in the file up to the first that is not whole."""
-        size = os.fstat(self._file.fileno()).st_size - self._begin
-        everything = Rounds.of(self._file, self._begin, size, self.shape, 0, 0)
-        reader = engine.RoundReader(
-            everything.frames, self.shape.num_routes, self.shape.num_chunks, self.shape.length_ps
-        )
-        count = 0
-        try:
-            while found := len(reader.read(1)[0]):
-                count += found
-        except FormatError:
-            pass  # torn where the search was cut off
-        return Rounds.of(self._file, self._begin, reader.position, self.shape, reader.num_rounds, count)
 
     def finish(self) -> Rounds:
         """All rounds, read from the file."""
         self.writer.flush()
+        return self._all(self.writer.num_rounds, self.done.num_transfers + self.writer.num_transfers)
+
+    def _all(self, num_rounds: int, num_transfers: int) -> Rounds:
         size = os.fstat(self._file.fileno()).st_size - self._begin
-        count = self.done.num_transfers + self.writer.num_transfers
-        return Rounds.of(self._file, self._begin, size, self.shape, self.writer.num_rounds, count)
+        return Rounds.of(self._file, self._begin, size, self.shape, num_rounds, num_transfers)

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from hocket._core.synthesizer import Stop
+from hocket.synthesizer.partial import Partial
 
 __all__ = ["Progress", "Search", "Stop"]
 
@@ -15,6 +16,7 @@ class Progress:
 
     `stop` asks a running engine to end (at a time limit, on Ctrl-C), and says how many deliveries of its present
     attempt are found. `interrupted`: Ctrl-C asked so. `deadline_s` is the time limit on the clock `time.monotonic`.
+    `resumed_at`: the round at which a search that was cut off goes on, if any does.
     """
 
     stop: Stop = field(default_factory=Stop)
@@ -24,6 +26,7 @@ class Progress:
     bound_ps: int = 0
     best_ps: int | None = None
     deadline_s: float = math.inf
+    resumed_at: int | None = None
 
     @property
     def seconds_left(self) -> float:
@@ -35,7 +38,8 @@ class Progress:
 class Search:
     """`attempts` None: as many as the problem's size is worth. A schedule of at most `target_ps` ends the search early.
 
-    `tireless`: engines that can go on improving do so until they are asked to stop.
+    `tireless`: engines that can go on improving do so until they are asked to stop. `partial`: where long runs keep
+    what they have found, to go on from there in another process (None: they do not).
 
     The same `seed` gives the same schedules on any machine and for any number of `threads`.
     """
@@ -46,6 +50,7 @@ class Search:
     target_ps: int = 0
     tireless: bool = False
     progress: Progress = field(default_factory=Progress, compare=False)
+    partial: Partial | None = field(default=None, compare=False)
 
     @property
     def stop(self) -> Stop:

@@ -21,6 +21,7 @@ void bind_synthesizer(nb::module_& m) {
   nb::class_<Stop>(m, "Stop")
       .def(nb::init<>())
       .def("ask", &Stop::ask)
+      .def("check", &Stop::check)
       .def_prop_ro("asked", &Stop::asked)
       .def_prop_ro("done", &Stop::done)
       .def_prop_ro("total", &Stop::total);

@@ -1,10 +1,8 @@
 #include <nanobind/stl/optional.h>
 
-#include <algorithm>
-#include <optional>
-
 #include "hocket/synthesizer/random.hpp"
 #include "hocket/synthesizer/round_columns.hpp"
+#include "hocket/synthesizer/round_search.hpp"
 #include "hocket/synthesizer/rounds.hpp"
 #include "hocket/synthesizer/written_rounds.hpp"
 #include "synthesizer.hpp"
@@ -15,6 +13,7 @@ namespace {
 using synthesizer::Network;
 using synthesizer::Orbits;
 using synthesizer::RoundColumns;
+using synthesizer::RoundSearch;
 using synthesizer::RoundSink;
 using synthesizer::RoundTimes;
 using synthesizer::Stop;
@@ -28,16 +27,20 @@ void init_written_rounds(WrittenRounds* self, schedule::RoundWriter& writer, In<
   new (self) WrittenRounds(writer, copy(route_of));
 }
 
-std::optional<int64_t> search(const Network& network, const Orbits& orbits, In<int32_t> origin, int64_t rounds_per_hop,
-                              bool rarest, uint64_t seed, uint64_t attempt, int32_t threads, int64_t below_ps,
-                              RoundSink& sink, Stop& stop) {
+void init_search(RoundSearch* self, const Network& network, const Orbits& orbits, In<int32_t> origin,
+                 int64_t rounds_per_hop, bool rarest, uint64_t seed, uint64_t attempt, int32_t threads,
+                 int64_t below_ps, RoundSink& sink, Stop& stop) {
   synthesizer::RoundOptions options;
   options.rounds_per_hop = rounds_per_hop;
   options.policy = rarest ? synthesizer::RoundPolicy::kRarest : synthesizer::RoundPolicy::kRandom;
   options.seed = synthesizer::hash(seed) + attempt;
-  options.threads = std::min(threads, worthwhile_threads(network, orbits));
+  options.threads = threads;
   options.below_ps = below_ps;
-  return unlocked([&] { return search_rounds(network, orbits, view(origin), options, sink, stop); });
+  new (self) RoundSearch(network, orbits, view(origin), options, sink, stop);
+}
+
+void replay(RoundSearch& self, In<int64_t> rounds, In<int32_t> links, In<int32_t> chunks) {
+  unlocked([&] { self.replay(view(rounds), view(links), view(chunks)); });
 }
 
 }  // namespace
@@ -58,8 +61,14 @@ void bind_rounds(nb::module_& m) {
   m.def("round_times", &synthesizer::round_times, "network"_a, "rounds_per_hop"_a);
   m.def("round_search_bytes", &synthesizer::round_search_bytes, "num_ranks"_a, "num_links"_a, "num_chunks"_a, "order"_a,
         "rounds_per_hop"_a);
-  m.def("search_rounds", &search, "network"_a, "orbits"_a, "origin"_a, "rounds_per_hop"_a, "rarest"_a, "seed"_a,
-        "attempt"_a, "threads"_a, "below_ps"_a, "sink"_a, "stop"_a);
+  nb::class_<RoundSearch>(m, "RoundSearch")
+      .def("__init__", &init_search, "network"_a, "orbits"_a, "origin"_a, "rounds_per_hop"_a, "rarest"_a, "seed"_a,
+           "attempt"_a, "threads"_a, "below_ps"_a, "sink"_a, "stop"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+           nb::keep_alive<1, 11>(), nb::keep_alive<1, 12>())
+      .def("replay", &replay, "rounds"_a, "links"_a, "chunks"_a)
+      .def("resume", &RoundSearch::resume, "round"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("run", [](RoundSearch& self) { return unlocked([&] { return self.run(); }); });
+  m.attr("ROUND_RENEWAL") = RoundSearch::kRenewal;
 }
 
 }  // namespace hocket::bind

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "hocket/synthesizer/chunk_names.hpp"
 #include "hocket/synthesizer/random.hpp"
 #include "hocket/synthesizer/round_columns.hpp"
+#include "hocket/synthesizer/round_search.hpp"
 #include "hocket/synthesizer/rounds.hpp"
 #include "synthesizer_replay.hpp"
 
@@ -38,6 +40,12 @@ std::vector<int32_t> mirrors(int32_t columns, int32_t rows) {
     images.push_back(rank + (rows - 1 - 2 * (rank / columns)) * columns);
   }
   return images;
+}
+
+std::optional<Picoseconds> search_rounds(const Network& network, const Orbits& orbits,
+                                         const std::vector<int32_t>& origin, const RoundOptions& options,
+                                         RoundSink& sink, Stop& stop) {
+  return RoundSearch(network, orbits, origin, options, sink, stop).run();
 }
 
 Transfers run(const Network& network, const Orbits& orbits, const std::vector<int32_t>& origin,

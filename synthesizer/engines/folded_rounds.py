@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
-from hocket.schedule import FoldedSchedule, Motion, Phase, RoundShape, RoundSpool, Symmetry
+from hocket.schedule import FoldedSchedule, Motion, Phase, Rounds, RoundShape, RoundSpool, Symmetry
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.engines.round_run import RoundWay, Run
+from hocket.synthesizer.engines.spreading import deliveries
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
@@ -23,14 +24,20 @@ class FoldedRun:
         self._run = Run(problem, search, way, number, _flips(problem))
 
     def schedule(self, below_ps: int, name: str) -> FoldedSchedule | None:
-        """Of copies that are written to a temporary file; None when it would not take less than `below_ps`."""
+        """Of copies that are written to a file as they are found (`Search.partial`, or a temporary one), and go on
+        from those that are there; None when it would not take less than `below_ps`."""
         problem, symmetry = self._problem, self._run.symmetry
         links = self._representative_links()
         route_of = np.full(problem.network.num_links, -1, np.int32)
         route_of[links] = np.arange(len(links), dtype=np.int32)
         shape = RoundShape(len(links), problem.collective.num_chunks, self._run.times.length_ps)
-        with RoundSpool(shape, name) as spool:
-            if self._run.search(core.WrittenRounds(spool.writer, route_of), below_ps) is None:
+        keep, text = self._run.search_for.partial, str(self._run)
+        path = None if keep is None else keep.path(text)
+        total = deliveries(problem) // symmetry.order
+        with RoundSpool(shape, text, path, core.ROUND_RENEWAL, total) as spool:
+            search = self._run.start(core.WrittenRounds(spool.writer, route_of), below_ps)
+            self._replay(search, spool.done, links, complete=len(spool.done) == total)
+            if search.run() is None:
                 return None
             rounds = spool.finish()
         return FoldedSchedule(
@@ -43,6 +50,18 @@ class FoldedRun:
             generator=name,
             seed=self._run.search_for.seed,
         )
+
+    def _replay(self, search: core.RoundSearch, done: Rounds, links: NDArray[np.int32], complete: bool) -> None:
+        """Brings the search to where it was cut off."""
+        if len(done) == 0:
+            return
+        stretches = -(-done.num_rounds // core.ROUND_RENEWAL)
+        begin = done.num_rounds if complete else stretches * core.ROUND_RENEWAL
+        self._run.search_for.progress.resumed_at = begin
+        for block in done.blocks():
+            self._run.search_for.stop.check()
+            search.replay(block.start_ps // done.shape.length_ps, links[block.route], block.chunk)
+        search.resume(begin)
 
     def _representative_links(self) -> NDArray[np.int32]:
         """Links into representatives, ascending: in a uniform network every route is one link."""

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hocket import __version__
 from hocket._core import synthesizer as core
 from hocket.core.errors import ScheduleError
 from hocket.core.units import format_bytes
@@ -40,15 +41,15 @@ class Run:
         """When rounds happen."""
         return core.round_times(self.problem.network, self.way.rounds_per_hop)
 
-    def search(self, sink: core.RoundSink, below_ps: int) -> int | None:
-        """Hands all picks to the sink; returns the time in picoseconds, None when it would not be below `below_ps`.
+    def start(self, sink: core.RoundSink, below_ps: int) -> core.RoundSearch:
+        """A search that hands all picks to the sink, unless it would not take less than `below_ps`.
 
-        Raises ScheduleError when the machine has not enough memory, Infeasible, Stopped.
+        Raises ScheduleError when the machine has not enough memory.
         """
         self._require_memory()
         network, ranks = self.problem.network, np.arange(self.problem.network.num_ranks)
         images = [self.symmetry.act(element, ranks).astype(np.int32) for element, _ in self.symmetry.steps]
-        return core.search_rounds(
+        return core.RoundSearch(
             network,
             core.Orbits(network.num_ranks, np.concatenate([np.zeros(0, np.int32), *images])),
             self.problem.collective.origin,
@@ -60,6 +61,15 @@ class Run:
             below_ps,
             sink,
             self.search_for.stop,
+        )
+
+    def __str__(self) -> str:
+        """All that decides what the search finds."""
+        problem, collective = self.problem, self.problem.collective
+        return (
+            f"hocket {__version__}: {collective.kind} {collective.size_bytes} bytes, chunks per rank "
+            f"{collective.chunks_per_rank}, root {collective.root}, topology {problem.topology.fingerprint}, blocking "
+            f"{problem.blocking}, seed {self.search_for.seed}, attempt {self.number}, {self.way}, {self.symmetry}"
         )
 
     def _require_memory(self) -> None:

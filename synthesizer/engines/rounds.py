@@ -58,7 +58,7 @@ class Rounds:
             return FoldedRun(problem, search, way, number).schedule(below_ps, self.name)
         run = Run(problem, search, way, number)
         columns = core.RoundColumns(run.times)
-        if run.search(columns, below_ps) is None:
+        if run.start(columns, below_ps).run() is None:
             return None
         return spread_schedule(problem, columns.release(), self.name, search)
 

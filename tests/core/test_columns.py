@@ -34,7 +34,7 @@ def rounds(origin: NDArray[np.int32], ranks: int = RANKS, threads: int = 1) -> N
     links = network()
     sink = synthesizer.RoundColumns(synthesizer.round_times(links, 1))
     orbits = synthesizer.Orbits(ranks, ids())
-    synthesizer.search_rounds(links, orbits, origin, 1, False, 0, 0, threads, 2**61, sink, synthesizer.Stop())
+    synthesizer.RoundSearch(links, orbits, origin, 1, False, 0, 0, threads, 2**61, sink, synthesizer.Stop()).run()
 
 
 def matching(ranks: int) -> None:

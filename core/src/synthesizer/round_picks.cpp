@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "hocket/synthesizer/random.hpp"
-#include "round_search.hpp"
+#include "hocket/synthesizer/round_search.hpp"
 
 namespace hocket::synthesizer {
 namespace {

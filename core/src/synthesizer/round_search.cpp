@@ -1,9 +1,16 @@
-#include "round_search.hpp"
+#include "hocket/synthesizer/round_search.hpp"
 
 #include <algorithm>
+#include <latch>
+#include <limits>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <thread>
 
+#include "hocket/columns.hpp"
+#include "hocket/error.hpp"
 #include "hocket/synthesizer/chunk_names.hpp"
 #include "hocket/synthesizer/random.hpp"
 
@@ -29,14 +36,25 @@ int32_t largest_degree(const RoundSlots& slots) {
   return degree;
 }
 
+const Network& checked(const Network& network, const Orbits& orbits, std::span<const int32_t> origin,
+                       const RoundOptions& options) {
+  check_within(orbits.size() * orbits.order(), network.num_ranks, network.num_ranks, "the ranks in orbits");
+  check_within(static_cast<int64_t>(origin.size()), 1, std::numeric_limits<int32_t>::max(), "the number of chunks");
+  check_ids(origin, network.num_ranks, "the origins of chunks");
+  check_within(options.rounds_per_hop, 1, kHorizon, "the rounds of a hop");
+  check_within(options.threads, 1, std::numeric_limits<int32_t>::max(), "the threads");
+  return network;
+}
+
 }  // namespace
 
 RoundSearch::RoundSearch(const Network& network, const Orbits& orbits, std::span<const int32_t> origin,
                          const RoundOptions& options, RoundSink& sink, Stop& stop)
-    : network_(network),
+    : network_(checked(network, orbits, origin, options)),
       orbits_(orbits),
-      origin_(origin),
+      origin_(origin.begin(), origin.end()),
       policy_(options.policy),
+      threads_(std::min(options.threads, worthwhile_threads(network, orbits))),
       sink_(sink),
       stop_(stop),
       seed_(hash(options.seed)),
@@ -64,24 +82,88 @@ RoundSearch::RoundSearch(const Network& network, const Orbits& orbits, std::span
   links_.reserve(slots_.size());
   chunks_.reserve(slots_.size());
   for (int32_t orbit = 0; orbit < orbits.size(); orbit++) total_ += holdings_.num_lacked(orbit);
-  done_ = total_ == 0 || last_round_ < 0;
 }
 
-std::optional<Picoseconds> RoundSearch::run(int32_t threads) {
-  PhaseBarrier barrier(threads);
-  {
-    std::vector<std::jthread> helpers;
-    for (int32_t thread = 1; thread < threads; thread++) helpers.emplace_back([&] { work(barrier); });
-    work(barrier);
+void RoundSearch::replay(std::span<const int64_t> rounds, std::span<const int32_t> links,
+                         std::span<const int32_t> chunks) {
+  check_within(static_cast<int64_t>(links.size()), rounds.size(), rounds.size(), "the links of rounds");
+  check_within(static_cast<int64_t>(chunks.size()), rounds.size(), rounds.size(), "the chunks of rounds");
+  check_ids(links, network_.num_links(), "the links of rounds");
+  check_ids(chunks, static_cast<int32_t>(origin_.size()), "the chunks of rounds");
+  if (slot_of_.empty()) index_picks();
+  for (size_t at = 0; at < rounds.size();) {
+    check_within(rounds[at], round_, last_round_, "a round that is replayed");
+    advance(rounds[at]);
+    for (; at < rounds.size() && rounds[at] == round_; at++) {
+      const int32_t slot = slot_of_[links[at]];
+      const uint32_t name = name_of_[chunks[at]];
+      if (slot < 0 || cell(round_, slot) != kNone || !holdings_.lacks(slots_.orbit[slot], name)) {
+        throw ScheduleError("round " + std::to_string(round_) + ": link " + std::to_string(links[at]) +
+                            " cannot have taken chunk " + std::to_string(chunks[at]) +
+                            " in the search that is resumed");
+      }
+      cell(round_, slot) = name;
+      holdings_.pick(slots_.orbit[slot], name);
+      num_picked_.fetch_add(1, std::memory_order_relaxed);
+    }
   }
+}
+void RoundSearch::resume(int64_t round) {
+  check_within(round, round_, last_round_ + 1, "the round to resume at");
+  if (num_picked_ < total_) check_within(round % kRenewal, 0, 0, "the round to resume at, after a renewal,");
+  advance(round);
+  first_round_ = round;
+}
+
+/// For the replay: the slot of each link, the name of each chunk, and a first round in which nothing is picked.
+void RoundSearch::index_picks() {
+  slot_of_.assign(network_.num_links(), -1);
+  for (int32_t slot = 0; slot < slots_.size(); slot++) slot_of_[slots_.link[slot]] = slot;
+  name_of_.resize(chunk_of_.size());
+  for (uint32_t name = 0; name < chunk_of_.size(); name++) name_of_[chunk_of_[name]] = name;
+}
+
+/// Lands what arrives before round `round`.
+void RoundSearch::advance(int64_t round) {
+  while (round_ < round) {
+    for (int32_t orbit = 0; orbit < orbits_.size(); orbit++) land(orbit);
+    begin_round(round_ + 1);
+    std::fill_n(&cell(round_, 0), slots_.size(), kNone);
+  }
+}
+
+std::optional<Picoseconds> RoundSearch::run() {
+  done_ = num_picked_ == total_ || round_ > last_round_;
+  search();
   const bool complete = num_picked_ == total_;
-  if (complete && round_ > 0) emit();
+  if (complete && round_ > first_round_) emit();
   if (error_) std::rethrow_exception(error_);
   if (complete) return times_.finish(round_ - 1);
   stop_.check();
   if (idle_rounds_ > delay_ + kWindow) throw_stuck();
   within_horizon(static_cast<__int128>(round_) * times_.length_ps + times_.travel_ps);
   return std::nullopt;
+}
+
+/// All rounds until it is done.
+void RoundSearch::search() {
+  std::optional<PhaseBarrier> barrier;  // once it is known for how many
+  std::latch begin(1);
+  std::vector<std::jthread> helpers;
+  helpers.reserve(threads_ - 1);
+  try {
+    for (int32_t thread = 1; thread < threads_; thread++) {
+      helpers.emplace_back([&] {
+        begin.wait();
+        work(*barrier);
+      });
+    }
+  } catch (const std::system_error&) {
+    // Any number of threads finds the same.
+  }
+  barrier.emplace(static_cast<int32_t>(helpers.size()) + 1);
+  begin.count_down();
+  work(*barrier);
 }
 
 /// What each thread does.
@@ -91,7 +173,7 @@ void RoundSearch::work(PhaseBarrier& barrier) {
     // Share 0: the round before is handed out while this one is settled.
     for (int64_t share = next_share_++; share <= shares; share = next_share_++) {
       if (share == 0) {
-        if (round_ > 0) emit();
+        if (round_ > first_round_) emit();
       } else {
         int64_t picked = 0;
         for_orbits(share - 1, [&](int32_t orbit) { picked += pick(orbit); });
@@ -125,11 +207,16 @@ void RoundSearch::after_picking() {
 
 void RoundSearch::after_landing() {
   next_share_ = 0;
-  round_++;
-  round_salt_ = hash(seed_ + static_cast<uint64_t>(round_));
-  shared_block_ = static_cast<int32_t>(round_ / kWindow * stride_ % holdings_.num_blocks());
+  begin_round(round_ + 1);
   stop_.report(num_picked_ * orbits_.order(), total_ * orbits_.order());
   done_ = num_picked_ == total_ || error_ || stop_.asked() || idle_rounds_ > delay_ + kWindow || round_ > last_round_;
+}
+
+void RoundSearch::begin_round(int64_t round) {
+  round_ = round;
+  round_salt_ = hash(seed_ + static_cast<uint64_t>(round));
+  shared_block_ = static_cast<int32_t>(round / kWindow * stride_ % holdings_.num_blocks());
+  if (round % kRenewal == 0) std::fill(exhausted_.begin(), exhausted_.end(), 0);
 }
 
 /// Hands out the picks of the round before this one.

@@ -1,10 +1,7 @@
 #include "hocket/synthesizer/rounds.hpp"
 
-#include <limits>
-
-#include "hocket/columns.hpp"
 #include "hocket/error.hpp"
-#include "round_search.hpp"
+#include "hocket/synthesizer/round_search.hpp"
 
 namespace hocket::synthesizer {
 namespace {
@@ -40,17 +37,6 @@ int64_t round_search_bytes(int64_t num_ranks, int64_t num_links, int64_t num_chu
 
 int32_t worthwhile_threads(const Network& network, const Orbits& orbits) {
   return static_cast<int32_t>(network.num_links() / orbits.order() / kLinksOfThread) + 1;
-}
-
-std::optional<Picoseconds> search_rounds(const Network& network, const Orbits& orbits, std::span<const int32_t> origin,
-                                         const RoundOptions& options, RoundSink& sink, Stop& stop) {
-  check_within(orbits.size() * orbits.order(), network.num_ranks, network.num_ranks, "the ranks in orbits");
-  check_ids(origin, network.num_ranks, "the origins of chunks");
-  check_within(options.rounds_per_hop, 1, kHorizon, "the rounds of a hop");
-  check_within(options.threads, 1, std::numeric_limits<int32_t>::max(), "the threads");
-  if (network.num_ranks == 1 || origin.empty()) return 0;
-  require_uniform(network);
-  return RoundSearch(network, orbits, origin, options, sink, stop).run(options.threads);
 }
 
 }  // namespace hocket::synthesizer

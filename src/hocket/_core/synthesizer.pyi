@@ -9,6 +9,7 @@ Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray
 class Stop:
     def __init__(self) -> None: ...
     def ask(self) -> None: ...
+    def check(self) -> None: ...
     @property
     def asked(self) -> bool: ...
     @property
@@ -102,19 +103,27 @@ class Orbits:
 
 def round_times(network: Network, rounds_per_hop: int) -> RoundTimes: ...
 def round_search_bytes(num_ranks: int, num_links: int, num_chunks: int, order: int, rounds_per_hop: int) -> int: ...
-def search_rounds(
-    network: Network,
-    orbits: Orbits,
-    origin: NDArray[np.int32],
-    rounds_per_hop: int,
-    rarest: bool,
-    seed: int,
-    attempt: int,
-    threads: int,
-    below_ps: int,
-    sink: RoundSink,
-    stop: Stop,
-) -> int | None: ...
+
+ROUND_RENEWAL: int
+
+class RoundSearch:
+    def __init__(
+        self,
+        network: Network,
+        orbits: Orbits,
+        origin: NDArray[np.int32],
+        rounds_per_hop: int,
+        rarest: bool,
+        seed: int,
+        attempt: int,
+        threads: int,
+        below_ps: int,
+        sink: RoundSink,
+        stop: Stop,
+    ) -> None: ...
+    def replay(self, rounds: NDArray[np.int64], links: NDArray[np.int32], chunks: NDArray[np.int32]) -> None: ...
+    def resume(self, round: int) -> None: ...
+    def run(self) -> int | None: ...
 
 class PacketRouter:
     def __init__(

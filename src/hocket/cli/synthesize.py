@@ -16,9 +16,13 @@ _EXAMPLE = (
     " hocket synthesize all_gather --topology dgx-a100:nodes=2 --size 1KiB..1GiB:32 -o schedules/"
 )
 
+# Options that do not decide what is found: a search that was cut off goes on with others.
+_NO_MATTER = ("output", "json_path", "report", "threads", "time_limit")
+
 
 @app.command(epilog=_EXAMPLE)
 def synthesize(
+    context: typer.Context,
     kind: Annotated[
         str,
         typer.Argument(
@@ -89,6 +93,7 @@ def synthesize(
     from hocket import synthesizer
     from hocket.cli.options import load_topology, one_of
     from hocket.cli.synthesize_output import (
+        keeping,
         print_one,
         print_together,
         print_windows,
@@ -110,59 +115,61 @@ def synthesize(
     network = load_topology(topology, without, degrade, load)
     problems = read_problems(asked, network, group, relays=relays, blocking=blocking)
     priorities = read_priorities(priority, len(problems))
-    search = synthesizer.Search(seed, threads or len(os.sched_getaffinity(0)), attempts)
+    threads = threads or len(os.sched_getaffinity(0))
     to_stdout = str(json_path) == "-"
     at_once, ranged = len(problems) > 1, len(asked.all_sizes) > 1
     if (at_once or ranged or kind == BARRIER) and objective != synthesizer.Objective.AUTO:
         raise typer.BadParameter("--objective is for one collective of one size")
     if at_once and ranged:
         raise typer.BadParameter("several groups take one size")
-    with watching(quiet=to_stdout) as watch:
+    with keeping(output, {name: value for name, value in context.params.items() if name not in _NO_MATTER}) as partial:
+        search = synthesizer.Search(seed, threads, attempts, partial=partial)
+        with watching(quiet=to_stdout) as watch:
+            if at_once:
+                together = synthesizer.solve_together(
+                    problems,
+                    search,
+                    priorities=priorities,
+                    alone=solve_barrier if kind == BARRIER else synthesizer.solve,
+                    engine=engine,
+                    free_chunks=asked.free_chunks,
+                    time_limit_s=seconds,
+                    watch=watch,
+                )
+            elif ranged:
+                found = synthesizer.windows(
+                    problems[0],
+                    asked.all_sizes,
+                    search,
+                    engine=engine,
+                    free_chunks=asked.free_chunks,
+                    time_limit_s=seconds,
+                    watch=watch,
+                )
+            elif kind == BARRIER:
+                one = solve_barrier(problems[0], search, engine=engine, time_limit_s=seconds, watch=watch)
+            else:
+                one = synthesizer.solve(
+                    problems[0],
+                    search,
+                    engine=engine,
+                    objective=synthesizer.Objective(objective),
+                    free_chunks=asked.free_chunks,
+                    time_limit_s=seconds,
+                    watch=watch,
+                )
+        if not to_stdout:
+            for note in network.notes:
+                typer.echo(f"note: {note}")
         if at_once:
-            together = synthesizer.solve_together(
-                problems,
-                search,
-                priorities=priorities,
-                alone=solve_barrier if kind == BARRIER else synthesizer.solve,
-                engine=engine,
-                free_chunks=asked.free_chunks,
-                time_limit_s=seconds,
-                watch=watch,
-            )
+            write_together(together, output, json_path, report)
+            if not to_stdout:
+                print_together(together, output)
         elif ranged:
-            found = synthesizer.windows(
-                problems[0],
-                asked.all_sizes,
-                search,
-                engine=engine,
-                free_chunks=asked.free_chunks,
-                time_limit_s=seconds,
-                watch=watch,
-            )
-        elif kind == BARRIER:
-            one = solve_barrier(problems[0], search, engine=engine, time_limit_s=seconds, watch=watch)
+            write_windows(found, output, json_path, report)
+            if not to_stdout:
+                print_windows(found, output)
         else:
-            one = synthesizer.solve(
-                problems[0],
-                search,
-                engine=engine,
-                objective=synthesizer.Objective(objective),
-                free_chunks=asked.free_chunks,
-                time_limit_s=seconds,
-                watch=watch,
-            )
-    if not to_stdout:
-        for note in network.notes:
-            typer.echo(f"note: {note}")
-    if at_once:
-        write_together(together, output, json_path, report)
-        if not to_stdout:
-            print_together(together, output)
-    elif ranged:
-        write_windows(found, output, json_path, report)
-        if not to_stdout:
-            print_windows(found, output)
-    else:
-        write_one(one, output, json_path, report)
-        if not to_stdout:
-            print_one(one, output)
+            write_one(one, output, json_path, report)
+            if not to_stdout:
+                print_one(one, output, search.progress)

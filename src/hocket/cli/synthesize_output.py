@@ -13,13 +13,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from hocket import synthesizer
+from hocket.core.errors import Stopped
 from hocket.core.files import atomic_write, make_folder
 from hocket.core.units import format_bandwidth, format_bytes, format_time
 from hocket.schedule import save
 from hocket.synthesizer.attendance import Watch
+from hocket.synthesizer.partial import Partial
 from hocket.topology.naming import spans
 
 __all__ = [
+    "keeping",
     "print_one",
     "print_together",
     "print_windows",
@@ -44,13 +47,35 @@ def watching(quiet: bool) -> Iterator[Watch | None]:
             best = "searching" if progress.best_ps is None else f"best {format_time(progress.best_ps)}"
             bar.update(
                 task,
-                description=f"{progress.engine}, chunks per rank: {progress.chunks_per_rank}",
+                description=f"{progress.engine}, chunks per rank: {progress.chunks_per_rank}{resumed(progress)}",
                 completed=progress.stop.done,
                 total=progress.stop.total or None,
                 best=f"{best}, bound {format_time(progress.bound_ps)}",
             )
 
         yield watch
+
+
+def resumed(progress: synthesizer.Progress) -> str:
+    return "" if progress.resumed_at is None else f", resumed at round {progress.resumed_at}"
+
+
+@contextmanager
+def keeping(output: Path | None, options: dict[str, Any]) -> Iterator[Partial | None]:
+    """What long searches keep beside the output, to be written within the block. `options`: those of the command that
+    decide what is found."""
+    if output is None:
+        yield None
+        return
+    partial = Partial.beside(output, options)
+    try:
+        yield partial
+    except Stopped as error:
+        if partial.folder.exists():
+            text = f"{error}, or again: {partial.folder} keeps what was found, and the same command goes on"
+            raise Stopped(text) from error
+        raise
+    partial.remove()
 
 
 def write_one(one: synthesizer.Synthesis, output: Path | None, json_path: Path | None, report: Path | None) -> None:
@@ -64,8 +89,8 @@ def write_one(one: synthesizer.Synthesis, output: Path | None, json_path: Path |
         _write_page(schedule_page(one), report, json_path)
 
 
-def print_one(one: synthesizer.Synthesis, output: Path | None) -> None:
-    typer.echo(synthesizer.describe(synthesizer.summarize(one)))
+def print_one(one: synthesizer.Synthesis, output: Path | None, progress: synthesizer.Progress) -> None:
+    typer.echo(synthesizer.describe(synthesizer.summarize(one)) + resumed(progress))
     if output is not None:
         typer.echo(f"{'written':<16}{output}")
 
