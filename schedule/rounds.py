@@ -143,23 +143,7 @@ class RoundSpool:
     ) -> None:
         self.shape = shape
         head = json.dumps({"rounds of": problem}).encode() + b"\n"
-        try:
-            # Open as long as the spool is, whose writer adds to it.
-            self._file: IO[bytes] = TemporaryFile() if path is None else open(path, "a+b")  # noqa: SIM115
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._file.seek(0)
-            found = self._file.read(len(head))
-            if not head.startswith(found):
-                self._file.close()
-                raise HocketError(f"{path}: holds the rounds of another search; remove it to start anew")
-            if found != head:  # new, or cut off at once
-                self._file.truncate(0)
-                self._file.write(head)
-                self._file.flush()
-        except BlockingIOError as error:
-            raise HocketError(f"{path}: another process is at this search; wait until it is done") from error
-        except OSError as error:
-            raise HocketError(f"{path or 'a temporary file'}: cannot be written: {error.strerror}") from error
+        self._file = _open(path, head)
         self._begin = len(head)
         self.done = self._all(0, 0).whole(stretch, total)
         self._file.truncate(self._begin + self.done.size)
@@ -172,6 +156,7 @@ class RoundSpool:
     def __exit__(self, *_: object) -> None:
         with suppress(HocketError):  # where it cannot be written, that was said before
             self.writer.flush()
+        fcntl.flock(self._file, fcntl.LOCK_UN)  # mappings of the file hold it open
         self._file.close()
 
     def finish(self) -> Rounds:
@@ -182,3 +167,28 @@ class RoundSpool:
     def _all(self, num_rounds: int, num_transfers: int) -> Rounds:
         size = os.fstat(self._file.fileno()).st_size - self._begin
         return Rounds.of(self._file, self._begin, size, self.shape, num_rounds, num_transfers)
+
+
+def _open(path: Path | None, head: bytes) -> IO[bytes]:
+    """The file (None: a temporary one) that begins with `head`, for this process alone."""
+    try:
+        # Open as long as the spool is, whose writer adds to it.
+        file: IO[bytes] = TemporaryFile() if path is None else open(path, "a+b")  # noqa: SIM115
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.seek(0)
+            found = file.read(len(head))
+            if not head.startswith(found):
+                raise HocketError(f"{path}: holds the rounds of another search; remove it to start anew")
+            if found != head:  # new, or cut off at once
+                file.truncate(0)
+                file.write(head)
+                file.flush()
+        except BaseException:
+            file.close()
+            raise
+    except BlockingIOError as error:
+        raise HocketError(f"{path}: another process is at this search; wait until it is done") from error
+    except OSError as error:
+        raise HocketError(f"{path or 'a temporary file'}: cannot be written: {error.strerror}") from error
+    return file

@@ -1,6 +1,7 @@
 """A long search that was cut off goes on where it was, and ends with the file that it would have written."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,12 +22,12 @@ from hocket.synthesizer.engines.round_run import RoundWay
 from hocket.synthesizer.partial import Partial
 from hocket.topology import load
 
-# 10,000 chunks over two links into each corner: 5,000 rounds and more, of 40,000 links / 4 x 2 bytes each.
+# 6,400 chunks over two links into each corner: 3,200 rounds and more, of 25,280 links / 4 x 2 bytes each: 20 MB.
 LARGE = (
-    "synthesize", "all_gather", "-t", "mesh:100x100,bandwidth=50GiB/s,latency=500ns", "-s", "1GiB", "--chunks", "1",
+    "synthesize", "all_gather", "-t", "mesh:80x80,bandwidth=50GiB/s,latency=500ns", "-s", "1GiB", "--chunks", "1",
     "--blocking", "--engine", "rounds",
 )  # fmt: skip
-HALF_OF_THE_ROUNDS = 30_000_000  # bytes
+MORE_THAN_HALF = 14_000_000  # bytes
 
 
 def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -39,11 +40,11 @@ def kept_bytes(partial: Path) -> int:
 
 
 def cut_off(output: Path, how: signal.Signals) -> tuple[int, str]:
-    """Ends a real process when it has about half of the rounds; its exit code, and what it said."""
+    """Ends a real process when it has more than half of the rounds; its exit code, and what it said."""
     partial = output.with_name(output.name + ".partial")
     command = [sys.executable, "-m", "hocket", *LARGE, "-o", str(output)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None and kept_bytes(partial) < HALF_OF_THE_ROUNDS:
+        while process.poll() is None and kept_bytes(partial) < MORE_THAN_HALF:
             time.sleep(0.001)
         process.send_signal(how)
         said = process.communicate(timeout=300)[1]
@@ -74,7 +75,7 @@ def test_a_killed_search_goes_on_and_writes_the_same_file(uninterrupted: bytes, 
     assert "x.schedule.partial: keeps an unfinished search whose seed is 0, not 1; give the same" in other.stderr
     done = hocket(*LARGE, "--threads", "1", "-o", path)
     assert done.returncode == 0, done.stderr
-    assert "resumed at round 1024" in done.stdout
+    assert re.search("resumed at round (1024|2048)\n", done.stdout), done.stdout
     assert path.read_bytes() == uninterrupted
     assert os.listdir(tmp_path) == ["x.schedule"]
 
