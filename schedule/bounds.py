@@ -11,10 +11,10 @@ to it still takes a way from link to link, and two chunks never share a transfer
 - **machine**, **plane**, **half**, **line**: the same for a set of ranks seen as one: those of a machine, those with
   the same coordinate in one dimension, those below its middle, those that differ in one dimension only. Slots are
   counted where no switch joins the set with others.
-- **traffic** (all_reduce): each chunk is delivered at least 2(n-1) times. Take deliveries in order of their finish. The
-  one that first makes some rank know all n contributions has n-2 others or more before it, as n ranks need n-1
-  deliveries to be joined; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
-  carry all of that. The same holds for all machines, planes or lines, each seen as one rank. A switch that adds or
+- **traffic**: what is spread to all of n ranks, or summed up over all, is delivered at least n-1 times, as n ranks need
+  n-1 deliveries to be joined. A chunk of an all_reduce is delivered at least 2(n-1) times: take deliveries in order of their finish. The
+  one that first makes some rank know all n contributions has n-2 others or more before it; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
+  carry all of that. For an all_reduce the same holds for all machines, planes or lines, each seen as one rank. A switch that adds or
   copies saves deliveries, so there must be none, nor ranks outside the group that relay; for machines, planes or lines
   no switch but inside one of them.
 - **prices** (all_to_all, gather, scatter; each chunk has one origin and one destination): let every link charge a price
@@ -176,9 +176,10 @@ def _ports(
         )
         worst = int(np.argmax(times))
         yield Bound(int(times[worst]), f"{name} of {alone.one.format(ranks[worst])}")
-        if collective.kind is Kind.ALL_REDUCE and not topology.in_network and not helpers:
+        rounds = collective.reducing + collective.spreads if collective.even else 0
+        if rounds and not topology.in_network and not helpers:
             everything = np.concatenate([index.of(rank) for rank in ranks.tolist()])
-            least = 2 * (n - 1)
+            least = rounds * (n - 1)
             chunks_moved, bytes_moved = least * collective.num_chunks, least * collective.size_bytes
             time = least_time(topology.graph, everything, chunks_moved, smallest, bytes_moved, holding)
             yield Bound(time, f"traffic through the {name} of {alone.every}")

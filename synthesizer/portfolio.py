@@ -11,7 +11,8 @@ from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, TIRELESS
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
-from hocket.synthesizer.ways import Halves, ways
+from hocket.synthesizer.turned import Halves
+from hocket.synthesizer.ways import ways
 
 __all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "good_enough_ps"]
 

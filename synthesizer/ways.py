@@ -1,92 +1,16 @@
-"""How an engine comes to a collective: straight, backwards in time, or in two halves."""
+"""How an engine comes to a collective: straight, backwards in time, in two halves, or with the network's help."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from hocket.core.errors import Stopped
-from hocket.schedule import AnySchedule, concatenate, reverse
 from hocket.synthesizer.engine import Engine
+from hocket.synthesizer.in_network import InNetwork
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.search import Search
+from hocket.synthesizer.turned import Halves, Mirrored
 
-__all__ = ["Halves", "Mirrored", "ways"]
-
-# Halves overlap in part of their latencies only: they are not tried where a known schedule would be quicker than the
-# sum of their bounds even if it took so much (in percent).
-_OVERLAP = 125
-
-
-@dataclass(frozen=True)
-class Mirrored:
-    """Summing up is spreading on the reversed topology, run backwards in time; gather is scatter so."""
-
-    engine: Engine
-
-    @property
-    def name(self) -> str:
-        return self.engine.name
-
-    def why_not(self, problem: Problem) -> str | None:
-        if problem.mirrored is None:
-            return f"{problem.collective.kind} has no mirror image in time"
-        return self.engine.why_not(problem.mirrored)
-
-    def seconds(self, problem: Problem) -> float:
-        return self.engine.seconds(problem.mirrored) if problem.mirrored is not None else 0
-
-    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
-        if problem.mirrored is not None:
-            for schedule in self.engine.solve(problem.mirrored, search):
-                yield replace(reverse(schedule), topology=problem.topology)
-
-
-@dataclass(frozen=True)
-class Halves:
-    """all_reduce as reduce_scatter, then all_gather (for conditions: what is like it); each link goes on to its second
-    part as soon as it is done with the first."""
-
-    engine: Engine
-
-    @property
-    def name(self) -> str:
-        return self.engine.name
-
-    def why_not(self, problem: Problem) -> str | None:
-        if not problem.has_halves:
-            return f"{problem.collective.kind} does not fall into two halves"
-        return self.engine.why_not(problem.halves[1])
-
-    def seconds(self, problem: Problem) -> float:
-        return 2 * self.engine.seconds(problem.halves[1])
-
-    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
-        halves, best_ps = problem.halves, search.progress.best_ps
-        if best_ps is not None and best_ps * _OVERLAP < sum(half.bound.time_ps for half in halves) * 100:
-            return
-        search = replace(search, target_ps=search.target_ps // 2, tireless=False)
-        first, second = (_half(self.engine, half, search) for half in halves)
-        if first is None or second is None:
-            return
-        generator = "+".join(dict.fromkeys([first.generator, second.generator]))
-        yield replace(concatenate(first, second, problem.collective), generator=generator)
-
-
-def _half(engine: Engine, problem: Problem, search: Search) -> AnySchedule | None:
-    """The quickest that the engine finds for one half, straight or mirrored, until it is asked to stop."""
-    way = engine if engine.why_not(problem) is None else Mirrored(engine)
-    best: AnySchedule | None = None
-    try:
-        for schedule in way.solve(problem, search):
-            best = schedule  # each is quicker than those before it
-    except Stopped:
-        if best is None:
-            raise
-    return best
+__all__ = ["ways"]
 
 
 def ways(engine: Engine, problem: Problem) -> tuple[list[Engine], str]:
     """The ways in which the engine can solve the problem, and why there are none if so."""
-    candidates: list[Engine] = [engine, Mirrored(engine), Halves(engine)]
+    candidates: list[Engine] = [engine, Mirrored(engine), Halves(engine), InNetwork(engine)]
     reasons = [candidate.why_not(problem) for candidate in candidates]
     able = [candidate for candidate, reason in zip(candidates, reasons, strict=True) if reason is None]
     return able, reasons[0] or ""

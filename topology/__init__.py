@@ -12,6 +12,7 @@ from hocket.topology.measures import (
 )
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.naming import link_name, node_name
+from hocket.topology.promotion import promote
 from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.spec import UnknownTopology
 from hocket.topology.subset import keep_links, links_within, subset
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "node_name",
     "part_ingress_bandwidth",
+    "promote",
     "rank_egress_bandwidth",
     "rank_ingress_bandwidth",
     "rank_routes",
