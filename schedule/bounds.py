@@ -11,12 +11,13 @@ to it still takes a way from link to link, and two chunks never share a transfer
 - **machine**, **plane**, **half**, **line**: the same for a set of ranks seen as one: those of a machine, those with
   the same coordinate in one dimension, those below its middle, those that differ in one dimension only. Slots are
   counted where no switch joins the set with others.
-- **traffic**: what is spread to all of n ranks, or summed up over all, is delivered at least n-1 times, as n ranks need
-  n-1 deliveries to be joined. A chunk of an all_reduce is delivered at least 2(n-1) times: take deliveries in order of their finish. The
-  one that first makes some rank know all n contributions has n-2 others or more before it; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks
-  carry all of that. For an all_reduce the same holds for all machines, planes or lines, each seen as one rank. A switch that adds or
-  copies saves deliveries, so there must be none, nor ranks outside the group that relay; for machines, planes or lines
-  no switch but inside one of them.
+- **traffic**: what is spread to all of n ranks, or summed up over all of them, is delivered at least n-1 times, as n
+  ranks need n-1 deliveries to be joined. Each chunk of an all_reduce is delivered at least 2(n-1) times: take
+  deliveries in order of their finish. The one that first makes some rank know all n contributions has n-2 others or
+  more before it; after it each of the other n-1 ranks still lacks something. The links into (out of) all ranks carry
+  all of that; for an all_reduce also those of all machines, planes or lines, each seen as one rank. A switch that adds
+  or copies saves deliveries, so there must be none, nor ranks outside the group that relay; for machines, planes or
+  lines no switch but inside one of them.
 - **prices** (all_to_all, gather, scatter; each chunk has one origin and one destination): let every link charge a price
   for each picosecond that it is held. A chunk pays at least the distance from its origin to its destination, where a
   link is as long as its price times the least it is held for the chunk; in time T links earn at most T times the sum of
