@@ -20,10 +20,11 @@ to it still takes a way from link to link, and two chunks never share a transfer
   lines no switch but inside one of them.
 - **prices** (all_to_all, gather, scatter; each chunk has one origin and one destination): let every link charge a price
   for each picosecond that it is held. A chunk pays at least the distance from its origin to its destination, where a
-  link is as long as its price times the least it is held for the chunk; in time T links earn at most T times the sum of
-  the prices, where latency follows the last transfer less its part. Any prices prove a time. By linear programming
-  duality the best of them prove the optimum of the fluid flow; `path_prices` approaches them by multiplicative weights
-  (Garg & Koenemann, SIAM J. Comput. 37, 2007; for all_to_all: arXiv 2309.13541), `certificate` asks HiGHS.
+  link is as long as its price times the least it is held for the chunk, on whatever route through switches; in time T
+  links earn at most T times the sum of the prices, where latency follows the last transfer less its part. Any prices
+  prove a time. By linear programming duality the best of them prove the optimum of the fluid flow; `path_prices`
+  approaches them by the equilibrium of traffic over links that get dearer with their load (gradient projection, of
+  traffic assignment), `certificate` asks HiGHS (for all_to_all: arXiv 2309.13541).
 - **flow** (gather, broadcast; scatter and reduce on the reversed graph): by time T a link passes on so many whole
   chunks and so many bytes; the maximum flow must carry what one rank is to get, as chunks are never merged on the way.
 - **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the

@@ -38,18 +38,18 @@ def certificate(
     if traffic is None:
         return bound
     holding = Holding.BLOCKING if blocking else Holding.WIRE
-    prices = np.rint(_capacity_prices(traffic, topology, blocking) * _PRICE_UNIT).astype(np.int64)
+    prices = np.rint(_capacity_prices(traffic, topology, holding) * _PRICE_UNIT).astype(np.int64)
     time_ps = traffic.bound(topology, holding, np.clip(prices, 0, _PRICE_UNIT), bound.time_ps)
     return Bound(time_ps, "linear program of the traffic") if time_ps > bound.time_ps else bound
 
 
-def _capacity_prices(traffic: Traffic, topology: Topology, blocking: bool) -> NDArray[np.float64]:
+def _capacity_prices(traffic: Traffic, topology: Topology, holding: Holding) -> NDArray[np.float64]:
     """Dual values of the links' capacities, that of the dearest scaled to 1."""
     solver = _solver()
     sources, number = np.unique(traffic.src, return_inverse=True)
     links, nodes, columns = topology.num_links, topology.num_nodes, len(sources) * topology.num_links + 1
-    hold = traffic.largest_chunk / topology.bandwidth + (topology.latency_ps / 1e12 if blocking else 0)
-    hold /= hold.max()
+    holds = traffic.holds(topology, holding)
+    hold = holds / holds.max()
     # A row a source and node: what comes in less what goes out; then a row a link: its hold less the time.
     flow = np.arange(len(sources) * links)
     source, link = flow // links, flow % links

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.schedule import Holding, flow_bound, path_bound, path_prices
+from hocket._core.schedule import Holding, flow_bound, least_holds, path_bound, path_prices
 from hocket.core.units import format_bandwidth
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
@@ -15,8 +15,9 @@ from hocket.topology import Topology
 
 __all__ = ["Traffic", "one_end_bounds", "path_bounds"]
 
-# Links looked at: half a second at most.
-_PRICE_WORK = 8_000_000
+# Links looked at: two seconds at most.
+_PRICE_WORK = 16_000_000
+_MOST_PRICED = 8_000_000
 _FLOW_WORK = 200_000
 _MOST_ROUNDS = 48
 _FEWEST_ROUNDS = 4
@@ -56,31 +57,37 @@ class Traffic:
             topology.graph, self.src, self.dst, self.bytes, self.largest_chunk, self.alike, holding, prices, least_ps
         )
 
-    def prices(self, topology: Topology, holding: Holding, rounds: int) -> NDArray[np.int64]:
+    def prices(self, topology: Topology, holding: Holding, rounds: int, least_ps: int) -> NDArray[np.int64]:
         """Good prices (`path_prices` of the engine)."""
         return path_prices(
-            topology.graph, self.src, self.dst, self.bytes, self.largest_chunk, self.alike, holding, rounds
+            topology.graph, self.src, self.dst, self.bytes, self.largest_chunk, self.alike, holding, rounds, least_ps
         )
+
+    def holds(self, topology: Topology, holding: Holding) -> NDArray[np.int64]:
+        """For how long a chunk holds each link at least (`least_holds` of the engine)."""
+        return least_holds(topology.graph, self.largest_chunk, self.alike, holding)
 
 
 def path_bounds(
     collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding, least_ps: int
 ) -> Iterator[Bound]:
-    """What prices of links prove: one for all links of a bandwidth, and the best that multiplicative weights find.
-    `least_ps` is a time already proved."""
-    if collective.even_exchange and len(ranks) * topology.num_links > _PRICE_WORK:
+    """What prices of links prove: one for all links of a bandwidth, and the best that an equilibrium has. `least_ps` is
+    a time already proved."""
+    if collective.even_exchange and len(ranks) * topology.num_links > _MOST_PRICED:
         return  # too much work in any case, and too many pairs to list
     traffic = Traffic.of(collective, ranks)
     if traffic is None or int(traffic.bytes.sum(dtype=object)) > _MOST_BYTES:
         return
     work = len(np.unique(traffic.src)) * topology.num_links
-    if work > _PRICE_WORK:
+    if work > _MOST_PRICED:
         return
     for prices, reason in _guesses(topology):
-        yield Bound(traffic.bound(topology, holding, prices, least_ps), f"traffic {reason}")
+        bound = Bound(traffic.bound(topology, holding, prices, least_ps), f"traffic {reason}")
+        least_ps = max(least_ps, bound.time_ps)
+        yield bound
     rounds = min(_MOST_ROUNDS, _PRICE_WORK // work)
     if rounds >= _FEWEST_ROUNDS:
-        prices = traffic.prices(topology, holding, rounds)
+        prices = traffic.prices(topology, holding, rounds, least_ps)
         yield Bound(traffic.bound(topology, holding, prices, least_ps), "traffic over the cheapest ways")
 
 

@@ -36,9 +36,13 @@ int64_t path_bound(const Graph& graph, In<int32_t> src, In<int32_t> dst, In<int6
 }
 
 auto path_prices(const Graph& graph, In<int32_t> src, In<int32_t> dst, In<int64_t> bytes, int64_t largest_chunk,
-                 bool alike, Holding holding, int rounds) {
+                 bool alike, Holding holding, int rounds, int64_t least_ps) {
   const schedule::Traffic traffic{view(src), view(dst), view(bytes), largest_chunk, alike};
-  return give(unlocked([&] { return schedule::path_prices(graph, traffic, holding, rounds); }));
+  return give(unlocked([&] { return schedule::path_prices(graph, traffic, holding, rounds, least_ps); }));
+}
+
+auto least_holds(const Graph& graph, int64_t largest_chunk, bool alike, Holding holding) {
+  return give(unlocked([&] { return schedule::least_holds(graph, largest_chunk, alike, holding); }));
 }
 
 }  // namespace
@@ -57,7 +61,8 @@ void bind_bounds(nb::module_& m) {
   m.def("path_bound", &path_bound, "graph"_a, "src"_a, "dst"_a, "bytes"_a, "largest_chunk"_a, "alike"_a, "holding"_a,
         "prices"_a, "least_ps"_a);
   m.def("path_prices", &path_prices, "graph"_a, "src"_a, "dst"_a, "bytes"_a, "largest_chunk"_a, "alike"_a, "holding"_a,
-        "rounds"_a);
+        "rounds"_a, "least_ps"_a);
+  m.def("least_holds", &least_holds, "graph"_a, "largest_chunk"_a, "alike"_a, "holding"_a);
 }
 
 }  // namespace hocket::bind

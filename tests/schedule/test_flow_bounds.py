@@ -40,6 +40,26 @@ def test_links_between_groups() -> None:
     assert (bound.time_ps, bound.reason) == (49 * slot, "traffic over all links of 214.7 GB/s")
 
 
+def test_links_of_switches_are_held_for_whole_routes() -> None:
+    # Of 4 leaves with 8 ranks each, two uplinks of 100 GB/s: 8 x 24 chunks of 32 MiB go up, 96 over each; what comes
+    # over a rank's 50 GB/s holds an uplink as long as that takes, and if links block for the 2 us of the route, too.
+    topology, slot = (
+        load("fat_tree:8x4,spines=2,bandwidth=50/100GB/s,latency=500ns"),
+        -(-GIB // 32 * 10**12 // (50 * 10**9)),
+    )
+    exchange = Collective(Kind.ALL_TO_ALL, 32, GIB)
+    assert lower_bound(exchange, topology).time_ps == 96 * slot + 500_000
+    assert lower_bound(exchange, topology, blocking=True).time_ps == 96 * (slot + 2_000_000)
+
+
+@pytest.mark.parametrize(("ranks", "degree", "blocking"), [(32, 4, True), (64, 4, False), (64, 6, True)])
+def test_an_equilibrium_nearly_proves_the_optimum(ranks: int, degree: int, blocking: bool) -> None:
+    topology = load(f"random:{ranks},degree={degree},seed=1,bandwidth=50/100GiB/s,latency=500ns")
+    exchange = Collective(Kind.ALL_TO_ALL, ranks, GIB)
+    optimum_ps = certificate(exchange, topology, blocking).time_ps
+    assert optimum_ps * 0.998 <= lower_bound(exchange, topology, blocking).time_ps <= optimum_ps
+
+
 def test_latency_follows_the_last_chunk() -> None:
     # 3 chunks of 1000 B at 1 B/ns over the one link, whose 500 ns overlap with the next chunk.
     pair = Topology.from_links("pair", 2, [(0, 1, 500_000, 10**9), (1, 0, 500_000, 10**9)])

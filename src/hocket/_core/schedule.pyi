@@ -150,7 +150,9 @@ def path_prices(
     alike: bool,
     holding: Holding,
     rounds: int,
+    least_ps: int,
 ) -> NDArray[np.int64]: ...
+def least_holds(graph: Graph, largest_chunk: int, alike: bool, holding: Holding) -> NDArray[np.int64]: ...
 def grow_trees(
     num_ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...

@@ -29,9 +29,16 @@ struct Traffic {
 Picoseconds path_bound(const topology::Graph& graph, const Traffic& traffic, Holding holding,
                        std::span<const int64_t> prices, Picoseconds least_ps);
 
-/// Good prices by multiplicative weights (Garg & Koenemann, SIAM J. Comput. 37, 2007): `rounds` times, all traffic
-/// takes its cheapest ways, and links become dearer with their load. The best of the prices on the way and of their
-/// averages; the better, the more rounds. A round looks at every link for every source about twice.
-std::vector<int64_t> path_prices(const topology::Graph& graph, const Traffic& traffic, Holding holding, int rounds);
+/// Good prices: those of an equilibrium, in which each pair of ranks spreads what it sends over ways of one cost, where
+/// links get dearer exponentially with their load; the sharper, the nearer is the equilibrium to the optimal flow, and
+/// are its prices to those that prove it. Found pair by pair, by moving some of each dearer way to the cheapest
+/// (gradient projection: Jayakrishnan et al., Transportation Research Record 1443, 1994), sharper in each of `rounds`;
+/// the best prices on the way. Ends early where these prices, or `least_ps`, prove what the load is. A round looks at
+/// every link for every source about twice.
+std::vector<int64_t> path_prices(const topology::Graph& graph, const Traffic& traffic, Holding holding, int rounds,
+                                 Picoseconds least_ps);
+
+/// How long each link is held for a chunk of the largest size, at least, on whatever route through switches.
+std::vector<Picoseconds> least_holds(const topology::Graph& graph, int64_t largest_chunk, bool alike, Holding holding);
 
 }  // namespace hocket::schedule
