@@ -34,6 +34,11 @@ std::vector<int64_t> scaled(std::span<const int64_t> values, int bits) {
   return result;
 }
 
+Picoseconds largest_load(std::span<const Picoseconds> holds, const Traffic& traffic) {
+  const int64_t chunks = (std::ranges::max(traffic.bytes) - 1) / std::max<int64_t>(1, traffic.largest_chunk) + 1;
+  return static_cast<Picoseconds>(std::min<__int128>(static_cast<__int128>(std::ranges::max(holds)) * chunks, kNever));
+}
+
 /// Traffic split over ways so that none that a pair uses is dearer than another, where links get dearer with their
 /// load.
 class Equilibrium {
@@ -42,8 +47,7 @@ class Equilibrium {
       : pricing_(graph, traffic, holding),
         hold_(scaled(pricing_.holds(), kHoldBits)),
         amount_(scaled(traffic.bytes, kAmountBits)),
-        longest_(std::ranges::max(pricing_.holds())),
-        most_chunks_(std::ranges::max(traffic.bytes) / std::max<int64_t>(1, traffic.largest_chunk) + 1),
+        largest_load_(largest_load(pricing_.holds(), traffic)),
         ways_(amount_.size()),
         load_(hold_.size()),
         price_(hold_.size(), 1),
@@ -74,9 +78,7 @@ class Equilibrium {
   };
 
   /// At least what the busiest link is held: no prices prove more.
-  __int128 busiest_ps() const {
-    return (static_cast<__int128>(busiest_) * longest_ >> (kHoldBits + kAmountBits)) * most_chunks_;
-  }
+  __int128 busiest_ps() const { return static_cast<__int128>(busiest_) * largest_load_ >> (kHoldBits + kAmountBits); }
 
   int64_t price(int32_t link) const {
     const __int128 below = static_cast<__int128>(busiest_ - load_[link]) * (sharpness_ << 16) / busiest_;
@@ -155,8 +157,7 @@ class Equilibrium {
 
   Pricing pricing_;
   std::vector<int64_t> hold_, amount_;  // in parts of the longest, of the largest
-  Picoseconds longest_;
-  int64_t most_chunks_;                 // of a pair
+  Picoseconds largest_load_;            // of one pair on one link
   std::vector<std::vector<Way>> ways_;  // of each pair
   std::vector<int64_t> load_, price_;   // of each link
   std::vector<uint8_t> differs_;        // of each link, 0 between calls
