@@ -5,7 +5,7 @@ from hocket.translator.lower import lower
 from hocket.translator.profiles import PROFILES, Profile, ProfileName
 from hocket.translator.recipes import run_recipe
 from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
-from hocket.translator.translate import Translation, translate
+from hocket.translator.translate import Translation, rewrite, translate
 from hocket.translator.xml_read import from_xml, read_xml
 from hocket.translator.xml_write import to_xml
 
@@ -20,6 +20,7 @@ __all__ = [
     "read_tacos_csv",
     "read_tacos_xml",
     "read_xml",
+    "rewrite",
     "run_recipe",
     "to_xml",
     "translate",

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from hocket._core import translator as engine
 from hocket.schedule import BUFFERS, Gpu, Step, StepType, ThreadBlock
-from hocket.translator.fusion import fused_sends, not_kept
+from hocket.translator.fusion import Fusion
 from hocket.translator.operations import Operations
 from hocket.translator.placement import Placement
-from hocket.translator.profiles import Profile
 
 __all__ = ["Emission"]
 
@@ -29,11 +28,10 @@ class Emission:
     """Operations in the engine's global order, and the GPUs that list them. Raises ScheduleError if there is no order.
 
     A step carries one dependency; further ones go on nops before it. A receive and the send of the same chunks that
-    follows it in its thread block become one step (`fused_sends`). For a runtime without fused steps a reducing receive
-    becomes a receive into scratch of its own and a local reduction, in the same thread block.
+    follows it in its thread block become one step (`Fusion`).
     """
 
-    def __init__(self, table: Operations, placement: Placement, profile: Profile) -> None:
+    def __init__(self, table: Operations, placement: Placement) -> None:
         self._table = table
         self._placement = placement
         num_ranks = placement.collective.num_ranks
@@ -51,15 +49,10 @@ class Emission:
         )
         listed = order[np.argsort(table.block[order], kind="stable")]
         first_listed = np.searchsorted(table.block[listed], np.arange(len(table.blocks) + 1))
-        fuses = StepType.RECEIVE_REDUCE_COPY in profile.step_types
-        self._reduces_apart = (not fuses) & (table.type == _TYPES.index(StepType.RECEIVE_REDUCE_COPY))
-        self._fused = fused_sends(table, order, listed) if fuses else np.zeros(len(order), np.bool_)
-        self._forwards = np.append(self._fused[listed][1:], False)[np.argsort(listed)]
-        self._passing = self._forwards & not_kept(table, order) if fuses else self._fused
-        self._position = _positions(listed, first_listed, np.diff(first_wait), self._reduces_apart, self._fused)
-        awaited = np.isin(np.arange(len(order)), waits)
-        awaited[listed[:-1]] |= awaited[listed[1:]] & self._fused[listed[1:]]
-        self._awaited = awaited
+        self._fusion = Fusion(table, order, listed)
+        self._position = _positions(listed, first_listed, np.diff(first_wait), self._fusion.sends)
+        self._awaited = np.isin(np.arange(len(order)), waits)
+        self._awaited[listed[:-1]] |= self._awaited[listed[1:]] & self._fusion.sends[listed[1:]]
         self._waits = [waits[first:last].tolist() for first, last in pairwise(first_wait)]
         self._listed = [listed[first:last].tolist() for first, last in pairwise(first_listed)]
         self._first_block = np.searchsorted([block.rank for block in table.blocks], np.arange(num_ranks + 1))
@@ -67,37 +60,29 @@ class Emission:
     def gpu(self, rank: int) -> Gpu:
         """The rank's buffers and thread blocks."""
         inputs, outputs = self._placement.user_chunks()
-        scratch = self._home_scratch(rank)
         blocks = []
         for block in range(self._first_block[rank], self._first_block[rank + 1]):
             place = self._table.blocks[block]
-            steps = tuple(step for operation in self._listed[block] for step in self._steps(operation, scratch))
+            steps = tuple(step for operation in self._listed[block] for step in self._steps(operation))
             blocks.append(ThreadBlock(place.send, place.receive, place.channel, steps))
-            apart = [
-                self._table.count[operation] for operation in self._listed[block] if self._reduces_apart[operation]
-            ]
-            scratch += int(max(apart, default=0))
-        return Gpu(inputs, outputs, scratch, tuple(blocks))
+        return Gpu(inputs, outputs, self._scratch(rank), tuple(blocks))
 
-    def _home_scratch(self, rank: int) -> int:
+    def _scratch(self, rank: int) -> int:
         """Chunks of scratch in which the placement keeps chunks."""
         table = self._table
         kept = (table.rank == rank) & (table.writes >= 0) & (table.dst_buffer == BUFFERS.index("s"))
         return int((table.dst_offset + table.count)[kept].max(initial=0))
 
-    def _steps(self, operation: int, scratch: int) -> Iterator[Step]:
-        """The operation's steps; a reduction apart receives into scratch from chunk `scratch` on."""
-        if self._fused[operation]:
+    def _steps(self, operation: int) -> Iterator[Step]:
+        """The operation's step, after nops that wait for all but the last of what it waits for."""
+        if self._fusion.sends[operation]:
             return
         table = self._table
         kind, count = _TYPES[table.type[operation]], int(table.count[operation])
         source = (BUFFERS[table.src_buffer[operation]], int(table.src_offset[operation]))
         target = (BUFFERS[table.dst_buffer[operation]], int(table.dst_offset[operation]))
-        if self._reduces_apart[operation]:
-            yield Step(StepType.RECEIVE, *source, "s", scratch, count)
-            kind, source = StepType.REDUCE, ("s", scratch)
-        if self._forwards[operation]:
-            kind = _FORWARDING[kind, bool(self._passing[operation])]
+        if self._fusion.receives[operation]:
+            kind = _FORWARDING[kind, bool(self._fusion.unkept[operation])]
         waits = [self._place(other) for other in self._waits[operation]]
         for block, position in waits[:-1]:
             yield Step(StepType.NOP, "i", -1, "o", -1, 0, block, position)
@@ -114,11 +99,10 @@ def _positions(
     listed: NDArray[np.int64],
     first_listed: NDArray[np.int64],
     num_waits: NDArray[np.int64],
-    reduces_apart: NDArray[np.bool_],
     fused: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
     """Position, in its thread block, of the step that completes each operation."""
-    steps = np.where(fused, 0, 1 + np.maximum(num_waits - 1, 0) + reduces_apart)
+    steps = np.where(fused, 0, 1 + np.maximum(num_waits - 1, 0))
     end = np.cumsum(steps[listed])
     before_block = np.concatenate([[0], end])[first_listed[:-1]]
     position = np.empty(len(listed), np.int64)

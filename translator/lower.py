@@ -9,6 +9,7 @@ from hocket.translator.messages import merge
 from hocket.translator.operations import operations
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.unfuse import retarget
 
 __all__ = ["lower"]
 
@@ -72,7 +73,7 @@ def lower(
     messages = merge(schedule, placement, most)
     while True:
         table = operations(messages, placement, chosen, channels, slots)
-        emission = Emission(table, placement, chosen)
+        emission = Emission(table, placement)
         single = Program(
             name=f"{collective.kind}_{schedule.generator}" if name is None else name,
             kind=collective.kind,
@@ -86,7 +87,7 @@ def lower(
             gpus=tuple(emission.gpu(rank) for rank in range(collective.num_ranks)),
             root=collective.root,
         )
-        program = replicate(single, instances) if instances > 1 else single
+        program = retarget(replicate(single, instances) if instances > 1 else single, chosen)
         longest = max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // chosen.max_steps)
         if longest <= chosen.max_steps or not _can_split(program, chosen, channels, more):

@@ -1,6 +1,6 @@
-"""Schedule to MSCCL XML file: written only when the very text has been read back, executed and proved."""
+"""Schedule or program to MSCCL XML file: written only when the very text has been read back, executed and proved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hocket.core.errors import DeadlockError, ScheduleError
@@ -9,10 +9,11 @@ from hocket.schedule import FIFO_DEPTH, Program, Proof, Schedule, execute
 from hocket.translator.lower import lower
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.strategies import Candidate, Strategy, candidates, strategies
+from hocket.translator.unfuse import retarget
 from hocket.translator.xml_read import from_xml
 from hocket.translator.xml_write import to_xml
 
-__all__ = ["Translation", "translate"]
+__all__ = ["Translation", "rewrite", "translate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +69,48 @@ def translate(
         if candidate.program is None:
             first_error = first_error or candidate.error
             continue
-        text = to_xml(candidate.program, chosen)
-        program = from_xml(text, str(path), profile=chosen.name, root=candidate.program.root)
         try:
-            proofs = (
-                execute(program, fifo_depth=candidate.strategy.slots, max_count=1),
-                execute(program, fifo_depth=FIFO_DEPTH[protocol]),
-            )
+            program, proofs = _write(candidate.program, path, chosen, candidate.strategy.slots)
         except (ScheduleError, DeadlockError) as error:
             first_error = first_error or error
             continue
-        with atomic_write(path) as file:
-            file.write(text)
         return Translation(program, chosen, proofs, (candidate, *found[:at], *found[at + 1 :]))
     assert first_error is not None
     raise first_error
+
+
+def rewrite(
+    program: Program,
+    path: Path | str,
+    profile: str | ProfileName | Profile,
+    *,
+    name: str | None = None,
+    min_bytes: int | None = None,
+    max_bytes: int | None = None,
+) -> Translation:
+    """Writes a program (of another runtime, say) as MSCCL XML for one runtime, for the same sizes unless said.
+
+    Steps that the runtime cannot run are taken apart; order and messages stay. Proved as `translate` proves, with
+    connections as deep as the protocol's, at every splitting of steps into messages; the same errors.
+    """
+    chosen = find_profile(profile)
+    largest = program.max_bytes or chosen.open_max_bytes if max_bytes is None else chosen.max_bytes(max_bytes)
+    changed = replace(
+        retarget(program, chosen),
+        name=name or program.name or str(program.kind),
+        min_bytes=program.min_bytes if min_bytes is None else min_bytes,
+        max_bytes=largest,
+    )
+    written, proofs = _write(changed, path, chosen, FIFO_DEPTH[program.protocol])
+    return Translation(written, chosen, proofs, ())
+
+
+def _write(program: Program, path: Path | str, profile: Profile, slots: int) -> tuple[Program, tuple[Proof, ...]]:
+    """Writes the program if it can be proved with connections of `slots` messages of one chunk, so that every size is
+    covered, and with those of the protocol."""
+    text = to_xml(program, profile)
+    read = from_xml(text, str(path), profile=profile.name, root=program.root)
+    proofs = (execute(read, fifo_depth=slots, max_count=1), execute(read, fifo_depth=FIFO_DEPTH[program.protocol]))
+    with atomic_write(path) as file:
+        file.write(text)
+    return read, proofs

@@ -20,10 +20,12 @@ EPILOG = "Example: hocket translate ar.schedule --to executor -o ar.xml --max-by
 
 @app.command(epilog=EPILOG)
 def translate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Schedule, as `hocket synthesize` writes it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .schedule, or an MSCCL .xml of any runtime.")],
     to: Annotated[str, typer.Option("--to", help="Runtime that will load it: msccl, executor or rccl.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="MSCCL XML to write.")],
-    protocol: Annotated[str, typer.Option(help="Simple (large sizes), LL (small) or LL128 (NVLink).")] = "Simple",
+    protocol: Annotated[
+        str | None, typer.Option(help="Simple (the default; large sizes), LL (small) or LL128 (NVLink).")
+    ] = None,
     channels: Annotated[
         int | None,
         typer.Option(min=1, help="Connections between two ranks, at least; without it 1, 2 and 4 are tried."),
@@ -37,15 +39,15 @@ def translate(
         ),
     ] = None,
     instances: Annotated[int, typer.Option(min=1, help="Copies of the program, each on a part of the buffers.")] = 1,
-    smallest: Annotated[str, typer.Option("--min-bytes", help="Least size the file is for.")] = "0",
-    largest: Annotated[str, typer.Option("--max-bytes", help="Largest size the file is for (0: any).")] = "0",
+    smallest: Annotated[str | None, typer.Option("--min-bytes", help="Least size the file is for.")] = None,
+    largest: Annotated[str | None, typer.Option("--max-bytes", help="Largest size the file is for (0: any).")] = None,
     out_of_place: Annotated[
         bool | None,
         typer.Option("--out-of-place/--in-place", help="Calls it is for; all_to_all: out-of-place, else in-place."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name inside the file.")] = None,
 ) -> None:
-    """Turn a schedule into MSCCL XML for one runtime.
+    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime.
 
     The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
     before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
@@ -53,24 +55,31 @@ def translate(
     from hocket.cli.options import one_of
     from hocket.core.units import format_bytes, parse_bytes
     from hocket.schedule import FIFO_DEPTH, load_expanded
-    from hocket.translator import PROFILES, run_recipe
+    from hocket.translator import PROFILES, read_xml, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
 
     one_of("--to", to, PROFILES)
-    one_of("--protocol", protocol, FIFO_DEPTH)
-    result = translate_schedule(
-        load_expanded(file),
-        output,
-        to,
-        protocol=protocol,
-        channels=channels,
-        slots=slots,
-        instances=instances,
-        name=name,
-        in_place=None if out_of_place is None else not out_of_place,
-        min_bytes=parse_bytes(smallest),
-        max_bytes=parse_bytes(largest),
-    )
+    least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
+    if file.suffix == ".xml":
+        if (protocol, channels, slots, out_of_place) != (None,) * 4 or instances != 1:
+            raise typer.BadParameter(
+                f"{file} is lowered already: --protocol, --channels, --slots, --instances, --in-place are for schedules"
+            )
+        result = rewrite(read_xml(file), output, to, name=name, min_bytes=least, max_bytes=most)
+    else:
+        result = translate_schedule(
+            load_expanded(file),
+            output,
+            to,
+            protocol=one_of("--protocol", protocol or "Simple", FIFO_DEPTH),
+            channels=channels,
+            slots=slots,
+            instances=instances,
+            name=name,
+            in_place=None if out_of_place is None else not out_of_place,
+            min_bytes=least or 0,
+            max_bytes=most or 0,
+        )
     program = result.program
     calls = "in-place" if program.in_place else "out-of-place"
     upper = format_bytes(program.max_bytes) if program.max_bytes else "any size"
