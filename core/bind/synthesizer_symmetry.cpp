@@ -23,9 +23,8 @@ void init_translations(Translations* self, const Network& network, In<int32_t> s
   unlocked([&] { new (self) Translations(network, sides); });
 }
 
-std::optional<TranslatedTransfers> attempt(const SymmetricSpread& self, int number, int64_t below_ps,
-                                           const Stop& stop) {
-  return unlocked([&] { return self.attempt(number, below_ps, stop); });
+std::optional<TranslatedTransfers> next(SymmetricSpread& self, const Stop& stop) {
+  return unlocked([&] { return self.next(stop); });
 }
 
 TranslatedTransfers exchange(const Translations& translations, int32_t chunks, const Stop& stop) {
@@ -62,7 +61,7 @@ void bind_synthesizer_symmetry(nb::module_& m) {
   nb::class_<SymmetricSpread>(m, "SymmetricSpread")
       .def(nb::init<const Network&, const Translations&, int32_t, uint64_t>(), "network"_a, "translations"_a,
            "chunks"_a, "seed"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("attempt", &attempt, "number"_a, "below_ps"_a, "stop"_a);
+      .def("next", &next, "stop"_a);
   m.def("symmetric_exchange", &exchange, "translations"_a, "chunks"_a, "stop"_a);
   m.def("translate_spread", &translate_spread, "translations"_a, "chunks"_a, "transfers"_a, "senders"_a);
   m.def("translate_exchange", &translate_exchange, "translations"_a, "chunks"_a, "transfers"_a, "senders"_a);

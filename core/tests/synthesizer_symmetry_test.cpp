@@ -82,14 +82,36 @@ TEST(SymmetricSpread, EachGeneratorBringsAChunkASlot) {
   const Network links = network(7, 7, ring(7));
   const Translations ring7(links, std::vector<Side>{{7, true}});
   const Stop stop;
-  const SymmetricSpread spread(links, ring7, 2, 1);
-  const auto found = spread.attempt(0, kNever, stop);
+  SymmetricSpread spread(links, ring7, 2, 1);
+  const auto found = spread.next(stop);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->time, 6 * kSlot);  // 2 * 6 chunks, 2 links
-  EXPECT_FALSE(spread.attempt(0, found->time, stop));
+  for (int more = 0; more < 20; more++) EXPECT_FALSE(spread.next(stop));
   const Transfers all = translate_spread(ring7, 2, *found, 7);
   EXPECT_EQ(all.chunk.size(), size_t{7 * 2 * 6});
   EXPECT_TRUE(std::ranges::is_sorted(all.start));
+}
+
+TEST(SymmetricGrowth, AVariationRepeatsWhatItKeeps) {
+  const Network links = network(7, 7, ring(7));
+  const Translations ring7(links, std::vector<Side>{{7, true}});
+  const GrowthPlan plan(links, ring7, 3);
+  const Growth growth{.order = Growth::Order::kRandom};
+  const Stop stop;
+  const auto first = grow(plan, growth, Random(1), kNever, stop, {});
+  ASSERT_TRUE(first);
+  const Picoseconds until = 3 * kSlot;
+  const auto second = grow(plan, growth, Random(2), kNever, stop, {&*first, until});
+  ASSERT_TRUE(second);
+  const auto kept = std::ranges::lower_bound(first->start, until) - first->start.begin();
+  EXPECT_EQ(kept, 2 * 3);  // two links, three slots
+  const auto same = [&](const std::vector<int32_t>& before, const std::vector<int32_t>& after) {
+    return std::equal(before.begin(), before.begin() + kept, after.begin());
+  };
+  EXPECT_TRUE(same(first->tree, second->tree) && same(first->generator, second->generator));
+  EXPECT_TRUE(same(first->point, second->point));
+  EXPECT_NE(first->tree, second->tree);
+  EXPECT_EQ(second->tree.size(), size_t{3 * 6});
 }
 
 TEST(SymmetricExchange, WaysHalfwayAroundAreSharedOut) {

@@ -20,15 +20,15 @@ __all__ = ["Symmetry"]
 
 # Schedules of more transfers stay folded, if the topology has the symmetry link by link.
 _MOST_SPELLED_OUT = 500_000
-# A search goes on for about this many offers of a chunk to a link, over its attempts: milliseconds, since few later
-# attempts of large problems were better.
-_SEARCH_WORK = 220_000
+# A search goes on for so many offers of a chunk to a link, over its attempts, and in proportion for so many more while
+# its best is this part above the target: some milliseconds, and a tenth of a second at most.
+_SEARCH_OFFERS = 100_000
+_SEARCH_OFFERS_FOR_GAIN = 5_000_000
+_LARGE_GAIN = 0.1
 _FEWEST_ATTEMPTS = 8
-_MOST_ATTEMPTS = 60
 # A first attempt of no more offers is not worth stopping: a second at most.
 _QUICK_WORK = 10_000_000
-_SECONDS_PER_OFFER = 50e-9
-_NEVER_PS = 2**63 - 1
+_SECONDS_PER_OFFER = 25e-9
 
 
 @dataclass(frozen=True)
@@ -108,22 +108,30 @@ def _spread(problem: Problem, turning: _Turning, search: Search) -> Iterator[cor
     """Ever quicker ones of as many attempts as the problem is worth."""
     translations, chunks = turning.translations, problem.collective.chunks_per_rank
     spread = core.SymmetricSpread(problem.network, translations, chunks, search.seed)
-    usual = min(max(_SEARCH_WORK // _offers(problem, turning), _FEWEST_ATTEMPTS), _MOST_ATTEMPTS)
-    best_ps = _NEVER_PS
-    for number in range(search.attempts or usual):
+    best: core.TranslatedTransfers | None = None
+    number = 0
+    while number < (search.attempts or _attempts(problem, turning, search, best)):
         stop = search.stop if number else _first_stop(problem, turning, search)
         try:
-            found = spread.attempt(number, best_ps, stop)
+            found = spread.next(stop)
         except Stopped:
             if number == 0:
                 raise
             return
+        number += 1
         if found is None:
             continue
         yield found
-        best_ps = found.time_ps
-        if best_ps <= search.target_ps:
+        best = found
+        if best.time_ps <= search.target_ps:
             return
+
+
+def _attempts(problem: Problem, turning: _Turning, search: Search, best: core.TranslatedTransfers | None) -> int:
+    """How many are worth making when the best so far is as it is."""
+    gain = _LARGE_GAIN if best is None else best.time_ps / max(1, search.target_ps) - 1
+    offers = _SEARCH_OFFERS + round(_SEARCH_OFFERS_FOR_GAIN * min(1, gain / _LARGE_GAIN))
+    return max(offers // _offers(problem, turning), _FEWEST_ATTEMPTS)
 
 
 def _schedule(
@@ -136,7 +144,9 @@ def _schedule(
     if not many or LinkSymmetry.of(turning.group, problem.topology) is None:
         return spread_schedule(problem, translate(translations, chunks, moves, translations.order), generator, search)
     chunk, link, start_ps, _ = translate(translations, chunks, moves, 1)
-    used, route = np.unique(link, return_inverse=True)
+    used = np.flatnonzero(np.bincount(link))
+    route_of = np.zeros(used[-1] + 1, np.int32)
+    route_of[used] = np.arange(len(used))
     offset, links = problem.routes
     paths = [links[offset[each] : offset[each + 1]] for each in used.tolist()]
     return FoldedSchedule(
@@ -147,7 +157,7 @@ def _schedule(
             Phase(
                 np.cumsum([0, *map(len, paths)]),
                 np.concatenate(paths),
-                TransferColumns(chunk, route.astype(np.int32), start_ps),
+                TransferColumns(chunk, route_of[link], start_ps),
             ),
         ),
         blocking=problem.blocking,

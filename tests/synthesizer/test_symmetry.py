@@ -72,17 +72,19 @@ def test_switches_are_used_as_rings_and_not_slower_than_the_prototype(
 
 
 @pytest.mark.shared
-def test_not_slower_than_the_prototype_on_ring_fully_connected_switch(shared: Path) -> None:
-    """But for one latency in one row, 2x4x4 in 8 chunks, where its general engine was luckier."""
+def test_not_slower_than_the_prototypes_on_ring_fully_connected_switch(shared: Path) -> None:
     with (shared / "tacos" / "compare_allgather.csv").open() as lines:
-        rows = [row for row in csv.DictReader(lines) if re.fullmatch(r"rfs:2x4x[248]:bw=200,100,50", row["spec"])]
-    assert len(rows) == 12
+        rows = [row for row in csv.DictReader(lines) if re.fullmatch(r"rfs:2x4x\d+:bw=200,100,50", row["spec"])]
+    rows = [row for row in rows if int(row["npus"]) > 8 and int(row["npus"]) * int(row["K"]) <= 1024]
+    assert len(rows) == 18
     for row in rows:
         nodes = row["spec"].split(":")[1].split("x")[2]
         shape = f"ring:2xfully_connected:4xunwound_switch:{nodes},degree=1"
-        schedule = solve(f"{shape},bandwidth=200GiB/s/100GiB/s/50GiB/s,latency=500ns", int(row["K"]))
-        luck_us = LATENCY_US if (nodes, row["K"]) == ("4", "8") else 0
-        assert schedule.time_ps <= (float(row["ours_us"]) + luck_us) * 1e6, row
+        chunks, chunk_bytes = int(row["K"]), int(row["chunk_bytes"])
+        size = int(row["npus"]) * chunks * chunk_bytes
+        schedule = solve(f"{shape},bandwidth=200GiB/s/100GiB/s/50GiB/s,latency=500ns", chunks, size)
+        # recorded to four digits of a microsecond
+        assert schedule.time_ps <= float(row["ours_us"]) * 1e6 + 50, row
 
 
 def test_a_switch_without_blocking_is_never_idle() -> None:
@@ -183,10 +185,16 @@ def test_all_gather_on_any_product_with_a_dimension_that_turns(
 ) -> None:
     topology = load(spec)
     collective = Collective(Kind.ALL_GATHER, topology.num_ranks, size, chunks)
-    schedule = synthesize(collective, topology, engine="symmetry", blocking=blocking, seed=seed, attempts=3)
-    assert schedule.bound is not None and schedule.time_ps >= schedule.bound.time_ps
-    # Every chunk gets to every rank exactly once: what reversal in time needs.
-    assert verify(schedule).num_transfers == collective.num_chunks * (topology.num_ranks - 1)
+    # from the tenth attempt on some vary the best
+    few, many = (
+        synthesize(collective, topology, engine="symmetry", blocking=blocking, seed=seed, attempts=attempts)
+        for attempts in (3, 25)
+    )
+    assert few.time_ps >= many.time_ps
+    for schedule in (few, many):
+        assert schedule.bound is not None and schedule.time_ps >= schedule.bound.time_ps
+        # Every chunk gets to every rank exactly once: what reversal in time needs.
+        assert verify(schedule).num_transfers == collective.num_chunks * (topology.num_ranks - 1)
 
 
 @settings(max_examples=40)

@@ -1,6 +1,7 @@
 #include "hocket/synthesizer/clusters.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <tuple>
 
@@ -9,7 +10,8 @@ namespace {
 
 /// Class of every link: a new class begins where a travel time is more than 1.3 times the shortest of the class.
 std::vector<int32_t> classify(const std::vector<Picoseconds>& travel) {
-  std::vector<Picoseconds> sorted = travel;
+  std::vector<Picoseconds> sorted;
+  std::unique_copy(travel.begin(), travel.end(), std::back_inserter(sorted));
   std::sort(sorted.begin(), sorted.end());
   std::vector<Picoseconds> shortest;
   for (Picoseconds time : sorted) {
@@ -86,7 +88,10 @@ Clusters::Clusters(const Network& network) : link_class(classify(network.travel)
     cluster.push_back(connect(network, link_class, level, parts));
     num_clusters.push_back(parts);
   }
-  faster_percent = count_faster(network, link_class);
+  if (num_classes > 1)
+    faster_percent = count_faster(network, link_class);
+  else
+    faster_percent.assign(network.num_links(), 0);
 }
 
 }  // namespace hocket::synthesizer

@@ -25,10 +25,10 @@ Lists group(const std::vector<int32_t>& values, int32_t num_values) {
 }  // namespace
 
 Lists Lists::inverted(int32_t num_values) const {
+  std::vector<int32_t> list(ids.size());
+  for (int32_t at = 0; at < size(); at++) std::fill(list.begin() + offset[at], list.begin() + offset[at + 1], at);
   Lists result = group(ids, num_values);
-  for (int32_t& position : result.ids) {
-    position = static_cast<int32_t>(std::upper_bound(offset.begin(), offset.end(), position) - offset.begin()) - 1;
-  }
+  for (int32_t& position : result.ids) position = list[position];
   return result;
 }
 
@@ -39,6 +39,8 @@ Network::Network(const topology::Graph& graph, std::span<const int64_t> route_of
   check_within(chunk_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of a chunk");
   path.offset.assign(route_offset.begin(), route_offset.end());
   path.ids.assign(route_links.begin(), route_links.end());
+  for (auto* ids : {&src, &dst}) ids->reserve(path.size());
+  for (auto* amounts : {&hold, &travel, &latency, &bandwidth}) amounts->reserve(path.size());
   for (int32_t route = 0; route < path.size(); route++) {
     const auto links = path[route];
     latency.push_back(0);
@@ -51,7 +53,9 @@ Network::Network(const topology::Graph& graph, std::span<const int64_t> route_of
     src.push_back(graph.links()[links.front()].src);
     dst.push_back(graph.links()[links.back()].dst);
     check_within(std::max(src.back(), dst.back()), 0, num_ranks - 1, "the ranks that a link joins");
-    const auto [held, travelled] = times_of(route, chunk_bytes);
+    // Links of a kind follow each other.
+    const bool again = route > 0 && latency[route] == latency[route - 1] && bandwidth[route] == bandwidth[route - 1];
+    const auto [held, travelled] = again ? Times{hold.back(), travel.back()} : times_of(route, chunk_bytes);
     hold.push_back(held);
     travel.push_back(travelled);
   }

@@ -133,13 +133,15 @@ Translations::Translations(const Network& network, std::span<const Side> sides)
   resources.offset.push_back(0);
   for (int32_t generator = 0; generator < num_generators(); generator++) {
     std::vector<int32_t> used;
+    uint64_t last = 0;  // users of the physical link before, which is mostly alike
     for (int32_t element = 0; element < order; element++) {
       for (int32_t physical : network.path[link[static_cast<size_t>(generator) * order + element]]) {
+        if (std::exchange(last, users[physical]) == users[physical]) continue;
         used.push_back(resource_id.try_emplace(users[physical], resource_id.size()).first->second);
       }
-      std::ranges::sort(used);
-      used.erase(std::ranges::unique(used).begin(), used.end());
     }
+    std::ranges::sort(used);
+    used.erase(std::ranges::unique(used).begin(), used.end());
     resources.ids.insert(resources.ids.end(), used.begin(), used.end());
     resources.offset.push_back(static_cast<int32_t>(resources.ids.size()));
   }
@@ -162,6 +164,13 @@ bool Translations::connected() const {
     if (static_cast<int32_t>(found.size()) < num_points()) return false;
   }
   return true;
+}
+
+void TranslatedTransfers::reserve(size_t count) {
+  tree.reserve(count);
+  generator.reserve(count);
+  point.reserve(count);
+  start.reserve(count);
 }
 
 void TranslatedTransfers::add(int32_t tree_id, int32_t generator_id, int32_t from, Picoseconds at, Picoseconds until) {

@@ -1,34 +1,37 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "hocket/synthesizer/stop.hpp"
+#include "hocket/synthesizer/symmetric_growth.hpp"
 #include "hocket/synthesizer/translations.hpp"
 
 namespace hocket::synthesizer {
 
 /// all_gather, with `chunks` chunks a rank: one broadcast tree for each chunk of each first rank, grown together over
-/// time. Whenever a generator is free, it takes a pair of tree and point that it leads on to a point the tree lacks.
+/// time (`grow`).
 ///
 /// Rules for generators of unequal speed: fast ones choose first; one that leaves the subgroup of strictly faster ones
 /// (a bridge) carries a tree into each coset only once while it can; a slow one rests when the fast ones deliver the
-/// rest sooner. Attempts differ in these rules, and in chance. Network and translations must outlive it.
+/// rest sooner. Attempts differ in these rules, and in chance. After each rule was tried, every second attempt varies
+/// the best so far: it keeps what that did up to a time somewhere in its last part. Network and translations must
+/// outlive it.
 class SymmetricSpread {
  public:
   SymmetricSpread(const Network& links, const Translations& network, int32_t chunks, uint64_t seed);
-  ~SymmetricSpread();
 
-  /// The transfers of attempt `number`, 0, 1, ...; none when they would take `below` or longer. The same for the same
-  /// arguments. O(trees * points * generators of an orbit). Throws Infeasible when a point cannot be reached, Stopped
-  /// when `stop` was asked.
-  std::optional<TranslatedTransfers> attempt(int number, Picoseconds below, const Stop& stop) const;
+  /// Makes the next attempt; its transfers if they are quicker than those of all before. The sequence is the same for
+  /// the same arguments. Throws Infeasible when a point cannot be reached, Stopped when `stop` was asked.
+  std::optional<TranslatedTransfers> next(const Stop& stop);
 
  private:
-  struct Plan;
-  class Run;
-  std::unique_ptr<const Plan> plan_;
+  Picoseconds settled(Random& random) const;
+
+  const GrowthPlan plan_;
+  const uint64_t seed_;
+  uint64_t number_ = 0;
+  TranslatedTransfers best_;
 };
 
 /// The images of the transfers that leave the first `senders` ranks of the orbits: with 1 each once, with as many as

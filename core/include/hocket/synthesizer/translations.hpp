@@ -61,7 +61,7 @@ struct Translations {
 
  private:
   size_t position(int32_t generator, int32_t point) const {
-    return static_cast<size_t>(generator) * group.order() + point % group.order();
+    return static_cast<size_t>(int64_t{generator - orbit[generator]} * group.order() + point);
   }
 };
 
@@ -74,6 +74,7 @@ struct TranslatedTransfers {
   std::vector<Picoseconds> start;
   Picoseconds time = 0;  ///< when the last one is done
 
+  void reserve(size_t count);
   void add(int32_t tree_id, int32_t generator_id, int32_t from, Picoseconds at, Picoseconds until);
 };
 
