@@ -21,7 +21,8 @@ GrowthPlan::GrowthPlan(const Network& links, const Translations& network, int32_
     rules.push_back({.target_orbit = network.orbit_of(network.target_from(generator, home)),
                      .level = clusters.link_class[link],
                      .bridge = clusters.bridge(links, link),
-                     .faster_percent = clusters.faster_percent[link]});
+                     .faster_percent = clusters.faster_percent[link],
+                     .distance = 0});
   }
   for (auto& [travel, generators] : by_travel) speeds.push_back(std::move(generators));
   for (const auto& [resources, generators] : sharing) {
