@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -117,6 +118,7 @@ def _needed(schedule: Schedule, wanted: NDArray[np.bool_]) -> Schedule:
     return retime(replace(schedule, **{name: getattr(schedule, name)[kept] for name in columns}), schedule.blocking)
 
 
+@lru_cache(maxsize=4)
 def _promoted(problem: Problem) -> Problem:
     """The problem as conditions on all ranks and switches that compute."""
     topology, collective, sent = promote(problem.topology), problem.collective, problem.demanded
@@ -151,6 +153,7 @@ def _spreading(problem: Problem) -> Problem:
     return mirrored or promoted
 
 
+@lru_cache(maxsize=4)
 def _halves(problem: Problem) -> tuple[Problem, Problem]:
     """Sums of all chunks at switches, and what is spread from there. The switches nearest to all ranks take turns; each
     serves its chunks one after the other, so that the halves overlap."""
