@@ -20,16 +20,16 @@ _RFS = "ring:2xfully_connected:4xunwound_switch:{},bandwidth=200/100/50GiB/s,lat
 
 def tacos_cases(folder: Path) -> list[Case]:
     """In the order of the recorded files in `folder`, then the rest; no two have one name."""
-    cases = {case.name: case for case in (*recorded.cases(folder), *_published())}
+    cases = {case.name: case for case in (*recorded.cases(folder), *_unrecorded())}
     return list(cases.values())
 
 
-def _published() -> Iterator[Case]:
+def _unrecorded() -> Iterator[Case]:
     # irregular and large networks: the best that is known, or the bound
-    yield _gather(_DRAGONFLY.format("16x17"), 272, 1, Target(311.8))
-    yield _gather(_DRAGONFLY.format("32x33"), 1056, 1, Target(170.4))
-    yield _gather("mesh:32x32,bandwidth=50/75GiB/s,latency=500ns", 1024, 1, Target(8261.2))
-    yield _gather("mesh:8x8x8,bandwidth=25/50/100GiB/s,latency=500ns", 512, 1, Target(5818.3))
+    yield _gather(_DRAGONFLY.format("16x17"), 272, 1, _published(311.8))
+    yield _gather(_DRAGONFLY.format("32x33"), 1056, 1, _published(170.4))
+    yield _gather("mesh:32x32,bandwidth=50/75GiB/s,latency=500ns", 1024, 1, _published(8261.2))
+    yield _gather("mesh:8x8x8,bandwidth=25/50/100GiB/s,latency=500ns", 512, 1, _published(5818.3))
     # 8 chunks of 128 MiB over 25 and 50 GiB/s and 0.7 us: twice 5000.7 us; the bound is three times 2500.7 us
     for chunks, time_us in ((1, 2 * 5000.7), (2, 5 * 1250.7), (8, 19 * 313.2)):
         peer = Figures(6577.0) if chunks == 8 else Figures(7502.0, claimed=True) if chunks == 1 else UNKNOWN
@@ -68,6 +68,11 @@ def _groups() -> Iterator[Case]:
                 size = GIB // (12 * chunks) * 12 * chunks
                 sharing = Sharing(look, groups, relays)
                 yield Case(Kind.ALL_GATHER, _MESH.format("6x6"), size, chunks, target, sharing=sharing)
+
+
+def _published(time_us: float) -> Target:
+    """A time that is known to a tenth of a microsecond only: whatever is rounded to it reaches it."""
+    return Target(time_us + 0.05)
 
 
 def _gather(topology: str, ranks: int, chunks: int, target: Target, peer: Figures = UNKNOWN) -> Case:
