@@ -32,6 +32,11 @@ class RoundShape:
     num_chunks: int
     length_ps: int
 
+    def size_bytes(self, transfers: int) -> int:
+        """About what the frames of so many transfers take, when most routes are busy."""
+        a_round = 16 + (self.num_routes + 7) // 8
+        return transfers * (2 if self.num_chunks <= 2**16 else 4) + transfers // max(1, self.num_routes) * a_round
+
 
 @dataclass(frozen=True, eq=False)
 class Rounds:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from hocket.core.errors import Infeasible, ScheduleError, Stopped
 from hocket.schedule import AnySchedule, Bound
 from hocket.synthesizer.engine import Engine
-from hocket.synthesizer.engines import ENGINES, TIRELESS
+from hocket.synthesizer.engines import ENGINES, FOLDING, TIRELESS
 from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.resources import require_patience, require_routes, why_not_spelled_out
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.turned import Halves
 from hocket.synthesizer.ways import ways
@@ -45,20 +46,21 @@ def best_schedule(
     if problem.relays and best is None:
         with suppress(Infeasible, ScheduleError):
             best = best_schedule(problem.without_relays, search, engine, affordable_s)
+    require_routes(problem, search)
     progress = search.progress
     progress.bound_ps, progress.best_ps = problem.bound.time_ps, None if best is None else best.time_ps
-    progress.chunks_per_rank = problem.collective.chunks_per_rank
+    progress.chunks_per_rank, progress.found = problem.collective.chunks_per_rank, progress.found or best is not None
     search = replace(search, target_ps=max(search.target_ps, good_enough_ps(problem.bound)))
     if best is not None and best.time_ps <= search.target_ps:
         return best
     try:
-        for way in _choose(problem, engine, affordable_s, search.tireless):
+        for way in _choose(problem, engine, affordable_s, search):
             if best is not None and engine == AUTO and way.seconds(problem) > _worth_s(best, problem, affordable_s):
                 continue
             progress.engine = way.name
             for schedule in way.solve(problem, search):
                 if best is None or (schedule.time_ps, -_proved_ps(schedule)) < (best.time_ps, -_proved_ps(best)):
-                    best, progress.best_ps = schedule, schedule.time_ps
+                    best, progress.best_ps, progress.found = schedule, schedule.time_ps, True
             if best is not None and (best.time_ps <= search.target_ps or search.stop.asked):
                 break
     except Stopped:
@@ -89,26 +91,30 @@ def cheapest_s(problem: Problem, engine: str = AUTO) -> float:
     """Seconds that the quickest engine takes, roughly and on any machine the same; infinite where none can."""
     engines = ENGINES.values() if engine == AUTO else [ENGINES[engine]]
     asked = problem.alone or problem
-    return min((way.seconds(asked) for one in engines for way in ways(one, asked)[0]), default=math.inf)
+    return min((way.seconds(asked) for one in engines for way in _fitting(one, asked)[0]), default=math.inf)
 
 
-def _choose(problem: Problem, engine: str, affordable_s: float, tireless: bool) -> Iterator[Engine]:
+def _choose(problem: Problem, engine: str, affordable_s: float, search: Search) -> Iterator[Engine]:
     """The ways to try, in order; when engines are to be tireless, those that can be come last."""
     if engine != AUTO:
-        able, reason = ways(ENGINES[engine], problem)
+        able, reason = _fitting(ENGINES[engine], problem)
         if not able:
             raise ScheduleError(f"the engine `{engine}` cannot do {problem.collective.describe()}: {reason}")
+        require_patience(problem, min(able, key=lambda way: way.seconds(problem)), search)
         yield from able
         return
     nearest: tuple[float, Engine] | None = None
-    for way in _able(problem, tireless):
+    for way in _able(problem, search.tireless):
         seconds = way.seconds(problem)
         if seconds <= affordable_s:
             yield way
             nearest = (0.0, way)
         elif nearest is None or seconds < nearest[0]:
             nearest = (seconds, way)
+    if nearest is None and (reason := why_not_spelled_out(problem)) is not None:
+        raise ScheduleError(f"{problem.collective.describe()} on {problem.topology.name}: {reason}")
     if nearest is not None and nearest[0] > affordable_s:  # where nothing is affordable, what is nearest to it
+        require_patience(problem, nearest[1], search)
         yield nearest[1]
 
 
@@ -118,4 +124,10 @@ def _able(problem: Problem, tireless: bool) -> Iterator[Engine]:
         engines = [one for one in ENGINES.values() if (tireless and one.name in TIRELESS) == at_last]
         for halved in (False, True):
             for candidate in engines:
-                yield from (way for way in ways(candidate, problem)[0] if isinstance(way, Halves) == halved)
+                yield from (way for way in _fitting(candidate, problem)[0] if isinstance(way, Halves) == halved)
+
+
+def _fitting(engine: Engine, problem: Problem) -> tuple[list[Engine], str]:
+    """The ways of an engine (`ways`) whose schedules fit in memory, and why there are none if so."""
+    reason = None if engine.name in FOLDING else why_not_spelled_out(problem)
+    return ways(engine, problem) if reason is None else ([], reason)

@@ -16,7 +16,8 @@ class Progress:
 
     `stop` asks a running engine to end (at a time limit, on Ctrl-C), and says how many deliveries of its present
     attempt are found. `interrupted`: Ctrl-C asked so. `deadline_s` is the time limit on the clock `time.monotonic`.
-    `resumed_at`: the round at which a search that was cut off goes on, if any does.
+    `found`: whether there is any schedule by now. `resumed_at`: the round at which a search that was cut off goes on,
+    if any does.
     """
 
     stop: Stop = field(default_factory=Stop)
@@ -24,6 +25,7 @@ class Progress:
     engine: str = ""
     chunks_per_rank: int = 1
     bound_ps: int = 0
+    found: bool = False
     best_ps: int | None = None
     deadline_s: float = math.inf
     resumed_at: int | None = None

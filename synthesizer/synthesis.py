@@ -89,7 +89,7 @@ def solve(
     if time_limit_s is not None and not time_limit_s > 0:
         raise ScheduleError(f"the time limit must be more than 0 seconds, got {time_limit_s:g}")
     aimed = aim(problem, objective)
-    _ = aimed.bound
+    attend(lambda: aimed.bound, search.progress, watch=watch)
     affordable_s = AFFORDABLE_S if time_limit_s is None else max(AFFORDABLE_S, time_limit_s)
 
     def work() -> AnySchedule:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.core.errors import ScheduleError, Stopped
 from hocket.schedule import Joint, Schedule, retime
-from hocket.synthesizer.attendance import Watch
+from hocket.synthesizer.attendance import Watch, attend
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.portfolio import AUTO, good_enough_ps
 from hocket.synthesizer.problem import Problem
@@ -172,4 +172,12 @@ def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, solve
         counts[problem.collective.num_chunks] = chunks
         return problem
 
-    return counts[choose_chunks(cut, solver.fresh(), solver.engine).collective.num_chunks]
+    search = solver.fresh()
+    found = attend(
+        lambda: choose_chunks(cut, search, solver.engine),
+        search.progress,
+        time_limit_s=solver.time_limit_s,
+        watch=solver.watch,
+    )
+    solver.interrupted |= search.progress.interrupted
+    return counts[found.collective.num_chunks]

@@ -12,7 +12,7 @@ using topology::Graph;
 
 void init_network(Network* self, const Graph& graph, In<int64_t> route_offset, In<int32_t> route_links,
                   int64_t chunk_bytes, bool blocking) {
-  new (self) Network(graph, view(route_offset), view(route_links), chunk_bytes, blocking);
+  unlocked([&] { new (self) Network(graph, view(route_offset), view(route_links), chunk_bytes, blocking); });
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ nb::object next(Matcher& matcher, Stop& stop) {
 void bind_matching(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher")
       .def(nb::init<const Network&, const Demand&, uint64_t>(), "network"_a, "demand"_a, "seed"_a,
-           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::call_guard<nb::gil_scoped_release>())
       .def("next", &next, "stop"_a);
 }
 

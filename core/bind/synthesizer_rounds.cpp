@@ -36,7 +36,7 @@ void init_search(RoundSearch* self, const Network& network, const Orbits& orbits
   options.seed = synthesizer::hash(seed) + attempt;
   options.threads = threads;
   options.below_ps = below_ps;
-  new (self) RoundSearch(network, orbits, view(origin), options, sink, stop);
+  unlocked([&] { new (self) RoundSearch(network, orbits, view(origin), options, sink, stop); });
 }
 
 void replay(RoundSearch& self, In<int64_t> rounds, In<int32_t> links, In<int32_t> chunks) {

@@ -9,9 +9,11 @@ from hocket.synthesizer.engines.routing import Routing
 from hocket.synthesizer.engines.symmetry import Symmetry
 from hocket.synthesizer.engines.trees import TreePacking
 
-__all__ = ["ENGINES", "TIRELESS"]
+__all__ = ["ENGINES", "FOLDING", "TIRELESS"]
 
 _ALL: tuple[Engine, ...] = (Symmetry(), Rounds(), Matching(), TreePacking(), Routing(), Native(), Exact())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in _ALL}
 # Those that go on improving as long as there is time.
 TIRELESS = ("matching",)
+# Those whose schedules need not be spelled out.
+FOLDING = ("symmetry", "rounds")

@@ -1,9 +1,15 @@
 """Runs of the engine `rounds` whose schedules are too large to spell out: folded by mirrors, and kept in a file."""
 
+import shutil
+from pathlib import Path
+from tempfile import gettempdir
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
+from hocket.core.errors import ScheduleError
+from hocket.core.units import format_bytes
 from hocket.schedule import FoldedSchedule, Motion, Phase, Rounds, RoundShape, RoundSpool, Symmetry
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.engines.round_run import RoundWay, Run
@@ -34,6 +40,7 @@ class FoldedRun:
         keep, text = self._run.search_for.partial, str(self._run)
         path = None if keep is None else keep.path(text)
         total = deliveries(problem) // symmetry.order
+        self._require_disk(shape, total, path)
         with RoundSpool(shape, text, path, core.ROUND_RENEWAL, total) as spool:
             search = self._run.start(core.WrittenRounds(spool.writer, route_of), below_ps)
             self._replay(search, spool.done, links, complete=len(spool.done) == total)
@@ -50,6 +57,18 @@ class FoldedRun:
             generator=name,
             seed=self._run.search_for.seed,
         )
+
+    def _require_disk(self, shape: RoundShape, total: int, path: Path | None) -> None:
+        """Raises ScheduleError where the rounds, and with an output the file made of them, have no place."""
+        folder = Path(gettempdir()) if path is None else path.parent
+        free = shutil.disk_usage(folder).free + (path.stat().st_size if path is not None and path.exists() else 0)
+        needed = shape.size_bytes(total) * (1 if path is None else 2)
+        if needed > free:
+            raise ScheduleError(
+                f"{self._problem.collective.describe()} on {self._problem.topology.name} needs {format_bytes(needed)} on "
+                f"the disk of {folder}, which has {format_bytes(free)}; choose another place (-o, $TMPDIR), or take "
+                "fewer chunks per rank or fewer ranks"
+            )
 
     def _replay(self, search: core.RoundSearch, done: Rounds, links: NDArray[np.int32], complete: bool) -> None:
         """Brings the search to where it was cut off."""

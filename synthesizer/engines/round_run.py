@@ -1,6 +1,5 @@
 """One run of the engine `rounds`."""
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from hocket.core.units import format_bytes
 from hocket.schedule import Symmetry
 from hocket.schedule.symmetry import NONE
 from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.resources import memory_bytes
 from hocket.synthesizer.search import Search
 
 __all__ = ["RoundWay", "Run"]
@@ -81,7 +81,7 @@ class Run:
             self.symmetry.order,
             self.way.rounds_per_hop,
         )
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = memory_bytes()
         if needed > memory:
             raise ScheduleError(
                 f"a search for {collective.describe()} on {self.problem.topology.name} needs {format_bytes(needed)} of "

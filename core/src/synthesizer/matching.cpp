@@ -45,7 +45,7 @@ struct Event {
 
 class Run {
  public:
-  Run(const Task& task, const Policy& policy, uint64_t seed)
+  Run(const Task& task, const Policy& policy, uint64_t seed, const Stop& stop)
       : network_(task.network),
         clusters_(task.clusters),
         demand_(task.demand),
@@ -61,9 +61,10 @@ class Run {
         lackers_(num_chunks_, (network_.num_ranks + 63) / 64),
         agenda_(network_, task.bundles) {
     for (int32_t count : clusters_.num_clusters) spread_.emplace_back(count, num_chunks_, words_);
-    if (may_relay(demand_)) take_relays(plan_relays(network_, demand_, seed));
+    if (may_relay(demand_)) take_relays(plan_relays(network_, demand_, seed, stop));
     rank_priorities();
     for (int32_t rank = 0; rank < network_.num_ranks; rank++) {
+      stop.check();
       remaining_ += count(wants_[rank]);
       num_lacking_[rank] = count(lacks_[rank]);
       for (int32_t chunk = 0; chunk < num_chunks_; chunk++) {
@@ -290,7 +291,7 @@ class Run {
 
 std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps, Stop& stop,
                                const Past& past) {
-  Run run(task, policy, seed);
+  Run run(task, policy, seed, stop);
   if (past.transfers != nullptr) run.follow(*past.transfers, past.until);
   return run.solve(below_ps, stop);
 }

@@ -19,8 +19,9 @@ bool goes_straight(const Demand& demand, int32_t chunk) {
 /// Sends chunk after chunk along the tree on which it is everywhere first.
 class Planner {
  public:
-  Planner(const Network& network, const Demand& demand)
+  Planner(const Network& network, const Demand& demand, const Stop& stop)
       : network_(network),
+        stop_(stop),
         demand_(demand),
         relays_(network.num_ranks, demand.words()),
         free_(network.users.size(), 0),
@@ -42,7 +43,10 @@ class Planner {
     arrival_[origin] = 0;
     in_tree_[origin] = true;
     int64_t left = std::count(wants_.begin(), wants_.end(), true) - wants_[origin];
-    for (; left > 0; left--) join(nearest(chunk), chunk);
+    for (; left > 0; left--) {
+      stop_.check();
+      join(nearest(chunk), chunk);
+    }
   }
 
   BitRows take() { return std::move(relays_); }
@@ -100,6 +104,7 @@ class Planner {
   }
 
   const Network& network_;
+  const Stop& stop_;
   const Demand& demand_;
   BitRows relays_;
   std::vector<Picoseconds> free_;                 ///< [physical link] until when it is taken
@@ -119,7 +124,7 @@ bool may_relay(const Demand& demand) {
   return false;
 }
 
-BitRows plan_relays(const Network& network, const Demand& demand, uint64_t seed) {
+BitRows plan_relays(const Network& network, const Demand& demand, uint64_t seed, const Stop& stop) {
   std::vector<int32_t> order(demand.num_chunks());
   std::iota(order.begin(), order.end(), 0);
   Random random(seed);
@@ -127,7 +132,7 @@ BitRows plan_relays(const Network& network, const Demand& demand, uint64_t seed)
   if (!demand.priority.empty()) {
     std::ranges::stable_sort(order, {}, [&](int32_t chunk) { return demand.priority[chunk]; });
   }
-  Planner planner(network, demand);
+  Planner planner(network, demand, stop);
   for (const int32_t chunk : order) planner.send(chunk);
   return planner.take();
 }

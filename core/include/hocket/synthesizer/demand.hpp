@@ -7,6 +7,7 @@
 #include "hocket/schedule/rank_sets.hpp"
 #include "hocket/synthesizer/bit_rows.hpp"
 #include "hocket/synthesizer/network.hpp"
+#include "hocket/synthesizer/stop.hpp"
 
 namespace hocket::synthesizer {
 
@@ -34,8 +35,9 @@ struct Demand {
 /// [rank] chunks that it does not want, but should pass on: for every chunk a tree of the links on which it would be
 /// everywhere first, if the chunks were sent one after the other, in an order that the seed decides, each as early as
 /// the links are free. Each rank that wants it joins the tree by the quickest path from there (Takahashi, Matsuyama:
-/// an approximate solution for the Steiner problem in graphs, 1980). Throws Infeasible when a rank cannot be reached.
-BitRows plan_relays(const Network& network, const Demand& demand, uint64_t seed);
+/// an approximate solution for the Steiner problem in graphs, 1980). Throws Infeasible when a rank cannot be reached,
+/// Stopped.
+BitRows plan_relays(const Network& network, const Demand& demand, uint64_t seed, const Stop& stop);
 
 /// Whether a chunk may be held by ranks that do not want it: else there are no relays to plan.
 bool may_relay(const Demand& demand);
