@@ -111,8 +111,8 @@ def _choose(problem: Problem, engine: str, affordable_s: float, search: Search) 
             nearest = (0.0, way)
         elif nearest is None or seconds < nearest[0]:
             nearest = (seconds, way)
-    if nearest is None and (reason := why_not_spelled_out(problem)) is not None:
-        raise ScheduleError(f"{problem.collective.describe()} on {problem.topology.name}: {reason}")
+    if nearest is None and (too_many := why_not_spelled_out(problem)) is not None:
+        raise ScheduleError(f"{problem.collective.describe()} on {problem.topology.name}: {too_many}")
     if nearest is not None and nearest[0] > affordable_s:  # where nothing is affordable, what is nearest to it
         require_patience(problem, nearest[1], search)
         yield nearest[1]

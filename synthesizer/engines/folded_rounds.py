@@ -65,9 +65,9 @@ class FoldedRun:
         needed = shape.size_bytes(total) * (1 if path is None else 2)
         if needed > free:
             raise ScheduleError(
-                f"{self._problem.collective.describe()} on {self._problem.topology.name} needs {format_bytes(needed)} on "
-                f"the disk of {folder}, which has {format_bytes(free)}; choose another place (-o, $TMPDIR), or take "
-                "fewer chunks per rank or fewer ranks"
+                f"{self._problem.collective.describe()} on {self._problem.topology.name}: the rounds take "
+                f"{format_bytes(needed)} on the disk of {folder}, which has {format_bytes(free)}; choose another place "
+                "(-o, $TMPDIR), or take fewer chunks per rank, or fewer ranks"
             )
 
     def _replay(self, search: core.RoundSearch, done: Rounds, links: NDArray[np.int32], complete: bool) -> None:

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.bench.networks import network_of
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, certificate, lower_bound, retime
 from hocket.topology import Topology, load
 
+RFS_LINKS = "bandwidth=200/100/50GiB/s,latency=500ns"
+DRAGONFLY_LINKS = "bandwidth=400/200GiB/s,latency=500ns"
 GIB = 2**30
 US = 10**6
 LINK = "bandwidth=50GiB/s,latency=500ns"
@@ -35,7 +36,9 @@ def test_all_links_of_a_torus() -> None:
 def test_links_between_groups() -> None:
     # Dragonfly of 8 groups of 7: 49 chunks for each ordered pair of groups over its one link of 200 GiB/s.
     chunk = GIB // 56
-    bound = lower_bound(Collective(Kind.ALL_TO_ALL, 56, 56 * chunk), network_of("dragonfly 7x8"), blocking=True)
+    bound = lower_bound(
+        Collective(Kind.ALL_TO_ALL, 56, 56 * chunk), load(f"dragonfly:7x8,{DRAGONFLY_LINKS}"), blocking=True
+    )
     slot = 500_000 + -(-chunk * 10**12 // (200 * GIB))
     assert (bound.time_ps, bound.reason) == (49 * slot, "traffic over all links of 214.7 GB/s")
 
@@ -82,8 +85,8 @@ PEERS = {
     "mesh:4x4": f"mesh:4x4,{LINK}",
     "torus:4x4": f"torus:4x4,{LINK}",
     "mesh:8x8": f"mesh:8x8,{LINK}",
-    "dragonfly:4x5:bw=400,200": "dragonfly 4x5",
-    "rfs:2x4x8:bw=200,100,50": "rfs 2x4x8",
+    "dragonfly:4x5:bw=400,200": f"dragonfly:4x5,{DRAGONFLY_LINKS}",
+    "rfs:2x4x8:bw=200,100,50": f"ring:2xfully_connected:4xunwound_switch:8,{RFS_LINKS}",
 }
 
 
@@ -93,7 +96,7 @@ def test_certificate_proves_the_optimum(shared: Path, peer: str) -> None:
     pytest.importorskip("highspy")
     with open(shared / "tacos" / "a2a_lp.csv", newline="") as file:
         optimum_us = {row["spec"]: float(row["a2a_lp_opt_us"]) for row in csv.DictReader(file)}[peer]
-    topology = network_of(PEERS[peer])
+    topology = load(PEERS[peer])
     bound = certificate(Collective(Kind.ALL_TO_ALL, topology.num_ranks, GIB), topology, blocking=True)
     assert bound.time_ps / US == pytest.approx(optimum_us, rel=1e-4)
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hocket.core.errors import ScheduleError
+from hocket.core.errors import ScheduleError, Stopped
 from hocket.synthesizer.attendance import attend
 from hocket.synthesizer.search import Progress
 
@@ -46,6 +46,14 @@ def test_ctrl_c_counts_while_somebody_watches_and_a_second_one_leaves() -> None:
     with pytest.raises(KeyboardInterrupt):
         attend(lambda: time.sleep(60), progress, watch=press)
     assert progress.interrupted and progress.stop.asked
+
+
+def test_what_cannot_be_interrupted_is_left_where_nothing_is_found() -> None:
+    progress = Progress()
+    with pytest.raises(Stopped, match="give it more time"):
+        attend(lambda: time.sleep(60), progress, time_limit_s=0.01)
+    found = Progress(found=True)
+    assert attend(lambda: time.sleep(1.3) or "best so far", found, time_limit_s=0.01) == "best so far"
 
 
 def test_who_watches_sees_the_progress_and_errors_come_through() -> None:

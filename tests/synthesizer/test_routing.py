@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.bench.networks import network_of
 from hocket.core.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, lower_bound, verify
 from hocket.synthesizer import synthesize
-from hocket.topology import Topology
+from hocket.topology import Topology, load
 
+RFS_LINKS = "bandwidth=200/100/50GiB/s,latency=500ns"
+DRAGONFLY_LINKS = "bandwidth=400/200GiB/s,latency=500ns"
 GIB = 2**30
 LINK = "bandwidth=50GiB/s,latency=500ns"
 KINDS = [Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER]
@@ -45,7 +46,7 @@ def test_any_connected_network(data: st.DataObject, kind: Kind, blocking: bool, 
 
 def test_a_group_relays_through_its_own_ranks_only() -> None:
     # Ranks 0, 1, 2 of a ring of 6: from 0 to 2 the chunks go over 1, not over 3, 4, 5, and back the same way.
-    topology = network_of(f"ring:6,{LINK}")
+    topology = load(f"ring:6,{LINK}")
     group = np.array([0, 1, 2], np.int32)
     schedule = synthesize(Collective(Kind.ALL_TO_ALL, 3, 3000), topology, engine="routing", group=group)
     assert schedule.num_transfers == 4 + 2 * 2
@@ -56,16 +57,16 @@ def test_a_group_relays_through_its_own_ranks_only() -> None:
 
 def test_says_what_it_cannot_do() -> None:
     with pytest.raises(ScheduleError, match="all_gather"):
-        synthesize(Collective(Kind.ALL_GATHER, 4, 4000), network_of(f"ring:4,{LINK}"), engine="routing")
+        synthesize(Collective(Kind.ALL_GATHER, 4, 4000), load(f"ring:4,{LINK}"), engine="routing")
 
 
 # In the peers' data: the network by our name, and how far from the optimum of the linear program is good enough.
 CASES = {
     "mesh:4x4": (f"mesh:4x4,{LINK}", 1.0),
-    "dragonfly:4x5:bw=400,200": ("dragonfly 4x5", 1.0),
-    "dragonfly:7x8:bw=400,200": ("dragonfly 7x8", 1.0),
+    "dragonfly:4x5:bw=400,200": (f"dragonfly:4x5,{DRAGONFLY_LINKS}", 1.0),
+    "dragonfly:7x8:bw=400,200": (f"dragonfly:7x8,{DRAGONFLY_LINKS}", 1.0),
     "mesh:8x8": (f"mesh:8x8,{LINK}", 1.0),
-    "rfs:2x4x8:bw=200,100,50": ("rfs 2x4x8", 1.0),
+    "rfs:2x4x8:bw=200,100,50": (f"ring:2xfully_connected:4xunwound_switch:8,{RFS_LINKS}", 1.0),
     "torus:8x8": (f"torus:8x8,{LINK}", 1.02),
 }
 
@@ -76,7 +77,7 @@ def test_reaches_the_optimum_of_the_linear_program(shared: Path, peer: str) -> N
     with open(shared / "tacos" / "a2a_lp.csv", newline="") as file:
         optimum_us = {row["spec"]: float(row["a2a_lp_opt_us"]) for row in csv.DictReader(file)}[peer]
     name, factor = CASES[peer]
-    topology = network_of(name)
+    topology = load(name)
     collective = Collective(Kind.ALL_TO_ALL, topology.num_ranks, GIB)
     time_us = synthesize(collective, topology, engine="routing", blocking=True).time_ps / 1e6
     assert optimum_us * (1 - 1e-5) <= time_us <= optimum_us * factor * (1 + 1e-5)
@@ -86,7 +87,7 @@ def test_uneven_blocks_load_what_they_weigh() -> None:
     # Only rank 0 has something for rank 3 of a ring of 4, in 6 chunks of 1000 B: 3 each way around.
     blocks = [0] * 16
     blocks[3] = 6000
-    topology = network_of("ring:4,bandwidth=1GB/s,latency=0ns")
+    topology = load("ring:4,bandwidth=1GB/s,latency=0ns")
     collective = Collective.uneven(Kind.ALL_TO_ALL, 4, blocks, chunks_per_rank=6)
     schedule = synthesize(collective, topology, engine="routing")
     # The long way has two more hops than the short one; no link carries more than three chunks.
