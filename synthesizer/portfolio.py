@@ -109,7 +109,7 @@ def _choose(problem: Problem, engine: str, affordable_s: float, search: Search) 
         if seconds <= affordable_s:
             yield way
             nearest = (0.0, way)
-        elif nearest is None or seconds < nearest[0]:
+        elif seconds < (math.inf if nearest is None else nearest[0]):
             nearest = (seconds, way)
     if nearest is None and (too_many := why_not_spelled_out(problem)) is not None:
         raise ScheduleError(f"{problem.collective.describe()} on {problem.topology.name}: {too_many}")

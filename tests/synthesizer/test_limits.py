@@ -26,9 +26,9 @@ def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     ("arguments", "code", "words"),
     [
         # 10,000 ranks x 9,999 others x 300 chunks x 15 ns a delivery = 450 s
-        (("all_gather", "-t", f"mesh:100x100,{LINK}", "--chunks", "300"), 3, ["`rounds` about 7.5 min"]),
+        (("all_gather", "-t", f"mesh:100x100,{LINK}", "--chunks", "300", "--blocking"), 3, ["`rounds` about 7.5 min"]),
         # 4,000 x 3,999 routes x 3 us = 48 s
-        (("all_gather", "-t", f"switch:4000,{LINK}", "--chunks", "64"), 3, ["15996000 routes", "48 s", "--time-limit"]),
+        (("all_gather", "-t", f"switch:4000,{LINK}", "--chunks", "64"), 3, ["15996000 routes", "47.99 s", "--time-limit"]),
         (("all_to_all", "-t", f"mesh:200x200,{LINK}", "--chunks", "1"), 3, ["40000 ranks", "fewer ranks"]),
         (("all_gather", "-t", f"mesh:32x32,{LINK}", "--time-limit", "1ms"), 130, ["give it more time"]),
         (("all_gather", "-t", f"mesh:4x4,{LINK}", "--time-limit", "0s"), 3, ["time limit", "more than 0"]),
@@ -38,7 +38,7 @@ def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         (("all_gather", "-t", "mesh:4x4,bandwidth=1GB/s,latency=-1us"), 3, ["latency"]),
         (("all_gather", "-t", f"mesh:4,{LINK}", "--group", "0,3"), 4, ["rank 0", "no link joins", "connect them"]),
         (
-            ("all_gather", "-t", f"mesh:4,{LINK}", "--without", "link:1-2"), 4, ["ranks 0-1", "ranks 2-3"],
+            ("all_gather", "-t", f"mesh:4,{LINK}", "--without", "link:1-2"), 3, ["ranks 0-1", "ranks 2-3"],
         ),
     ],
 )  # fmt: skip
@@ -50,14 +50,14 @@ def test_said_with_the_remedy(arguments: tuple[str, ...], code: int, words: list
         assert word in done.stderr
 
 
-def test_an_unreachable_chunk_is_named_with_the_cut(tmp_path: Path) -> None:
+def test_an_unreachable_rank_is_named(tmp_path: Path) -> None:
     (tmp_path / "net.yaml").write_text(
         "ranks: 3\nlinks:\n- {from: 0, to: 1, bandwidth: 1GB/s, latency: 1us}\n", encoding="utf-8"
     )
     (tmp_path / "want.yaml").write_text("ranks: 3\nchunks:\n- {from: 0, to: 2, bytes: 1KiB}\n", encoding="utf-8")
     done = hocket("custom", "-t", tmp_path / "net.yaml", "--conditions", tmp_path / "want.yaml")
-    assert done.returncode == 4, done.stderr
-    assert "0" in done.stderr and "2" in done.stderr and "connect them" in done.stderr
+    assert done.returncode == 3, done.stderr
+    assert "rank 0 cannot reach rank 2: add links that connect them" in done.stderr
 
 
 def test_a_machine_without_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,13 +76,13 @@ def test_a_machine_without_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_time_limit_is_leave_to_take_long() -> None:
     problem = Problem(Collective(Kind.ALL_GATHER, 4000, 2**20), load(f"switch:4000,{LINK}"))
-    with pytest.raises(ScheduleError, match="48 s"):
+    with pytest.raises(ScheduleError, match=r"47\.99 s"):
         resources.require_routes(problem, Search())
     resources.require_routes(problem, Search(progress=Progress(deadline_s=1.0)))
 
 
 def test_a_disk_without_space_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(2**20))
-    with pytest.raises(ScheduleError, match=r"the rounds take .* MiB on the disk of .*, which has 1 MiB; choose"):
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(2**10))
+    with pytest.raises(ScheduleError, match=r"the rounds take .* KiB on the disk of .*, which has 1 KiB; choose"):
         synthesize(Collective(Kind.ALL_GATHER, 1024, 2**30), load(f"mesh:32x32,{LINK}"), engine="rounds")
