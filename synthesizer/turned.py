@@ -11,8 +11,8 @@ from hocket.synthesizer.search import Search
 
 __all__ = ["Halves", "Mirrored", "best_half"]
 
-# A rule of thumb, no proof: halves overlap in part of their latencies only, so they are not tried where a known schedule
-# would be quicker than the sum of their bounds even if it took so much (in percent).
+# A rule of thumb, no proof: halves overlap in part of their latencies only, so they are not tried where a known
+# schedule would be quicker than the sum of their bounds even if it took so much (in percent).
 _OVERLAP = 125
 
 
