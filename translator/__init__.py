@@ -1,10 +1,13 @@
 """Schedules and programs to and from MSCCL XML; lowering to thread blocks."""
 
+from hocket.translator.graphs import schedule_graphs
 from hocket.translator.limits import check_limits
 from hocket.translator.lower import lower
+from hocket.translator.nccl_graph import nccl_graph, rings
 from hocket.translator.profiles import PROFILES, Profile, ProfileName
 from hocket.translator.recipes import run_recipe
 from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
+from hocket.translator.transfers import transfer_table, write_transfers
 from hocket.translator.translate import Translation, rewrite, translate
 from hocket.translator.xml_read import from_xml, read_xml
 from hocket.translator.xml_write import to_xml
@@ -17,11 +20,16 @@ __all__ = [
     "check_limits",
     "from_xml",
     "lower",
+    "nccl_graph",
     "read_tacos_csv",
     "read_tacos_xml",
     "read_xml",
     "rewrite",
+    "rings",
     "run_recipe",
+    "schedule_graphs",
     "to_xml",
+    "transfer_table",
     "translate",
+    "write_transfers",
 ]

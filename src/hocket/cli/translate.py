@@ -21,8 +21,13 @@ EPILOG = "Example: hocket translate ar.schedule --to executor -o ar.xml --max-by
 @app.command(epilog=EPILOG)
 def translate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .schedule, or an MSCCL .xml of any runtime.")],
-    to: Annotated[str, typer.Option("--to", help="Runtime that will load it: msccl, executor or rccl.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="MSCCL XML to write.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", help="Runtime that will load it: msccl, executor or rccl; or chakra, table, nccl-graph."),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="File to write; for chakra the prefix of a file a rank.")
+    ],
     protocol: Annotated[
         str | None, typer.Option(help="Simple (the default; large sizes), LL (small) or LL128 (NVLink).")
     ] = None,
@@ -47,18 +52,23 @@ def translate(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name inside the file.")] = None,
 ) -> None:
-    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime.
+    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, or a schedule into graphs
+    for ASTRA-sim, a table, or a graph file for stock NCCL.
 
     The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
     before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
     """
     from hocket.cli.options import one_of
+    from hocket.cli.translate_plain import PLAIN, write_plain
     from hocket.core.units import format_bytes, parse_bytes
     from hocket.schedule import FIFO_DEPTH, load_expanded
     from hocket.translator import PROFILES, read_xml, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
 
-    one_of("--to", to, PROFILES)
+    one_of("--to", to, (*PROFILES, *PLAIN))
+    if to in PLAIN:
+        write_plain(load_expanded(file), to, output)
+        return
     least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
     if file.suffix == ".xml":
         if (protocol, channels, slots, out_of_place) != (None,) * 4 or instances != 1:

@@ -1,0 +1,46 @@
+"""`hocket translate --to chakra|table|nccl-graph`: a schedule for what is no interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.schedule import Schedule
+
+__all__ = ["PLAIN", "write_plain"]
+
+#: Targets that are no runtimes' programs.
+PLAIN = ("chakra", "table", "nccl-graph")
+
+
+def write_plain(schedule: Schedule, to: str, output: Path) -> None:
+    """Verifies the schedule, writes it and says how to use what was written."""
+    from hocket.chakra import write_traces
+    from hocket.core.files import atomic_write
+    from hocket.schedule import verify
+    from hocket.translator import nccl_graph, rings, schedule_graphs, write_transfers
+
+    verify(schedule)
+    if to == "chakra":
+        graphs = schedule_graphs(schedule)
+        write_traces(output.parent, graphs, output.name, profile="astra-sim")
+        typer.echo(f"{output}.<rank>.et: a graph for each of {graphs.num_ranks} ranks, for this size only")
+        typer.echo(
+            f'in the system JSON: "{schedule.collective.kind.replace("_", "-")}-implementation-custom": ["{output}"]'
+        )
+        return
+    if to == "table":
+        if output.suffix not in (".csv", ".json"):
+            raise typer.BadParameter(f"--output {output}: a table is a .csv or a .json")
+        write_transfers(schedule, output)
+        typer.echo(f"{output}: {schedule.num_transfers} transfers")
+        return
+    text = nccl_graph(schedule)
+    with atomic_write(output) as file:
+        file.write(text)
+    typer.echo(f"{output}: {len(rings(schedule))} rings; NCCL runs its own ring algorithm on them:")
+    typer.echo(f"  NCCL_GRAPH_FILE={output} NCCL_ALGO=Ring NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH all_reduce_perf ...")
+    typer.echo("  NCCL_GRAPH_DUMP_FILE=used.xml shows what it took; the log lists the rings as `Channel 00/..`")

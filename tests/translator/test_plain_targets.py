@@ -1,0 +1,111 @@
+"""Schedules for what is no interpreter: ASTRA-sim's graphs, tables, NCCL's graph files."""
+
+import csv
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective, Kind, Schedule, retime, save
+from hocket.schedule.algorithms import build
+from hocket.simulator import simulate_schedule
+from hocket.synthesizer import synthesize
+from hocket.topology import load
+from hocket.translator import nccl_graph, rings, transfer_table
+
+MIB = 1 << 20
+RING = "ring:8,bandwidth=50GiB/s,latency=500ns"
+
+
+def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def astra_sim_ns(schedule: Schedule, folder: Path, network: str) -> int:
+    """What ASTRA-sim's congestion-aware backend would say of the schedule as a custom collective."""
+    save(schedule, folder / "a.schedule")
+    done = hocket("translate", folder / "a.schedule", "--to", "chakra", "-o", folder / "algorithm")
+    assert done.returncode == 0, done.stderr
+    kind, size = schedule.collective.kind, schedule.collective.size_bytes
+    made = hocket("generate", "collective", kind, "--ranks", 8, "--size", size, "-o", folder / "job")
+    assert made.returncode == 0, made.stderr
+    (folder / "network.yml").write_text(network)
+    system = {"scheduling-policy": "FIFO", "preferred-dataset-splits": 1, "local-mem-bw": 50}
+    system[f"{kind.replace('_', '-')}-implementation-custom"] = [str(folder / "algorithm")]
+    (folder / "system.json").write_text(json.dumps(system))
+    files = ("--network", folder / "network.yml", "--system", folder / "system.json", "--json", folder / "out.json")
+    run = hocket("simulate", folder / "job", "--compat", "astra-sim", "--model", "congestion", *files)
+    assert run.returncode == 0, run.stderr
+    return max(json.loads((folder / "out.json").read_text())["finish_ns"].values())
+
+
+@pytest.mark.parametrize("kind", [Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE])
+def test_astra_sim_times_a_ring_as_we_do(kind: Kind, tmp_path: Path) -> None:
+    schedule = retime(build("ring", Collective(kind, 8, 8 * MIB), load(RING)))
+    network = "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
+    steps = 14 if kind is Kind.ALL_REDUCE else 7
+    theirs = astra_sim_ns(schedule, tmp_path, network)
+    # every step: 1 MiB at 50 GiB/s and 500 ns, in whole nanoseconds there
+    assert theirs == pytest.approx(steps * (MIB / (50 * 2**30) * 1e9 + 500), abs=steps)
+    assert simulate_schedule(schedule).time_ps == pytest.approx(theirs * 1000, rel=1e-3)
+
+
+def test_astra_sim_times_a_synthesized_schedule_as_we_do(tmp_path: Path) -> None:
+    schedule = synthesize(Collective(Kind.ALL_GATHER, 8, 64 * MIB, 2), load(RING))
+    network = "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
+    assert astra_sim_ns(schedule, tmp_path, network) * 1000 == pytest.approx(schedule.time_ps, rel=2e-3)
+
+
+def test_a_table_has_every_transfer(tmp_path: Path) -> None:
+    schedule = synthesize(Collective(Kind.ALL_REDUCE, 4, 4 * MIB), load("mesh:2x2,bandwidth=50GB/s,latency=500ns"))
+    save(schedule, tmp_path / "a.schedule")
+    for name in ("a.csv", "a.json"):
+        done = hocket("translate", tmp_path / "a.schedule", "--to", "table", "-o", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+    table = transfer_table(schedule)
+    with (tmp_path / "a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == schedule.num_transfers
+    assert [int(row["start_ps"]) for row in rows] == table["start_ps"].tolist()
+    assert sum(int(row["reduce"]) for row in rows) == int(schedule.reduce.sum())
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert content["time_ps"] == schedule.time_ps
+    assert content["transfers"]["chunk"] == schedule.chunk.tolist()
+    wrong = hocket("translate", tmp_path / "a.schedule", "--to", "table", "-o", tmp_path / "a.txt")
+    assert wrong.returncode == 2
+    assert ".csv or a .json" in wrong.stderr
+
+
+def test_rings_become_a_graph_file(tmp_path: Path) -> None:
+    topology = load("switch:4,bandwidth=100GB/s,latency=500ns")
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 4, 4 * MIB), topology)
+    assert rings(schedule) == [(0, 1, 2, 3)]
+    graph = ElementTree.fromstring(nccl_graph(schedule))
+    (one,) = graph.findall("graph")
+    assert (one.get("id"), one.get("pattern"), one.get("nchannels"), one.get("speedintra")) == ("0", "4", "1", "100")
+    assert [gpu.get("dev") for gpu in one.iter("gpu")] == ["0", "1", "2", "3"]
+    save(retime(schedule), tmp_path / "a.schedule")
+    done = hocket("translate", tmp_path / "a.schedule", "--to", "nccl-graph", "-o", tmp_path / "rings.xml")
+    assert done.returncode == 0, done.stderr
+    assert "NCCL_GRAPH_FILE=" in done.stdout
+
+
+def test_what_is_no_ring_is_refused() -> None:
+    # on a full graph each chunk goes straight to everybody
+    full = load("fully_connected:5,bandwidth=9GB/s,latency=1us")
+    with pytest.raises(ScheduleError, match=r"chunk 0 does not go round a ring of all 5 ranks"):
+        rings(build("direct", Collective(Kind.ALL_GATHER, 5, 10 * MIB), full))
+
+
+def test_what_has_no_rings_is_refused() -> None:
+    topology = load("switch:4,bandwidth=100GB/s,latency=500ns")
+    with pytest.raises(ScheduleError, match="all_to_all has no rings"):
+        rings(build("direct", Collective(Kind.ALL_TO_ALL, 4, 4 * MIB), topology))
+    two = load("dgx-a100:nodes=2")
+    with pytest.raises(ScheduleError, match="between machines"):
+        nccl_graph(build("ring", Collective(Kind.ALL_REDUCE, 16, 16 * MIB), two))
