@@ -1,4 +1,4 @@
-"""Which shifts a topology may have: its ranks as the points of a box."""
+"""Which symmetries a topology may have: its ranks as the points of a box."""
 
 from collections.abc import Iterator
 from itertools import combinations, pairwise
@@ -6,12 +6,14 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from hocket.schedule import Motion, Symmetry
+from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.topology import Topology
 
-__all__ = ["boxes"]
+__all__ = ["boxes", "flips"]
 
 # Of a topology without dimensions so many strides are tried, in every combination: each costs a look at all links.
 _MOST_STRIDES = 5
+_MOST_FLIPS = 6  # what hocket/synthesizer/orbits.hpp takes
 
 
 def boxes(topology: Topology) -> Iterator[Symmetry]:
@@ -39,3 +41,13 @@ def boxes(topology: Topology) -> Iterator[Symmetry]:
             edges = (1, *steps, ranks)
             if all(after % before == 0 for before, after in pairwise(edges)):
                 yield Symmetry.shifts(*(after // before for before, after in pairwise(edges)))
+
+
+def flips(topology: Topology) -> Symmetry:
+    """The mirrors of the topology's even dimensions, where its links have them; else nothing."""
+    motions: list[Motion] = []
+    for dimension in topology.dimensions:
+        even = dimension.size % 2 == 0 and motions.count(Motion.FLIP) < _MOST_FLIPS
+        motions.append(Motion.FLIP if even else Motion.STAY)
+    symmetry = Symmetry(tuple(dimension.size for dimension in topology.dimensions), tuple(motions))
+    return symmetry if LinkSymmetry.of(symmetry, topology) is not None else Symmetry()

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hocket._core import synthesizer as core
 from hocket.core.errors import ScheduleError
 from hocket.core.units import format_bytes
-from hocket.schedule import FoldedSchedule, Motion, Phase, Rounds, RoundShape, RoundSpool, Symmetry
-from hocket.schedule.link_symmetry import LinkSymmetry
+from hocket.schedule import FoldedSchedule, Phase, Rounds, RoundShape, RoundSpool, Symmetry
+from hocket.synthesizer.boxes import flips
 from hocket.synthesizer.engines.round_run import RoundWay, Run
 from hocket.synthesizer.engines.spreading import deliveries
 from hocket.synthesizer.problem import Problem
@@ -19,15 +19,14 @@ from hocket.synthesizer.search import Search
 
 __all__ = ["FoldedRun"]
 
-_MOST_FLIPS = 6  # what hocket/synthesizer/orbits.hpp takes
-
 
 class FoldedRun:
     """Attempt `number` of a search, folded by all flips of the topology."""
 
     def __init__(self, problem: Problem, search: Search, way: RoundWay, number: int) -> None:
         self._problem = problem
-        self._run = Run(problem, search, way, number, _flips(problem))
+        symmetry = Symmetry() if problem.collective.rooted else flips(problem.topology)
+        self._run = Run(problem, search, way, number, symmetry)
 
     def schedule(self, below_ps: int, name: str) -> FoldedSchedule | None:
         """Of copies that are written to a file as they are found (`Search.partial`, or a temporary one), and go on
@@ -87,15 +86,3 @@ class FoldedRun:
         links = self._problem.routes.links
         into = self._problem.topology.dst[links]
         return links[np.flatnonzero(self._run.symmetry.home(into) == 0)] if self._run.symmetry.order > 1 else links
-
-
-def _flips(problem: Problem) -> Symmetry:
-    """The mirrors of the topology's even dimensions, where the whole problem has them; else nothing."""
-    if problem.collective.rooted:
-        return Symmetry()
-    motions: list[Motion] = []
-    for dimension in problem.topology.dimensions:
-        flips = dimension.size % 2 == 0 and motions.count(Motion.FLIP) < _MOST_FLIPS
-        motions.append(Motion.FLIP if flips else Motion.STAY)
-    symmetry = Symmetry(tuple(dimension.size for dimension in problem.topology.dimensions), tuple(motions))
-    return symmetry if LinkSymmetry.of(symmetry, problem.topology) is not None else Symmetry()

@@ -7,7 +7,15 @@ from hocket.schedule import EVERYONE, Kind, Schedule, retime
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["SPREADING", "attempts", "deliveries", "matching_seconds", "spread_schedule", "why_not_spreading"]
+__all__ = [
+    "SPREADING",
+    "attempts",
+    "deliveries",
+    "matching_seconds",
+    "spread_schedule",
+    "timed_schedule",
+    "why_not_spreading",
+]
 
 SPREADING = (Kind.ALL_GATHER, Kind.BROADCAST)
 
@@ -62,36 +70,36 @@ def _attempt_s(problem: Problem) -> float:
     return max(1, deliveries(problem)) * _SECONDS_PER_DELIVERY + planning_s
 
 
-def spread_schedule(
-    problem: Problem,
-    columns: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
-    generator: str,
-    search: Search,
-    reduce: NDArray[np.bool_] | None = None,
-) -> Schedule:
-    """The schedule of what an engine found: chunks, routes, starts, finishes; retimed for the chunks' exact sizes.
+_Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
-    `reduce` as in Schedule (None: nothing is summed up).
-    """
+
+def spread_schedule(problem: Problem, columns: _Columns, generator: str, search: Search) -> Schedule:
+    """The schedule of what an engine found that sums nothing up: chunks, routes, starts, finishes; retimed for the
+    chunks' exact sizes."""
+    reduce = np.zeros(len(columns[0]), np.bool_)
+    return retime(timed_schedule(problem, columns, generator, search, reduce), problem.blocking)
+
+
+def timed_schedule(
+    problem: Problem, columns: _Columns, generator: str, search: Search, reduce: NDArray[np.bool_]
+) -> Schedule:
+    """The schedule of what an engine found, as it is; `reduce` as in Schedule."""
     chunk, route, start_ps, finish_ps = columns
-    return retime(
-        Schedule(
-            collective=problem.collective,
-            topology=problem.topology,
-            route_offset=problem.routes.offset,
-            route_links=problem.routes.links,
-            chunk=chunk,
-            route=route,
-            reduce=np.zeros(len(chunk), np.bool_) if reduce is None else reduce,
-            start_ps=start_ps,
-            finish_ps=finish_ps,
-            timed=True,
-            blocking=problem.blocking,
-            bound=None,
-            generator=generator,
-            seed=search.seed,
-            group=problem.group,
-            relays=problem.relays,
-        ),
-        problem.blocking,
+    return Schedule(
+        collective=problem.collective,
+        topology=problem.topology,
+        route_offset=problem.routes.offset,
+        route_links=problem.routes.links,
+        chunk=chunk,
+        route=route,
+        reduce=reduce,
+        start_ps=start_ps,
+        finish_ps=finish_ps,
+        timed=True,
+        blocking=problem.blocking,
+        bound=None,
+        generator=generator,
+        seed=search.seed,
+        group=problem.group,
+        relays=problem.relays,
     )

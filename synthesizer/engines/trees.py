@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
-from hocket.schedule import Kind, Schedule
-from hocket.synthesizer.engines.spreading import deliveries, spread_schedule, why_not_spreading
+from hocket.schedule import Kind, Schedule, Symmetry
+from hocket.schedule.link_symmetry import LinkSymmetry
+from hocket.synthesizer.boxes import flips
+from hocket.synthesizer.engines.spreading import deliveries, timed_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import eccentricity_ps
@@ -81,12 +83,15 @@ class TreePacking:
         return self._attempts(problem) * self._seconds_per_attempt(problem)
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
-        best_ps = _NEVER_PS
+        best_ps, symmetry = _NEVER_PS, _symmetry(problem)
+        images = _link_images(problem, symmetry)
         for number, recipe in enumerate(islice(_recipes(problem), search.attempts or self._attempts(problem))):
             columns, reduce = core.trees(
                 problem.network,
-                _roots(problem, recipe),
+                images,
+                _roots(problem, recipe, symmetry),
                 problem.collective.reducing,
+                problem.collective.chunk_bytes,
                 recipe.depth_percent,
                 recipe.growth_passes,
                 recipe.pace_percent,
@@ -97,7 +102,7 @@ class TreePacking:
             )
             if columns[3].max(initial=0) >= best_ps:
                 continue
-            schedule = spread_schedule(problem, columns, self.name, search, reduce.view(np.bool_))
+            schedule = timed_schedule(problem, columns, self.name, search, reduce.view(np.bool_))
             best_ps = schedule.time_ps
             yield schedule
             if best_ps <= search.target_ps:
@@ -132,16 +137,30 @@ def _passes(problem: Problem) -> int:
     return min(max(_SCHEDULED_TRANSFERS // max(1, _transfers(problem)), _FEWEST_PASSES), _MOST_PASSES)
 
 
-def _roots(problem: Problem, recipe: _Recipe) -> NDArray[np.int32]:
-    """The root of each chunk's tree."""
+def _symmetry(problem: Problem) -> Symmetry:
+    """Under which trees and transfers repeat: mirrors of the topology, where every chunk may have any root."""
+    direct = problem.topology.num_nodes == problem.topology.num_ranks
+    return flips(problem.topology) if problem.collective.reducing and direct else Symmetry()
+
+
+def _link_images(problem: Problem, symmetry: Symmetry) -> NDArray[np.int32]:
+    """What each route becomes under each element (one after the other); without switches route k is link k."""
+    routes = np.arange(problem.network.num_links, dtype=np.int32)
+    links = LinkSymmetry.of(symmetry, problem.topology)
+    return routes if links is None or symmetry.order == 1 else links.images(routes).ravel()
+
+
+def _roots(problem: Problem, recipe: _Recipe, symmetry: Symmetry) -> NDArray[np.int32]:
+    """The root of each chunk's tree, for one chunk of those that are images of each other."""
     collective = problem.collective
     if not collective.reducing:
         return collective.origin
     ranks = np.arange(collective.num_ranks, dtype=np.int32)
     if recipe.central:
-        chunk_bytes = int(collective.chunk_bytes.max())
+        chunk_bytes = collective.largest_chunk_bytes
         graph, reversed_graph = problem.topology.graph, problem.topology.reversed_graph
         farthest_ps = eccentricity_ps(graph, chunk_bytes, ranks, ranks)
         farthest_ps = farthest_ps + eccentricity_ps(reversed_graph, chunk_bytes, ranks, ranks)
         ranks = ranks[farthest_ps <= int(farthest_ps.min()) * _NEAR_CENTRE_PERCENT // 100]
-    return ranks[np.arange(collective.num_chunks) % len(ranks)]
+    ranks = ranks[symmetry.home(ranks) == 0] if symmetry.order > 1 else ranks
+    return ranks[np.arange(collective.num_chunks // symmetry.order) % len(ranks)]

@@ -1,5 +1,7 @@
 """Tree packing: every schedule does its collective; overlapped all_reduce is far below two halves where it can be."""
 
+import math
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,10 @@ from random_networks import networks
 
 from hocket.bench.peers.graphs import network_of
 from hocket.bench.peers.recorded import cases
-from hocket.schedule import Collective, Kind, verify
+from hocket.core.errors import Infeasible
+from hocket.schedule import Collective, Kind, retime, verify
 from hocket.synthesizer import synthesize
+from hocket.synthesizer.boxes import flips
 from hocket.topology import Topology, load
 
 KINDS = [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.REDUCE]
@@ -37,6 +41,46 @@ def test_any_connected_network(
     # A chunk leaves every rank but its root once in its in-tree, and reaches it once in its out-tree.
     trees = 2 if kind is Kind.ALL_REDUCE else 1
     assert schedule.num_transfers == trees * collective.num_chunks * (topology.num_ranks - 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from(["mesh", "torus"]),
+    sizes=st.lists(st.integers(2, 6), min_size=1, max_size=3).filter(lambda sizes: 2 < math.prod(sizes) <= 64),
+    size=st.integers(0, 10**6),
+    chunks=st.integers(1, 5),
+    blocking=st.booleans(),
+    attempts=st.integers(1, 3),
+)
+def test_mirrored_trees_of_chunks_of_any_size(
+    kind: str, sizes: list[int], size: int, chunks: int, blocking: bool, attempts: int
+) -> None:
+    topology = load(f"{kind}:{'x'.join(map(str, sizes))},bandwidth=50GB/s,latency=500ns")
+    collective = Collective(Kind.ALL_REDUCE, topology.num_ranks, size, chunks)
+    schedule = synthesize(collective, topology, engine="trees", blocking=blocking, attempts=attempts)  # verified
+    # Earliest times of the same order are no earlier at the end: chunks differ by a byte, 20 ps at 50 GB/s, of which
+    # a link may wait for as many as it carries.
+    slack_ps = 20 * schedule.num_transfers
+    assert retime(schedule, blocking).time_ps <= schedule.time_ps <= retime(schedule, blocking).time_ps + slack_ps
+
+
+def test_what_mirrors_do_is_done_at_the_same_time() -> None:
+    # A 4x6 mesh has two mirrors: of every transfer there are four at its time, each over another link.
+    topology = load("mesh:4x6,bandwidth=50GB/s,latency=500ns")
+    schedule = synthesize(Collective(Kind.ALL_REDUCE, 24, 24 * 2**20, 8), topology, engine="trees", attempts=1)
+    assert flips(topology).order == 4
+    four = schedule.start_ps.reshape(-1, 4)
+    assert (four == four[:, :1]).all()
+    assert all(len(set(links)) == 4 for links in schedule.route_links[schedule.route].reshape(-1, 4).tolist())
+
+
+def test_times_beyond_26_days_are_infeasible() -> None:
+    # 2^60 ps there, and as much back, are 2^61, the longest time there is; a picosecond more each is too much.
+    collective = Collective(Kind.ALL_REDUCE, 2, 0)  # empty chunks take their latency
+    for latency_ps in (2**60, 2**60 + 1):
+        wire = Topology.from_links("wire", 2, [(0, 1, latency_ps, 10**9), (1, 0, latency_ps, 10**9)])
+        with nullcontext() if latency_ps == 2**60 else pytest.raises(Infeasible, match="26 days"):
+            assert synthesize(collective, wire, engine="trees").time_ps == 2**61
 
 
 @pytest.mark.parametrize("machine", ["dgx-a100:nodes=2,gpus=4", "switch:6,bandwidth=50GB/s,latency=1us"])

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "hocket/synthesizer/random.hpp"
@@ -13,17 +14,31 @@ struct Orientation {
   const std::vector<int32_t>& to;  ///< the rank that each of them reaches
 };
 
+/// By how many bits times must be shifted so that no price overflows: none, unless they fill the integers.
+int spare_bits(const Lanes& lanes, const Growth& growth, const Trees& trees) {
+  // A wire is held by every leg at most, a way from a root goes over every rank at most; noise is drawn in 1/1024.
+  const auto legs = static_cast<__int128>(trees.up.size() + trees.down.size() + trees.num_ranks + 2);
+  const __int128 most = legs * lanes.longest_travel() * (100 + growth.depth_percent + 11 * growth.noise_percent);
+  const int bits = most >> 64 ? 64 + std::bit_width(static_cast<uint64_t>(most >> 64)) : 0;
+  return std::max(0, std::max(bits, static_cast<int>(std::bit_width(static_cast<uint64_t>(most)))) - 63);
+}
+
 class Packer {
  public:
-  Packer(const Network& network, const Growth& growth, uint64_t seed)
-      : network_(network), growth_(growth), random_(seed), load_(network.users.size(), 0), depth_(network.num_ranks) {}
+  Packer(const Network& network, const Lanes& lanes, const Growth& growth, uint64_t seed, int shift)
+      : network_(network),
+        lanes_(lanes),
+        growth_(growth),
+        shift_(shift),
+        random_(seed),
+        load_(lanes.num_wires(), 0),
+        depth_(network.num_ranks) {}
 
   /// Replaces the tree (`link_of` each rank) of the root.
   void grow(const Orientation& orientation, int32_t chunk, int32_t root, std::span<int32_t> link_of) {
     charge(link_of, -1);
     std::ranges::fill(link_of, kNoLink);
-    std::vector<Picoseconds>& price = price_;
-    price.assign(network_.num_ranks, kNever);
+    price_.assign(network_.num_ranks, kNever);
     inside_.assign(network_.num_ranks, 0);
     depth_[root] = 0;
     heap_.clear();
@@ -34,9 +49,9 @@ class Packer {
       for (int32_t link : orientation.next[rank]) {
         const int32_t to = orientation.to[link];
         if (inside_[to]) continue;
-        const Picoseconds cost = price_of(link, depth_[rank] + network_.travel[link]);
-        if (cost >= price[to]) continue;
-        price[to] = cost;
+        const Picoseconds cost = price_of(lanes_.of(link), depth_[rank]);
+        if (cost >= price_[to]) continue;
+        price_[to] = cost;
         heap_.push_back({cost, to, link});
         std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
       }
@@ -45,7 +60,7 @@ class Packer {
       const Candidate best = heap_.front();
       pop();
       const int32_t from = network_.src[best.link] ^ network_.dst[best.link] ^ best.rank;
-      depth_[best.rank] = depth_[from] + network_.travel[best.link];
+      depth_[best.rank] = depth_[from] + travel(lanes_.of(best.link));
       link_of[best.rank] = best.link;
       rank = best.rank;
     }
@@ -55,7 +70,11 @@ class Packer {
     }
     charge(link_of, 1);
   }
-  Picoseconds max_load() const { return *std::ranges::max_element(load_); }
+
+  Picoseconds max_load() const {
+    const auto most = load_.empty() ? 0 : *std::ranges::max_element(load_);
+    return within_horizon(static_cast<__int128>(most) << shift_);
+  }
 
  private:
   struct Candidate {
@@ -70,25 +89,33 @@ class Packer {
     heap_.pop_back();
   }
 
-  Picoseconds price_of(int32_t link, Picoseconds depth) {
+  Picoseconds hold(int32_t lane) const { return lanes_.hold(lane) >> shift_; }
+  Picoseconds travel(int32_t lane) const { return lanes_.travel(lane) >> shift_; }
+
+  /// Of a lane that goes on from a rank so far from the root.
+  Picoseconds price_of(int32_t lane, Picoseconds depth) {
     Picoseconds load = 0;
-    for (int32_t physical : network_.path[link]) load = std::max(load, load_[physical]);
+    for (int32_t wire : lanes_.wires(lane)) load = std::max(load, load_[wire]);
+    const Picoseconds held = hold(lane);
     const Picoseconds noise =
-        network_.hold[link] * growth_.noise_percent / 100 * static_cast<Picoseconds>(random_.next() & 1023) / 1024;
-    return load + network_.hold[link] + depth * growth_.depth_percent / 100 + noise;
+        held * growth_.noise_percent / 100 * static_cast<Picoseconds>(random_.next() & 1023) / 1024;
+    return load + held + (depth + travel(lane)) * growth_.depth_percent / 100 + noise;
   }
 
   void charge(std::span<const int32_t> link_of, int sign) {
     for (int32_t link : link_of) {
       if (link == kNoLink) continue;
-      for (int32_t physical : network_.path[link]) load_[physical] += sign * network_.hold[link];
+      const int32_t lane = lanes_.of(link);
+      for (int32_t wire : lanes_.wires(lane)) load_[wire] += sign * hold(lane);
     }
   }
 
   const Network& network_;
+  const Lanes& lanes_;
   const Growth& growth_;
+  const int shift_;
   Random random_;
-  std::vector<Picoseconds> load_;   ///< [physical link] how long the trees hold it
+  std::vector<Picoseconds> load_;   ///< [wire] how long the trees hold it
   std::vector<Picoseconds> depth_;  ///< [rank] time from the root
   std::vector<Picoseconds> price_;  ///< [rank] the least price of a link into it
   std::vector<char> inside_;
@@ -97,9 +124,10 @@ class Packer {
 
 }  // namespace
 
-Picoseconds pack(const Network& network, const Growth& growth, uint64_t seed, const Stop& stop, Trees& trees) {
+Picoseconds pack(const Network& network, const Lanes& lanes, const Growth& growth, uint64_t seed, const Stop& stop,
+                 Trees& trees) {
   const Orientation forwards{network.out, network.dst}, backwards{network.in, network.src};
-  Packer packer(network, growth, seed);
+  Packer packer(network, lanes, growth, seed, spare_bits(lanes, growth, trees));
   for (int pass = 0; pass < growth.passes; pass++) {
     for (int32_t chunk = 0; chunk < trees.num_chunks(); chunk++) {
       stop.check();

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "trees_children.hpp"
-
 namespace hocket::synthesizer {
 namespace {
 
@@ -22,37 +20,48 @@ T pop(std::vector<T>& heap) {
   return top;
 }
 
-/// Sums flow over the trees `first` to their roots, then what the roots have over the trees `second` to all. Backwards
-/// in time in-trees and out-trees change parts.
+/// A leg that can go, in one word: the more urgent, then that of the lesser number, is less.
+class Ready {
+ public:
+  Ready(int32_t urgency, int32_t leg) : word_(int64_t{urgency} << 32 | leg) {}
+  int32_t leg() const { return static_cast<int32_t>(word_); }
+  auto operator<=>(const Ready&) const = default;
+
+ private:
+  int64_t word_;
+};
+
+/// Sums flow over the trees of one family to their roots, then what the roots have over those of the other to all.
+/// Backwards in time in-trees and out-trees change parts.
 class Run {
  public:
-  Run(const Network& network, const Trees& trees, Direction direction, LegTimes& due, const Stop& stop)
-      : network_(network),
-        trees_(trees),
+  Run(const Lanes& lanes, const Legs& legs, Direction direction, Urgency& urgency, const Stop& stop)
+      : lanes_(lanes),
+        legs_(legs),
         forwards_(direction == Direction::kForwards),
-        first_(forwards_ ? trees.up : trees.down),
-        second_(forwards_ ? trees.down : trees.up),
-        due_(due),
+        sums_(legs.families() == 2 || !forwards_),
+        spreads_(legs.families() == 2 || forwards_),
+        sums_from_(forwards_ ? 0 : (legs.families() - 1) * legs.per_family()),
+        spreads_from_(forwards_ ? (legs.families() - 1) * legs.per_family() : 0),
+        urgency_(urgency),
         stop_(stop),
-        children_(network, trees, second_),
-        lacks_(first_.size(), 0),
-        links_(network.num_links()),
-        busy_(network.users.size(), 0),
-        waiting_(network.users.size()),
-        shared_(network.path.ids.size() != network.src.size() || network.users.ids.size() != network.src.size()) {
-    const size_t legs = trees.up.size() + trees.down.size();
-    result_.legs.reserve(legs);
-    result_.finish.reserve(legs);
+        missing_(legs.size(), 0),
+        queues_(lanes.num_lanes()),
+        busy_(lanes.num_wires(), 0),
+        waiting_(lanes.num_wires()),
+        shared_(lanes.shared()) {
+    result_.legs.reserve(legs.size());
+    result_.finish.reserve(legs.size());
   }
 
   TimedLegs solve() {
-    for (int32_t chunk = 0; chunk < trees_.num_chunks(); chunk++) open(chunk);
+    open();
     while (true) {
       start_stirred();
       if (events_.empty()) break;
       stop_.check();
       now_ = events_.front().time;
-      while (!events_.empty() && events_.front().time == now_) happen(pop(events_));
+      while (!events_.empty() && events_.front().time == now_) happen(pop(events_).what);
     }
     result_.time = now_;
     if (!forwards_) turn_around();
@@ -60,120 +69,102 @@ class Run {
   }
 
  private:
-  struct Ready {
-    Picoseconds due;
-    Leg leg;
-    auto operator<=>(const Ready&) const = default;
-  };
-  /// A leg has arrived.
-  struct Arrival {
+  struct Event {
     Picoseconds time;
-    Leg leg;
-    auto operator<=>(const Arrival&) const = default;
+    int32_t what;  ///< the leg that arrives; or, as ~lane, the lane whose wires are free again if that is not then
+    auto operator<=>(const Event&) const = default;
   };
-  /// A link is in one place at a time: it has nothing to carry, tries to start, or waits for a physical link.
+  /// A lane is in one place at a time: it has nothing to carry, tries to start, or waits for a wire.
   enum class State : char { kResting, kStirred, kWaiting };
   struct Queue {
     std::vector<Ready> heap;
     State state = State::kResting;
   };
 
-  int32_t& lacks(int32_t chunk, int32_t rank) { return lacks_[static_cast<size_t>(chunk) * trees_.num_ranks + rank]; }
-
-  /// Readies what a chunk can begin with.
-  void open(int32_t chunk) {
-    if (first_.empty()) return spread(chunk, trees_.root[chunk]);
-    const auto row = trees_.row(first_, chunk);
-    for (int32_t rank = 0; rank < trees_.num_ranks; rank++) {
-      if (row[rank] != kNoLink) lacks(chunk, other_end(network_, row[rank], rank))++;
+  /// Readies what can begin.
+  void open() {
+    for (int32_t at = 0; at < legs_.per_family(); at++) {
+      if (!sums_) {
+        if (legs_.is_root(spreads_from_ + at)) spread(spreads_from_ + at);
+        continue;
+      }
+      const int32_t leg = sums_from_ + at;
+      missing_[leg] = legs_[leg].num_children;
+      if (missing_[leg] == 0) ready(leg);
     }
-    for (int32_t rank = 0; rank < trees_.num_ranks; rank++) {
-      if (lacks(chunk, rank) == 0) summed(chunk, rank);
-    }
   }
 
-  void summed(int32_t chunk, int32_t rank) {
-    if (rank == trees_.root[chunk]) return spread(chunk, rank);
-    ready(trees_.row(first_, chunk)[rank], Leg(chunk, rank, !forwards_));
+  void spread(int32_t leg) {
+    const int32_t first = legs_[leg].first_child, last = first + legs_[leg].num_children;
+    for (int32_t child = first; child < last; child++) ready(child);
   }
 
-  void spread(int32_t chunk, int32_t rank) {
-    if (second_.empty()) return;
-    const auto row = trees_.row(second_, chunk);
-    for (int32_t child : children_.of(chunk, rank)) ready(row[child], Leg(chunk, child, forwards_));
+  void ready(int32_t leg) {
+    const int32_t lane = lanes_.of(legs_[leg].link);
+    Queue& queue = queues_[lane];
+    push(queue.heap, Ready(urgency_[leg], leg));
+    if (queue.state == State::kResting) stir(lane);
   }
 
-  void ready(int32_t link, const Leg& leg) {
-    Queue& queue = links_[link];
-    push(queue.heap, Ready{due_[leg], leg});
-    if (queue.state == State::kResting) stir(link);
+  void stir(int32_t lane) {
+    queues_[lane].state = State::kStirred;
+    stirred_.push_back(lane);
   }
 
-  void stir(int32_t link) {
-    links_[link].state = State::kStirred;
-    stirred_.push_back(link);
-  }
-
-  void wait(int32_t link, int32_t physical) {
-    links_[link].state = State::kWaiting;
-    waiting_[physical].push_back(link);
+  void wait(int32_t lane, int32_t wire) {
+    queues_[lane].state = State::kWaiting;
+    waiting_[wire].push_back(lane);
   }
 
   void start_stirred() {
     if (shared_) {  // else they cannot get into each other's way
-      std::ranges::sort(stirred_, {}, [&](int32_t link) { return links_[link].heap.front(); });
+      std::ranges::sort(stirred_, {}, [&](int32_t lane) { return queues_[lane].heap.front(); });
     }
-    for (int32_t link : stirred_) {
-      const auto path = network_.path[link];
-      const auto obstacle = std::ranges::find_if(path, [&](int32_t physical) { return busy_[physical]; });
-      if (obstacle != path.end()) {
-        wait(link, *obstacle);
+    for (int32_t lane : stirred_) {
+      const auto wires = lanes_.wires(lane);
+      const auto obstacle = std::ranges::find_if(wires, [&](int32_t wire) { return busy_[wire]; });
+      if (obstacle != wires.end()) {
+        wait(lane, *obstacle);
         continue;
       }
-      Queue& queue = links_[link];
-      start(link, pop(queue.heap).leg);
+      Queue& queue = queues_[lane];
+      start(lane, pop(queue.heap).leg());
       queue.state = State::kResting;
-      if (!queue.heap.empty()) wait(link, path.front());
+      if (!queue.heap.empty()) wait(lane, wires.front());
     }
     stirred_.clear();
   }
 
-  void start(int32_t link, const Leg& leg) {
-    for (int32_t physical : network_.path[link]) busy_[physical] = 1;
-    const Picoseconds finish = within_horizon(now_ + network_.travel[link]);
-    due_[leg] = -finish;
+  void start(int32_t lane, int32_t leg) {
+    for (int32_t wire : lanes_.wires(lane)) busy_[wire] = 1;
+    const Picoseconds finish = within_horizon(now_ + lanes_.travel(lane));
     if (forwards_) add(leg, finish);
-    push(events_, Arrival{finish, leg});
-    if (network_.hold[link] < network_.travel[link]) push(events_, Arrival{now_ + network_.hold[link], release(link)});
+    push(events_, Event{finish, leg});
+    if (lanes_.hold(lane) < lanes_.travel(lane)) push(events_, Event{now_ + lanes_.hold(lane), ~lane});
   }
 
-  void happen(const Arrival& event) {
-    if (event.leg.chunk < 0) return free(event.leg.code);
-    const Leg& leg = event.leg;
-    if (!forwards_) add(leg, event.time);
-    const int32_t link = leg.link(trees_);
-    if (network_.hold[link] == network_.travel[link]) free(link);
-    if (leg.down() == forwards_) return spread(leg.chunk, leg.rank());
-    const int32_t parent = other_end(network_, link, leg.rank());
-    if (--lacks(leg.chunk, parent) == 0) summed(leg.chunk, parent);
+  void happen(int32_t what) {
+    if (what < 0) return free(~what);
+    const Leg& leg = legs_[what];
+    if (!forwards_) add(what, now_);
+    urgency_[what] = -arrivals_++;
+    const int32_t lane = lanes_.of(leg.link);
+    if (lanes_.hold(lane) == lanes_.travel(lane)) free(lane);
+    if (!sums_ || (what >= sums_from_ + legs_.per_family()) || what < sums_from_) return spread(what);
+    if (--missing_[leg.parent] > 0) return;
+    if (!legs_.is_root(leg.parent)) return ready(leg.parent);
+    if (spreads_) spread(leg.parent - sums_from_ + spreads_from_);
   }
 
-  /// Stands for the end of a link's hold where that is not the arrival of what it carries.
-  static Leg release(int32_t link) {
-    Leg leg(-1, 0, false);
-    leg.code = link;
-    return leg;
-  }
-
-  void free(int32_t link) {
-    for (int32_t physical : network_.path[link]) {
-      busy_[physical] = 0;
-      for (int32_t other : waiting_[physical]) stir(other);
-      waiting_[physical].clear();
+  void free(int32_t lane) {
+    for (int32_t wire : lanes_.wires(lane)) {
+      busy_[wire] = 0;
+      for (int32_t other : waiting_[wire]) stir(other);
+      waiting_[wire].clear();
     }
   }
 
-  void add(const Leg& leg, Picoseconds finish) {
+  void add(int32_t leg, Picoseconds finish) {
     result_.legs.push_back(leg);
     result_.finish.push_back(finish);
   }
@@ -184,33 +175,32 @@ class Run {
     std::ranges::reverse(result_.finish);
     for (size_t at = 0; at < result_.legs.size(); at++) {
       Picoseconds& finish = result_.finish[at];
-      finish = result_.time - finish + network_.travel[result_.legs[at].link(trees_)];
+      finish = result_.time - finish + lanes_.travel(lanes_.of(legs_[result_.legs[at]].link));
     }
   }
 
-  const Network& network_;
-  const Trees& trees_;
-  const bool forwards_;
-  const std::vector<int32_t>&first_, &second_;
-  LegTimes& due_;
+  const Lanes& lanes_;
+  const Legs& legs_;
+  const bool forwards_, sums_, spreads_;
+  const int32_t sums_from_, spreads_from_;  ///< the first leg of the family that sums up, of the one that spreads
+  Urgency& urgency_;
   const Stop& stop_;
-  const Children children_;                    ///< in the trees `second`
-  std::vector<int32_t> lacks_;                 ///< [chunk][rank] sums that have not come yet
-  std::vector<Queue> links_;                   ///< [link] what is ready
-  std::vector<char> busy_;                     ///< [physical link]
-  std::vector<std::vector<int32_t>> waiting_;  ///< [physical link] links that try again when it is free
-  std::vector<int32_t> stirred_;               ///< links that try next
-  const bool shared_;                          ///< whether physical links serve several links
-  std::vector<Arrival> events_;                ///< heap
+  std::vector<int32_t> missing_;               ///< [leg] what has to come before it can go
+  std::vector<Queue> queues_;                  ///< [lane] what can go
+  std::vector<char> busy_;                     ///< [wire]
+  std::vector<std::vector<int32_t>> waiting_;  ///< [wire] lanes that try again when it is free
+  std::vector<int32_t> stirred_;               ///< lanes that try next
+  const bool shared_;
+  std::vector<Event> events_;  ///< heap
+  int32_t arrivals_ = 0;
   Picoseconds now_ = 0;
   TimedLegs result_;
 };
 
 }  // namespace
 
-TimedLegs schedule_legs(const Network& network, const Trees& trees, Direction direction, LegTimes& due,
-                        const Stop& stop) {
-  return Run(network, trees, direction, due, stop).solve();
+TimedLegs schedule_legs(const Lanes& lanes, const Legs& legs, Direction direction, Urgency& urgency, const Stop& stop) {
+  return Run(lanes, legs, direction, urgency, stop).solve();
 }
 
 }  // namespace hocket::synthesizer

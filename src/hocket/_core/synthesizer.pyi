@@ -152,8 +152,10 @@ class PacketRouter:
 
 def trees(
     network: Network,
+    images: NDArray[np.int32],
     root: NDArray[np.int32],
     sums: bool,
+    chunk_bytes: NDArray[np.int64],
     depth_percent: int,
     growth_passes: int,
     pace_percent: int,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "hocket/synthesizer/lanes.hpp"
 #include "hocket/synthesizer/network.hpp"
 #include "hocket/synthesizer/stop.hpp"
 
@@ -48,8 +49,10 @@ struct Growth {
 };
 
 /// Grows trees from their roots one after the other, each over the links that are least loaded by those before it
-/// (Prim's algorithm; the price of a link is its busiest physical link's load, and the time on the way from the root).
-/// Returns how long the busiest physical link is held. Throws Infeasible when a rank cannot be reached.
-Picoseconds pack(const Network& network, const Growth& growth, uint64_t seed, const Stop& stop, Trees& trees);
+/// (Prim's algorithm; the price of a link is its busiest wire's load, and the time on the way from the root). A load is
+/// that of all images of the chunks. Returns how long the busiest wire is held. Throws Infeasible when a rank cannot be
+/// reached, or when that is beyond the horizon.
+Picoseconds pack(const Network& network, const Lanes& lanes, const Growth& growth, uint64_t seed, const Stop& stop,
+                 Trees& trees);
 
 }  // namespace hocket::synthesizer
