@@ -1,8 +1,9 @@
 """Trees packed into the network, and their transfers scheduled: overlapped all_reduce, broadcast, all_gather."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,14 @@ from hocket.topology import eccentricity_ps
 
 __all__ = ["TreePacking"]
 
-_SECONDS_PER_TRANSFER = 300e-9
+_SECONDS_PER_TRANSFER, _SECONDS_PER_IMAGE = 150e-9, 50e-9
 _SECONDS_PER_PRICED_LINK, _SECONDS_PER_PRICED_ROUTE = 30e-9, 150e-9
 # An attempt schedules its transfers several times, forwards and backwards, while they stay below this in all.
 _SCHEDULED_TRANSFERS = 1_000_000
 _FEWEST_PASSES, _MOST_PASSES = 2, 6
-# All attempts together take about so long, unless a number is given.
-_SECONDS, _MOST_ATTEMPTS = 0.4, 24
+# All attempts together take about so long, unless a number is given, while the best is 10 % or more above the target,
+# in proportion below.
+_SECONDS, _LARGE_GAIN, _MOST_ATTEMPTS = 0.4, 0.1, 24
 # Roots of an all_reduce are at most this much farther from the others than the best, in percent.
 _NEAR_CENTRE_PERCENT = 150
 _NEVER_PS = 2**63 - 1
@@ -85,7 +87,9 @@ class TreePacking:
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
         best_ps, symmetry = _NEVER_PS, _symmetry(problem)
         images = _link_images(problem, symmetry)
-        for number, recipe in enumerate(islice(_recipes(problem), search.attempts or self._attempts(problem))):
+        for number, recipe in enumerate(cycle(_recipes(problem))):
+            if number >= (search.attempts or self._attempts(problem, best_ps / max(1, search.target_ps) - 1)):
+                return
             columns, reduce = core.trees(
                 problem.network,
                 images,
@@ -108,25 +112,23 @@ class TreePacking:
             if best_ps <= search.target_ps:
                 return
 
-    def _attempts(self, problem: Problem) -> int:
-        return max(1, min(_MOST_ATTEMPTS, int(_SECONDS / self._seconds_per_attempt(problem))))
+    def _attempts(self, problem: Problem, gain: float = math.inf) -> int:
+        """What they are worth that could gain so much (part of the target)."""
+        seconds = _SECONDS * min(1.0, gain / _LARGE_GAIN)
+        return max(1, min(_MOST_ATTEMPTS, int(seconds / self._seconds_per_attempt(problem))))
 
     def _seconds_per_attempt(self, problem: Problem) -> float:
-        collective = problem.collective
+        collective, order = problem.collective, _symmetry(problem).order
         direct = len(problem.routes.links) == problem.network.num_links
         per_link = _SECONDS_PER_PRICED_LINK if direct else _SECONDS_PER_PRICED_ROUTE
-        priced = collective.num_chunks * problem.network.num_links * max(r.growth_passes for r in _recipes_of(problem))
-        scheduled = _passes(problem) * _transfers(problem)
-        return 1e-3 + priced * per_link + scheduled * _SECONDS_PER_TRANSFER
+        priced = collective.num_chunks * problem.network.num_links * max(r.growth_passes for r in _recipes(problem))
+        transfers = _transfers(problem)
+        scheduling_s = _passes(problem) * transfers * _SECONDS_PER_TRANSFER
+        return 1e-3 + (priced * per_link + scheduling_s) / order + transfers * _SECONDS_PER_IMAGE
 
 
-def _recipes_of(problem: Problem) -> tuple[_Recipe, ...]:
+def _recipes(problem: Problem) -> tuple[_Recipe, ...]:
     return _REDUCING if problem.collective.reducing else _SPREADING
-
-
-def _recipes(problem: Problem) -> Iterator[_Recipe]:
-    while True:
-        yield from _recipes_of(problem)
 
 
 def _transfers(problem: Problem) -> int:
@@ -134,7 +136,8 @@ def _transfers(problem: Problem) -> int:
 
 
 def _passes(problem: Problem) -> int:
-    return min(max(_SCHEDULED_TRANSFERS // max(1, _transfers(problem)), _FEWEST_PASSES), _MOST_PASSES)
+    transfers = _transfers(problem) // _symmetry(problem).order
+    return min(max(_SCHEDULED_TRANSFERS // max(1, transfers), _FEWEST_PASSES), _MOST_PASSES)
 
 
 def _symmetry(problem: Problem) -> Symmetry:
