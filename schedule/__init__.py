@@ -5,7 +5,7 @@ from hocket.schedule.certificate import certificate
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
-from hocket.schedule.execute import Proof, execute
+from hocket.schedule.execute import Proof, execute, least_safe_count
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.joint import Joint, verify_together
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
@@ -54,6 +54,7 @@ __all__ = [
     "concatenate",
     "dependencies",
     "execute",
+    "least_safe_count",
     "load",
     "load_expanded",
     "lower_bound",

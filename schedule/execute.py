@@ -19,7 +19,7 @@ from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out
 from hocket.schedule.program import Program
 
-__all__ = ["Proof", "execute"]
+__all__ = ["Proof", "execute", "least_safe_count"]
 
 
 class _Outcome(IntEnum):
@@ -68,9 +68,32 @@ def execute(
     if fifo_depth < 1 or (max_count is not None and max_count < 1):
         raise ScheduleError(f"FIFO depth {fifo_depth} and chunks per message {max_count} must be at least 1")
     calls = _calls(program) if in_place is None else [in_place]
-    messages = [_execute(program, call, fifo_depth, max_count) for call in calls]
+    messages = [_Call(program, call).prove(fifo_depth, max_count) for call in calls]
     names = tuple("in place" if call else "out of place" for call in calls)
     return Proof(names, fifo_depth, max_count, messages[0], program.kind is not Kind.CUSTOM)
+
+
+def least_safe_count(program: Program, *, fifo_depth: int) -> int | None:
+    """The least number of a step's chunks in a message with which no declared call of the program deadlocks: 1 when
+    none ever does, None when some does even with whole steps (or its messages do not match).
+
+    Smaller messages only wait more (there are more of them, and a connection holds as many as before), so that what
+    holds for a number holds for all above it. Raises ScheduleError for a broken structure, as `execute`.
+    """
+    calls = [_Call(program, call) for call in _calls(program)]
+    high = max((step.count for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps), default=1)
+    if all(call.completes(fifo_depth, 1) for call in calls):
+        return 1
+    if not all(call.completes(fifo_depth, high) for call in calls):
+        return None
+    low = 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if all(call.completes(fifo_depth, middle) for call in calls):
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def _conditions(fifo_depth: int, max_count: int | None) -> str:
@@ -85,42 +108,57 @@ def _calls(program: Program) -> list[bool]:
     return calls
 
 
-def _execute(program: Program, in_place: bool, fifo_depth: int, max_count: int | None) -> int:
-    """Executes one kind of call; the number of messages."""
-    memory = lay_out(program, in_place)
-    flat = FlatProgram(program, memory)
-    largest = int(flat.count.max(initial=1))
-    outcome, facts, messages = engine.execute(
-        num_ranks=program.num_ranks,
-        num_connections=len(flat.connections),
-        block_rank=flat.block_rank,
-        send_connection=flat.send_connection,
-        receive_connection=flat.receive_connection,
-        first_step=flat.first_step,
-        type=flat.type,
-        count=flat.count.astype(np.int32),
-        source=flat.source,
-        destination=flat.destination,
-        depends_on=flat.depends_on,
-        location_rank=memory.rank,
-        initial=memory.initial,
-        wanted_location=np.ascontiguousarray(memory.wanted[:, 0]),
-        wanted_chunk=memory.wanted[:, 1].astype(np.int32),
-        wanted_source=memory.wanted[:, 2].astype(np.int32),
-        fifo_depth=fifo_depth,
-        max_count=largest if max_count is None else max_count,
-    )
-    found = facts.tolist()
-    call = "in-place" if in_place else "out-of-place"
-    if outcome == _Outcome.DEADLOCK:
-        conditions = _conditions(fifo_depth, max_count)
-        raise DeadlockError(f"{call} call: deadlock at {conditions}: {deadlock(flat, found)}")
-    words = {
-        _Outcome.COUNT_MISMATCH: count_mismatch,
-        _Outcome.UNRECEIVED: unreceived,
-        _Outcome.WRONG_VALUE: wrong_value,
-        _Outcome.RACE: race,
-    }
-    if outcome != _Outcome.PROVED:
-        raise ScheduleError(f"{call} call: {words[_Outcome(outcome)](flat, found)}")
-    return messages
+class _Call:
+    """One kind of call of a program, laid out in memory."""
+
+    def __init__(self, program: Program, in_place: bool) -> None:
+        self.name = "in-place" if in_place else "out-of-place"
+        self.memory = lay_out(program, in_place)
+        self.flat = FlatProgram(program, self.memory)
+        self.num_ranks = program.num_ranks
+
+    def run(self, fifo_depth: int, max_count: int | None) -> tuple[_Outcome, list[int], int]:
+        """The outcome, the facts of its counterexample, and the number of messages."""
+        flat, memory = self.flat, self.memory
+        outcome, facts, messages = engine.execute(
+            num_ranks=self.num_ranks,
+            num_connections=len(flat.connections),
+            block_rank=flat.block_rank,
+            send_connection=flat.send_connection,
+            receive_connection=flat.receive_connection,
+            first_step=flat.first_step,
+            type=flat.type,
+            count=flat.count.astype(np.int32),
+            source=flat.source,
+            destination=flat.destination,
+            depends_on=flat.depends_on,
+            location_rank=memory.rank,
+            initial=memory.initial,
+            wanted_location=np.ascontiguousarray(memory.wanted[:, 0]),
+            wanted_chunk=memory.wanted[:, 1].astype(np.int32),
+            wanted_source=memory.wanted[:, 2].astype(np.int32),
+            fifo_depth=fifo_depth,
+            max_count=int(flat.count.max(initial=1)) if max_count is None else max_count,
+        )
+        return _Outcome(outcome), facts.tolist(), messages
+
+    def completes(self, fifo_depth: int, max_count: int) -> bool:
+        """Whether every block reaches its end and every message is taken; values and races are not asked for."""
+        outcome, _, _ = self.run(fifo_depth, max_count)
+        return outcome in (_Outcome.PROVED, _Outcome.WRONG_VALUE, _Outcome.RACE)
+
+    def prove(self, fifo_depth: int, max_count: int | None) -> int:
+        """The number of messages; raises as `execute`."""
+        outcome, found, messages = self.run(fifo_depth, max_count)
+        if outcome == _Outcome.DEADLOCK:
+            conditions = _conditions(fifo_depth, max_count)
+            raise DeadlockError(f"{self.name} call: deadlock at {conditions}: {deadlock(self.flat, found)}")
+        words = {
+            _Outcome.COUNT_MISMATCH: count_mismatch,
+            _Outcome.UNRECEIVED: unreceived,
+            _Outcome.WRONG_VALUE: wrong_value,
+            _Outcome.RACE: race,
+        }
+        if outcome != _Outcome.PROVED:
+            raise ScheduleError(f"{self.name} call: {words[outcome](self.flat, found)}")
+        return messages

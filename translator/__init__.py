@@ -1,7 +1,9 @@
 """Schedules and programs to and from MSCCL XML; lowering to thread blocks."""
 
 from hocket.translator.graphs import schedule_graphs
-from hocket.translator.limits import check_limits
+from hocket.translator.document import read_document, read_file
+from hocket.translator.findings import Finding, Severity
+from hocket.translator.judge import Judgement, Verdict, judge, judge_all
 from hocket.translator.lower import lower
 from hocket.translator.nccl_graph import nccl_graph, rings
 from hocket.translator.profiles import PROFILES, Profile, ProfileName
@@ -10,17 +12,25 @@ from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
 from hocket.translator.transfers import transfer_table, write_transfers
 from hocket.translator.translate import Translation, rewrite, translate
 from hocket.translator.xml_read import from_xml, read_xml
-from hocket.translator.xml_write import to_xml
+from hocket.translator.xml_write import check_limits, to_xml
 
 __all__ = [
     "PROFILES",
+    "Finding",
+    "Judgement",
     "Profile",
     "ProfileName",
+    "Severity",
     "Translation",
+    "Verdict",
     "check_limits",
     "from_xml",
+    "judge",
+    "judge_all",
     "lower",
     "nccl_graph",
+    "read_document",
+    "read_file",
     "read_tacos_csv",
     "read_tacos_xml",
     "read_xml",

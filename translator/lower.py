@@ -4,12 +4,12 @@ from hocket.core.errors import ScheduleError
 from hocket.schedule import FIFO_DEPTH, Kind, Program, Schedule
 from hocket.translator.emission import Emission
 from hocket.translator.instances import replicate
-from hocket.translator.limits import check_limits
 from hocket.translator.messages import merge
 from hocket.translator.operations import operations
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.unfuse import retarget
+from hocket.translator.xml_write import check_limits
 
 __all__ = ["lower"]
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from hocket.core.enums import StrEnum
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Kind, StepType
+from hocket.schedule import AMD, NVIDIA, Kind, Protocol, StepType
 
-__all__ = ["PROFILES", "Profile", "ProfileName", "find_profile"]
+__all__ = ["MAX_COUNT", "PROFILES", "Profile", "ProfileName", "find_profile"]
 
 
 class ProfileName(StrEnum):
@@ -37,6 +37,9 @@ _MSCCL_NAMES = {
     Kind.CUSTOM: "custom",
 }
 _COMMON_ATTRIBUTES = frozenset({"proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace"})
+_NOT_EXECUTED = frozenset({"send", "recv", "alltoallv"})
+#: Chunks of a step.
+MAX_COUNT = 71
 _UNFUSED = frozenset({StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.REDUCE, StepType.NOP})
 
 
@@ -44,9 +47,11 @@ _UNFUSED = frozenset({StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.R
 class Profile:
     """What one runtime accepts and runs. Limits are inclusive maxima; sources: docs/translator.md#profiles.
 
-    `attributes` are those an `<algo>` must have. `open_max_bytes` is what `maxBytes` says when nothing bounds the
-    size; `max_bytes_exclusive`: a call of exactly maxBytes is not selected. `checks_chunk_counts`: the parser compares
-    i_chunks and o_chunks with nchunksperloop.
+    `attributes` are those an `<algo>` must have. `protocols` are those of its GPUs.
+    `open_max_bytes` is what `maxBytes` says when nothing bounds the size; `max_bytes_exclusive`: a call of exactly
+    maxBytes is not selected. `checks_program`: the parser compares chunks, peers and sizes with each other.
+    `refuses_channels`: more channels than it has are refused, not just warned of. `other_collectives` and `other_types`
+    are names that its parser takes and that no program here can use.
     """
 
     name: ProfileName
@@ -58,14 +63,17 @@ class Profile:
     max_channels: int
     open_max_bytes: int
     max_bytes_exclusive: bool
-    checks_chunk_counts: bool
+    checks_program: bool
+    refuses_channels: bool
+    other_collectives: frozenset[str]
+    other_types: frozenset[str]
+    protocols: dict[str, Protocol]
     max_dependency_block: int = 127
     max_blocks_per_channel: int = 32
-    max_count: int = 71
-    max_nodes: int = 4096
+    max_count: int = MAX_COUNT
+    max_nodes: int = 4095
     max_children: int = 1024
-    max_offset: int = 32767
-    max_name: int = 63
+    max_depth: int = 10_000
 
     def max_bytes(self, largest: int) -> int:
         """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected."""
@@ -86,7 +94,11 @@ PROFILES = {
             # scratch for maxBytes is reserved at start, so "open" is the runtime's own default of 128 MiB
             open_max_bytes=1 << 27,
             max_bytes_exclusive=True,
-            checks_chunk_counts=True,
+            checks_program=True,
+            refuses_channels=False,
+            other_collectives=frozenset(),
+            other_types=frozenset({"ra"}),
+            protocols=NVIDIA,
         ),
         Profile(
             name=ProfileName.EXECUTOR,
@@ -98,7 +110,11 @@ PROFILES = {
             max_channels=32,
             open_max_bytes=0,
             max_bytes_exclusive=False,
-            checks_chunk_counts=False,
+            checks_program=False,
+            refuses_channels=True,
+            other_collectives=_NOT_EXECUTED,
+            other_types=frozenset(),
+            protocols=NVIDIA,
         ),
         Profile(
             name=ProfileName.RCCL,
@@ -110,7 +126,11 @@ PROFILES = {
             max_channels=128,
             open_max_bytes=0,
             max_bytes_exclusive=False,
-            checks_chunk_counts=False,
+            checks_program=False,
+            refuses_channels=False,
+            other_collectives=_NOT_EXECUTED,
+            other_types=frozenset(),
+            protocols=AMD,
         ),
     )
 }

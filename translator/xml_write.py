@@ -2,18 +2,43 @@
 
 from collections.abc import Iterator
 
+from hocket.core.errors import ScheduleError
 from hocket.schedule import Gpu, Program, Step
-from hocket.translator.limits import check_limits
+from hocket.translator.document import read_document
+from hocket.translator.findings import Severity
 from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.rules import check
 
-__all__ = ["to_xml"]
+__all__ = ["check_limits", "to_xml"]
+
+_MAX_NAME = 63  # what msccl keeps of it
+_HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
 
 def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
-    """The program as MSCCL XML text for one runtime. Raises ScheduleError when it does not fit (`check_limits`)."""
+    """The program as MSCCL XML text for one runtime.
+
+    Raises ScheduleError with the place, the number, the limit and a remedy when the runtime would not load, select or
+    run it.
+    """
     chosen = find_profile(profile)
-    check_limits(program, chosen)
-    return "\n".join(_lines(program, chosen)) + "\n"
+    name = program.name or "program"
+    if program.kind not in chosen.collective_names:
+        known = ", ".join(chosen.collective_names)
+        raise ScheduleError(f"{name} does not fit {chosen.name}: it has no collective {program.kind}; it has {known}")
+    if len(program.name) > _MAX_NAME or '"' in program.name or not program.name.isprintable():
+        raise ScheduleError(f"the name must be at most {_MAX_NAME} printable characters without quotes")
+    text = "\n".join(_lines(program, chosen)) + "\n"
+    for finding, _ in check(read_document(text, name), chosen):
+        if finding.severity not in _HARMLESS:
+            place = f"{finding.element}: " if finding.element else ""
+            raise ScheduleError(f"{name} does not fit {chosen.name}: {place}{finding.message}; {finding.remedy}")
+    return text
+
+
+def check_limits(program: Program, profile: str | ProfileName | Profile) -> None:
+    """Raises ScheduleError when the runtime would not load, select or run the program, as `to_xml`."""
+    to_xml(program, profile)
 
 
 def _lines(program: Program, profile: Profile) -> Iterator[str]:

@@ -1,6 +1,7 @@
 #include "bind.hpp"
 #include "hocket/error.hpp"
 #include "hocket/translator/lowering.hpp"
+#include "hocket/translator/markup.hpp"
 
 namespace hocket::bind {
 namespace {
@@ -27,11 +28,32 @@ nb::tuple lower(int32_t num_ranks, int32_t num_blocks, In<int32_t> block, In<int
                         give(std::move(lowering.dependencies)));
 }
 
+nb::dict read_markup(nb::bytes text) {
+  const std::string_view view(text.c_str(), text.size());
+  translator::Markup markup = unlocked([&] { return translator::read_markup(view); });
+  nb::list strings;
+  for (const std::string_view string : markup.strings) strings.append(nb::bytes(string.data(), string.size()));
+  nb::dict columns;
+  columns["level"] = give(std::move(markup.level));
+  columns["parent"] = give(std::move(markup.parent));
+  columns["start"] = give(std::move(markup.start));
+  columns["flaws"] = give(std::move(markup.flaws));
+  columns["element"] = give(std::move(markup.element));
+  columns["key"] = give(std::move(markup.key));
+  columns["value"] = give(std::move(markup.value));
+  columns["strings"] = strings;
+  columns["depth"] = markup.depth;
+  columns["stop"] = static_cast<int>(markup.stop);
+  columns["stopped_at"] = markup.stopped_at;
+  return columns;
+}
+
 }  // namespace
 
 void bind_translator(nb::module_& m) {
   m.def("lower", &lower, "num_ranks"_a, "num_blocks"_a, "block"_a, "rank"_a, "count"_a, "reads"_a, "writes"_a,
         "message"_a, "after"_a, "priority"_a);
+  m.def("read_markup", &read_markup, "text"_a);
 }
 
 }  // namespace hocket::bind

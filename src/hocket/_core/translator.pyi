@@ -1,3 +1,5 @@
+from typing import TypedDict
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,3 +15,18 @@ def lower(
     after: NDArray[np.int64],
     priority: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+
+class Markup(TypedDict):
+    level: NDArray[np.uint8]
+    parent: NDArray[np.int64]
+    start: NDArray[np.int64]
+    flaws: NDArray[np.uint8]
+    element: NDArray[np.int64]
+    key: NDArray[np.int32]
+    value: NDArray[np.int32]
+    strings: list[bytes]
+    depth: int
+    stop: int
+    stopped_at: int
+
+def read_markup(text: bytes) -> Markup: ...

@@ -1,0 +1,146 @@
+"""What a runtime does with an MSCCL XML: loads it, runs it, gets it right, up to which size."""
+
+from dataclasses import dataclass, replace
+
+from hocket.core.enums import StrEnum
+from hocket.core.errors import DeadlockError, HocketError, ScheduleError
+from hocket.core.units import format_bytes
+from hocket.schedule import Program, execute, least_safe_count
+from hocket.translator.columns import Columns
+from hocket.translator.document import Document
+from hocket.translator.findings import Finding, Severity
+from hocket.translator.profiles import PROFILES, Profile, ProfileName, find_profile
+from hocket.translator.residency import residency_findings
+from hocket.translator.rules import check, window
+from hocket.translator.xml_read import build
+
+__all__ = ["Judgement", "Verdict", "judge", "judge_all"]
+
+_UNSELECTED = frozenset({"selection", "calls", "in-place alltoall"})
+_UNSAFE = "size"
+
+
+class Verdict(StrEnum):
+    """What a runtime's parser answers when every rank loads the file."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one runtime does with a file.
+
+    `verdict`: of its parser; a file on which it crashes counts as rejected. `runnable`: it is accepted, and the
+    kernels can run it. `correct`: the program computes its collective in every call it declares, without race or
+    deadlock, with the connections of its protocol and messages of whole steps. `selectable`: some call selects it.
+    `largest_safe_bytes`: the largest buffer for which it cannot deadlock (None: any; 0: none, or nothing to execute).
+    `safe`: every size that selects the file is one of those.
+    """
+
+    runtime: ProfileName
+    verdict: Verdict
+    runnable: bool
+    correct: bool
+    selectable: bool
+    safe: bool
+    largest_safe_bytes: int | None
+    findings: tuple[Finding, ...]
+    program: Program | None
+    failure: HocketError | None
+
+    @property
+    def good(self) -> bool:
+        """Whether the runtime loads the file, uses it, runs it and gets it right at every size that selects it."""
+        accepted = self.verdict == Verdict.ACCEPT
+        return accepted and self.runnable and self.correct and self.selectable and self.safe
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not good, and what is read otherwise than written."""
+        return tuple(finding.describe() for finding in self.findings if finding.severity != Severity.NOTE)
+
+
+def judge_all(document: Document, *, root: int | None = None, fifo_depth: int | None = None) -> tuple[Judgement, ...]:
+    """One judgement a runtime."""
+    return tuple(judge(document, name, root=root, fifo_depth=fifo_depth) for name in PROFILES)
+
+
+def judge(
+    document: Document,
+    runtime: str | ProfileName | Profile,
+    *,
+    root: int | None = None,
+    fifo_depth: int | None = None,
+    gpu: str | None = None,
+) -> Judgement:
+    """Judges a document for one runtime. `fifo_depth`: instead of the protocol's; `gpu`: on which all thread blocks
+    must be resident (`residency.MULTIPROCESSORS`). Never raises for what is in the file.
+    """
+    profile = find_profile(runtime)
+    checked = list(check(document, profile))
+    findings = [finding for finding, _ in checked]
+    program: Program | None = None
+    failure: HocketError | None = None
+    largest: int | None = 0
+    if not any(blocks for _, blocks in checked):
+        columns = Columns(document)
+        program = build(columns, root)
+        if profile.checks_program:  # it does not read outofplace
+            program = replace(program, out_of_place=not program.in_place)
+        depth = profile.protocols[program.protocol].fifo_depth if fifo_depth is None else fifo_depth
+        failure = _failure(program, depth)
+        if failure is not None:
+            rule = "deadlock" if isinstance(failure, DeadlockError) else "execution"
+            findings.append(Finding(rule, Severity.WRONG, 0, "", str(failure), ""))
+        largest = _largest_safe_bytes(program, profile, depth)
+        findings += _size_findings(window(columns, profile)[1], largest)
+        findings += residency_findings(program, profile, gpu)
+    severities = {finding.severity for finding in findings}
+    accepted = Severity.REJECT not in severities
+    return Judgement(
+        runtime=profile.name,
+        verdict=Verdict.ACCEPT if accepted else Verdict.REJECT,
+        runnable=accepted and Severity.KERNEL not in severities,
+        correct=program is not None and Severity.WRONG not in severities,
+        selectable=not any(finding.rule in _UNSELECTED for finding in findings),
+        largest_safe_bytes=largest,
+        safe=not any(finding.rule == _UNSAFE for finding in findings),
+        findings=tuple(findings),
+        program=program,
+        failure=failure,
+    )
+
+
+def _failure(program: Program, fifo_depth: int) -> HocketError | None:
+    try:
+        execute(program, fifo_depth=fifo_depth)
+    except (ScheduleError, DeadlockError) as error:
+        return error
+    return None
+
+
+def _largest_safe_bytes(program: Program, profile: Profile, fifo_depth: int) -> int | None:
+    """The largest buffer for which no connection overflows into a deadlock; None: any, 0: none.
+
+    The kernels move clamp(slice / ceil(bytes / chunks), 1, 71) chunks of a step at a time, so m of them as long as
+    ceil(bytes / chunks) is at most floor(slice / m).
+    """
+    try:
+        least = least_safe_count(program, fifo_depth=fifo_depth)
+    except ScheduleError:
+        return 0
+    if least == 1:
+        return None
+    return 0 if least is None else program.chunks_per_loop * (profile.protocols[program.protocol].slice_bytes // least)
+
+
+def _size_findings(largest_selected: int | None, largest_safe: int | None) -> list[Finding]:
+    """Sizes that select the file and deadlock."""
+    if not largest_safe or (largest_selected is not None and largest_selected <= largest_safe):
+        return []
+    message = (
+        f"deadlocks above {format_bytes(largest_safe)} ({largest_safe} bytes): there its steps need more messages than "
+        "a connection holds"
+    )
+    return [Finding(_UNSAFE, Severity.SIZE, 0, "", message, f'write maxBytes="{largest_safe}" or less')]
