@@ -5,7 +5,8 @@ from hocket.schedule.certificate import certificate
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
-from hocket.schedule.execute import Proof, execute, least_safe_count
+from hocket.schedule.counterexample import Arrow, Counterexample, Place
+from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.joint import Joint, verify_together
 from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
@@ -25,16 +26,19 @@ __all__ = [
     "NAMED_KINDS",
     "NVIDIA",
     "AnySchedule",
+    "Arrow",
     "Bound",
     "Chunk",
     "Collective",
     "Conditions",
+    "Counterexample",
     "FoldedSchedule",
     "Gpu",
     "Joint",
     "Kind",
     "Motion",
     "Phase",
+    "Place",
     "Program",
     "Proof",
     "Protocol",
@@ -49,6 +53,7 @@ __all__ = [
     "ThreadBlock",
     "TransferColumns",
     "VerifyReport",
+    "attempt",
     "busiest_link_ps",
     "certificate",
     "concatenate",

@@ -1,17 +1,49 @@
 """The engine's counterexamples in words that a person can follow."""
 
+from dataclasses import dataclass
 from itertools import islice
+
+import numpy as np
 
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.program import BUFFERS
 
-__all__ = ["count_mismatch", "deadlock", "race", "unreceived", "wrong_value"]
+__all__ = ["Arrow", "Counterexample", "Place", "count_mismatch", "deadlock", "race", "unreceived", "wrong_value"]
 
 _MOST_NAMED = 8
 _WAITS = ("for", "for a message from", "for a free slot until")
+_WAIT_NAMES = ("dependency", "message", "free slot")
 
 
-def deadlock(flat: FlatProgram, facts: list[int]) -> str:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step of a program: rank, thread block and position in it."""
+
+    rank: int
+    block: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """From a step to the one that it waits for, or is in conflict with."""
+
+    tail: Place
+    head: Place
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Why a program is wrong: in words, and the steps to look at."""
+
+    text: str
+    places: tuple[Place, ...]
+    arrows: tuple[Arrow, ...] = ()
+    deadlock: bool = False
+
+
+def deadlock(flat: FlatProgram, facts: list[int]) -> Counterexample:
     """The cycle of waits, or the chain that ends in something that never happens."""
     stuck = {int(flat.step_block[row[0]]): row for row in zip(*[iter(facts)] * 4, strict=True)}
     chain: list[int] = []
@@ -25,7 +57,28 @@ def deadlock(flat: FlatProgram, facts: list[int]) -> str:
         lines.append(f"... and {len(cycle) - _MOST_NAMED} more waits")
     if block in chain:
         lines.append(f"which closes the cycle of {len(cycle)} waits")
-    return "\n  ".join([f"{len(stuck)} thread blocks are stuck", *lines])
+    arrows = [_arrow(flat, *stuck[member]) for member in cycle]
+    return Counterexample(
+        "\n  ".join([f"{len(stuck)} thread blocks are stuck", *lines]),
+        tuple(_place(flat, stuck[member][0]) for member in cycle),
+        tuple(arrow for arrow in arrows if arrow is not None),
+    )
+
+
+def _arrow(flat: FlatProgram, step: int, wait: int, _other: int, awaited: int) -> Arrow | None:
+    tail = _place(flat, step)
+    if awaited >= 0:
+        return Arrow(tail, _place(flat, awaited), f"waits for {_WAIT_NAMES[wait]}")
+    if wait > 0:  # for a peer that has no step there, or none any more
+        return None
+    named = flat.steps[step]
+    return Arrow(tail, Place(tail.rank, named.depend_block, named.depend_step), "never published")
+
+
+def _place(flat: FlatProgram, step: int) -> Place:
+    block = int(flat.step_block[step])
+    rank = int(flat.block_rank[block])
+    return Place(rank, block - int(flat.first_block[rank]), step - int(flat.first_step[block]))
 
 
 def _wait(flat: FlatProgram, step: int, wait: int, other: int, awaited: int) -> str:
@@ -41,37 +94,47 @@ def _wait(flat: FlatProgram, step: int, wait: int, other: int, awaited: int) -> 
     return f"{head} rank {rank} thread block {other - flat.first_block[rank]}, which has finished"
 
 
-def count_mismatch(flat: FlatProgram, facts: list[int]) -> str:
+def count_mismatch(flat: FlatProgram, facts: list[int]) -> Counterexample:
     sender, sent, receiver, received = facts
-    return (
+    places = _place(flat, sender), _place(flat, receiver)
+    return Counterexample(
         f"{describe_step(flat, sender)} sends {sent} chunks where {describe_step(flat, receiver)} takes {received}; "
-        "the steps of a connection must agree in order and cnt"
+        "the steps of a connection must agree in order and cnt",
+        places,
+        (Arrow(*places, f"{sent} chunks into {received}"),),
     )
 
 
-def unreceived(flat: FlatProgram, facts: list[int]) -> str:
-    return (
-        f"the message of {describe_step(flat, facts[0])} is never received; it would be taken for the next call's first"
+def unreceived(flat: FlatProgram, facts: list[int]) -> Counterexample:
+    return Counterexample(
+        f"the message of {describe_step(flat, facts[0])} is never received; it would be taken for the next call's "
+        "first",
+        (_place(flat, facts[0]),),
     )
 
 
-def race(flat: FlatProgram, facts: list[int]) -> str:
+def race(flat: FlatProgram, facts: list[int]) -> Counterexample:
     location, first, second, first_writes, second_writes = facts
     verbs = ("reads", "writes")
-    return (
-        f"race on {describe_location(flat, location)}: {describe_step(flat, first)} {verbs[first_writes]} it and "
-        f"{describe_step(flat, second)} {verbs[second_writes]} it, and nothing orders the two"
+    places = _place(flat, first), _place(flat, second)
+    where = describe_location(flat, location)
+    return Counterexample(
+        f"race on {where}: {describe_step(flat, first)} {verbs[first_writes]} it and "
+        f"{describe_step(flat, second)} {verbs[second_writes]} it, and nothing orders the two",
+        places,
+        (Arrow(*places, f"both touch {where}, unordered"),),
     )
 
 
-def wrong_value(flat: FlatProgram, facts: list[int]) -> str:
+def wrong_value(flat: FlatProgram, facts: list[int]) -> Counterexample:
     location, *rest = facts
     held = list(zip(*[iter(rest)] * 3, strict=True))
     wanted = {row[0]: (row[1], row[2]) for row in flat.memory.wanted.tolist()}
     chunk, source = wanted[location]
     where = describe_location(flat, location)
+    writers = tuple(_place(flat, step) for step in _writers(flat, location))
     if not held:
-        return f"{where} ends undefined; it must hold {_wanted(chunk, source)}"
+        return Counterexample(f"{where} ends undefined; it must hold {_wanted(chunk, source)}", writers)
     ranks = range(flat.program.num_ranks) if source < 0 else [source]
     times = {(rank, piece): count for rank, piece, count in held}
     lost = [f"rank {rank}'s is missing" for rank in ranks if (rank, chunk) not in times]
@@ -82,7 +145,15 @@ def wrong_value(flat: FlatProgram, facts: list[int]) -> str:
     ]
     named = [*lost, *extra]
     more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"{where} must hold {_wanted(chunk, source)}: {', '.join(named[:_MOST_NAMED])}{more}"
+    text = f"{where} must hold {_wanted(chunk, source)}: {', '.join(named[:_MOST_NAMED])}{more}"
+    return Counterexample(text, writers)
+
+
+def _writers(flat: FlatProgram, location: int) -> list[int]:
+    """The steps that write a location."""
+    writes = np.array([step.type.writes for step in flat.steps], bool)
+    inside = (flat.destination <= location) & (location < flat.destination + flat.count)
+    return np.flatnonzero(writes & inside).tolist()
 
 
 def _wanted(chunk: int, source: int) -> str:

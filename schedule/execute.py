@@ -1,6 +1,6 @@
 """Symbolic execution of a program as the MSCCL interpreter kernel runs it, and what that proves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -9,6 +9,7 @@ from hocket._core import schedule as engine
 from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.schedule.collective import Kind
 from hocket.schedule.counterexample import (
+    Counterexample,
     count_mismatch,
     deadlock,
     race,
@@ -19,7 +20,7 @@ from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out
 from hocket.schedule.program import Program
 
-__all__ = ["Proof", "execute", "least_safe_count"]
+__all__ = ["Proof", "attempt", "execute", "least_safe_count"]
 
 
 class _Outcome(IntEnum):
@@ -67,10 +68,30 @@ def execute(
     """
     if fifo_depth < 1 or (max_count is not None and max_count < 1):
         raise ScheduleError(f"FIFO depth {fifo_depth} and chunks per message {max_count} must be at least 1")
+    found = attempt(program, fifo_depth=fifo_depth, max_count=max_count, in_place=in_place)
+    if isinstance(found, Counterexample):
+        raise DeadlockError(found.text) if found.deadlock else ScheduleError(found.text)
+    return found
+
+
+def attempt(
+    program: Program,
+    *,
+    fifo_depth: int,
+    max_count: int | None = None,
+    in_place: bool | None = None,
+) -> Proof | Counterexample:
+    """As `execute`, but a program that is wrong is answered with a counterexample; only one whose structure is broken
+    (`FlatProgram`), so that it cannot be executed, raises ScheduleError."""
     calls = _calls(program) if in_place is None else [in_place]
-    messages = [_Call(program, call).prove(fifo_depth, max_count) for call in calls]
+    messages = 0
+    for call in calls:
+        found = _Call(program, call).prove(fifo_depth, max_count)
+        if isinstance(found, Counterexample):
+            return found
+        messages = messages or found
     names = tuple("in place" if call else "out of place" for call in calls)
-    return Proof(names, fifo_depth, max_count, messages[0], program.kind is not Kind.CUSTOM)
+    return Proof(names, fifo_depth, max_count, messages, program.kind is not Kind.CUSTOM)
 
 
 def least_safe_count(program: Program, *, fifo_depth: int) -> int | None:
@@ -106,6 +127,15 @@ def _calls(program: Program) -> list[bool]:
     if not calls:
         raise ScheduleError("the program is declared neither in-place nor out-of-place: no call would ever use it")
     return calls
+
+
+_TELLERS = {
+    _Outcome.DEADLOCK: deadlock,
+    _Outcome.COUNT_MISMATCH: count_mismatch,
+    _Outcome.UNRECEIVED: unreceived,
+    _Outcome.WRONG_VALUE: wrong_value,
+    _Outcome.RACE: race,
+}
 
 
 class _Call:
@@ -147,18 +177,11 @@ class _Call:
         outcome, _, _ = self.run(fifo_depth, max_count)
         return outcome in (_Outcome.PROVED, _Outcome.WRONG_VALUE, _Outcome.RACE)
 
-    def prove(self, fifo_depth: int, max_count: int | None) -> int:
-        """The number of messages; raises as `execute`."""
+    def prove(self, fifo_depth: int, max_count: int | None) -> int | Counterexample:
+        """The number of messages, or what is wrong."""
         outcome, found, messages = self.run(fifo_depth, max_count)
-        if outcome == _Outcome.DEADLOCK:
-            conditions = _conditions(fifo_depth, max_count)
-            raise DeadlockError(f"{self.name} call: deadlock at {conditions}: {deadlock(self.flat, found)}")
-        words = {
-            _Outcome.COUNT_MISMATCH: count_mismatch,
-            _Outcome.UNRECEIVED: unreceived,
-            _Outcome.WRONG_VALUE: wrong_value,
-            _Outcome.RACE: race,
-        }
-        if outcome != _Outcome.PROVED:
-            raise ScheduleError(f"{self.name} call: {words[outcome](self.flat, found)}")
-        return messages
+        if outcome == _Outcome.PROVED:
+            return messages
+        told = _TELLERS[outcome](self.flat, found)
+        conditions = f"deadlock at {_conditions(fifo_depth, max_count)}: " if outcome == _Outcome.DEADLOCK else ""
+        return replace(told, deadlock=bool(conditions), text=f"{self.name} call: {conditions}{told.text}")

@@ -3,7 +3,7 @@
 from hocket.translator.graphs import schedule_graphs
 from hocket.translator.document import read_document, read_file
 from hocket.translator.findings import Finding, Severity
-from hocket.translator.judge import Judgement, Verdict, judge, judge_all
+from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.lower import lower
 from hocket.translator.nccl_graph import nccl_graph, rings
 from hocket.translator.profiles import PROFILES, Profile, ProfileName
@@ -26,7 +26,6 @@ __all__ = [
     "check_limits",
     "from_xml",
     "judge",
-    "judge_all",
     "lower",
     "nccl_graph",
     "read_document",

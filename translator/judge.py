@@ -3,21 +3,24 @@
 from dataclasses import dataclass, replace
 
 from hocket.core.enums import StrEnum
-from hocket.core.errors import DeadlockError, HocketError, ScheduleError
+from hocket.core.errors import ScheduleError
 from hocket.core.units import format_bytes
-from hocket.schedule import Program, execute, least_safe_count
+from hocket.schedule import Counterexample, Program, Proof, attempt, least_safe_count
 from hocket.translator.columns import Columns
 from hocket.translator.document import Document
 from hocket.translator.findings import Finding, Severity
-from hocket.translator.profiles import PROFILES, Profile, ProfileName, find_profile
+from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.residency import residency_findings
 from hocket.translator.rules import check, window
 from hocket.translator.xml_read import build
 
-__all__ = ["Judgement", "Verdict", "judge", "judge_all"]
+__all__ = ["EXECUTION", "Judgement", "Verdict", "judge"]
 
 _UNSELECTED = frozenset({"selection", "calls", "in-place alltoall"})
 _UNSAFE = "size"
+#: The rule of what an execution finds.
+EXECUTION = "execution"
+_UNREADABLE = frozenset({"markup", "algorithm"})
 
 
 class Verdict(StrEnum):
@@ -35,6 +38,8 @@ class Judgement:
     kernels can run it. `correct`: the program computes its collective in every call it declares, without race or
     deadlock, with the connections of its protocol and messages of whole steps. `selectable`: some call selects it.
     `largest_safe_bytes`: the largest buffer for which it cannot deadlock (None: any; 0: none, or nothing to execute).
+    `program`: what the kernels run, None where the file does not say; `outcome`: of its execution,
+    `above`: of one with messages as small as above the largest safe size.
     `safe`: every size that selects the file is one of those.
     """
 
@@ -47,7 +52,8 @@ class Judgement:
     largest_safe_bytes: int | None
     findings: tuple[Finding, ...]
     program: Program | None
-    failure: HocketError | None
+    outcome: Proof | Counterexample | None
+    above: Proof | Counterexample | None
 
     @property
     def good(self) -> bool:
@@ -56,14 +62,14 @@ class Judgement:
         return accepted and self.runnable and self.correct and self.selectable and self.safe
 
     @property
+    def readable(self) -> bool:
+        """Whether the file is MSCCL XML at all."""
+        return not any(finding.rule in _UNREADABLE for finding in self.findings)
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Why it is not good, and what is read otherwise than written."""
         return tuple(finding.describe() for finding in self.findings if finding.severity != Severity.NOTE)
-
-
-def judge_all(document: Document, *, root: int | None = None, fifo_depth: int | None = None) -> tuple[Judgement, ...]:
-    """One judgement a runtime."""
-    return tuple(judge(document, name, root=root, fifo_depth=fifo_depth) for name in PROFILES)
 
 
 def judge(
@@ -75,13 +81,14 @@ def judge(
     gpu: str | None = None,
 ) -> Judgement:
     """Judges a document for one runtime. `fifo_depth`: instead of the protocol's; `gpu`: on which all thread blocks
-    must be resident (`residency.MULTIPROCESSORS`). Never raises for what is in the file.
+    must be resident (`residency.MULTIPROCESSORS`; another raises ScheduleError). Never raises for what is in the file.
     """
     profile = find_profile(runtime)
     checked = list(check(document, profile))
     findings = [finding for finding, _ in checked]
     program: Program | None = None
-    failure: HocketError | None = None
+    outcome: Proof | Counterexample | None = None
+    above: Proof | Counterexample | None = None
     largest: int | None = 0
     if not any(blocks for _, blocks in checked):
         columns = Columns(document)
@@ -89,11 +96,13 @@ def judge(
         if profile.checks_program:  # it does not read outofplace
             program = replace(program, out_of_place=not program.in_place)
         depth = profile.protocols[program.protocol].fifo_depth if fifo_depth is None else fifo_depth
-        failure = _failure(program, depth)
-        if failure is not None:
-            rule = "deadlock" if isinstance(failure, DeadlockError) else "execution"
-            findings.append(Finding(rule, Severity.WRONG, 0, "", str(failure), ""))
-        largest = _largest_safe_bytes(program, profile, depth)
+        outcome = _outcome(program, depth)
+        if not isinstance(outcome, Proof):
+            findings.append(Finding(EXECUTION, Severity.WRONG, 0, "", outcome.text, ""))
+        least = _least_safe_count(program, depth)
+        largest = _largest_safe_bytes(program, profile, least)
+        if least and least > 1:
+            above = _outcome(program, depth, least - 1)
         findings += _size_findings(window(columns, profile)[1], largest)
         findings += residency_findings(program, profile, gpu)
     severities = {finding.severity for finding in findings}
@@ -108,31 +117,34 @@ def judge(
         safe=not any(finding.rule == _UNSAFE for finding in findings),
         findings=tuple(findings),
         program=program,
-        failure=failure,
+        outcome=outcome,
+        above=above,
     )
 
 
-def _failure(program: Program, fifo_depth: int) -> HocketError | None:
+def _outcome(program: Program, fifo_depth: int, max_count: int | None = None) -> Proof | Counterexample:
     try:
-        execute(program, fifo_depth=fifo_depth)
-    except (ScheduleError, DeadlockError) as error:
-        return error
-    return None
+        return attempt(program, fifo_depth=fifo_depth, max_count=max_count)
+    except ScheduleError as error:  # its structure is broken
+        return Counterexample(str(error), ())
 
 
-def _largest_safe_bytes(program: Program, profile: Profile, fifo_depth: int) -> int | None:
+def _least_safe_count(program: Program, fifo_depth: int) -> int | None:
+    try:
+        return least_safe_count(program, fifo_depth=fifo_depth)
+    except ScheduleError:
+        return None
+
+
+def _largest_safe_bytes(program: Program, profile: Profile, least: int | None) -> int | None:
     """The largest buffer for which no connection overflows into a deadlock; None: any, 0: none.
 
-    The kernels move clamp(slice / ceil(bytes / chunks), 1, 71) chunks of a step at a time, so m of them as long as
-    ceil(bytes / chunks) is at most floor(slice / m).
+    The kernels move clamp(slice / ceil(bytes / chunks), 1, 71) chunks of a step at a time, so the `least` safe number
+    of them as long as ceil(bytes / chunks) is at most floor(slice / least).
     """
-    try:
-        least = least_safe_count(program, fifo_depth=fifo_depth)
-    except ScheduleError:
-        return 0
-    if least == 1:
-        return None
-    return 0 if least is None else program.chunks_per_loop * (profile.protocols[program.protocol].slice_bytes // least)
+    if least is None or least == 1:
+        return None if least else 0
+    return program.chunks_per_loop * (profile.protocols[program.protocol].slice_bytes // least)
 
 
 def _size_findings(largest_selected: int | None, largest_safe: int | None) -> list[Finding]:

@@ -28,8 +28,8 @@ def hocket(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("run x.xml --op avg", "--op avg: no such choice; known: max, min, prod, sum"),
         ("run x.xml --print nccl", "--print nccl: no such choice; did you mean 'rccl'? known: executor, msccl, rccl"),
         (
-            "verify x.xml --profile nccl",
-            "--profile nccl: no such choice; did you mean 'rccl'? known: executor, msccl, rccl",
+            "verify x.xml --runtime nccl",
+            "--runtime nccl: no such choice; did you mean 'rccl'? known: all, executor, msccl, rccl",
         ),
         ("synthesize all_sum -t ring:4 -s 1MiB", "COLLECTIVE all_sum: no such choice; known: all_gather, all_reduce"),
         ("synthesize all_gather -t ring:4 -s 1MiB --engine z3", "--engine z3: no such choice; known: auto"),

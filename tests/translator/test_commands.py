@@ -1,5 +1,7 @@
 """`hocket translate` and `hocket verify` on real files, from outside."""
 
+import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -45,9 +47,9 @@ def test_a_schedule_becomes_a_proved_file(schedule_file: Path, tmp_path: Path, p
     assert proof_line in done.stdout
     program = read_xml(output, profile=profile)
     assert (program.num_ranks, program.in_place, program.chunks_per_loop) == (4, True, 8)
-    verified = hocket("verify", output, "--profile", profile)
+    verified = hocket("verify", output, "--runtime", profile)
     assert verified.returncode == 0, verified.stderr
-    assert f"fits {profile}" in verified.stdout
+    assert re.search(rf"{profile} +accepts +yes +yes +yes +any", verified.stdout)
 
 
 def test_out_of_place(schedule_file: Path, tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_nothing_is_written_when_it_does_not_fit(tmp_path: Path) -> None:
     save(schedule, tmp_path / "ag.schedule")
     done = hocket("translate", tmp_path / "ag.schedule", "--to", "rccl", "-o", tmp_path / "ag.xml")
     assert done.returncode == 3
-    assert "rank 0: 66 thread blocks, limit 64" in done.stderr
+    assert "<gpu> rank 0: 66 thread blocks, limit 64" in done.stderr
     assert not (tmp_path / "ag.xml").exists()
 
 
@@ -97,21 +99,56 @@ def test_a_wrong_program_is_refuted_with_a_counterexample(tmp_path: Path) -> Non
     assert "NOT PROVED: out-of-place call: " in done.stderr
 
 
-def test_a_limit_of_the_runtime_is_a_failed_proof() -> None:
-    done = hocket("verify", DATA / "broadcast_binomial_8.xml", "--profile", "rccl")
+def verdicts(output: str) -> dict[str, list[str]]:
+    """The table's rows: parser, runs, correct, selected, of each runtime."""
+    rows = [line.split() for line in output.splitlines() if line.split()[1:2] in (["accepts"], ["rejects"])]
+    return {row[0]: row[1:5] for row in rows}
+
+
+def test_a_runtime_that_cannot_run_the_file_fails_the_check() -> None:
+    done = hocket("verify", DATA / "broadcast_binomial_8.xml", "--runtime", "rccl")
     assert done.returncode == 1
-    assert "is a fused rcs, which rccl cannot run" in done.stderr
+    assert "is a fused rcs, which rccl cannot run" in done.stdout
+    assert verdicts(done.stdout) == {"rccl": ["rejects", "no", "yes", "yes"]}
 
 
-def test_without_a_profile_the_fitting_runtimes_are_told() -> None:
+def test_without_a_runtime_one_of_them_must_run_it() -> None:
     done = hocket("verify", DATA / "broadcast_binomial_8.xml")
     assert done.returncode == 0
-    told = [line for line in done.stdout.splitlines() if line.startswith(("fits", "not for"))]
-    assert [line[: line.index(":")] if ":" in line else line for line in told] == [
-        "not for msccl",  # maxBytes 0
-        "fits executor",
-        "not for rccl",  # fused steps
-    ]
+    assert verdicts(done.stdout) == {
+        "msccl": ["accepts", "yes", "yes", "no"],  # maxBytes 0
+        "executor": ["accepts", "yes", "yes", "yes"],
+        "rccl": ["rejects", "no", "yes", "yes"],  # fused steps
+    }
+    assert hocket("verify", DATA / "broadcast_binomial_8.xml", "--runtime", "all").returncode == 1
+
+
+def test_json_says_what_each_runtime_does(tmp_path: Path) -> None:
+    done = hocket("verify", DATA / "broadcast_binomial_8.xml", "--json", "-")
+    runtimes = json.loads(done.stdout)["runtimes"]
+    assert list(runtimes) == ["msccl", "executor", "rccl"]
+    assert runtimes["rccl"]["verdict"] == "reject"
+    assert runtimes["executor"] | {"findings": 0} == {
+        "verdict": "accept",
+        "runnable": True,
+        "correct": True,
+        "selectable": True,
+        "safe": True,
+        "largest_safe_bytes": None,
+        "reasons": [],
+        "findings": 0,
+    }
+    found = runtimes["rccl"]["findings"][0]
+    assert (found["rule"], found["severity"]) == ("fused step", "reject")
+    again = hocket("verify", DATA / "broadcast_binomial_8.xml", "--json", tmp_path / "verdict.json")
+    assert "runtime" in again.stdout
+    assert json.loads((tmp_path / "verdict.json").read_text())["runtimes"] == runtimes
+
+
+def test_all_blocks_must_be_resident() -> None:
+    done = hocket("verify", DATA / "all_reduce_all_pairs_4.xml", "--gpu", "H20", "--runtime", "msccl")
+    assert done.returncode == 0, done.stdout
+    assert "no GPU 'Z80'; GPUs: V100" in hocket("verify", DATA / "all_reduce_all_pairs_4.xml", "--gpu", "Z80").stderr
 
 
 def test_what_cannot_be_read_is_bad_input(tmp_path: Path) -> None:

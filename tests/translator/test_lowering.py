@@ -126,8 +126,13 @@ def test_more_than_32_peers_use_more_channels() -> None:
 @pytest.mark.parametrize(
     ("kind", "ranks", "arguments", "expected"),
     [
-        (Kind.ALL_REDUCE, 34, {"profile": "rccl"}, r"does not fit rccl: rank 0: 66 thread blocks, limit 64; use"),
-        (Kind.ALL_REDUCE, 1, {"profile": "rccl"}, "rank 0: no thread block"),
+        (
+            Kind.ALL_REDUCE,
+            34,
+            {"profile": "rccl"},
+            r"does not fit rccl: <gpu> rank 0: 66 thread blocks, limit 64 \(and 33 more\); use",
+        ),
+        (Kind.ALL_REDUCE, 1, {"profile": "rccl"}, "<gpu> rank 0: no thread block"),
         (Kind.ALL_REDUCE, 4, {"profile": "nccl"}, "no profile 'nccl'; profiles: msccl, executor, rccl"),
         (Kind.ALL_REDUCE, 4, {"profile": "rccl", "protocol": "ll"}, "no protocol 'll'; protocols: Simple, LL, LL128"),
         (Kind.ALL_REDUCE, 4, {"profile": "rccl", "channels": 0}, "channels must be at least 1"),
@@ -149,13 +154,15 @@ def test_a_step_list_that_no_channel_can_hold_is_refused() -> None:
     schedule = build("direct", Collective(Kind.ALL_GATHER, 2, 6000, chunks), full(2))
     start = np.arange(schedule.num_transfers, dtype=np.int64)
     apart = replace(schedule, start_ps=start, finish_ps=start + 1)
-    with pytest.raises(ScheduleError, match=r"rank 0: .*(steps|elements).*limit \d+; use"):
+    with pytest.raises(ScheduleError, match=r"<gpu> rank 0: .*(steps|elements).*limit \d+; use"):
         lower(apart, "executor")
 
 
 def test_limits_name_rank_block_number_and_remedy() -> None:
     program = lower(build("ring", Collective(Kind.ALL_REDUCE, 40, 40000, 1), full(40)), "msccl")
-    with pytest.raises(ScheduleError, match="rank 0: thread block 0: 78 steps, limit 64; use more channels or fewer"):
+    with pytest.raises(
+        ScheduleError, match=r"rank 0 thread block 0: 78 steps, limit 64 \(and 79 more\); use more channels or fewer"
+    ):
         check_limits(program, "executor")
     with pytest.raises(ScheduleError, match="is a fused rrc, which rccl cannot run"):
         check_limits(lower(build("ring", Collective(Kind.ALL_REDUCE, 4, 4000, 1), full(4)), "msccl"), "rccl")

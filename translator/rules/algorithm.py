@@ -40,7 +40,8 @@ def _bad_sizes(columns: Columns, profile: Profile) -> bool:
 def _no_call(columns: Columns, profile: Profile) -> bool:
     algorithm = columns.document.algorithm
     in_place, out_of_place = (bool(algorithm.number(key)[0]) for key in ("inplace", "outofplace"))
-    return "outofplace" in profile.attributes and not in_place and not out_of_place
+    reads = "outofplace" in profile.attributes and bool(algorithm.has("outofplace")[0])
+    return reads and not in_place and not out_of_place
 
 
 def _bad_threads(columns: Columns, profile: Profile) -> bool:

@@ -257,6 +257,14 @@ STEP_RULES: list[Rule] = [
         "put it before the step that must wait",
     ),
     step_rule(
+        "absent dependency",
+        Severity.WRONG,
+        _absent_step,
+        _absent_message,
+        "wait for a step of this gpu",
+        blocks=True,
+    ),
+    step_rule(
         "dependency",
         Severity.SUSPECT,
         lambda columns, _: (
@@ -266,14 +274,6 @@ STEP_RULES: list[Rule] = [
         ),
         lambda columns, *_: "needs both depid and deps, or -1 for both (a nop both)",
         "write both",
-    ),
-    step_rule(
-        "absent dependency",
-        Severity.WRONG,
-        _absent_step,
-        _absent_message,
-        "wait for a step of this gpu",
-        blocks=True,
     ),
     step_rule(
         "far dependency",

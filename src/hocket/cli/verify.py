@@ -9,7 +9,7 @@ __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-EPILOG = "Example: hocket verify ar.xml --profile executor"
+EPILOG = "Example: hocket verify ar.xml --runtime executor --json verdict.json"
 
 
 @app.command(epilog=EPILOG)
@@ -22,8 +22,17 @@ def verify(
             "(.json), or TACOS' .csv.",
         ),
     ],
-    profile: Annotated[
-        str | None, typer.Option(help="XML: also read it as, and check the limits of: msccl, executor or rccl.")
+    runtime: Annotated[
+        str | None, typer.Option(metavar="NAME", help="XML: runtime that must run it: msccl, executor, rccl or all.")
+    ] = None,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE|-", help="XML: also write the verdicts here (-: only that).")
+    ] = None,
+    explain: Annotated[
+        Path | None, typer.Option("--explain", metavar="FILE", help="XML: draw the counterexample on this HTML page.")
+    ] = None,
+    gpu: Annotated[
+        str | None, typer.Option(metavar="NAME", help="XML: GPU whose multiprocessors must hold all blocks: A100, ...")
     ] = None,
     root: Annotated[
         int | None, typer.Option(help="XML: root of a broadcast or reduce; found in the file by default.")
@@ -43,18 +52,14 @@ def verify(
     """Prove a schedule, an MSCCL XML or an MSCCL++ plan right.
 
     A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. Several
-    schedules: each of them, and that no link is held by two of them at a time. An XML: it is executed as the runtimes
-    do, with whole steps in one message (small sizes) and one chunk a message (large sizes): values, races, deadlock;
-    without --profile it is also told which runtimes would load it. An MSCCL++ plan is executed
-    call after call: values, races with the caller too, deadlock. TACOS' files (.csv, or .xml with --topology and
-    --size) are link orders: they are replayed as causality allows, and compared with the claimed time. Exit code 0:
-    proved; 1: not proved, with a counterexample (deadlocks too); 3: the file cannot be read.
+    schedules: each of them, and that no link is held by two of them at a time. An XML: for each runtime whether its
+    parser accepts the file, its kernels run it, and it computes its collective without race or deadlock, with the
+    largest size for which that holds. An MSCCL++ plan is executed call after call: values, races with the caller too,
+    deadlock. TACOS' files (.csv, or .xml with --topology and --size) are link orders: they are replayed as causality
+    allows, and compared with the claimed time. Exit code 0: proved, and every --runtime asked for (none: one of the
+    three) loads, selects and runs the XML right; 1: not, with a counterexample (deadlocks too); 3: the file cannot be
+    read.
     """
-    from hocket.cli.options import one_of
-    from hocket.translator import PROFILES
-
-    if profile is not None:
-        one_of("--profile", profile, PROFILES)
     file, *others = files
     if others:
         if (
@@ -68,7 +73,9 @@ def verify(
     elif claimed is not None or output is not None or size is not None:
         raise typer.BadParameter("--claimed, --size and --output are for TACOS' files: a .csv, or .xml with --topology")
     elif file.suffix == ".xml":
-        _verify_xml(file, profile, root, fifo_depth)
+        from hocket.cli.verify_xml import verify_xml
+
+        verify_xml(file, runtime, root=root, fifo_depth=fifo_depth, gpu=gpu, json_path=json_path, page=explain)
     elif file.suffix == ".json":
         _verify_plan(file, root)
     else:
@@ -144,39 +151,3 @@ def _verify_plan(file: Path, root: int | None) -> None:
     typer.echo(f"proved: {proof.describe()}")
     if proof.assumed:
         typer.echo(f"assumed: {proof.assumed}")
-
-
-def _verify_xml(file: Path, profile: str | None, root: int | None, fifo_depth: int | None) -> None:
-    from hocket.core.errors import DeadlockError, ScheduleError
-    from hocket.schedule import FIFO_DEPTH, execute
-    from hocket.translator import check_limits, read_xml
-
-    program = read_xml(file, profile=profile, root=root)
-    typer.echo(
-        f"{file}: {program.kind} on {program.num_ranks} ranks in {program.chunks_per_loop} chunks, {program.protocol}"
-    )
-    depth = FIFO_DEPTH[program.protocol] if fifo_depth is None else fifo_depth
-    try:
-        if profile is not None:
-            check_limits(program, profile)
-            typer.echo(f"fits {profile}")
-        for max_count in (None, 1):
-            typer.echo(f"proved: {execute(program, fifo_depth=depth, max_count=max_count).describe()}")
-    except (ScheduleError, DeadlockError) as error:
-        raise _refuted(error) from error
-    if profile is None:
-        _tell_fits(file, root)
-
-
-def _tell_fits(file: Path, root: int | None) -> None:
-    """Prints which runtimes would load and run the file; a file needs to fit only the one it is for."""
-    from hocket.core.errors import FormatError, ScheduleError
-    from hocket.translator import PROFILES, check_limits, read_xml
-
-    for name in PROFILES:
-        try:
-            check_limits(read_xml(file, profile=name, root=root), name)
-        except (FormatError, ScheduleError) as error:
-            typer.echo(f"not for {name}: {error}")
-        else:
-            typer.echo(f"fits {name}")

@@ -107,7 +107,7 @@ def _synthesize(commands: Commands, machine: str, size_bytes: int) -> dict[str, 
 def _translate_and_run(commands: Commands, torch: bool) -> dict[str, Any] | None:
     _say("4. Translate to MSCCL XML, proved before it is written, and run that file on real processes")
     commands.hocket("translate", "ar.schedule", "--to", "executor", "-o", "ar.xml")
-    commands.hocket("verify", "ar.xml", "--profile", "executor")
+    commands.hocket("verify", "ar.xml", "--runtime", "executor")
     backend = "gloo" if torch else "mpi" if find_spec("mpi4py") else None
     if backend is None:
         _say("   not run: neither PyTorch nor mpi4py is installed (pip install 'hocket[mpi]')")

@@ -75,7 +75,18 @@ class Figure:
         return f"<figure>{drawing}<figcaption>{escape(self.caption)}</figcaption></figure>"
 
 
-Block = Text | Code | Cards | Table | Figure
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An SVG picture, its text escaped already, with a caption that says how to read it."""
+
+    svg: str
+    caption: str
+
+    def html(self) -> str:
+        return f'<figure><div class="scroll">{self.svg}</div><figcaption>{escape(self.caption)}</figcaption></figure>'
+
+
+Block = Text | Code | Cards | Table | Figure | Drawing
 
 
 @dataclass(frozen=True, slots=True)
