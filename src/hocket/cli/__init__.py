@@ -23,6 +23,7 @@ COMMANDS = {
     "synthesize": ("hocket.cli.synthesize", "Make a collective schedule for a topology."),
     "verify": ("hocket.cli.verify", "Prove a schedule or an MSCCL XML right."),
     "translate": ("hocket.cli.translate", "Turn a schedule into verified MSCCL XML."),
+    "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
     "run": ("hocket.cli.run", "Run an MSCCL XML on real processes, check every value."),
     "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),

@@ -1,0 +1,94 @@
+"""`hocket explain`: which file of a folder a runtime would run for a call, and why not each other one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.translator.selection import Call, Selection
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+EPILOG = (
+    "Example: hocket explain bundle/ --collective all_reduce --size 25MiB --dtype float16 --ranks 8 --runtime executor"
+)
+
+
+@app.command(epilog=EPILOG)
+def explain(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="DIR|FILE...", help="Folder of XML files, or files in the order given.")
+    ],
+    collective: Annotated[str, typer.Option("--collective", "-c", help="all_reduce, all_gather, ...")],
+    size: Annotated[str, typer.Option("--size", "-s", help="Bytes of a rank's whole buffer, as nccl-tests counts.")],
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks of the communicator.")],
+    runtime: Annotated[str, typer.Option(help="msccl, executor or rccl.")],
+    dtype: Annotated[str, typer.Option(help="float32, float16, bfloat16, int8, ...")] = "float32",
+    in_place: Annotated[bool, typer.Option("--in-place/--out-of-place", help="The kind of call.")] = False,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE|-", help="Also write the result here (-: only that).")
+    ] = None,
+) -> None:
+    """Say which file a runtime would run for a call, and why not each other one.
+
+    Exit code 0: a file would run; 1: none would (the library's own algorithm runs), or the one that does is wrong for
+    the call.
+    """
+    from hocket.cli.options import one_of
+    from hocket.core.errors import ExitCode
+    from hocket.core.units import parse_bytes
+    from hocket.schedule import Kind
+    from hocket.translator import PROFILES
+    from hocket.translator.selection import ELEMENT_BYTES, Call, files_in_order, select
+
+    one_of("--collective", collective, [str(kind) for kind in Kind])
+    one_of("--runtime", runtime, PROFILES)
+    one_of("--dtype", dtype, ELEMENT_BYTES)
+    size_bytes = parse_bytes(size)
+    if size_bytes % ELEMENT_BYTES[dtype]:
+        raise typer.BadParameter(f"--size {size}: no whole number of {dtype} elements")
+    files = files_in_order(paths[0], runtime) if len(paths) == 1 and paths[0].is_dir() else paths
+    call = Call(Kind(collective), size_bytes, dtype, ranks, in_place)
+    found = select(files, call, runtime)
+    if json_path is not None:
+        _write_json(found, json_path)
+    if str(json_path) != "-":
+        _print(found, call, runtime)
+    if found.chosen is None or found.chosen.warnings:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _write_json(found: "Selection", path: Path) -> None:
+    import json
+
+    from hocket.core.files import atomic_write
+
+    rows = [
+        {"file": str(one.path), "runs": one.runs, "reason": one.reason, "warnings": list(one.warnings)}
+        for one in found.choices
+    ]
+    chosen = None if found.chosen is None else str(found.chosen.path)
+    text = json.dumps({"chosen": chosen, "files": rows, "notes": list(found.notes)}, indent=1)
+    if str(path) == "-":
+        typer.echo(text)
+    else:
+        with atomic_write(path) as output:
+            output.write(text + "\n")
+
+
+def _print(found: "Selection", call: "Call", runtime: str) -> None:
+    from hocket.core.units import format_bytes
+
+    place = "in-place" if call.in_place else "out-of-place"
+    size = f"{format_bytes(call.size_bytes)} of {call.data_type}"
+    chosen = "the library's own algorithm: no file matches" if found.chosen is None else str(found.chosen.path)
+    typer.echo(f"{runtime}, {place} {call.kind} of {size} on {call.num_ranks} ranks runs {chosen}")
+    for one in found.choices:
+        typer.echo(f"  {one.path.name}: {'runs' if one.runs else 'not'}: {one.reason}")
+        for warning in one.warnings:
+            typer.echo(f"    but {warning}")
+    for note in found.notes:
+        typer.echo(f"note: {note}")
