@@ -1,8 +1,8 @@
 """Schedules and programs to and from MSCCL XML; lowering to thread blocks."""
 
-from hocket.translator.graphs import schedule_graphs
 from hocket.translator.document import read_document, read_file
 from hocket.translator.findings import Finding, Severity
+from hocket.translator.graphs import schedule_graphs
 from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.lower import lower
 from hocket.translator.nccl_graph import nccl_graph, rings
