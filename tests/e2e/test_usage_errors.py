@@ -17,7 +17,7 @@ def hocket(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     [
         (
             "translate x.schedule --to nccl -o x.xml",
-            "--to nccl: no such choice; did you mean 'rccl'? known: executor, msccl, rccl",
+            "--to nccl: no such choice; did you mean 'rccl'? known: chakra, executor, msccl, mscclpp",
         ),
         (
             "translate x.schedule --to msccl --protocol simple -o x.xml",

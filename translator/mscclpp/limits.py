@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from hocket.core.errors import ScheduleError
-from hocket.translator.mscclpp.plan import Op, OpName, Plan, PlanBlock
+from hocket.translator.mscclpp.plan import Op, Operand, OpName, Plan, PlanBlock
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.shapes import SHAPES
 
@@ -33,7 +33,6 @@ def _problems(plan: Plan) -> Iterator[str]:
     for rank, gpu in enumerate(plan.gpus):
         users: dict[tuple[str, int], set[int]] = defaultdict(set)
         barriers: dict[int, set[int]] = defaultdict(set)
-        scratch: dict[bool, str] = {}
         if not gpu.thread_blocks:
             yield f"rank {rank}: no thread block, and no kernel can be launched of none"
         for number, block in enumerate(gpu.thread_blocks):
@@ -52,8 +51,6 @@ def _problems(plan: Plan) -> Iterator[str]:
                         barriers[part.barrier_id].add(number)
                         if part.num_threadblocks != _first_count(plan, rank, part.barrier_id):
                             yield f"{at}: barrier {part.barrier_id} is used with different num_threadblocks"
-                    for packet in _scratch_uses(part):
-                        scratch.setdefault(packet, at)
         for (what, which), blocks in sorted(users.items()):
             if len(blocks) > 1:
                 yield (
@@ -64,8 +61,29 @@ def _problems(plan: Plan) -> Iterator[str]:
             size = _first_count(plan, rank, barrier)
             if len(blocks) != size:
                 yield f"rank {rank}: {len(blocks)} thread blocks use barrier {barrier}, which waits for {size}"
-        if len(scratch) == 2:
-            yield f"{scratch[True]} uses scratch for packets, which overlap what {scratch[False]} keeps in scratch"
+    yield from _scratch_problems(plan)
+
+
+def _scratch_problems(plan: Plan) -> Iterator[str]:
+    """Packets of chunk k lie where plain chunks 2k and 2k + 1 do."""
+    last_plain: dict[int, tuple[int, str]] = {}
+    first_packet: dict[int, tuple[int, str]] = {}
+    for rank, gpu in enumerate(plan.gpus):
+        for number, block in enumerate(gpu.thread_blocks):
+            references = References(plan, rank, number)
+            for position, op in enumerate(block.ops):
+                at = f"rank {rank} thread block {number} op {position} ({op.name})"
+                for owner, operand, packet in (
+                    use for part in (op, *op.ops) for use in _scratch_uses(references, part)
+                ):
+                    if packet and operand.index < first_packet.get(owner, (operand.index + 1, ""))[0]:
+                        first_packet[owner] = (operand.index, at)
+                    elif not packet and operand.index + operand.size > last_plain.get(owner, (0, ""))[0]:
+                        last_plain[owner] = (operand.index + operand.size, at)
+    for rank in sorted(last_plain.keys() & first_packet.keys()):
+        (plain_end, keeper), (first, sender) = last_plain[rank], first_packet[rank]
+        if plain_end > 2 * first:
+            yield f"{sender} keeps packets in scratch of rank {rank} where {keeper} keeps plain data; use other chunks"
 
 
 def _first_count(plan: Plan, rank: int, barrier: int) -> int | None:
@@ -88,15 +106,16 @@ def _counters(references: References, op: Op) -> Iterator[tuple[str, int]]:
         yield f"{verb} {op.channel_type} channel", references.number(op, channel)
 
 
-def _scratch_uses(op: Op) -> Iterator[bool]:
-    """Whether an op uses its own rank's scratch as packets (True), plain (False)."""
+def _scratch_uses(references: References, op: Op) -> Iterator[tuple[int, Operand, bool]]:
+    """The rank whose scratch each operand is in, for those that are, and whether it is packets."""
     shape = SHAPES.get(op.name)
     if shape is None:
         return
     for operands, access in ((op.sources, shape.source), (op.destinations, shape.destination)):
         for position, operand in enumerate(operands):
-            if operand.type == "s":
-                yield access(position).packet
+            for rank, buffer in references.places(op, operand):
+                if buffer == "s":
+                    yield rank, operand, access(position).packet
 
 
 def _block_problems(block: PlanBlock) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """MSCCL++ 0.9 execution plans as data: the JSON file's own structure, under the names this project uses.
 
-Format: microsoft/mscclpp 0.9.0, its plan loader; docs/translator.md#mscclpp-plans says what each part means.
+Format: microsoft/mscclpp 0.9.0, its plan loader and executor kernel; what a plan does: docs/translator.md#msccl-plans.
 """
 
 from typing import Annotated, Literal
@@ -14,6 +14,7 @@ __all__ = [
     "OPEN_SIZE",
     "Channel",
     "ChannelRefs",
+    "CollectiveName",
     "Iterations",
     "Op",
     "OpName",
@@ -36,6 +37,9 @@ Positive = Annotated[int, Meta(ge=1, lt=2**31)]
 Size = Annotated[int, Meta(ge=0)]
 BufferName = Literal["i", "o", "s"]
 ChannelType = Literal["memory", "port", "switch", "none"]
+CollectiveName = Literal[
+    "allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "sendrecv", "test", "custom"
+]
 
 
 class OpName(StrEnum):
@@ -199,9 +203,7 @@ class Plan(Struct, frozen=True, rename={"in_place": "inplace"}):
     """An execution plan; `gpus[r]` is rank r's part. Sizes are bytes; `protocol` LL sizes the scratch for packets."""
 
     name: str
-    collective: Literal[
-        "allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "sendrecv", "test", "custom"
-    ]
+    collective: CollectiveName
     protocol: Literal["Simple", "LL"]
     in_place: bool
     gpus: tuple[PlanGpu, ...]

@@ -55,7 +55,7 @@ class PlanProof:
 
 
 def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
-    """Executes the plan symbolically, as docs/translator.md#mscclpp-plans says; `root` matters for broadcast only.
+    """Executes the plan symbolically, as docs/translator.md#msccl-plans says; `root` matters for broadcast only.
 
     Proved are values, order of all conflicting accesses (also with those of the caller before and after each call), no
     deadlock, matching signals, and the runtime's limits. Raises DeadlockError or ScheduleError with a counterexample.

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "hocket/schedule/plan.hpp"
@@ -18,9 +20,12 @@ struct Event {
   int64_t step;
 };
 
+/// What the effect can see of what its cause can: nothing, all of it, or writes to the memory of the cause's rank.
+enum class Shows : uint8_t { kNothing, kAll, kOwn };
+
 struct Cause {
   int64_t event;
-  bool shows;  ///< what the cause can see, the effect can see too
+  Shows shows;
 };
 
 /// What happened, in an order in which every event comes after its causes, `causes[first_cause[e]] ..
@@ -30,6 +35,7 @@ struct Log {
   std::vector<Cause> causes;
   std::vector<int64_t> first_cause{0};
   int32_t num_chains = 0;
+  std::set<std::pair<int64_t, int64_t>> idle;  ///< (event, operand): it writes packets that say what they said
 };
 
 inline int64_t place(const Operand& operand, int32_t launch) {

@@ -15,6 +15,7 @@ namespace {
 struct Lane {
   int64_t base = -1;
   std::vector<int64_t> open;
+  int64_t shown = -1;  ///< what even a relaxed signal shows: what was released by others, or by the lane itself
   std::vector<int32_t> chains;
   int64_t meetings = 0;
 };
@@ -23,7 +24,9 @@ struct Lane {
 struct Counter {
   struct Raise {
     int64_t event;  ///< -1: it was there at first
+    int64_t seen;   ///< the event that says what is seen of it where it or the wait is relaxed, and shown on
     bool relaxed;
+    bool device;  ///< it reaches the rank's own blocks only
   };
   std::deque<Raise> raises;
   int32_t waiter = -1;
@@ -37,6 +40,7 @@ class Machine {
         memory_(program.initial.size()),
         stamp_(program.initial.size(), -1),
         writer_(program.initial.size(), -1),
+        shown_(program.initial.size(), -1),
         blocks_(program.blocks.size()),
         proxies_(program.ends.size()),
         inbound_(program.ends.size()),
@@ -53,7 +57,7 @@ class Machine {
         callers_of_(program.num_ranks) {
     for (int32_t b = 0; b < std::ssize(program.blocks); b++) blocks_of_[program.blocks[b].rank].push_back(b);
     for (int32_t s = 0; s < std::ssize(semaphores_); s++) {
-      for (int32_t k = 0; k < program.semaphore[s]; k++) semaphores_[s].raises.push_back({-1, false});
+      for (int32_t k = 0; k < program.semaphore[s]; k++) semaphores_[s].raises.push_back({-1, -1, false, true});
     }
     for (const Wanted& wanted : program.wanted) {
       wanted_of_[program.location_rank[wanted.location]].push_back(wanted);
@@ -85,14 +89,15 @@ class Machine {
 
   bool finished(int32_t block) const { return next_step_[block] == program_.blocks[block].last_step; }
 
-  void because(int64_t event, bool shows = true) {
+  void because(int64_t event, Shows shows = Shows::kAll) {
     if (event >= 0) log_.causes.push_back({event, shows});
   }
 
-  /// A relaxed signal or a packet says that something is over, and shows only what was there before its launch.
-  void because_relaxed(int64_t event) {
-    because(event, false);
-    because(starts_[log_.events[event].rank][log_.events[event].launch]);
+  /// `lane` is now shown what `event` sees.
+  void show(Lane& lane, int32_t rank, int64_t event, Shows shows = Shows::kAll) {
+    because(lane.shown);
+    because(event, shows);
+    lane.shown = happen(-1, rank, -1);
   }
 
   /// The event whose causes were given last.
@@ -143,6 +148,7 @@ class Machine {
       next_step_[block] = program_.blocks[block].first_step;
       blocks_[block].meetings++;
       settle(blocks_[block], starts_[rank].back());
+      blocks_[block].shown = starts_[rank].back();
       ready_.push_back(block);
       if (finished(block)) running_[rank]--;
     }
@@ -172,7 +178,7 @@ class Machine {
         break;
       case StepKind::kRelease:
         because(lane.base);
-        raise(semaphores_[step.object], {happen(-1, rank, number), false});
+        release(lane, rank, number, semaphores_[step.object]);
         break;
       case StepKind::kWait:
         if (!lower(block, number, inbound_[step.object], step.relaxed)) return false;
@@ -199,11 +205,16 @@ class Machine {
     arrived.push_back(block);
     waits_at_[block] = true;
     if (std::ssize(arrived) < program_.barrier_size[step.object]) return false;
+    const int32_t rank = program_.blocks[block].rank;
     for (const int32_t member : arrived) because_all(blocks_[member]);
-    const int64_t event = happen(-1, program_.blocks[block].rank, -1);
+    const int64_t event = happen(-1, rank, -1);
+    for (const int32_t member : arrived) because(blocks_[member].shown);
+    because(event, Shows::kOwn);
+    const int64_t shown = happen(-1, rank, -1);
     for (const int32_t member : std::exchange(arrived, {})) {
       waits_at_[member] = false;
       blocks_[member].meetings++;
+      blocks_[member].shown = shown;
       settle(blocks_[member], event);
       ready_.push_back(member);
       step_done(member);
@@ -216,6 +227,12 @@ class Machine {
     if (counter.waiter >= 0) ready_.push_back(std::exchange(counter.waiter, -1));
   }
 
+  void release(Lane& lane, int32_t rank, int64_t number, Counter& semaphore) {
+    const int64_t event = happen(-1, rank, number);
+    show(lane, rank, lane.base, Shows::kOwn);
+    raise(semaphore, {event, lane.shown, false, true});
+  }
+
   bool lower(int32_t block, int64_t number, Counter& counter, bool relaxed) {
     if (counter.raises.empty()) {
       counter.waiter = block;
@@ -223,15 +240,14 @@ class Machine {
     }
     const Counter::Raise raised = counter.raises.front();
     counter.raises.pop_front();
-    because(blocks_[block].base);
-    if (raised.event >= 0) {
-      if (relaxed || raised.relaxed) {
-        because_relaxed(raised.event);
-      } else {
-        because(raised.event);
-      }
-    }
-    blocks_[block].open.push_back(happen(-1, program_.blocks[block].rank, number));
+    const int32_t rank = program_.blocks[block].rank;
+    Lane& lane = blocks_[block];
+    const int64_t seen = relaxed || raised.relaxed ? raised.seen : raised.event;
+    because(lane.base);
+    because(raised.event, Shows::kNothing);
+    because(seen);
+    lane.open.push_back(happen(-1, rank, number));
+    if (seen >= 0) show(lane, rank, raised.device ? raised.seen : seen);
     return true;
   }
 
@@ -242,7 +258,9 @@ class Machine {
     because(blocks_[block].base);
     const int64_t event = happen(-1, rank, number);
     if (end.port) proxies_[step.object].open.push_back(event);
-    if (end.partner >= 0) raise(inbound_[end.partner], {event, step.relaxed && !end.port});
+    const bool relaxed = step.relaxed && !end.port;
+    if (end.partner >= 0) raise(inbound_[end.partner], {event, blocks_[block].shown, relaxed, false});
+    if (!relaxed) show(blocks_[block], rank, blocks_[block].base);
   }
 
   /// The proxy of a channel end, which has done what was posted before the block's threads last met.
@@ -273,20 +291,27 @@ class Machine {
     because(lane.base);
     because(blocks_[block].base);
     int64_t last = -1;
+    std::vector<int64_t> shown;
     for (int64_t o = step.first_source; o < step.first_destination; o++) {
       if (!program_.operands[o].packet) continue;
       const int64_t first = place(program_.operands[o], launch_[rank]);
       for (int64_t location = first; location < first + step.count; location++) {
-        if (writer_[location] != last) because_relaxed(last = writer_[location]);
+        if (writer_[location] == last) continue;
+        last = writer_[location];
+        because(last, Shows::kNothing);
+        because(shown_[location]);
+        shown.push_back(shown_[location]);
       }
     }
     const int64_t event = happen(next_chain(lane), rank, number);
     lane.open.push_back(event);
+    for (const int64_t one : shown) show(blocks_[block], rank, one);
     std::vector<int32_t> sums(step.count);
     for (int32_t k = 0; k < step.count; k++) sums[k] = sum(step, k, launch_[rank]);
-    for (int64_t o = step.first_destination; o < step.last_operand; o++) write(program_.operands[o], sums, event);
+    for (int64_t o = step.first_destination; o < step.last_operand; o++)
+      write(program_.operands[o], sums, event, blocks_[block].shown);
     if (step.signals && program_.ends[step.object].partner >= 0) {
-      raise(inbound_[program_.ends[step.object].partner], {event, false});
+      raise(inbound_[program_.ends[step.object].partner], {event, blocks_[block].shown, false, false});
     }
     if (step.flushes) blocks_[block].open.push_back(event);
   }
@@ -300,9 +325,13 @@ class Machine {
     return *total;
   }
 
-  void write(const Operand& operand, const std::vector<int32_t>& values, int64_t event) {
+  void write(const Operand& operand, const std::vector<int32_t>& values, int64_t event, int64_t shown) {
     const int32_t launch = log_.events[event].launch;
     const int64_t first = place(operand, launch);
+    if (operand.packet && repeats(values, first, launch)) {
+      log_.idle.insert({event, &operand - program_.operands.data()});
+      return;
+    }
     for (int64_t k = 0; k < std::ssize(values); k++) {
       memory_[first + k] = values[k];
       if (!operand.packet) continue;
@@ -311,10 +340,19 @@ class Machine {
       }
       stamp_[first + k] = launch;
       writer_[first + k] = event;
+      shown_[first + k] = shown;
       if (const auto waiters = packet_waiters_.extract(first + k)) {
         ready_.insert(ready_.end(), waiters.mapped().begin(), waiters.mapped().end());
       }
     }
+  }
+
+  /// Whether this launch has written these very packets already.
+  bool repeats(const std::vector<int32_t>& values, int64_t first, int32_t launch) const {
+    for (int64_t k = 0; k < std::ssize(values); k++) {
+      if (stamp_[first + k] != launch || memory_[first + k] != values[k]) return false;
+    }
+    return true;
   }
 
   void stop(Outcome outcome, std::vector<int64_t> facts) {
@@ -420,6 +458,7 @@ class Machine {
   std::vector<int32_t> memory_;
   std::vector<int32_t> stamp_;   ///< of packets: the launch that wrote them last
   std::vector<int64_t> writer_;  ///< of packets: the event that did
+  std::vector<int64_t> shown_;   ///< of packets: the event that says what they show
   std::vector<Lane> blocks_;
   std::vector<Lane> proxies_;
   std::vector<Counter> inbound_;

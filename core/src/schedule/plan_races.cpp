@@ -35,7 +35,8 @@ class RaceFinder {
       for (int64_t c = log_.first_cause[e]; c < log_.first_cause[e + 1]; c++) {
         const Cause& cause = log_.causes[c];
         over.join(e, cause.event);
-        if (cause.shows) seen.join(e, cause.event);
+        const bool own = cause.shows == Shows::kOwn && log_.events[cause.event].rank == rank;
+        if (cause.shows == Shows::kAll || own) seen.join(e, cause.event);
       }
       const Event& event = log_.events[e];
       if (event.chain < 0 || local_[event.chain] < 0) continue;
@@ -86,7 +87,7 @@ class RaceFinder {
     for (int64_t o = step.first_source; o < step.last_operand; o++) {
       const Operand& operand = program_.operands[o];
       const int64_t first = place(operand, event.launch);
-      if (program_.location_rank[first] != rank) continue;
+      if (program_.location_rank[first] != rank || log_.idle.contains({e, o})) continue;
       for (int32_t k = 0; k < step.count; k++) visit(first + k, {e, k, operand.packet}, o >= step.first_destination);
     }
   }

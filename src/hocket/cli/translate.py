@@ -1,4 +1,4 @@
-"""`hocket translate`: a schedule as MSCCL XML for one runtime, proved before the file is written."""
+"""`hocket translate`: a schedule as MSCCL XML or MSCCL++ plan for one runtime, proved before the file is written."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +23,9 @@ def translate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .schedule, or an MSCCL .xml of any runtime.")],
     to: Annotated[
         str,
-        typer.Option("--to", help="Runtime that will load it: msccl, executor or rccl; or chakra, table, nccl-graph."),
+        typer.Option(
+            "--to", help="Runtime that will load it: msccl, executor, rccl, mscclpp; or chakra, table, nccl-graph."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="File to write; for chakra the prefix of a file a rank.")
@@ -51,25 +53,51 @@ def translate(
         typer.Option("--out-of-place/--in-place", help="Calls it is for; all_to_all: out-of-place, else in-place."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name inside the file.")] = None,
+    ranks_per_node: Annotated[
+        int | None, typer.Option(min=1, help="mscclpp: ranks that memory channels join; without it those of a machine.")
+    ] = None,
 ) -> None:
-    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, or a schedule into graphs
-    for ASTRA-sim, a table, or a graph file for stock NCCL.
+    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, or a schedule into an
+    MSCCL++ execution plan, graphs for ASTRA-sim, a table, or a graph file for stock NCCL.
 
     The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
     before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
     """
     from hocket.cli.options import one_of
     from hocket.cli.translate_plain import PLAIN, write_plain
+    from hocket.cli.translate_plan import print_plan
     from hocket.core.units import format_bytes, parse_bytes
     from hocket.schedule import FIFO_DEPTH, load_expanded
     from hocket.translator import PROFILES, read_xml, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
+    from hocket.translator.mscclpp import translate_to_plan
 
-    one_of("--to", to, (*PROFILES, *PLAIN))
+    one_of("--to", to, (*PROFILES, "mscclpp", *PLAIN))
+    if protocol is not None:
+        one_of("--protocol", protocol, ["Simple", "LL"] if to == "mscclpp" else FIFO_DEPTH)
+    if ranks_per_node is not None and to != "mscclpp":
+        raise typer.BadParameter("--ranks-per-node is for --to mscclpp: others connect all ranks alike")
     if to in PLAIN:
         write_plain(load_expanded(file), to, output)
         return
     least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
+    in_place = None if out_of_place is None else not out_of_place
+    if to == "mscclpp":
+        if file.suffix == ".xml" or slots is not None or instances != 1:
+            raise typer.BadParameter("--to mscclpp takes a .schedule, without --slots and --instances")
+        plan = translate_to_plan(
+            load_expanded(file),
+            output,
+            protocol=protocol or "Simple",
+            channels=channels or 1,
+            name=name,
+            in_place=in_place,
+            min_bytes=least or 0,
+            max_bytes=most or 0,
+            ranks_per_node=ranks_per_node,
+        )
+        print_plan(plan, output)
+        return
     if file.suffix == ".xml":
         if (protocol, channels, slots, out_of_place) != (None,) * 4 or instances != 1:
             raise typer.BadParameter(
@@ -81,12 +109,12 @@ def translate(
             load_expanded(file),
             output,
             to,
-            protocol=one_of("--protocol", protocol or "Simple", FIFO_DEPTH),
+            protocol=protocol or "Simple",
             channels=channels,
             slots=slots,
             instances=instances,
             name=name,
-            in_place=None if out_of_place is None else not out_of_place,
+            in_place=in_place,
             min_bytes=least or 0,
             max_bytes=most or 0,
         )

@@ -1,0 +1,109 @@
+"""Lowering: from a schedule to an MSCCL++ plan that is proved before anyone sees it."""
+
+from dataclasses import replace
+
+from msgspec import structs
+
+from hocket.core.errors import ScheduleError
+from hocket.core.units import format_bytes
+from hocket.schedule import Kind, Program, Schedule
+from hocket.translator.lower import lower
+from hocket.translator.mscclpp.emit import emit_gpu
+from hocket.translator.mscclpp.limits import MAX_OPS
+from hocket.translator.mscclpp.messages import deliver
+from hocket.translator.mscclpp.node import Nodes
+from hocket.translator.mscclpp.plan import CollectiveName, Plan, PlanGpu
+from hocket.translator.mscclpp.read import from_json
+from hocket.translator.mscclpp.sizes import largest_bytes
+from hocket.translator.mscclpp.verify import PlanProof, verify_plan
+from hocket.translator.mscclpp.write import to_json
+from hocket.translator.profiles import PROFILES, ProfileName
+
+__all__ = ["lower_to_plan"]
+
+_NAMES: dict[Kind, CollectiveName] = {
+    Kind.ALL_REDUCE: "allreduce",
+    Kind.ALL_GATHER: "allgather",
+    Kind.REDUCE_SCATTER: "reducescatter",
+    Kind.ALL_TO_ALL: "alltoall",
+    Kind.BROADCAST: "broadcast",
+}
+_UNLIMITED = 1 << 30
+_MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
+
+#: Thread blocks of MSCCL programs without the limits of the runtimes that read XML.
+_THREAD_BLOCKS = replace(
+    PROFILES[ProfileName.EXECUTOR],
+    max_steps=_UNLIMITED,
+    max_thread_blocks=_UNLIMITED,
+    max_channels=_UNLIMITED,
+    max_dependency_block=_UNLIMITED,
+    max_blocks_per_channel=_UNLIMITED,
+    max_count=_UNLIMITED,
+    max_nodes=_UNLIMITED,
+    max_children=_UNLIMITED,
+)
+
+
+def lower_to_plan(
+    schedule: Schedule,
+    *,
+    protocol: str = "Simple",
+    channels: int = 1,
+    name: str | None = None,
+    in_place: bool | None = None,
+    min_bytes: int = 0,
+    max_bytes: int = 0,
+    ranks_per_node: int | None = None,
+) -> tuple[Plan, PlanProof]:
+    """The schedule as an MSCCL++ plan, as it is read back from its JSON, and its proof.
+
+    Thread blocks are those of `hocket.translator.lower`; nobody waits for room at a receiver, since every message has a
+    place of its own: the one where it belongs, or scratch. `protocol` LL sends packets (small sizes), Simple puts and
+    signals. Ranks of one machine of the topology, or of one block of `ranks_per_node`, talk over memory channels,
+    others over port channels. Blocks of more than 64 ops are spread over more connections.
+
+    Raises ScheduleError with the reason when MSCCL++ cannot do the collective, or the plan does not fit, and it or
+    DeadlockError when it is not proved.
+    """
+    kind = schedule.collective.kind
+    if kind not in _NAMES:
+        raise ScheduleError(f"MSCCL++ plans have no {kind}; they have {', '.join(_NAMES)}")
+    if protocol not in ("Simple", "LL"):
+        raise ScheduleError(f"no protocol '{protocol}' in MSCCL++ plans; protocols: Simple, LL")
+    if protocol == "LL" and kind is Kind.BROADCAST:
+        raise ScheduleError(
+            "packets of a broadcast: its root hears from nobody, and would overwrite packets that were not read yet in "
+            "the next call but one; use Simple"
+        )
+    nodes = Nodes.of(schedule, ranks_per_node)
+    while True:
+        program = lower(schedule, _THREAD_BLOCKS, channels=channels, name=name, in_place=in_place)
+        gpus = _gpus(program, nodes, packets=protocol == "LL")
+        longest = max((len(block.ops) for gpu in gpus for block in gpu.thread_blocks), default=0)
+        more = -(-channels * longest // MAX_OPS)
+        if longest <= MAX_OPS or more > _MAX_CHANNELS:
+            break
+        channels = more
+    plan = Plan(
+        name=program.name,
+        collective=_NAMES[kind],
+        protocol="LL" if protocol == "LL" else "Simple",
+        in_place=program.in_place,
+        gpus=gpus,
+        use_double_scratch_buffer=protocol == "LL",
+        min_message_size=min_bytes,
+    )
+    largest = largest_bytes(plan)
+    if max_bytes > largest:
+        raise ScheduleError(
+            f"messages of {format_bytes(max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
+            f"{format_bytes(largest)}; give a smaller --max-bytes"
+        )
+    plan = from_json(to_json(structs.replace(plan, max_message_size=max_bytes or largest)), program.name)
+    return plan, verify_plan(plan, root=program.root)
+
+
+def _gpus(program: Program, nodes: Nodes, packets: bool) -> tuple[PlanGpu, ...]:
+    delivery = deliver(program, nodes, packets=packets)
+    return tuple(emit_gpu(program, delivery, nodes, rank, packets=packets) for rank in range(program.num_ranks))

@@ -1,0 +1,73 @@
+"""Schedule to MSCCL++ plan file: written only when the very text has been read back and proved."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from hocket.core.files import atomic_write
+from hocket.schedule import Schedule
+from hocket.translator.mscclpp.lower import lower_to_plan
+from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.verify import PlanProof
+from hocket.translator.mscclpp.write import to_json
+
+__all__ = ["PlanTranslation", "plan_recipe", "translate_to_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTranslation:
+    """A file that was written: the plan in it, and what was proved of it."""
+
+    plan: Plan
+    proof: PlanProof
+
+
+def translate_to_plan(
+    schedule: Schedule,
+    path: Path | str,
+    *,
+    protocol: str = "Simple",
+    channels: int = 1,
+    name: str | None = None,
+    in_place: bool | None = None,
+    min_bytes: int = 0,
+    max_bytes: int = 0,
+    ranks_per_node: int | None = None,
+) -> PlanTranslation:
+    """Writes the schedule as an MSCCL++ plan; the arguments are those of `lower_to_plan`.
+
+    Raises ScheduleError, with nothing written, when the plan does not fit MSCCL++ or the proof fails.
+    """
+    plan, proof = lower_to_plan(
+        schedule,
+        protocol=protocol,
+        channels=channels,
+        name=name,
+        in_place=in_place,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+        ranks_per_node=ranks_per_node,
+    )
+    with atomic_write(path) as file:
+        file.write(to_json(plan))
+    return PlanTranslation(plan, proof)
+
+
+def plan_recipe(plan: Plan, path: Path | str) -> str:
+    """Shell text that runs the plan at `path` with MSCCL++'s own test.
+
+    Source: microsoft/mscclpp 0.9.0, python/test/executor_test.py and its kernels; not run where this was written.
+    """
+    chunk = plan.slots * plan.buffer_alignment
+    return "\n".join(
+        [
+            "# microsoft/mscclpp 0.9; MSCCLPP= its checkout, built and installed with pip (cupy and mpi4py are needed)",
+            f"mpirun -np {plan.num_ranks} -x MSCCLPP_DEBUG=INFO -x MSCCLPP_DEBUG_SUBSYS=EXEC \\",
+            f"  python3 $MSCCLPP/python/test/executor_test.py -path {quote(str(Path(path).resolve()))} --size 1M"
+            + (" --in_place" if plan.in_place else ""),
+            f'# The log proves that it was used: "Starting execution with plan: {plan.name}"',
+            f"# It serves {'in-place' if plan.in_place else 'out-of-place'} calls whose input and output divide into "
+            f"their chunks of a multiple of {plan.buffer_alignment} B:",
+            f"# message sizes that are a multiple of {chunk} B. Reductions are sums, whatever the call asks for.",
+        ]
+    )

@@ -1,0 +1,12 @@
+"""MSCCL++ plans to JSON."""
+
+import msgspec
+
+from hocket.translator.mscclpp.plan import Plan
+
+__all__ = ["to_json"]
+
+
+def to_json(plan: Plan) -> str:
+    """The plan as JSON text, two spaces an indentation, as MSCCL++'s own tools write it."""
+    return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode() + "\n"
