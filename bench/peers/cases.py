@@ -14,7 +14,8 @@ __all__ = ["tacos_cases"]
 _MESH = "mesh:{},bandwidth=50GiB/s,latency=500ns"
 _TORUS = "torus:{},bandwidth=50GiB/s,latency=500ns"
 _DRAGONFLY = "dragonfly:{},bandwidth=400/200GiB/s,latency=500ns"
-_RANDOM = "random:512,degree=6,seed=1,bandwidth=50/100GiB/s,latency=500ns"
+_RANDOM = "random:512,degree={},seed=1,bandwidth=50/100GiB/s,latency=500ns"
+_FAT_TREE = "fat_tree:{},bandwidth=50/100GiB/s,latency=500ns"
 _RFS = "ring:2xfully_connected:4xunwound_switch:{},bandwidth=200/100/50GiB/s,latency=500ns,degree={}"
 
 
@@ -45,7 +46,11 @@ def _unrecorded() -> Iterator[Case]:
     yield _exchange(_TORUS.format("100x100"), 10_000, Target(ratio=1.0, seconds=1.0))
     yield _exchange(_RFS.format(128, 127), 1024, Target(ratio=1.0, seconds=1.0))
     pccl = Figures(seconds=11.7 * 60)  # the PCCL paper, 512 NPUs
-    for topology in (_MESH.format("8x8x8"), _TORUS.format("8x8x8"), _RFS.format(64, 1), _RANDOM):
+    for topology in (
+        *(_MESH.format("8x8x8"), _TORUS.format("8x8x8"), _RFS.format(64, 1), _DRAGONFLY.format("16x32")),
+        *(_RANDOM.format(4), _RANDOM.format(6), "dgx-h100:nodes=64"),
+        *(_FAT_TREE.format("8x64,spines=4"), _FAT_TREE.format("16x32,spines=16")),
+    ):
         yield _exchange(topology, 512, Target(ratio=1.05, seconds=30.0), pccl)
     yield from _groups()
 

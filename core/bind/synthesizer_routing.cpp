@@ -6,6 +6,7 @@ namespace hocket::bind {
 namespace {
 
 using synthesizer::Packets;
+using synthesizer::Rule;
 using synthesizer::Stop;
 using topology::Graph;
 
@@ -28,8 +29,8 @@ struct Router {
 
   Packets packets() const { return {view(src), view(dst), view(bytes)}; }
 
-  nb::tuple schedule(const Stop& stop) const {
-    auto found = unlocked([&] { return schedule_packets(graph, packets(), router.paths(), blocking, stop); });
+  nb::tuple schedule(Rule rule, const Stop& stop) const {
+    auto found = unlocked([&] { return schedule_packets(graph, packets(), router.paths(), blocking, rule, stop); });
     return nb::make_tuple(give(std::move(found.route_offset)), give(std::move(found.route_links)),
                           give(std::move(found.packet)), give(std::move(found.route)), give(std::move(found.start)),
                           give(std::move(found.finish)));
@@ -39,6 +40,7 @@ struct Router {
 }  // namespace
 
 void bind_synthesizer_routing(nb::module_& m) {
+  nb::enum_<Rule>(m, "Rule").value("LONGEST_WAY", Rule::kLongestWay).value("BUSIEST_LINK", Rule::kBusiestLink);
   nb::class_<Router>(m, "PacketRouter")
       .def(nb::init<const Graph&, In<int32_t>, In<int32_t>, In<int64_t>, In<uint8_t>, bool, uint64_t>(), "graph"_a,
            "src"_a, "dst"_a, "bytes"_a, "relays"_a, "blocking"_a, "seed"_a, nb::keep_alive<1, 2>())
@@ -49,7 +51,7 @@ void bind_synthesizer_routing(nb::module_& m) {
           },
           "target_ps"_a, "sharpness"_a, "stop"_a)
       .def_prop_ro("busiest_ps", [](const Router& self) { return self.router.busiest(); })
-      .def("schedule", &Router::schedule, "stop"_a);
+      .def("schedule", &Router::schedule, "rule"_a, "stop"_a);
 }
 
 }  // namespace hocket::bind

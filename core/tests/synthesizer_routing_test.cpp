@@ -18,7 +18,7 @@ RoutedTransfers route(const Graph& graph, const Packets& packets, bool blocking,
   const Stop stop;
   PacketRouter router(graph, packets, {}, blocking, 0);
   for (int pass = 0; pass < passes; pass++) router.pass(1'000'000, 20, stop);
-  return schedule_packets(graph, packets, router.paths(), blocking, stop);
+  return schedule_packets(graph, packets, router.paths(), blocking, Rule::kLongestWay, stop);
 }
 
 TEST(Routing, PacketsSpreadOverDisjointWays) {

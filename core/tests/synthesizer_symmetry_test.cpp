@@ -119,7 +119,7 @@ TEST(SymmetricExchange, WaysHalfwayAroundAreSharedOut) {
   const Translations ring4(links, std::vector<Side>{{4, true}});
   // Two chunks a pair: of those for the opposite rank one goes each way.
   std::vector<int32_t> load(2, 0);
-  for (const Way& way : balanced_ways(ring4, 2)) {
+  for (const Way& way : balanced_ways(ring4, 2, Stop())) {
     for (const auto& [generator, times] : way.steps) load[generator] += times;
   }
   EXPECT_EQ(load, (std::vector<int32_t>{4, 4}));

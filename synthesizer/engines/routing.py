@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hocket._core.synthesizer import PacketRouter
+from hocket._core.synthesizer import PacketRouter, Rule
 from hocket.schedule import Schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -18,7 +18,7 @@ _PASSES = 12
 # Beyond this many chunks one attempt has to do.
 _MANY_CHUNKS = 50_000
 _FEW_ATTEMPTS, _MANY_ATTEMPTS = 1, 2
-# A pass is scheduled when that may save two thousandths of the time.
+# A pass is scheduled, and by another rule, when that may save two thousandths of the time.
 _WORTH_IT = 1_002, 1_000
 # A pass looks at no more links than this, if there are few sources; each then takes this long.
 _PASS_WORK = 10_000_000
@@ -62,6 +62,11 @@ def _attempts(problem: Problem) -> int:
     return _FEW_ATTEMPTS if problem.collective.num_chunks > _MANY_CHUNKS else _MANY_ATTEMPTS
 
 
+def _worth(busiest_ps: int, quickest_ps: int) -> bool:
+    """Whether a schedule could be much quicker, as far as the busiest link goes."""
+    return busiest_ps * _WORTH_IT[0] <= quickest_ps * _WORTH_IT[1]
+
+
 def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedule]:
     """A schedule whenever a pass leaves the busiest link with less to do than every schedule so far takes."""
     collective, topology = problem.collective, problem.topology
@@ -82,27 +87,30 @@ def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedul
     target_ps, quickest = problem.bound.time_ps, None
     for _ in range(_PASSES):
         router.route(target_ps, _SHARPNESS, search.stop)
-        if quickest is not None and router.busiest_ps * _WORTH_IT[0] > quickest * _WORTH_IT[1]:
+        if quickest is not None and not _worth(router.busiest_ps, quickest):
             continue
         target_ps = router.busiest_ps if quickest is None else min(target_ps, router.busiest_ps)
-        route_offset, route_links, packet, route, start_ps, finish_ps = router.schedule(search.stop)
-        schedule = Schedule(
-            collective=collective,
-            topology=topology,
-            route_offset=route_offset,
-            route_links=route_links,
-            chunk=sent[packet],
-            route=route,
-            reduce=np.zeros(len(packet), np.bool_),
-            start_ps=start_ps,
-            finish_ps=finish_ps,
-            timed=True,
-            blocking=problem.blocking,
-            bound=None,
-            generator="routing",
-            seed=search.seed,
-            group=problem.group,
-            relays=problem.relays,
-        )
-        quickest = schedule.time_ps if quickest is None else min(quickest, schedule.time_ps)
-        yield schedule
+        for rule in (Rule.LONGEST_WAY, Rule.BUSIEST_LINK):
+            route_offset, route_links, packet, route, start_ps, finish_ps = router.schedule(rule, search.stop)
+            schedule = Schedule(
+                collective=collective,
+                topology=topology,
+                route_offset=route_offset,
+                route_links=route_links,
+                chunk=sent[packet],
+                route=route,
+                reduce=np.zeros(len(packet), np.bool_),
+                start_ps=start_ps,
+                finish_ps=finish_ps,
+                timed=True,
+                blocking=problem.blocking,
+                bound=None,
+                generator="routing",
+                seed=search.seed,
+                group=problem.group,
+                relays=problem.relays,
+            )
+            quickest = schedule.time_ps if quickest is None else min(quickest, schedule.time_ps)
+            yield schedule
+            if not _worth(router.busiest_ps, schedule.time_ps):
+                break

@@ -99,14 +99,15 @@ class Balance {
     std::ranges::stable_sort(units_, std::greater<>(), &Unit::jobs);
   }
 
-  /// Of each shift - 1 the ways of its jobs.
-  std::vector<std::vector<Way>> solve() {
+  /// Of each shift - 1 the ways of its jobs. Throws Stopped.
+  std::vector<std::vector<Way>> solve(const Stop& stop) {
     const int64_t searches = std::max<int64_t>(1, kPassWork / static_cast<int64_t>(target_.size()));
     const size_t batch = (units_.size() + searches - 1) / searches;
     std::vector<Unit> best;
     Picoseconds least = kNever;
     for (int calm : kCalm) {
       for (size_t first = 0; first < units_.size(); first += batch) {
+        stop.check();
         const auto end = units_.begin() + static_cast<int64_t>(std::min(units_.size(), first + batch));
         for (auto unit = units_.begin() + static_cast<int64_t>(first); unit != end; unit++) account(*unit, -1);
         search(calm);
@@ -205,10 +206,10 @@ class Balance {
 
 }  // namespace
 
-std::vector<Way> balanced_ways(const Translations& network, int32_t chunks) {
+std::vector<Way> balanced_ways(const Translations& network, int32_t chunks, const Stop& stop) {
   std::vector<Way> ways(static_cast<size_t>(network.group.order() - 1) * chunks);
   for (const Block& block : blocks(network)) {
-    const auto of_shift = Balance(network, block, network.group.order() / block.order * chunks).solve();
+    const auto of_shift = Balance(network, block, network.group.order() / block.order * chunks).solve(stop);
     std::vector<size_t> next(block.order, 0);
     for (size_t job = 0; job < ways.size(); job++) {
       const int32_t shift = block.project(static_cast<int32_t>(job / chunks) + 1);

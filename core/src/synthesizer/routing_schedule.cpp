@@ -25,8 +25,13 @@ struct Waiting {
 
 class ListScheduler {
  public:
-  ListScheduler(const topology::Graph& graph, const Packets& packets, const Paths& paths, bool blocking)
-      : graph_(graph), packets_(packets), blocking_(blocking), busy_(graph.links().size()) {
+  ListScheduler(const topology::Graph& graph, const Packets& packets, const Paths& paths, bool blocking, Rule rule)
+      : graph_(graph),
+        packets_(packets),
+        blocking_(blocking),
+        rule_(rule),
+        busy_(graph.links().size()),
+        left_(busy_.size()) {
     find_hops(paths);
     waiting_.resize(routes_.size());
     is_candidate_.resize(routes_.size());
@@ -76,6 +81,7 @@ class ListScheduler {
         }
         hops_.push_back(at->second);
         remaining = add_ps(remaining, hop.travel);
+        for (const int32_t link : hop.links) left_[link] = add_ps(left_[link], hop.hold);
         way = way.subspan(links.size());
       }
       remaining_.push_back(remaining);
@@ -113,10 +119,29 @@ class ListScheduler {
     return std::ranges::none_of(routes_[route], [&](int32_t link) { return busy_[link]; });
   }
 
+  /// Whether route a chooses first.
+  bool before(int32_t a, int32_t b) const {
+    if (rule_ == Rule::kBusiestLink) {
+      const auto of_a = work_left(a), of_b = work_left(b);
+      if (of_a != of_b) return of_a > of_b;
+    }
+    return waiting_[b].top() < waiting_[a].top();
+  }
+
+  /// How much the busiest link of a route has still to do, and all of its links.
+  std::pair<Picoseconds, Picoseconds> work_left(int32_t route) const {
+    Picoseconds most = 0, sum = 0;
+    for (const int32_t link : routes_[route]) {
+      most = std::max(most, left_[link]);
+      sum = add_ps(sum, left_[link]);
+    }
+    return {most, sum};
+  }
+
   void start_candidates(Picoseconds now) {
     for (const int32_t route : candidates_) is_candidate_[route] = 0;
     std::erase_if(candidates_, [&](int32_t route) { return !free(route); });
-    std::ranges::sort(candidates_, [&](int32_t a, int32_t b) { return waiting_[b].top() < waiting_[a].top(); });
+    std::ranges::sort(candidates_, [&](int32_t a, int32_t b) { return before(a, b); });
     for (const int32_t route : candidates_) {
       if (free(route)) start(route, now);
     }
@@ -127,7 +152,10 @@ class ListScheduler {
     const int32_t packet = waiting_[route].top().packet;
     waiting_[route].pop();
     const Hop hop = first_hop(graph_, routes_[route], packets_.bytes[packet], blocking_);
-    for (const int32_t link : hop.links) busy_[link] = 1;
+    for (const int32_t link : hop.links) {
+      busy_[link] = 1;
+      left_[link] -= hop.hold;
+    }
     const Picoseconds finish = within_horizon(now + hop.travel);
     result_.packet.push_back(packet);
     result_.route.push_back(route);
@@ -143,12 +171,14 @@ class ListScheduler {
   const topology::Graph& graph_;
   Packets packets_;
   bool blocking_;
+  Rule rule_;
   Lists routes_;                                       // physical links of each distinct hop
   Lists users_;                                        // routes over each physical link
   std::vector<int32_t> hops_;                          // routes of all packets, one packet after the other
   std::vector<int64_t> next_hop_, last_hop_;           // of a packet, positions in hops_
   std::vector<Picoseconds> remaining_;                 // of a packet
   std::vector<uint8_t> busy_;                          // of a link
+  std::vector<Picoseconds> left_;                      // of a link, what it has still to do
   std::vector<std::priority_queue<Waiting>> waiting_;  // of a route
   std::vector<int32_t> candidates_;                    // routes that may start now
   std::vector<uint8_t> is_candidate_;
@@ -159,8 +189,8 @@ class ListScheduler {
 }  // namespace
 
 RoutedTransfers schedule_packets(const topology::Graph& graph, const Packets& packets, const Paths& paths,
-                                 bool blocking, const Stop& stop) {
-  return ListScheduler(graph, packets, paths, blocking).run(stop);
+                                 bool blocking, Rule rule, const Stop& stop) {
+  return ListScheduler(graph, packets, paths, blocking, rule).run(stop);
 }
 
 }  // namespace hocket::synthesizer

@@ -47,7 +47,7 @@ class Shop {
         busy_(network.num_resources, 0),
         load_(network.num_resources, 0),
         ahead_(network.num_generators(), 0) {
-    for (Way& way : balanced_ways(network, chunks)) {
+    for (Way& way : balanced_ways(network, chunks, stop)) {
       Picoseconds left = 0;
       for (const auto& [generator, times] : way.steps) {
         left += times * network.travel[generator];

@@ -1,3 +1,4 @@
+from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
@@ -125,6 +126,10 @@ class RoundSearch:
     def resume(self, round: int) -> None: ...
     def run(self) -> int | None: ...
 
+class Rule(Enum):
+    LONGEST_WAY = ...
+    BUSIEST_LINK = ...
+
 class PacketRouter:
     def __init__(
         self,
@@ -140,7 +145,7 @@ class PacketRouter:
     @property
     def busiest_ps(self) -> int: ...
     def schedule(
-        self, stop: Stop
+        self, rule: Rule, stop: Stop
     ) -> tuple[
         NDArray[np.int64],
         NDArray[np.int32],

@@ -18,10 +18,16 @@ struct RoutedTransfers {
   Picoseconds time = 0;  ///< when the last one is done
 };
 
-/// List scheduling: whenever links are free, of the packets that wait for them those with the most work before them
-/// go first; among equals those of the least displacement (destination - source) that fits, which on a switch is a
-/// permutation of its ports. Never leaves links idle that a waiting packet could take. Throws Stopped.
+/// Who goes first of those that wait for free links.
+enum class Rule : uint8_t {
+  kLongestWay,   ///< packets with the most work before them
+  kBusiestLink,  ///< hops over the link that has most to do yet, then as above: for ports, as in an open shop
+};
+
+/// List scheduling: whenever links are free, packets that wait for them start by the rule; among equals those of the
+/// least displacement (destination - source) that fits, which on a switch is a permutation of its ports. Never leaves
+/// links idle that a waiting packet could take. Throws Stopped.
 RoutedTransfers schedule_packets(const topology::Graph& graph, const Packets& packets, const Paths& paths,
-                                 bool blocking, const Stop& stop);
+                                 bool blocking, Rule rule, const Stop& stop);
 
 }  // namespace hocket::synthesizer

@@ -21,8 +21,9 @@ struct Way {
 /// k takes chunk k by `shift`, 1..order-1. The ways balance the loads of the resources: each is the cheapest when
 /// resources have prices that grow with their load, found again a few times.
 ///
-/// Sides of the box that no generator shifts together are dealt with one after the other. Needs a single orbit.
-std::vector<Way> balanced_ways(const Translations& network, int32_t chunks);
+/// Sides of the box that no generator shifts together are dealt with one after the other. Needs a single orbit. Throws
+/// Stopped.
+std::vector<Way> balanced_ways(const Translations& network, int32_t chunks, const Stop& stop);
 
 /// all_to_all, with `chunks` chunks a pair of ranks: an open shop, in which generators are machines and chunks of the
 /// first rank are jobs. Whenever a generator is free it takes, of the chunks that are at a rank and still need it, the
