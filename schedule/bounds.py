@@ -28,7 +28,9 @@ to it still takes a way from link to link, and two chunks never share a transfer
 - **flow** (gather, broadcast; scatter and reduce on the reversed graph): by time T a link passes on so many whole
   chunks and so many bytes; the maximum flow must carry what one rank is to get, as chunks are never merged on the way.
 - **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the
-  set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787).
+  set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787): max over S of |S's ranks| / bandwidth out of S, for
+  one byte a rank. Where links serve one chunk at a time, and sizes allow to look at all sets (by maximum flows to every
+  rank, `cut_bound`), in slots of whole transfers; a switch's link is held at least as long as the widest route over it.
 
 A link that blocks passes on no more bytes/s than the largest chunk per its serialization + latency: of **machines**,
 **planes**, **lines** and the **cut** this is the bandwidth then.
@@ -42,7 +44,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.schedule import HORIZON_PS, Holding, least_time, least_times
+from hocket._core.schedule import HORIZON_PS, Holding, cut_bound, least_time, least_times
 from hocket.core.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.crossings import entering, leaving
@@ -57,6 +59,8 @@ __all__ = ["lower_bound"]
 _PICOSECONDS = 10**12
 _NEVER_PS = 2**63 - 1
 _Integer = TypeVar("_Integer", np.int32, np.intp)
+_SLOT_WORK = 10_000_000  # links looked at for the worst cut in slots
+_MOST_NAMED = 8
 _LATENCY_WORK = 10_000_000  # links looked at for the latency: seconds at most
 
 
@@ -86,7 +90,7 @@ def lower_bound(
         *_latency(collective, topology, ranks),
         *_ports(collective, topology, ranks, holding, helpers),
         *_parts(collective, topology, paced, ranks, holding, helpers),
-        *_cut(collective, paced, ranks),
+        *_cut(collective, topology, paced, ranks, holding),
     ]
     for flows in (path_bounds, one_end_bounds):
         least_ps = max(bound.time_ps for bound in bounds)
@@ -231,15 +235,30 @@ def _computes_inside(topology: Topology, partition: Partition) -> bool:
     return True
 
 
-def _cut(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
+def _cut(
+    collective: Collective, topology: Topology, paced: Topology, ranks: NDArray[np.int32], holding: Holding
+) -> Iterator[Bound]:
     if collective.kind not in (Kind.ALL_GATHER, Kind.REDUCE_SCATTER) or len(ranks) < topology.num_ranks:
         return
+    gathers = collective.kind is Kind.ALL_GATHER
     block = int(collective.chunk_bytes.reshape(len(ranks), -1).sum(axis=1).min())
-    if block == 0:
-        return
-    graph = topology.graph if collective.kind is Kind.ALL_GATHER else topology.reversed_graph
-    cut = all_gather_cut(graph)
-    yield Bound(_transfer_time(block * cut.ranks, cut.bandwidth), f"cut around {cut.ranks} ranks")
+    roots = ranks[(collective.origin if gathers else collective.destination)[collective.chunk_bytes > 0]]
+    if holding is not Holding.SHARED and len(roots) and len(ranks) ** 2 * topology.num_links <= _SLOT_WORK:
+        graph, blocking = topology.graph if gathers else topology.reversed_graph, holding is Holding.BLOCKING
+        time_ps, inside = cut_bound(graph, roots, collective.smallest_chunk_bytes, blocking)
+        yield Bound(time_ps, f"cut between {_either(inside, len(ranks))} and the others")
+    if block > 0:
+        cut = all_gather_cut(paced.graph if gathers else paced.reversed_graph)
+        yield Bound(_transfer_time(block * cut.ranks, cut.bandwidth), f"cut around {cut.ranks} ranks")
+
+
+def _either(inside: NDArray[np.int32], ranks: int) -> str:
+    """The smaller of the two parts, as `ranks 0-3,7`."""
+    outside = np.setdiff1d(np.arange(ranks), inside)
+    named = min(inside, outside, key=len)
+    runs = np.split(named, np.flatnonzero(np.diff(named) > 1) + 1)
+    text = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:_MOST_NAMED]]
+    return f"rank{'s' * (len(named) > 1)} {','.join(text)}{',...' * (len(runs) > _MOST_NAMED)}"
 
 
 def _transfer_time(bytes: int, bandwidth: int) -> int:

@@ -1,8 +1,13 @@
 #include "hocket/schedule/bounds.hpp"
 
+#include <limits>
+
 #include "bind.hpp"
+#include "hocket/columns.hpp"
 #include "hocket/schedule/flow_bound.hpp"
 #include "hocket/schedule/path_bound.hpp"
+#include "hocket/synthesizer/packing.hpp"
+#include "hocket/synthesizer/slot_times.hpp"
 
 namespace hocket::bind {
 namespace {
@@ -45,6 +50,15 @@ auto least_holds(const Graph& graph, int64_t largest_chunk, bool alike, Holding 
   return give(unlocked([&] { return schedule::least_holds(graph, largest_chunk, alike, holding); }));
 }
 
+nb::tuple cut_bound(const Graph& graph, In<int32_t> root, int64_t chunk_bytes, bool blocking) {
+  synthesizer::Period period = unlocked([&] {
+    check_within(chunk_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of a chunk");
+    const synthesizer::SlotTimes times(graph, chunk_bytes, blocking);
+    return synthesizer::packing_period(graph, {times.held, times.beyond}, view(root), synthesizer::Stop());
+  });
+  return nb::make_tuple(period.time, give(std::move(period.cut)));
+}
+
 }  // namespace
 
 void bind_bounds(nb::module_& m) {
@@ -58,6 +72,7 @@ void bind_bounds(nb::module_& m) {
         "smallest_bytes"_a, "holding"_a);
   m.def("flow_bound", &flow_bound, "graph"_a, "rank"_a, "chunks"_a, "bytes"_a, "smallest_bytes"_a, "sink"_a,
         "holding"_a, "least_ps"_a);
+  m.def("cut_bound", &cut_bound, "graph"_a, "root"_a, "chunk_bytes"_a, "blocking"_a);
   m.def("path_bound", &path_bound, "graph"_a, "src"_a, "dst"_a, "bytes"_a, "largest_chunk"_a, "alike"_a, "holding"_a,
         "prices"_a, "least_ps"_a);
   m.def("path_prices", &path_prices, "graph"_a, "src"_a, "dst"_a, "bytes"_a, "largest_chunk"_a, "alike"_a, "holding"_a,

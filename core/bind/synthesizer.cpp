@@ -34,6 +34,7 @@ void bind_synthesizer(nb::module_& m) {
   bind_demand(m);
   bind_matching(m);
   bind_trees(m);
+  bind_packing(m);
   bind_rounds(m);
   bind_synthesizer_symmetry(m);
   bind_synthesizer_routing(m);

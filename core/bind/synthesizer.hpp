@@ -15,6 +15,7 @@ inline nb::tuple columns(synthesizer::Transfers transfers) {
 
 void bind_matching(nb::module_& m);
 void bind_trees(nb::module_& m);
+void bind_packing(nb::module_& m);
 void bind_rounds(nb::module_& m);
 
 }  // namespace hocket::bind

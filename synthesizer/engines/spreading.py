@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from hocket.schedule import EVERYONE, Kind, Schedule, retime
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
+from hocket.topology import Routes
 
 __all__ = [
     "SPREADING",
@@ -73,23 +74,31 @@ def _attempt_s(problem: Problem) -> float:
 _Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
 
-def spread_schedule(problem: Problem, columns: _Columns, generator: str, search: Search) -> Schedule:
-    """The schedule of what an engine found that sums nothing up: chunks, routes, starts, finishes; retimed for the
-    chunks' exact sizes."""
+def spread_schedule(
+    problem: Problem, columns: _Columns, generator: str, search: Search, routes: Routes | None = None
+) -> Schedule:
+    """The schedule of what an engine found that sums nothing up: chunks, routes (None: the problem's), starts,
+    finishes; retimed for the chunks' exact sizes."""
     reduce = np.zeros(len(columns[0]), np.bool_)
-    return retime(timed_schedule(problem, columns, generator, search, reduce), problem.blocking)
+    return retime(timed_schedule(problem, columns, generator, search, reduce, routes), problem.blocking)
 
 
 def timed_schedule(
-    problem: Problem, columns: _Columns, generator: str, search: Search, reduce: NDArray[np.bool_]
+    problem: Problem,
+    columns: _Columns,
+    generator: str,
+    search: Search,
+    reduce: NDArray[np.bool_],
+    routes: Routes | None = None,
 ) -> Schedule:
-    """The schedule of what an engine found, as it is; `reduce` as in Schedule."""
+    """The schedule of what an engine found, as it is; `reduce` as in Schedule, `routes` as in spread_schedule."""
+    routes = problem.routes if routes is None else routes
     chunk, route, start_ps, finish_ps = columns
     return Schedule(
         collective=problem.collective,
         topology=problem.topology,
-        route_offset=problem.routes.offset,
-        route_links=problem.routes.links,
+        route_offset=routes.offset,
+        route_links=routes.links,
         chunk=chunk,
         route=route,
         reduce=reduce,

@@ -108,7 +108,7 @@ def test_cut_and_machines_see_what_single_ranks_do_not() -> None:
     assert (gather.time_ps, gather.reason) == (2000 * 1000, "ingress of machine 0")
     alone = dataclasses.replace(topology, machine=np.zeros(4, np.int32))
     gather = lower_bound(Collective(Kind.ALL_GATHER, 4, 4000), alone)
-    assert (gather.time_ps, gather.reason) == (2000 * 1000, "cut around 2 ranks")
+    assert (gather.time_ps, gather.reason) == (2000 * 1000, "cut between ranks 2-3 and the others")
     reduce = lower_bound(Collective(Kind.ALL_REDUCE, 4, 4000), topology)
     assert (reduce.time_ps, reduce.reason) == (4000 * 1000, "ingress of machine 0")
 

@@ -130,6 +130,9 @@ def flow_bound(
     holding: Holding,
     least_ps: int,
 ) -> int: ...
+def cut_bound(
+    graph: Graph, root: NDArray[np.int32], chunk_bytes: int, blocking: bool
+) -> tuple[int, NDArray[np.int32]]: ...
 def path_bound(
     graph: Graph,
     src: NDArray[np.int32],

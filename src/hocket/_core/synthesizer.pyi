@@ -169,3 +169,18 @@ def trees(
     target_ps: int,
     stop: Stop,
 ) -> tuple[Columns, NDArray[np.uint8]]: ...
+def packing_period(
+    graph: Graph, root: NDArray[np.int32], chunk_bytes: int, blocking: bool, stop: Stop
+) -> tuple[int, NDArray[np.int32]]: ...
+def pack_spanning_trees(
+    graph: Graph, root: NDArray[np.int32], chunk_bytes: int, blocking: bool, grain: int, stop: Stop
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]: ...
+def schedule_trees(
+    network: Network,
+    root: NDArray[np.int32],
+    down: NDArray[np.int32],
+    interval_ps: int,
+    schedule_passes: int,
+    target_ps: int,
+    stop: Stop,
+) -> Columns: ...
