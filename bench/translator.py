@@ -17,7 +17,7 @@ from rich.table import Table
 
 from hocket.bench.command_line import command_line
 from hocket.core.errors import DeadlockError, ScheduleError
-from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, Step, execute
+from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, Step, ThreadBlock, execute
 from hocket.schedule.algorithms import build
 from hocket.topology import load
 from hocket.translator import from_xml, lower, read_xml, to_xml
@@ -90,6 +90,9 @@ def _mutants(program: Program) -> Iterator[tuple[str, Program]]:
     """Programs with one step, or two neighbours, changed."""
     for rank, gpu in enumerate(program.gpus):
         for block, thread_block in enumerate(gpu.thread_blocks):
+            if thread_block.send >= 0:
+                other = next(peer for peer in range(program.num_ranks + 1) if peer not in (rank, thread_block.send))
+                yield "changed peer", _with_block(program, rank, block, replace(thread_block, send=other))
             for position, step in enumerate(thread_block.steps):
                 after = next(iter(thread_block.steps[position + 1 : position + 2]), None)
                 for name, steps in _changes(step, after):
@@ -99,6 +102,8 @@ def _mutants(program: Program) -> Iterator[tuple[str, Program]]:
 def _changes(step: Step, after: Step | None) -> Iterator[tuple[str, tuple[Step, ...]]]:
     if step.depend_block >= 0 and step.type != "nop":
         yield "dropped dependency", (replace(step, depend_block=-1, depend_step=-1),)
+    if step.depend_step > 0 and step.type != "nop":
+        yield "weakened dependency", (replace(step, depend_step=step.depend_step - 1),)
     if step.has_dependents:
         yield "cleared hasdep", (replace(step, has_dependents=False),)
     if step.type.sends and after is not None and after.type == step.type:
@@ -113,9 +118,13 @@ def _changes(step: Step, after: Step | None) -> Iterator[tuple[str, tuple[Step, 
 
 
 def _with_steps(program: Program, rank: int, block: int, position: int, steps: tuple[Step, ...]) -> Program:
-    gpu = program.gpus[rank]
-    old = gpu.thread_blocks[block]
+    old = program.gpus[rank].thread_blocks[block]
     new = replace(old, steps=(*old.steps[:position], *steps, *old.steps[position + len(steps) :]))
+    return _with_block(program, rank, block, new)
+
+
+def _with_block(program: Program, rank: int, block: int, new: ThreadBlock) -> Program:
+    gpu = program.gpus[rank]
     blocks = (*gpu.thread_blocks[:block], new, *gpu.thread_blocks[block + 1 :])
     gpus = (*program.gpus[:rank], replace(gpu, thread_blocks=blocks), *program.gpus[rank + 1 :])
     return replace(program, gpus=gpus)

@@ -6,6 +6,7 @@ from hocket.translator.graphs import schedule_graphs
 from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.lower import lower
 from hocket.translator.nccl_graph import nccl_graph, rings
+from hocket.translator.nccl_graph_read import read_nccl_graph, read_ring_orders
 from hocket.translator.profiles import PROFILES, Profile, ProfileName
 from hocket.translator.recipes import run_recipe
 from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
@@ -30,6 +31,8 @@ __all__ = [
     "nccl_graph",
     "read_document",
     "read_file",
+    "read_nccl_graph",
+    "read_ring_orders",
     "read_tacos_csv",
     "read_tacos_xml",
     "read_xml",

@@ -7,6 +7,7 @@ full mesh joins: as many rings as ranks in a machine, each of which leaves a mac
 channels). all_reduce: 2(n-1) steps, 2S(n-1)/n leaves each rank; reduce_scatter and all_gather: one half of that each.
 """
 
+from collections.abc import Sequence
 from math import gcd
 
 import numpy as np
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.pattern import Pattern
 from hocket.schedule.algorithms.place import Line, Place
 from hocket.schedule.algorithms.ring import ring
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.schedule import Schedule
+from hocket.topology import Topology
 
-__all__ = ["KINDS", "alike", "multi_ring"]
+__all__ = ["KINDS", "alike", "along_rings", "multi_ring"]
 
 KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
 
@@ -27,11 +31,30 @@ _Cycle = NDArray[np.int64]
 
 def multi_ring(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError when the topology is none of the above."""
-    n, f = collective.num_ranks, collective.chunks_per_rank
-    cycles = _cycles(place)
-    one = ring(Collective(collective.kind, n, size_bytes=0))
-    if not alike(place):
-        one = one.one_by_one()
+    one = ring(Collective(collective.kind, collective.num_ranks, size_bytes=0))
+    return _around(_cycles(place), collective, one if alike(place) else one.one_by_one())
+
+
+def along_rings(cycles: Sequence[_Cycle], collective: Collective, topology: Topology) -> Schedule:
+    """The untimed schedule of rings around given orders of all ranks: chunk k of a rank goes on ring k mod (number of
+    rings). Raises ScheduleError for a kind without rings, for an order that is none of all ranks, and for more rings
+    than a rank has chunks."""
+    n = collective.num_ranks
+    if collective.kind not in KINDS:
+        raise ScheduleError(f"rings do {', '.join(KINDS)}, not {collective.kind}")
+    if n > topology.num_ranks or any(sorted(cycle) != list(range(n)) for cycle in cycles):
+        raise ScheduleError(f"a ring is an order of all {n} ranks of {topology.name}, each once")
+    if len(cycles) > collective.chunks_per_rank:
+        raise ScheduleError(
+            f"{len(cycles)} rings need as many chunks of each rank, got {collective.chunks_per_rank}; use more chunks"
+        )
+    one = ring(Collective(collective.kind, n, size_bytes=0)).one_by_one()
+    return Pattern.of(_around(cycles, collective, one), collective, topology, None, "rings").spelled_out()
+
+
+def _around(cycles: Sequence[_Cycle], collective: Collective, one: Moves) -> Moves:
+    """The moves of one ring in rank order, along each cycle with its share of the chunks."""
+    f = collective.chunks_per_rank
     parts = [
         one.relabelled(cycle).in_pieces(f, np.arange(first, f, len(cycles))) for first, cycle in enumerate(cycles[:f])
     ]
