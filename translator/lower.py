@@ -26,6 +26,7 @@ def lower(
     in_place: bool | None = None,
     min_bytes: int = 0,
     max_bytes: int = 0,
+    check: bool = True,
 ) -> Program:
     """The schedule as a program for one runtime, right for in-place calls (all_to_all: out-of-place) unless said.
 
@@ -36,7 +37,8 @@ def lower(
     with the one out of it along which its chunks go on, and what is received and sent on becomes one step.
     Where a block would have more steps than the runtime takes, the pairs' messages are spread over more connections.
     `instances`: so many of the program beside each other, each on its part of the buffers.
-    `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for.
+    `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for. `check` False: it will not be written as
+    XML, and so need not fit there.
 
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
     """
@@ -91,7 +93,8 @@ def lower(
         longest = max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // chosen.max_steps)
         if longest <= chosen.max_steps or not _can_split(program, chosen, channels, more):
-            check_limits(program, chosen)
+            if check:
+                check_limits(program, chosen)
             return program
         channels = more
 

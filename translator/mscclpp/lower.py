@@ -37,11 +37,8 @@ _THREAD_BLOCKS = replace(
     max_steps=_UNLIMITED,
     max_thread_blocks=_UNLIMITED,
     max_channels=_UNLIMITED,
-    max_dependency_block=_UNLIMITED,
     max_blocks_per_channel=_UNLIMITED,
     max_count=_UNLIMITED,
-    max_nodes=_UNLIMITED,
-    max_children=_UNLIMITED,
 )
 
 
@@ -78,7 +75,7 @@ def lower_to_plan(
         )
     nodes = Nodes.of(schedule, ranks_per_node)
     while True:
-        program = lower(schedule, _THREAD_BLOCKS, channels=channels, name=name, in_place=in_place)
+        program = lower(schedule, _THREAD_BLOCKS, channels=channels, name=name, in_place=in_place, check=False)
         gpus = _gpus(program, nodes, packets=protocol == "LL")
         longest = max((len(block.ops) for gpu in gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // MAX_OPS)
