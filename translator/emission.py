@@ -59,7 +59,7 @@ class Emission:
 
     def gpu(self, rank: int) -> Gpu:
         """The rank's buffers and thread blocks."""
-        inputs, outputs = self._placement.user_chunks()
+        inputs, outputs = self._placement.user_chunks(rank)
         blocks = []
         for block in range(self._first_block[rank], self._first_block[rank + 1]):
             place = self._table.blocks[block]

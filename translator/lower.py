@@ -46,8 +46,6 @@ def lower(
     collective = schedule.collective
     if protocol not in FIFO_DEPTH:
         raise ScheduleError(f"no protocol '{protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
-    if collective.kind is Kind.CUSTOM:
-        raise ScheduleError("a custom collective has no buffers that a runtime knows: no MSCCL program can say it")
     if collective.block_bytes is not None:
         raise ScheduleError(f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks")
     helpers = schedule.relay_nodes[schedule.dst[schedule.dst >= collective.num_ranks] - collective.num_ranks]

@@ -18,6 +18,8 @@ _IN_PLACE = {
     Kind.BROADCAST: _INPUT,
     Kind.REDUCE: _INPUT,
 }
+# Chunks go from one rank's part of the input to one rank's part of the output.
+_IN_BLOCKS = (Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class Placement:
 
     def __post_init__(self) -> None:
         kind = self.collective.kind
-        if kind not in _IN_PLACE and kind is not Kind.ALL_TO_ALL:
-            raise ScheduleError(f"{kind} cannot be lowered; kinds: {', '.join([*_IN_PLACE, Kind.ALL_TO_ALL])}")
+        if kind is Kind.CUSTOM:
+            raise ScheduleError("a custom collective has no buffers that a runtime knows: no MSCCL program can say it")
         if self.in_place and kind is Kind.ALL_TO_ALL:
             raise ScheduleError("all_to_all cannot be done in place: chunks would overwrite those not yet sent")
 
@@ -55,18 +57,20 @@ class Placement:
         """Chunks of one rank's part of the buffer."""
         return self.collective.slots // self.collective.num_ranks
 
-    def user_chunks(self) -> tuple[int, int]:
-        """Chunks of the input and of the output buffer."""
-        slots = self.collective.slots
+    def user_chunks(self, rank: int) -> tuple[int, int]:
+        """Chunks of the rank's input and output buffer."""
+        slots, at_root = self.collective.slots, rank == self.collective.root
         return {
             Kind.ALL_GATHER: (self.block, slots),
             Kind.REDUCE_SCATTER: (slots, self.block),
+            Kind.GATHER: (self.block, slots * at_root),
+            Kind.SCATTER: (slots * at_root, self.block),
         }.get(self.collective.kind, (slots, slots))
 
     def home(self, rank: NDArray[np.int32], chunk: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Buffer (position in BUFFERS) and offset at which each rank keeps each chunk (columns of equal length)."""
         kind = self.collective.kind
-        if kind is Kind.ALL_TO_ALL:
+        if kind in _IN_BLOCKS:
             return self._home_in_blocks(rank, chunk)
         buffer = np.full(len(rank), _IN_PLACE[kind] if self.in_place else _OUTPUT, np.int64)
         if not self.in_place and kind is Kind.REDUCE_SCATTER:
@@ -78,16 +82,18 @@ class Placement:
     def _home_in_blocks(
         self, rank: NDArray[np.int32], chunk: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """all_to_all: input at the source, output at the destination, a scratch chunk of its own on the way."""
-        slots, block = self.collective.slots, self.block
-        source, wanted = chunk // slots, chunk % slots // block
+        """all_to_all, gather, scatter: input at the source, output at the destination, scratch of its own on the
+        way."""
+        kind, slots, block = self.collective.kind, self.collective.slots, self.block
+        source, wanted = self.collective.origin[chunk], self.collective.destination[chunk]
         buffer = np.select([rank == source, rank == wanted], [_INPUT, _OUTPUT], _SCRATCH).astype(np.int64)
         passing = np.unique(np.stack([rank, chunk])[:, buffer == _SCRATCH], axis=1)
         first = np.searchsorted(passing[0], np.arange(self.collective.num_ranks))
         key = passing[0].astype(np.int64) * self.collective.num_chunks + passing[1]
         scratch = np.searchsorted(key, rank.astype(np.int64) * self.collective.num_chunks + chunk) - first[rank]
-        offset = np.select([rank == source, rank == wanted], [chunk % slots, source * block + chunk % block], scratch)
-        return buffer, offset.astype(np.int64)
+        sent = chunk % block if kind is Kind.GATHER else chunk % slots
+        got = chunk % block if kind is Kind.SCATTER else source * block + chunk % block
+        return buffer, np.select([rank == source, rank == wanted], [sent, got], scratch).astype(np.int64)
 
     def copies_before(self) -> list[LocalCopy]:
         """Local copies that every transfer comes after."""
@@ -99,8 +105,13 @@ class Placement:
             return [LocalCopy(rank, _INPUT, rank * block, _OUTPUT, rank * block, block) for rank in ranks]
         if kind is Kind.ALL_GATHER:
             return [LocalCopy(rank, _INPUT, 0, _OUTPUT, rank * block, block) for rank in ranks]
+        root = self.collective.root
         if kind is Kind.BROADCAST:
-            return [LocalCopy(self.collective.root, _INPUT, 0, _OUTPUT, 0, slots)]
+            return [LocalCopy(root, _INPUT, 0, _OUTPUT, 0, slots)]
+        if kind is Kind.GATHER:
+            return [LocalCopy(root, _INPUT, 0, _OUTPUT, root * block, block)]
+        if kind is Kind.SCATTER:
+            return [LocalCopy(root, _INPUT, root * block, _OUTPUT, 0, block)]
         everything = np.arange(self.collective.num_ranks, dtype=np.int32)
         homes, _ = self.home(everything, np.zeros_like(everything))
         return [LocalCopy(rank, _INPUT, 0, int(homes[rank]), 0, slots) for rank in ranks]

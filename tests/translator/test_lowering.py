@@ -17,11 +17,14 @@ from hocket.topology import Topology
 from hocket.translator import PROFILES, check_limits, from_xml, lower, to_xml
 
 RANKS = 4
+ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
 NATIVE = [
-    (name, kind, in_place)
+    (name, kind, in_place, profile)
     for name, algorithm in ALGORITHMS.items()
-    for kind, in_place in product(algorithm.kinds, (True, False))
-    if name not in IN_NETWORK and kind not in (Kind.GATHER, Kind.SCATTER) and not (in_place and kind is Kind.ALL_TO_ALL)
+    for kind, in_place, profile in product(algorithm.kinds, (True, False), PROFILES)
+    if name not in IN_NETWORK
+    and not (in_place and kind is Kind.ALL_TO_ALL)
+    and kind in PROFILES[profile].collective_names
 ]
 
 
@@ -43,12 +46,11 @@ def prove(program: Program, profile: str) -> None:
     execute(program, fifo_depth=8)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize(("name", "kind", "in_place"), NATIVE)
+@pytest.mark.parametrize(("name", "kind", "in_place", "profile"), NATIVE)
 def test_native_algorithms(name: str, kind: Kind, in_place: bool, profile: str) -> None:
-    for chunks_per_rank in (1, 3):
-        schedule = build(name, Collective(kind, RANKS, 12000, chunks_per_rank), home(name))
-        prove(lower(schedule, profile, in_place=in_place), profile)
+    for chunks_per_rank, root in ((1, 0), (3, 2)):
+        collective = Collective(kind, RANKS, 12000, chunks_per_rank, root if kind in ROOTED else 0)
+        prove(lower(build(name, collective, home(name)), profile, in_place=in_place), profile)
 
 
 @given(
@@ -72,7 +74,7 @@ def test_timed_schedules_on_uneven_graphs(
 
 
 @pytest.mark.parametrize("root", [0, 2])
-@pytest.mark.parametrize("kind", [Kind.BROADCAST, Kind.REDUCE])
+@pytest.mark.parametrize("kind", ROOTED)
 def test_the_root_is_kept(kind: Kind, root: int) -> None:
     schedule = build("direct", Collective(kind, RANKS, 4000, 2, root), full(RANKS))
     program = lower(schedule, "executor")
@@ -139,7 +141,7 @@ def test_more_than_32_peers_use_more_channels() -> None:
         (Kind.ALL_REDUCE, 4, {"profile": "rccl", "name": 'a"b'}, "the name must be"),
         (Kind.ALL_REDUCE, 4, {"profile": "rccl", "min_bytes": 9, "max_bytes": 5}, "sizes from 9 to 5 bytes"),
         (Kind.ALL_TO_ALL, 4, {"profile": "rccl", "in_place": True}, "all_to_all cannot be done in place"),
-        (Kind.GATHER, 4, {"profile": "executor"}, "gather cannot be lowered; kinds: all_reduce"),
+        (Kind.GATHER, 4, {"profile": "msccl"}, "does not fit msccl: it has no collective gather; it has all_reduce"),
     ],
 )
 def test_what_does_not_fit_is_refused(kind: Kind, ranks: int, arguments: dict[str, object], expected: str) -> None:
