@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from hocket.core.enums import StrEnum
-from hocket.core.errors import ScheduleError
+from hocket.core.errors import FormatError, ScheduleError
 from hocket.core.units import format_bytes
 from hocket.schedule import Counterexample, Program, Proof, attempt, least_safe_count
 from hocket.translator.columns import Columns
@@ -92,7 +92,11 @@ def judge(
     largest: int | None = 0
     if not any(blocks for _, blocks in checked):
         columns = Columns(document)
-        program = build(columns, root)
+        try:
+            program = build(columns, root)
+        except FormatError as error:
+            findings.append(Finding(EXECUTION, Severity.WRONG, 0, "", str(error), ""))
+    if program is not None:
         if profile.checks_program:  # it does not read outofplace
             program = replace(program, out_of_place=not program.in_place)
         depth = profile.protocols[program.protocol].fifo_depth if fifo_depth is None else fifo_depth

@@ -31,7 +31,7 @@ def from_xml(text: str | bytes, source: str, *, profile: str | None = None, root
     Stricter than the runtimes' parsers: what they read otherwise than it is written, or their kernels cannot execute,
     is refused too; their limits are not asked for (`check_limits`). The file does not say the root of a broadcast or
     reduce: it is taken from who receives (broadcast: the one rank that never does) or sends (reduce: the one that
-    never does), unless given. Raises FormatError.
+    never does), unless given. Raises FormatError, also where that leaves the root open.
     """
     return _strict(read_document(text, source), profile, root)
 
@@ -66,7 +66,8 @@ def _refusal(document: Document, profile: Profile, *, strict_dialect: bool) -> F
 def build(columns: Columns, root: int | None = None) -> Program:
     """The program that the kernels run, of a document that breaks no rule that blocks it (`rules.check`).
 
-    Nops without a dependency, or without a step after them, are left out: the kernels do not see them either.
+    Nops without a dependency, or without a step after them, are left out: the kernels do not see them either. Raises
+    FormatError where a root is not given, and not to be told from the steps.
     """
     algorithm = columns.document.algorithm
     kind = _KINDS[algorithm.text("coll", 0)]
@@ -84,7 +85,7 @@ def build(columns: Columns, root: int | None = None) -> Program:
         min_bytes=int(algorithm.long("minBytes")[0]),
         max_bytes=int(algorithm.long("maxBytes")[0]) if algorithm.has("maxBytes")[0] else _DEFAULT_MAX_BYTES,
         gpus=gpus,
-        root=_root(kind, gpus) if root is None else root,
+        root=_root(kind, gpus, columns.document.source) if root is None else root,
     )
 
 
@@ -140,8 +141,8 @@ def _steps(columns: Columns) -> list[Step]:
     ]
 
 
-def _root(kind: Kind, gpus: tuple[Gpu, ...]) -> int:
-    """The root that the steps give away; 0 where they do not."""
+def _root(kind: Kind, gpus: tuple[Gpu, ...], source: str) -> int:
+    """The root that the steps give away; 0 where there is none. Raises FormatError where they do not."""
     if kind not in (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER):
         return 0
     sourced = kind in (Kind.BROADCAST, Kind.SCATTER)
@@ -151,4 +152,8 @@ def _root(kind: Kind, gpus: tuple[Gpu, ...]) -> int:
         return not any(step.receives if sourced else step.sends for step in steps)
 
     candidates = [rank for rank, gpu in enumerate(gpus) if silent(gpu)]
-    return candidates[0] if len(candidates) == 1 else 0
+    if len(candidates) != 1:
+        never = f"never {'receive' if sourced else 'send'}"
+        which = f"ranks {', '.join(map(str, candidates))} {never}" if candidates else f"there is no rank that {never}s"
+        raise FormatError(f"{source}: the root of this {kind} cannot be told from its steps: {which}; give --root")
+    return candidates[0]

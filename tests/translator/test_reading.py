@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock, execute
-from hocket.translator import from_xml, read_xml, to_xml
+from hocket.translator import from_xml, judge, read_document, read_xml, to_xml
 
 DATA = Path(__file__).parents[1] / "data" / "msccl_xml"
 GOLDEN = sorted(DATA.glob("*.xml"))
@@ -38,6 +38,21 @@ def test_the_root_is_read_from_the_steps() -> None:
             from_xml(TEXT, "x", root=outside)
 
 
+def test_a_root_that_the_steps_do_not_tell_is_asked_for() -> None:
+    # rank 4 gives the chunk back to rank 0 in the end: every rank receives
+    extra = '    <tb id="3" send="-1" recv="4" chan="0">\n' + RECEIVE + "    </tb>\n  </gpu>"
+    text = TEXT.replace("  </gpu>", extra, 1)
+    with pytest.raises(FormatError, match="x: the root of this broadcast cannot be told .* never receives; give --root"):
+        from_xml(text, "x")
+    assert from_xml(text, "x", root=0).root == 0
+    judgement = judge(read_document(text, "x"), "executor")
+    assert (judgement.verdict, judgement.correct) == ("accept", False)
+    assert "give --root" in judgement.reasons[0]
+
+
+RECEIVE = (
+    '      <step s="0" type="r" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>\n'
+)
 FIRST_STEP = TEXT[TEXT.index("<step") : TEXT.index("/>") + 2]
 
 

@@ -52,7 +52,7 @@ def run(
     if file.suffix == ".schedule":
         raise FormatError(f"{file}: a schedule; first hocket translate {file} --to executor -o {file.stem}.xml")
     if print_for is not None:
-        _print_recipe(file, print_for)
+        _print_recipe(file, print_for, root)
         return
     one_of("--backend", backend, executor.BACKENDS)
     one_of("--dtype", dtype, executor.DATA_TYPES)
@@ -102,9 +102,9 @@ def run(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _print_recipe(file: Path, runtime: str) -> None:
+def _print_recipe(file: Path, runtime: str, root: int | None) -> None:
     from hocket.cli.options import one_of
     from hocket.translator import PROFILES, ProfileName, read_xml, run_recipe
 
     profile = ProfileName(one_of("--print", runtime, PROFILES))
-    typer.echo(run_recipe(read_xml(file, profile=profile), profile, file))
+    typer.echo(run_recipe(read_xml(file, profile=profile, root=root), profile, file))

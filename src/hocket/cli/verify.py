@@ -140,9 +140,12 @@ def _verify_together(files: list[Path]) -> None:
 
 def _verify_plan(file: Path, root: int | None) -> None:
     from hocket.core.errors import DeadlockError, ScheduleError
+    from hocket.schedule import Kind
     from hocket.translator.mscclpp import read_plan, verify_plan
 
     plan = read_plan(file)
+    if root is None and plan.kind is Kind.BROADCAST:
+        raise typer.BadParameter(f"{file} does not say the root of its broadcast: give --root")
     typer.echo(f"{file}: {plan.collective} on {plan.num_ranks} ranks in {plan.slots} chunks, MSCCL++ {plan.protocol}")
     try:
         proof = verify_plan(plan, root=root or 0)
