@@ -84,13 +84,15 @@ def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedul
         problem.blocking,
         search.seed + attempt,
     )
+    # Where links are ports of switches, the busiest matter; elsewhere both rules come to the same.
+    rules = (Rule.LONGEST_WAY, Rule.BUSIEST_LINK) if topology.num_nodes > topology.num_ranks else (Rule.LONGEST_WAY,)
     target_ps, quickest = problem.bound.time_ps, None
     for _ in range(_PASSES):
         router.route(target_ps, _SHARPNESS, search.stop)
         if quickest is not None and not _worth(router.busiest_ps, quickest):
             continue
         target_ps = router.busiest_ps if quickest is None else min(target_ps, router.busiest_ps)
-        for rule in (Rule.LONGEST_WAY, Rule.BUSIEST_LINK):
+        for rule in rules:
             route_offset, route_links, packet, route, start_ps, finish_ps = router.schedule(rule, search.stop)
             schedule = Schedule(
                 collective=collective,
