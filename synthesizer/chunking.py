@@ -5,14 +5,15 @@ from dataclasses import replace
 
 from hocket.core.errors import Stopped
 from hocket.schedule import AnySchedule
-from hocket.synthesizer.portfolio import AUTO, best_schedule, cheapest_s
+from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, best_schedule, cheapest_s, worth_s
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
 __all__ = ["choose_chunks"]
 
-# Trials cost a few seconds at most, and end after this many doublings in a row that did not help.
-_TRIAL_S = 0.5
+# A trial may cost so much, and a quarter of what the gap to the bound is worth; trials end after this many doublings in
+# a row that did not help.
+_TRIAL_S, _PART_OF_WORTH = 0.5, 0.25
 _TRIAL_ATTEMPTS = 4
 _PATIENCE = 2
 # Chunks cost what no model of time here counts (instructions, synchronization): more of them must save 3 %.
@@ -29,10 +30,11 @@ def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = A
     best, failures, chunks = best_schedule(cut(1), trial, engine, _TRIAL_S), 0, 2
     while failures < _PATIENCE:
         candidate, worth_it_ps = cut(chunks), best.time_ps * _WORTH_IT // 100
-        if candidate.bound.time_ps > worth_it_ps or cheapest_s(candidate, engine) > _TRIAL_S:
+        trial_s = max(_TRIAL_S, _PART_OF_WORTH * worth_s(best, candidate, AFFORDABLE_S))
+        if candidate.bound.time_ps > worth_it_ps or cheapest_s(candidate, engine) > trial_s:
             break
         try:
-            found = best_schedule(candidate, trial, engine, _TRIAL_S)
+            found = best_schedule(candidate, trial, engine, trial_s)
         except Stopped:
             break
         best, failures = (found, 0) if found.time_ps <= worth_it_ps else (best, failures + 1)

@@ -15,7 +15,7 @@ from hocket.synthesizer.search import Search
 from hocket.synthesizer.turned import Halves
 from hocket.synthesizer.ways import ways
 
-__all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "good_enough_ps"]
+__all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "good_enough_ps", "worth_s"]
 
 AUTO = "auto"
 # `auto` asks no engine that would need more seconds, unless it is given more time.
@@ -55,7 +55,7 @@ def best_schedule(
         return best
     try:
         for way in _choose(problem, engine, affordable_s, search):
-            if best is not None and engine == AUTO and way.seconds(problem) > _worth_s(best, problem, affordable_s):
+            if best is not None and engine == AUTO and way.seconds(problem) > worth_s(best, problem, affordable_s):
                 continue
             progress.engine = way.name
             for schedule in way.solve(problem, search):
@@ -76,7 +76,7 @@ def good_enough_ps(bound: Bound) -> int:
     return bound.time_ps * _GOOD_ENOUGH // 10**6
 
 
-def _worth_s(best: AnySchedule, problem: Problem, affordable_s: float) -> float:
+def worth_s(best: AnySchedule, problem: Problem, affordable_s: float) -> float:
     """The seconds that are worth looking for a better schedule: all that are affordable while a fifth of the bound or
     more could be gained, in proportion below. The gain, not the time, decides when an answer is good enough."""
     possible = (best.time_ps - problem.bound.time_ps) / max(1, problem.bound.time_ps)

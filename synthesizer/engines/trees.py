@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
-from hocket.schedule import Kind, Schedule, Symmetry
+from hocket.schedule import Kind, Schedule, Symmetry, retime
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.boxes import flips
 from hocket.synthesizer.engines.spreading import deliveries, timed_schedule, why_not_spreading
@@ -107,6 +107,9 @@ class TreePacking:
             if columns[3].max(initial=0) >= best_ps:
                 continue
             schedule = timed_schedule(problem, columns, self.name, search, reduce.view(np.bool_))
+            if not _direct(problem):
+                # what was found backwards holds links that routes of other latencies share a little too late
+                schedule = retime(schedule, problem.blocking)
             best_ps = schedule.time_ps
             yield schedule
             if best_ps <= search.target_ps:
@@ -119,12 +122,16 @@ class TreePacking:
 
     def _seconds_per_attempt(self, problem: Problem) -> float:
         collective, order = problem.collective, _symmetry(problem).order
-        direct = len(problem.routes.links) == problem.network.num_links
-        per_link = _SECONDS_PER_PRICED_LINK if direct else _SECONDS_PER_PRICED_ROUTE
+        per_link = _SECONDS_PER_PRICED_LINK if _direct(problem) else _SECONDS_PER_PRICED_ROUTE
         priced = collective.num_chunks * problem.network.num_links * max(r.growth_passes for r in _recipes(problem))
         transfers = _transfers(problem)
         scheduling_s = _passes(problem) * transfers * _SECONDS_PER_TRANSFER
         return 1e-3 + (priced * per_link + scheduling_s) / order + transfers * _SECONDS_PER_IMAGE
+
+
+def _direct(problem: Problem) -> bool:
+    """Whether no two routes share a link."""
+    return len(problem.routes.links) == problem.network.num_links
 
 
 def _recipes(problem: Problem) -> tuple[_Recipe, ...]:

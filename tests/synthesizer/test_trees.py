@@ -4,6 +4,7 @@ import math
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -137,3 +138,14 @@ def test_links_so_slow_that_times_fill_the_integers() -> None:
     wire = Topology.from_links("wire", 2, [(0, 1, 0, 1), (1, 0, 0, 1)])
     collective = Collective(Kind.ALL_REDUCE, 2, 10**6)
     assert synthesize(collective, wire, engine="trees").time_ps == 10**18
+
+
+def test_routes_of_other_latencies_through_one_switch_port() -> None:
+    """Found backwards in time, they would hold the port they share a picosecond too late."""
+    pairs = [(1, 2), (5, 2), (3, 2), (0, 5), (4, 2), (0, 1), (0, 1), (1, 4), (0, 1), (0, 1), (0, 1), (0, 1), (5, 1)]
+    ends = [end for pair in pairs for end in (pair, pair[::-1])]
+    quick = {2: 50, 3: 25, 6: 50, 14: 50, 15: 25, 23: 25, 24: 25}
+    links = [(*end, int(at in (2, 15)), quick.get(at, 1) * 10**9) for at, end in enumerate(ends)]
+    topology = Topology.from_links("port", 5, links, num_switches=1)
+    collective, group = Collective(Kind.ALL_GATHER, 4, 10**6), np.array([0, 1, 2, 4], np.int32)
+    verify(synthesize(collective, topology, group=group, engine="trees", attempts=2))
