@@ -22,9 +22,10 @@ from hocket.core.errors import DeadlockError, SimulationError
 from hocket.schedule import NVIDIA, Collective, Kind, Program, Protocol, StepType
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out
+from hocket.simulator.prediction import Prediction
 from hocket.simulator.workload import NodeKind, Workload
 
-__all__ = ["Passes", "program_workload"]
+__all__ = ["Passes", "Pieces", "first_pass", "program_workload"]
 
 _TYPES = list(StepType)
 _MAX_NODES = 1 << 26  # a few GB
@@ -137,6 +138,32 @@ def program_workload(program: Program, passes: Passes) -> Workload:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """What the first pass does, thread block after thread block (int64 columns): the `step` that each piece is one
+    message of, or all of; its first chunk, counted from the step's; its chunks; when it has received and when it begins
+    to send (the same moment, where it does neither)."""
+
+    step: NDArray[np.int64]
+    first_chunk: NDArray[np.int64]
+    count: NDArray[np.int64]
+    received_ps: NDArray[np.int64]
+    sent_ps: NDArray[np.int64]
+
+
+def first_pass(program: Program, passes: Passes, prediction: Prediction) -> Pieces:
+    """When a prediction of `program_workload(program, passes)` does what."""
+    one = _Pass(program, passes)
+    row = one.first_node[one.rank] * (len(passes.slices) - 1) + np.arange(len(one.kind))
+    return Pieces(
+        step=one.piece_step,
+        first_chunk=one.first_chunk,
+        count=one.chunks,
+        received_ps=prediction.node_finish_ps[row[one.first]],
+        sent_ps=prediction.node_start_ps[row[one.last]],
+    )
+
+
 class _Pass:
     """One pass over the steps of all thread blocks.
 
@@ -155,19 +182,20 @@ class _Pass:
         pieces = np.where(sends | receives, -(-self.flat.count // most), 1)
         self.piece_step = np.repeat(np.arange(len(pieces)), pieces)
         self._first_piece = np.cumsum(np.append(0, pieces))
-        in_step = np.arange(len(self.piece_step)) - self._first_piece[self.piece_step]
-        chunks = np.minimum(most, self.flat.count[self.piece_step] - in_step * most)
+        self.first_chunk = (np.arange(len(self.piece_step)) - self._first_piece[self.piece_step]) * most
         self._sends, self._receives = sends[self.piece_step], receives[self.piece_step]
+        left = self.flat.count[self.piece_step] - self.first_chunk
+        self.chunks = chunks = np.where(self._sends | self._receives, np.minimum(most, left), left)
 
         per_piece = np.where(self._sends, 2, 0) + np.where(self._receives | ~self._sends, 1, 0)
         end = np.cumsum(per_piece)
-        self._first, self._last = end - per_piece, end - 1
+        self.first, self.last = end - per_piece, end - 1
         self.node_piece = np.repeat(np.arange(len(per_piece)), per_piece)
         # where the block goes on: once a message is on its way, or has been received
-        self._passed = self._first + (self._sends & self._receives)
+        self._passed = self.first + (self._sends & self._receives)
         self.kind = np.full(len(self.node_piece), NodeKind.NOTHING, np.int64)
-        self.kind[self._last[self._sends]] = NodeKind.SEND
-        self.kind[self._first[self._receives]] = NodeKind.RECEIVE
+        self.kind[self.last[self._sends]] = NodeKind.SEND
+        self.kind[self.first[self._receives]] = NodeKind.RECEIVE
 
         sending, connection = self._by_connection(self._sends, self.flat.send_connection)
         receiving, heard = self._by_connection(self._receives, self.flat.receive_connection)
@@ -178,7 +206,7 @@ class _Pass:
         self._sending, self._receiving = sending, receiving
         self.message_connection, self.message_chunks = connection, chunks[sending]
         self.message = np.full(len(self.kind), -1, np.int64)
-        self.message[self._last[sending]] = self.message[self._first[receiving]] = np.arange(len(sending))
+        self.message[self.last[sending]] = self.message[self.first[receiving]] = np.arange(len(sending))
 
         block = self.flat.step_block[self.piece_step]
         self._block = block
@@ -212,11 +240,11 @@ class _Pass:
         lag = np.maximum(-((in_connection - self._depth) // np.maximum(per_connection, 1)), 0)
         freeing = number - self._depth + lag * per_connection
         edges = [
-            (self._passed[same], self._first[same + 1], 0),
-            (self._passed[ends], self._first[starts], 1),
-            (self._first[both], self._passed[both], 0),
-            (self._passed[self._sends], self._last[self._sends], 0),
-            (self._last[self._first_piece[awaited + 1] - 1], self._first[self._first_piece[waiting]], 0),
+            (self._passed[same], self.first[same + 1], 0),
+            (self._passed[ends], self.first[starts], 1),
+            (self.first[both], self._passed[both], 0),
+            (self._passed[self._sends], self.last[self._sends], 0),
+            (self.last[self._first_piece[awaited + 1] - 1], self.first[self._first_piece[waiting]], 0),
             (self._passed[self._receiving[freeing]], self._passed[self._sending], lag),
         ]
         before, after, lags = zip(*((a, b, np.broadcast_to(lag, len(a))) for a, b, lag in edges), strict=True)

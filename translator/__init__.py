@@ -8,6 +8,7 @@ from hocket.translator.lower import lower
 from hocket.translator.nccl_graph import nccl_graph, rings
 from hocket.translator.nccl_graph_read import read_nccl_graph, read_ring_orders
 from hocket.translator.profiles import PROFILES, Profile, ProfileName
+from hocket.translator.program_schedule import program_schedule
 from hocket.translator.recipes import run_recipe
 from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
 from hocket.translator.transfers import transfer_table, write_transfers
@@ -29,6 +30,7 @@ __all__ = [
     "judge",
     "lower",
     "nccl_graph",
+    "program_schedule",
     "read_document",
     "read_file",
     "read_nccl_graph",

@@ -109,3 +109,39 @@ def test_what_has_no_rings_is_refused() -> None:
     two = load("dgx-a100:nodes=2")
     with pytest.raises(ScheduleError, match="between machines"):
         nccl_graph(build("ring", Collective(Kind.ALL_REDUCE, 16, 16 * MIB), two))
+
+
+def test_a_program_is_written_as_what_it_does_on_a_topology(tmp_path: Path) -> None:
+    schedule = retime(build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING)))
+    save(schedule, tmp_path / "ring.schedule")
+    assert hocket("translate", tmp_path / "ring.schedule", "--to", "executor", "-o", tmp_path / "r.xml").returncode == 0
+    on = ("--topology", RING, "--size", "8MiB")
+    for target, name in (
+        ("table", "t.csv"),
+        ("chakra", "graph"),
+        ("schedule", "again.schedule"),
+        ("mscclpp", "p.json"),
+    ):
+        done = hocket("translate", tmp_path / "r.xml", "--to", target, "-o", tmp_path / name, *on)
+        assert done.returncode == 0, done.stderr
+    with (tmp_path / "t.csv").open() as table:
+        assert len(list(csv.DictReader(table))) == 8 * 14
+    assert len(list(tmp_path.glob("graph.*.et"))) == 8
+    verified = hocket("verify", tmp_path / "again.schedule")
+    assert "proved: 112 transfers" in verified.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("r.xml", "--to", "table", "-o", "t.csv"), "names no links and bytes: give --topology and --size"),
+        (("r.xml", "--to", "rccl", "-o", "b.xml", "--size", "1MiB"), "keeps the program"),
+        (("r.schedule", "--to", "table", "-o", "t.csv", "--size", "1MiB"), "has a topology, size and root"),
+    ],
+)
+def test_what_a_file_says_itself_is_not_asked_for(arguments: tuple[str, ...], expected: str, tmp_path: Path) -> None:
+    for name in ("r.xml", "r.schedule"):
+        (tmp_path / name).write_text("never read")
+    done = hocket("translate", *(tmp_path / each if "." in each else each for each in arguments))
+    assert done.returncode == 2
+    assert expected in " ".join(done.stderr.split())

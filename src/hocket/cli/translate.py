@@ -24,7 +24,8 @@ def translate(
     to: Annotated[
         str,
         typer.Option(
-            "--to", help="Runtime that will load it: msccl, executor, rccl, mscclpp; or chakra, table, nccl-graph."
+            "--to",
+            help="Runtime that will load it: msccl, executor, rccl, mscclpp; or chakra, table, nccl-graph, schedule.",
         ),
     ],
     output: Annotated[
@@ -53,21 +54,29 @@ def translate(
         typer.Option("--out-of-place/--in-place", help="Calls it is for; all_to_all: out-of-place, else in-place."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name inside the file.")] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option("--topology", "-t", metavar="SPEC|FILE", help="XML to what is no XML: where it runs."),
+    ] = None,
+    size: Annotated[str | None, typer.Option("--size", "-s", help="XML to what is no XML: of the call.")] = None,
+    root: Annotated[
+        int | None, typer.Option(help="XML: root of a rooted collective; found in the file by default.")
+    ] = None,
     ranks_per_node: Annotated[
         int | None, typer.Option(min=1, help="mscclpp: ranks that memory channels join; without it those of a machine.")
     ] = None,
 ) -> None:
-    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, or a schedule into an
-    MSCCL++ execution plan, graphs for ASTRA-sim, a table, or a graph file for stock NCCL.
+    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, an MSCCL++ execution plan,
+    graphs for ASTRA-sim, a table, or a graph file for stock NCCL; or a program into a schedule.
 
     The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
     before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
     """
     from hocket.cli.options import one_of
-    from hocket.cli.translate_plain import PLAIN, write_plain
+    from hocket.cli.translate_plain import PLAIN, read_schedule, write_plain
     from hocket.cli.translate_plan import print_plan
     from hocket.core.units import format_bytes, parse_bytes
-    from hocket.schedule import FIFO_DEPTH, load_expanded
+    from hocket.schedule import FIFO_DEPTH
     from hocket.translator import PROFILES, read_xml, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
     from hocket.translator.mscclpp import translate_to_plan
@@ -78,15 +87,15 @@ def translate(
     if ranks_per_node is not None and to != "mscclpp":
         raise typer.BadParameter("--ranks-per-node is for --to mscclpp: others connect all ranks alike")
     if to in PLAIN:
-        write_plain(load_expanded(file), to, output)
+        write_plain(read_schedule(file, topology, size, root), to, output)
         return
     least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
     in_place = None if out_of_place is None else not out_of_place
     if to == "mscclpp":
-        if file.suffix == ".xml" or slots is not None or instances != 1:
-            raise typer.BadParameter("--to mscclpp takes a .schedule, without --slots and --instances")
+        if slots is not None or instances != 1:
+            raise typer.BadParameter("--to mscclpp has no --slots and --instances")
         plan = translate_to_plan(
-            load_expanded(file),
+            read_schedule(file, topology, size, root),
             output,
             protocol=protocol or "Simple",
             channels=channels or 1,
@@ -103,10 +112,12 @@ def translate(
             raise typer.BadParameter(
                 f"{file} is lowered already: --protocol, --channels, --slots, --instances, --in-place are for schedules"
             )
-        result = rewrite(read_xml(file), output, to, name=name, min_bytes=least, max_bytes=most)
+        if (topology, size) != (None, None):
+            raise typer.BadParameter(f"--to {to} keeps the program of {file}: --topology and --size are for others")
+        result = rewrite(read_xml(file, root=root), output, to, name=name, min_bytes=least, max_bytes=most)
     else:
         result = translate_schedule(
-            load_expanded(file),
+            read_schedule(file, topology, size, root),
             output,
             to,
             protocol=protocol or "Simple",

@@ -1,4 +1,4 @@
-"""`hocket translate --to chakra|table|nccl-graph`: a schedule for what is no interpreter."""
+"""`hocket translate --to chakra|table|nccl-graph|schedule`: a schedule for what is no interpreter."""
 
 from __future__ import annotations
 
@@ -10,17 +10,34 @@ import typer
 if TYPE_CHECKING:
     from hocket.schedule import Schedule
 
-__all__ = ["PLAIN", "write_plain"]
+__all__ = ["PLAIN", "read_schedule", "write_plain"]
 
 #: Targets that are no runtimes' programs.
-PLAIN = ("chakra", "table", "nccl-graph")
+PLAIN = ("chakra", "table", "nccl-graph", "schedule")
+
+
+def read_schedule(file: Path, topology: str | None, size: str | None, root: int | None) -> Schedule:
+    """The schedule in a file, or what the program in an MSCCL XML does on a topology at a size."""
+    from hocket.core.units import parse_bytes
+    from hocket.schedule import load_expanded
+    from hocket.topology import load
+    from hocket.translator import program_schedule, read_xml
+
+    if file.suffix != ".xml":
+        if (topology, size, root) != (None, None, None):
+            raise typer.BadParameter(f"{file} has a topology, size and root: --topology, --size, --root are for a .xml")
+        return load_expanded(file)
+    if topology is None or size is None:
+        raise typer.BadParameter(f"{file} names no links and bytes: give --topology and --size")
+    return program_schedule(read_xml(file, root=root), load(topology), parse_bytes(size))
 
 
 def write_plain(schedule: Schedule, to: str, output: Path) -> None:
     """Verifies the schedule, writes it and says how to use what was written."""
     from hocket.chakra import write_traces
     from hocket.core.files import atomic_write
-    from hocket.schedule import verify
+    from hocket.core.units import format_time
+    from hocket.schedule import save, verify
     from hocket.translator import nccl_graph, rings, schedule_graphs, write_transfers
 
     verify(schedule)
@@ -37,6 +54,11 @@ def write_plain(schedule: Schedule, to: str, output: Path) -> None:
             raise typer.BadParameter(f"--output {output}: a table is a .csv or a .json")
         write_transfers(schedule, output)
         typer.echo(f"{output}: {schedule.num_transfers} transfers")
+        return
+    if to == "schedule":
+        save(schedule, output)
+        time = format_time(schedule.time_ps)
+        typer.echo(f"{output}: {schedule.collective.describe()}, {schedule.num_transfers} transfers, {time}")
         return
     text = nccl_graph(schedule)
     with atomic_write(output) as file:
