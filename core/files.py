@@ -1,6 +1,7 @@
 """Files that are whole or absent: written beside their name, then renamed."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import IO, Any
 
 from hocket.core.errors import FormatError, HocketError
 
-__all__ = ["atomic_path", "atomic_write", "make_folder", "read_text"]
+__all__ = ["atomic_folder", "atomic_path", "atomic_write", "make_folder", "read_text"]
 
 
 def make_folder(path: Path | str) -> Path:
@@ -45,6 +46,28 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     """Opens a file for writing (`w` text as UTF-8, or `wb`) that appears under its name only when complete."""
     with atomic_path(path) as temporary, open(temporary, mode, encoding=None if "b" in mode else "utf-8") as file:
         yield file
+
+
+@contextmanager
+def atomic_folder(path: Path | str) -> Iterator[Path]:
+    """A temporary folder beside `path` that takes its name, in place of a folder that has it, when the block ends well.
+
+    Raises HocketError, naming the folder, when it cannot be written.
+    """
+    path = Path(path).resolve()
+    temporary, old = (path.with_name(f".{path.name}.{os.getpid()}.{suffix}") for suffix in ("part", "old"))
+    try:
+        temporary.mkdir(parents=True)
+        try:
+            yield temporary
+            if path.exists():
+                os.replace(path, old)
+            os.replace(temporary, path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise HocketError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def read_text(path: Path | str) -> str:

@@ -74,6 +74,7 @@ class Profile:
     max_nodes: int = 4095
     max_children: int = 1024
     max_depth: int = 10_000
+    max_files: int = 1024
 
     def max_bytes(self, largest: int) -> int:
         """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected."""
@@ -90,6 +91,7 @@ PROFILES = {
             step_types=frozenset(StepType),
             max_steps=256,
             max_thread_blocks=216,
+            max_files=4,
             max_channels=32,
             # scratch for maxBytes is reserved at start, so "open" is the runtime's own default of 128 MiB
             open_max_bytes=1 << 27,

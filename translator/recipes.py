@@ -1,14 +1,16 @@
 """How to run an MSCCL XML on each runtime: environment, command, and the log lines that prove it was used."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from hocket.schedule import Kind, Program
 from hocket.translator.profiles import ProfileName
 
-__all__ = ["run_recipe"]
+__all__ = ["NCCL_TESTS", "RECIPES", "Recipe", "run_recipe"]
 
-_PERF = {
+#: nccl-tests' program of each collective.
+NCCL_TESTS = {
     Kind.ALL_REDUCE: "all_reduce_perf",
     Kind.ALL_GATHER: "all_gather_perf",
     Kind.REDUCE_SCATTER: "reduce_scatter_perf",
@@ -17,53 +19,70 @@ _PERF = {
     Kind.REDUCE: "reduce_perf",
     Kind.GATHER: "gather_perf",
     Kind.SCATTER: "scatter_perf",
-    Kind.CUSTOM: "YOUR_PROGRAM",
 }
 
-_TITLE = {
-    ProfileName.MSCCL: "microsoft/msccl (a fork of NCCL 2.12); MSCCL= the folder where it was built",
-    ProfileName.EXECUTOR: "Azure/msccl-executor-nccl (a fork of NCCL 2.23); MSCCL= the folder where it was built",
-    ProfileName.RCCL: "RCCL with MSCCL compiled in (ROCm 5.5 to 7.1)",
-}
-_PREPARE = {
-    ProfileName.MSCCL: [],
-    # One file that does not parse ends the scan of the whole folder.
-    ProfileName.EXECUTOR: ["mkdir -p msccl-algorithms && cp {file} msccl-algorithms/   # nothing else in this folder"],
-    ProfileName.RCCL: ["mkdir -p msccl-algorithms && cp {file} msccl-algorithms/   # nothing else in this folder"],
-}
-_ENVIRONMENT = {
-    ProfileName.MSCCL: [
-        "LD_LIBRARY_PATH=$MSCCL/build/lib:$LD_LIBRARY_PATH",
-        "MSCCL_XML_FILES={file}",
-        "NCCL_ALGO=MSCCL,RING,TREE",
-        "NCCL_DEBUG=INFO",
-        "NCCL_DEBUG_SUBSYS=INIT,ENV",
-    ],
-    ProfileName.EXECUTOR: [
-        "LD_LIBRARY_PATH=$MSCCL/build/lib:$LD_LIBRARY_PATH",
-        "MSCCL_ALGO_DIR=$PWD/msccl-algorithms",
-        "NCCL_MSCCL_ENABLE=1",
-        "NCCL_DEBUG=INFO",
-    ],
-    ProfileName.RCCL: [
-        "RCCL_MSCCL_FORCE_ENABLE=1",
-        "MSCCL_ALGO_DIR=$PWD/msccl-algorithms",
-        "NCCL_DEBUG=INFO",
-        "NCCL_DEBUG_SUBSYS=INIT,COLL",
-    ],
-}
-_PROOF = {
-    ProfileName.MSCCL: [
-        "MSCCL: Parsing algorithm",
-        "Parsed MSCCL Algorithm ... successfully",
-        "Connected N MSCCL algorithms",
-    ],
-    ProfileName.EXECUTOR: [
-        "Using MSCCL Algo files from",
-        "MSCCL: Initialization finished",
-        "MSCCL: Setup Kernel finished",
-    ],
-    ProfileName.RCCL: ["Using MSCCL files from", "MSCCL: Initialization finished", "Setup Kernel finished"],
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a runtime is told to use programs, from its documentation and source code.
+
+    `variable` says where the runtime was built and `library` which file of it a program must load. `environment` has
+    `{files}` (their paths, joined by colons) or `{folder}`, in which they are alone. `proof`: extended regular
+    expressions of log lines that say that the programs were loaded; `trouble`: of lines that say that one was not.
+    """
+
+    title: str
+    variable: str
+    library: str
+    environment: tuple[str, ...]
+    proof: tuple[str, ...]
+    trouble: tuple[str, ...] = ()
+
+
+RECIPES = {
+    ProfileName.MSCCL: Recipe(
+        "microsoft/msccl (a fork of NCCL 2.12)",
+        "MSCCL",
+        "build/lib/libnccl.so.2",
+        (
+            "LD_LIBRARY_PATH=$MSCCL/build/lib:${LD_LIBRARY_PATH:-}",
+            "MSCCL_XML_FILES={files}",
+            "NCCL_ALGO=MSCCL,RING,TREE",
+            "NCCL_DEBUG=INFO",
+            "NCCL_DEBUG_SUBSYS=INIT,ENV",
+        ),
+        (
+            "MSCCL: Parsing algorithm",
+            "Parsed MSCCL Algorithm .*successfully",
+            "Connected [0-9]+ MSCCL algorithms",
+        ),
+        ("failed to initialize. Will be ignored",),
+    ),
+    ProfileName.EXECUTOR: Recipe(
+        "Azure/msccl-executor-nccl (a fork of NCCL 2.23)",
+        "MSCCL",
+        "build/lib/libnccl.so.2",
+        (
+            "LD_LIBRARY_PATH=$MSCCL/build/lib:${LD_LIBRARY_PATH:-}",
+            "MSCCL_ALGO_DIR={folder}",
+            "NCCL_MSCCL_ENABLE=1",
+            "NCCL_DEBUG=INFO",
+        ),
+        ("Using MSCCL Algo files from", "MSCCL: Initialization finished", "MSCCL: Setup Kernel finished"),
+    ),
+    ProfileName.RCCL: Recipe(
+        "RCCL with MSCCL compiled in (ROCm 5.5 to 7.1)",
+        "ROCM",
+        "lib/librccl.so.1",
+        (
+            "LD_LIBRARY_PATH=$ROCM/lib:${LD_LIBRARY_PATH:-}",
+            "RCCL_MSCCL_FORCE_ENABLE=1",
+            "MSCCL_ALGO_DIR={folder}",
+            "NCCL_DEBUG=INFO",
+            "NCCL_DEBUG_SUBSYS=INIT,COLL",
+        ),
+        ("Using MSCCL files from", "MSCCL: Initialization finished", "Setup Kernel finished"),
+    ),
 }
 
 
@@ -72,20 +91,31 @@ def run_recipe(program: Program, profile: ProfileName, path: Path | str) -> str:
 
     Sources: the runtimes' documentation and source code; none of it was run where this was written.
     """
+    recipe = RECIPES[profile]
     file = quote(str(Path(path).resolve()))
     sizes = f"-b {program.min_bytes or 1024} -e {program.max_bytes or 1 << 30} -f 2"
-    environment = [f"  -x {setting.format(file=file)} \\" for setting in _ENVIRONMENT[profile]]
+    places = {"{files}": file, "{folder}": "$PWD/msccl-algorithms"}
+    in_folder = any("{folder}" in setting for setting in recipe.environment)
+    environment = [_filled(setting, places) for setting in recipe.environment]
     modes = {(True, True): "both", (True, False): "only the in-place", (False, True): "only the out-of-place"}
+    # One file that does not parse ends the scan of the whole folder.
+    prepare = [f"mkdir -p msccl-algorithms && cp {file} msccl-algorithms/   # nothing else in this folder"]
     return "\n".join(
         [
-            f"# {_TITLE[profile]}",
-            *(line.format(file=file) for line in _PREPARE[profile]),
-            f"mpirun -np {program.num_ranks} \\",
-            *environment,
-            f"  {_PERF[program.kind]} {sizes} -g 1 -c 1",
+            f"# {recipe.title}; {recipe.variable}= the folder where it is",
+            *(prepare if in_folder else []),
+            f"mpirun -np {program.num_ranks} env \\",
+            *(f"  {setting} \\" for setting in environment),
+            f"  {NCCL_TESTS.get(program.kind, 'YOUR_PROGRAM')} {sizes} -g 1 -c 1",
             "# The log proves that the file was loaded and used:",
-            *(f"#   {line}" for line in _PROOF[profile]),
+            *(f"#   {line}" for line in recipe.proof),
             f"# It serves {modes[program.in_place, program.out_of_place]} columns, and only sizes whose element count",
             f"# divides by {program.chunks_per_loop}; everything else silently runs the library's own algorithm.",
         ]
     )
+
+
+def _filled(setting: str, places: dict[str, str]) -> str:
+    for name, value in places.items():
+        setting = setting.replace(name, value)
+    return setting

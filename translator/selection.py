@@ -8,6 +8,7 @@ from pathlib import Path
 from hocket.core.errors import FormatError
 from hocket.core.units import format_bytes
 from hocket.schedule import Kind
+from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
 from hocket.translator.columns import Columns
 from hocket.translator.document import Document, read_file
 from hocket.translator.findings import Severity
@@ -24,7 +25,6 @@ ELEMENT_BYTES = {
     **dict.fromkeys(("int32", "uint32", "float32"), 4),
     **dict.fromkeys(("int64", "uint64", "float64"), 8),
 }
-_MSCCL_FILES = 4  # that it loads
 _ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
 
 
@@ -64,7 +64,9 @@ class Selection:
 
 def files_in_order(folder: Path, runtime: str | ProfileName | Profile) -> list[Path]:
     """The files of a folder in the order in which a runtime looks at them: executor by name, rccl as the file system
-    lists them; msccl is given files one by one, here the .xml by name. Raises FormatError when it cannot be listed."""
+    lists them; msccl is given files one by one, here the .xml by name. Of a bundle, those of its programs. Raises
+    FormatError when it cannot be listed."""
+    folder = folder / PROGRAMS if is_bundle(folder) else folder
     try:
         listed = [folder / name for name in os.listdir(folder)]
     except OSError as error:
@@ -120,8 +122,8 @@ def _not_loaded(judgement: Judgement, document: Document, call: Call, profile: P
         return f"is refused and ignored: {judgement.reasons[0]}"
     if document.num_ranks != call.num_ranks:
         return f'is for ngpus="{document.num_ranks}", the communicator has {call.num_ranks} ranks'
-    if profile.name == ProfileName.MSCCL and loaded >= _MSCCL_FILES:
-        return f"{_MSCCL_FILES} files are loaded already, the rest is ignored"
+    if loaded >= profile.max_files:
+        return f"{profile.max_files} files are loaded already, the rest is ignored"
     return None
 
 
@@ -168,7 +170,7 @@ def _warnings(judgement: Judgement, call: Call) -> tuple[str, ...]:
 def _notes(call: Call, profile: Profile, choices: Sequence[Choice]) -> tuple[str, ...]:
     notes = ["only for sum, prod, max and min; other operators run the library's own algorithm"]
     if profile.name == ProfileName.MSCCL:
-        notes.append(f"files in the order of MSCCL_XML_FILES, at most {_MSCCL_FILES}; NCCL_ALGO must name MSCCL")
+        notes.append(f"files in the order of MSCCL_XML_FILES, at most {profile.max_files}; NCCL_ALGO must name MSCCL")
         if call.kind is Kind.ALL_TO_ALL:
             notes.append('in-place all_to_all is refused; a file named "2D" runs a built-in algorithm instead')
     if profile.name == ProfileName.EXECUTOR:

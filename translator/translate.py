@@ -13,18 +13,20 @@ from hocket.translator.unfuse import retarget
 from hocket.translator.xml_read import from_xml
 from hocket.translator.xml_write import to_xml
 
-__all__ = ["Translation", "rewrite", "translate"]
+__all__ = ["Translation", "lower_best", "prove", "rewrite", "translate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A file that was written: the program that a runtime will read from it, what was proved of it, and the ways to
-    lower the schedule that were tried, the one taken first."""
+    """The text of a file, the program that a runtime will read from it, what was proved of it (with connections that
+    hold `slots` messages, and others), and the ways to lower the schedule that were tried, the one taken first."""
 
+    text: str
     program: Program
     profile: Profile
+    slots: int
     proofs: tuple[Proof, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...] = ()
 
 
 def translate(
@@ -41,11 +43,42 @@ def translate(
     min_bytes: int = 0,
     max_bytes: int = 0,
 ) -> Translation:
-    """Writes the schedule as MSCCL XML for one runtime; the arguments are those of `lower`, None: several are tried.
+    """Writes the schedule as MSCCL XML for one runtime: what `lower_best` makes of it, with its arguments and errors;
+    with these nothing is written."""
+    translation = lower_best(
+        schedule,
+        profile,
+        protocol=protocol,
+        channels=channels,
+        slots=slots,
+        instances=instances,
+        name=name,
+        in_place=in_place,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+    )
+    return _write(translation, path)
+
+
+def lower_best(
+    schedule: Schedule,
+    profile: str | ProfileName | Profile,
+    *,
+    protocol: str = "Simple",
+    channels: int | None = None,
+    slots: int | None = None,
+    instances: int = 1,
+    name: str | None = None,
+    in_place: bool | None = None,
+    min_bytes: int = 0,
+    max_bytes: int = 0,
+) -> Translation:
+    """The schedule as the quickest program for one runtime that could be proved; the arguments are those of `lower`,
+    None: several are tried.
 
     The text is read back as that runtime reads it and executed symbolically, with connections of `slots` messages (or
     1, the least there can be) of one chunk each, so that every size is covered, and with those of the protocol. Raises
-    ScheduleError or DeadlockError, with nothing written, when the schedule does not fit the runtime or the proof fails.
+    ScheduleError or DeadlockError when the schedule does not fit the runtime or the proof fails.
     """
     chosen = find_profile(profile)
 
@@ -70,11 +103,11 @@ def translate(
             first_error = first_error or candidate.error
             continue
         try:
-            program, proofs = _write(candidate.program, path, chosen, candidate.strategy.slots)
+            translation = prove(candidate.program, chosen, candidate.strategy.slots)
         except (ScheduleError, DeadlockError) as error:
             first_error = first_error or error
             continue
-        return Translation(program, chosen, proofs, (candidate, *found[:at], *found[at + 1 :]))
+        return replace(translation, candidates=(candidate, *found[:at], *found[at + 1 :]))
     assert first_error is not None
     raise first_error
 
@@ -101,16 +134,23 @@ def rewrite(
         min_bytes=program.min_bytes if min_bytes is None else min_bytes,
         max_bytes=largest,
     )
-    written, proofs = _write(changed, path, chosen, FIFO_DEPTH[program.protocol])
-    return Translation(written, chosen, proofs, ())
+    return _write(prove(changed, chosen), path)
 
 
-def _write(program: Program, path: Path | str, profile: Profile, slots: int) -> tuple[Program, tuple[Proof, ...]]:
-    """Writes the program if it can be proved with connections of `slots` messages of one chunk, so that every size is
-    covered, and with those of the protocol."""
-    text = to_xml(program, profile)
-    read = from_xml(text, str(path), profile=profile.name, root=program.root)
-    proofs = (execute(read, fifo_depth=slots, max_count=1), execute(read, fifo_depth=FIFO_DEPTH[program.protocol]))
+def prove(program: Program, profile: str | ProfileName | Profile, slots: int | None = None) -> Translation:
+    """The program as text for one runtime, proved with connections of `slots` messages (None: as many as the protocol's
+    hold) of one chunk each, so that every size is covered, and with those of the protocol.
+
+    Raises ScheduleError or DeadlockError when it does not fit the runtime or the proof fails.
+    """
+    chosen, depth = find_profile(profile), FIFO_DEPTH[program.protocol]
+    text = to_xml(program, chosen)
+    read = from_xml(text, program.name, profile=chosen.name, root=program.root)
+    proofs = (execute(read, fifo_depth=slots or depth, max_count=1), execute(read, fifo_depth=depth))
+    return Translation(text, read, chosen, slots or depth, proofs)
+
+
+def _write(translation: Translation, path: Path | str) -> Translation:
     with atomic_write(path) as file:
-        file.write(text)
-    return read, proofs
+        file.write(translation.text)
+    return translation

@@ -1,5 +1,6 @@
 """Runs a program on real processes: torch.distributed (gloo) or MPI."""
 
+from hocket.plugin.executor.bundled import BundleRun, Served
 from hocket.plugin.executor.datatypes import DATA_TYPES, ReduceOp
 from hocket.plugin.executor.job import Job, Result, Row
 from hocket.plugin.executor.launch import BACKENDS, launch
@@ -9,11 +10,13 @@ from hocket.plugin.executor.table import format_footer, format_header, format_ro
 __all__ = [
     "BACKENDS",
     "DATA_TYPES",
+    "BundleRun",
     "Job",
     "ReduceOp",
     "Report",
     "Result",
     "Row",
+    "Served",
     "format_footer",
     "format_header",
     "format_row",

@@ -1,7 +1,7 @@
 """`hocket run`: an MSCCL XML on real local processes, every value checked."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,15 @@ EPILOG = "Example: hocket run ar.xml --backend mpi -n 8 -b 1K -e 1M -f 4 --compa
 
 @app.command(epilog=EPILOG)
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="MSCCL XML, as `hocket translate` writes it.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="MSCCL XML, as `hocket translate` writes it.")
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Instead of FILE: a folder of `hocket translate --bundle`; its file for each size."
+        ),
+    ] = None,
     backend: Annotated[str, typer.Option(help="gloo (torch.distributed) or mpi.")] = "gloo",
     ranks: Annotated[int | None, typer.Option("-n", "--ranks", help="Processes; the file's ngpus by default.")] = None,
     size: Annotated[str | None, typer.Option(help="Bytes of a rank's whole buffer, such as 1MiB.")] = None,
@@ -36,7 +44,7 @@ def run(
         str | None, typer.Option("--print", help="Run nothing: print how to run the file on msccl, executor or rccl.")
     ] = None,
 ) -> None:
-    """Run an MSCCL XML on real processes of this machine and check every value.
+    """Run an MSCCL XML, or each size by the right one of a bundle, on real processes and check every value.
 
     The table has nccl-tests' columns; times are those of the slowest rank. Exit code 1: a value was wrong.
     """
@@ -44,14 +52,17 @@ def run(
     from dataclasses import replace
 
     from hocket.cli.options import one_of
+    from hocket.cli.run_bundle import run_bundle
     from hocket.core.errors import ExitCode, FormatError
     from hocket.core.files import atomic_write
     from hocket.core.units import parse_bytes
     from hocket.plugin import executor
 
-    if file.suffix == ".schedule":
+    if bundle is not None and (file is not None or root is not None or compare or print_for is not None):
+        raise typer.BadParameter("--bundle DIR is run without FILE, --root, --compare and --print")
+    if file is not None and file.suffix == ".schedule":
         raise FormatError(f"{file}: a schedule; first hocket translate {file} --to executor -o {file.stem}.xml")
-    if print_for is not None:
+    if file is not None and print_for is not None:
         _print_recipe(file, print_for, root)
         return
     one_of("--backend", backend, executor.BACKENDS)
@@ -66,19 +77,19 @@ def run(
     sizes = [first]
     while sizes[-1] * factor <= last:
         sizes.append(sizes[-1] * factor)
-    job = executor.prepare(
-        file,
-        backend,
-        ranks,
-        sizes,
-        root=root,
-        verify=verify,
-        data_type=dtype,
-        op=executor.ReduceOp(op),
-        iterations=iterations,
-        warmup=warmup,
-        compare=compare,
-    )
+    options: dict[str, Any] = {
+        "data_type": dtype,
+        "op": executor.ReduceOp(op),
+        "iterations": iterations,
+        "warmup": warmup,
+    }
+    if bundle is not None:
+        run = executor.BundleRun(bundle, backend, ranks, sizes, verify=verify, **options)
+        run_bundle(bundle, run, timeout, json_path)
+        return
+    if file is None:
+        raise typer.BadParameter("give FILE or --bundle DIR")
+    job = executor.prepare(file, backend, ranks, sizes, root=root, verify=verify, compare=compare, **options)
     program = job.program
     typer.echo(
         f"# {file}: {program.kind} on {program.num_ranks} {backend} ranks, warmup iters: {warmup} iters: {iterations}, "

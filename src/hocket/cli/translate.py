@@ -15,12 +15,18 @@ __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-EPILOG = "Example: hocket translate ar.schedule --to executor -o ar.xml --max-bytes 64MiB"
+EPILOG = (
+    "Example: hocket translate ar.schedule --to executor -o ar.xml --max-bytes 64MiB; "
+    "hocket translate schedules/*.schedule --to executor --bundle bundle/"
+)
 
 
 @app.command(epilog=EPILOG)
 def translate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .schedule, or an MSCCL .xml of any runtime.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="A .schedule, or an MSCCL .xml of any runtime; several for a --bundle."),
+    ],
     to: Annotated[
         str,
         typer.Option(
@@ -29,8 +35,15 @@ def translate(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File to write; for chakra the prefix of a file a rank.")
-    ],
+        Path | None, typer.Option("-o", "--output", help="File to write; for chakra the prefix of a file a rank.")
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder to write: the FILEs' programs, each for the sizes it is best at, and a run script.",
+        ),
+    ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="Simple (the default; large sizes), LL (small) or LL128 (NVLink).")
     ] = None,
@@ -56,7 +69,7 @@ def translate(
     name: Annotated[str | None, typer.Option(help="Name inside the file.")] = None,
     topology: Annotated[
         str | None,
-        typer.Option("--topology", "-t", metavar="SPEC|FILE", help="XML to what is no XML: where it runs."),
+        typer.Option("--topology", "-t", metavar="SPEC|FILE", help="XML to what is no XML, --bundle: where it runs."),
     ] = None,
     size: Annotated[str | None, typer.Option("--size", "-s", help="XML to what is no XML: of the call.")] = None,
     root: Annotated[
@@ -67,18 +80,21 @@ def translate(
     ] = None,
 ) -> None:
     """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, an MSCCL++ execution plan,
-    graphs for ASTRA-sim, a table, or a graph file for stock NCCL; or a program into a schedule.
+    graphs for ASTRA-sim, a table, or a graph file for stock NCCL; a program into a schedule; or several of one
+    collective into a folder for a runtime.
 
     The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
     before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
     """
-    from hocket.cli.options import one_of
+    from hocket.cli.options import load_topology, one_of
+    from hocket.cli.translate_bundle import print_bundle
     from hocket.cli.translate_plain import PLAIN, read_schedule, write_plain
     from hocket.cli.translate_plan import print_plan
     from hocket.core.units import format_bytes, parse_bytes
     from hocket.schedule import FIFO_DEPTH
     from hocket.translator import PROFILES, read_xml, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
+    from hocket.translator.bundle import Lowering, write_bundle
     from hocket.translator.mscclpp import translate_to_plan
 
     one_of("--to", to, (*PROFILES, "mscclpp", *PLAIN))
@@ -86,6 +102,25 @@ def translate(
         one_of("--protocol", protocol, ["Simple", "LL"] if to == "mscclpp" else FIFO_DEPTH)
     if ranks_per_node is not None and to != "mscclpp":
         raise typer.BadParameter("--ranks-per-node is for --to mscclpp: others connect all ranks alike")
+    if bundle is not None:
+        if (output, name, size) != (None, None, None):
+            raise typer.BadParameter("--bundle DIR names its files itself: give neither --output, --name nor --size")
+        made = write_bundle(
+            files,
+            bundle,
+            one_of("--to", to, PROFILES),
+            topology=None if topology is None else load_topology(topology, None, None),
+            root=root,
+            lowering=Lowering(protocol or "Simple", channels, slots, instances),
+            in_place=None if out_of_place is None else not out_of_place,
+            min_bytes=parse_bytes(smallest or "0"),
+            max_bytes=parse_bytes(largest or "0"),
+        )
+        print_bundle(made, bundle)
+        return
+    if output is None or len(files) > 1:
+        raise typer.BadParameter("give one FILE and --output, or --bundle DIR for several")
+    file = files[0]
     if to in PLAIN:
         write_plain(read_schedule(file, topology, size, root), to, output)
         return

@@ -1,0 +1,38 @@
+"""What `hocket translate --bundle` prints of the folder it wrote."""
+
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from hocket.core.units import format_bytes, format_time
+from hocket.translator import PROFILES
+from hocket.translator.bundle import BundleReport
+
+__all__ = ["print_bundle"]
+
+
+def print_bundle(report: BundleReport, folder: Path) -> None:
+    """A row a file, the proofs in numbers, and what to do next."""
+    bundle = report.bundle
+    typer.echo(f"{folder}: {bundle.collective} on {bundle.ranks} ranks of {bundle.topology} for {bundle.runtime}")
+    table = Table("file", "calls", "from", "to", "chunks", "thread blocks", "predicted", box=None, pad_edge=False)
+    for file in bundle.files:
+        first, last = file.predicted[0], file.predicted[-1]
+        table.add_row(
+            file.path,
+            file.call,
+            format_bytes(file.min_bytes),
+            format_bytes(file.max_bytes),
+            str(file.chunks),
+            str(file.thread_blocks),
+            f"{format_time(first.time_ps)} to {format_time(last.time_ps)}",
+        )
+    Console(width=160, no_color=True).print(table)
+    for path in report.unused:
+        most = PROFILES[bundle.runtime].max_files
+        typer.echo(f"not used: {path}: others serve its sizes, as quick or to keep to the {most} files that are loaded")
+    proofs = sum(len(translation.proofs) for translation in report.translations)
+    typer.echo(f"proved: {proofs} executions, any size: no deadlock, no race, every contribution exactly once")
+    typer.echo(f"run it: {folder}/run.sh; what, how and when not: {folder}/README.md")

@@ -1,0 +1,297 @@
+"""Bundles: several sizes' programs as one folder for a runtime."""
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.schedule import Collective, Kind, retime, save
+from hocket.schedule.algorithms import build
+from hocket.topology import Topology, load
+from hocket.translator import PROFILES, read_xml, translate
+from hocket.translator.bundle import Lowering, read_bundle, write_bundle
+from hocket.translator.bundle.windows import windows
+from hocket.translator.selection import Call, files_in_order, select
+
+NETWORK = "ring:4,bandwidth=10GB/s,latency=5us"
+RUNTIMES = tuple(PROFILES)
+
+
+def topology() -> Topology:
+    return load(NETWORK)
+
+
+def write_schedule(path: Path, kind: Kind, algorithm: str, size: int) -> Path:
+    save(retime(build(algorithm, Collective(kind, 4, size, 1), topology())), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def schedules(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Few steps for small sizes, a ring for large ones."""
+    folder = tmp_path_factory.mktemp("schedules")
+    return [
+        write_schedule(folder / "large.schedule", Kind.ALL_REDUCE, "ring", 64 << 20),
+        write_schedule(folder / "small.schedule", Kind.ALL_REDUCE, "recursive_doubling", 4096),
+    ]
+
+
+def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hocket", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_the_crossover_of_two_lines() -> None:
+    # 100 + 2 s and 1000 + s meet at s = 900: found to within a sixteenth
+    found = windows(lambda program, size: (100 + 2 * size, 1000 + size)[program], 2, [16, 1 << 20], 0, 9)
+    assert [(window.program, window.min_bytes, window.max_bytes) for window in found] == [
+        (0, 0, found[0].max_bytes),
+        (1, found[0].max_bytes + 1, 1 << 20),
+    ]
+    assert 900 * 16 // 17 < found[1].min_bytes <= 901 * 17 // 16
+
+
+@given(
+    lines=st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 1000)), min_size=1, max_size=5),
+    sizes=st.lists(st.integers(1, 1 << 30), min_size=1, max_size=6, unique=True).map(sorted),
+    most=st.integers(1, 3),
+)
+def test_windows_tile_the_sizes(lines: list[tuple[int, int]], sizes: list[int], most: int) -> None:
+    def time_ps(program: int, size: int) -> int:
+        return lines[program][0] + lines[program][1] * size
+
+    for limit in (most, 1000):
+        found = windows(time_ps, len(lines), sizes, 0, limit)
+        assert len(found) <= limit
+        assert (found[0].min_bytes, found[-1].max_bytes) == (0, sizes[-1])
+        assert all(one.max_bytes + 1 == other.min_bytes for one, other in pairwise(found))
+        assert all(window.min_bytes <= window.max_bytes for window in found)
+    for size in sizes:
+        (server,) = (window.program for window in found if window.min_bytes <= size <= window.max_bytes)
+        assert time_ps(server, size) == min(time_ps(program, size) for program in range(len(lines)))
+
+
+def test_one_window_is_of_the_program_that_loses_least() -> None:
+    # of the quickest at 8 and 1024 bytes, 1 and 10, the programs take 1, 4 and 9 times, and 10, 4 and 1 times
+    times = [(1, 100), (4, 40), (9, 10)]
+    assert [window.program for window in windows(lambda p, size: times[p][size > 8], 3, [8, 1024], 0, 2)] == [0, 2]
+    (window,) = windows(lambda p, size: times[p][size > 8], 3, [8, 1024], 0, 1)
+    assert window.program == 1
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_bundle_from_the_command(schedules: list[Path], tmp_path: Path, runtime: str) -> None:
+    folder = tmp_path / "bundle"
+    done = hocket("translate", *schedules, "--to", runtime, "--bundle", folder)
+    assert done.returncode == 0, done.stderr
+    assert "proved: 8 executions" in done.stdout
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "algorithms", "bundle.json", "run.sh"]
+    bundle = read_bundle(folder)
+    assert (bundle.runtime, bundle.collective, bundle.ranks) == (runtime, Kind.ALL_REDUCE, 4)
+    names = [file.path for file in bundle.files]
+    assert names == sorted(names) == sorted(f"algorithms/{path.name}" for path in (folder / "algorithms").iterdir())
+    for call in (True, False):
+        small, large = (file for file in bundle.files if file.in_place == call)
+        assert (small.source, large.source) == ("small.schedule", "large.schedule")
+        assert (small.min_bytes, large.max_bytes) == (0, 64 << 20)
+        assert small.max_bytes + 1 == large.min_bytes
+        assert 4096 < large.min_bytes < 64 << 20
+    for file in bundle.files:
+        program = read_xml(folder / file.path, profile=runtime)
+        assert (program.in_place, program.out_of_place) == (file.in_place, not file.in_place)
+        assert (program.chunks_per_loop, program.min_bytes) == (file.chunks, file.min_bytes)
+        assert program.max_bytes == file.max_bytes + (runtime == "msccl")
+        assert all(point.size_bytes % file.chunks == 0 for point in file.predicted)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_what_serves_a_call_is_what_the_runtime_selects(schedules: list[Path], tmp_path: Path, runtime: str) -> None:
+    bundle = write_bundle(schedules, tmp_path / "b", runtime).bundle
+    files = files_in_order(tmp_path / "b", runtime)
+    edge = bundle.files[1].min_bytes
+    for size in (4, 16, 4096, 4100, edge - 16, edge, edge + 16, 64 << 20, (64 << 20) + 16):
+        for call in (True, False):
+            chosen = select(files, Call(Kind.ALL_REDUCE, size, "float32", 4, call), runtime).chosen
+            serving = bundle.serving(size, 4, call)
+            assert (chosen and f"algorithms/{chosen.path.name}") == (serving and serving.path)
+
+
+def test_msccl_loads_four_files(tmp_path: Path) -> None:
+    names = ("direct", "recursive_doubling", "ring")
+    sizes = (1 << 10, 1 << 16, 64 << 20)
+    paths = [
+        write_schedule(tmp_path / f"{name}.schedule", Kind.ALL_REDUCE, name, size)
+        for name, size in zip(names, sizes, strict=True)
+    ]
+    for in_place in (None, True):
+        report = write_bundle(paths, tmp_path / "b", "msccl", in_place=in_place)
+        assert 2 <= len(report.bundle.files) <= 4
+        assert {file.in_place for file in report.bundle.files} == ({True, False} if in_place is None else {True})
+    assert len(report.unused) + len({file.source for file in report.bundle.files}) == 3
+
+
+def test_the_range_of_sizes_is_the_caller_s(schedules: list[Path], tmp_path: Path) -> None:
+    bundle = write_bundle(schedules, tmp_path / "b", "executor", min_bytes=1 << 24, max_bytes=1 << 30).bundle
+    assert [(file.min_bytes, file.max_bytes) for file in bundle.files] == [(1 << 24, 1 << 30)] * 2
+    assert {file.source for file in bundle.files} == {"large.schedule"}
+    with pytest.raises(ScheduleError, match="the largest is below the smallest"):
+        write_bundle(schedules, tmp_path / "c", "executor", min_bytes=1 << 30)
+
+
+def test_all_to_all_is_for_out_of_place_calls(tmp_path: Path) -> None:
+    path = write_schedule(tmp_path / "a2a.schedule", Kind.ALL_TO_ALL, "direct", 1 << 20)
+    bundle = write_bundle([path], tmp_path / "b", "rccl").bundle
+    assert [file.in_place for file in bundle.files] == [False]
+
+
+def test_programs_of_other_runtimes(schedules: list[Path], tmp_path: Path) -> None:
+    xml = tmp_path / "large.xml"
+    translate(build("ring", Collective(Kind.ALL_REDUCE, 4, 4096), topology()), xml, "msccl", max_bytes=1 << 26)
+    with pytest.raises(ScheduleError, match="does not say for which network"):
+        write_bundle([xml], tmp_path / "b", "rccl")
+    alone = write_bundle([xml], tmp_path / "b", "rccl", topology=topology()).bundle
+    assert [file.in_place for file in alone.files] == [True]
+    mixed = write_bundle([xml, schedules[1]], tmp_path / "b", "rccl").bundle
+    assert [file.source for file in mixed.files] == ["small.schedule", "large.xml", "small.schedule"]
+
+
+def test_nothing_is_written_unless_all_is_right(schedules: list[Path], tmp_path: Path) -> None:
+    other = write_schedule(tmp_path / "ag.schedule", Kind.ALL_GATHER, "ring", 4096)
+    with pytest.raises(ScheduleError, match=r"is all_gather on 4 ranks, but .* is all_reduce on 4 ranks"):
+        write_bundle([*schedules, other], tmp_path / "b", "executor")
+    with pytest.raises(ScheduleError, match=r"small.schedule: in-place calls: .* hold 1 to 2 messages"):
+        write_bundle(schedules, tmp_path / "b", "executor", lowering=Lowering(slots=9))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ag.schedule"]
+
+
+def test_only_a_bundle_is_replaced(schedules: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    folder.mkdir()
+    (folder / "precious").write_text("kept")
+    with pytest.raises(HocketError, match="exists and is no bundle"):
+        write_bundle(schedules, folder, "executor")
+    (folder / "precious").unlink()
+    write_bundle(schedules, folder, "executor")
+    before = (folder / "bundle.json").read_bytes()
+    (folder / "precious").write_text("kept")
+    with pytest.raises(HocketError, match="holds precious, which is not of the bundle"):
+        write_bundle(schedules, folder, "executor")
+    (folder / "precious").unlink()
+    write_bundle(schedules, folder, "executor")
+    assert (folder / "bundle.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+LOGS = {
+    "msccl": ["MSCCL: Parsing algorithm", "Parsed MSCCL Algorithm x successfully", "Connected 4 MSCCL algorithms"],
+    "executor": ["Using MSCCL Algo files from x", "MSCCL: Initialization finished", "MSCCL: Setup Kernel finished"],
+    "rccl": ["Using MSCCL files from x", "MSCCL: Initialization finished", "MSCCL: typeMask 1 Setup Kernel finished"],
+}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_the_script_fails_unless_the_log_proves_it(schedules: list[Path], tmp_path: Path, runtime: str) -> None:
+    bundle = write_bundle(schedules, tmp_path / "b", runtime).bundle
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("mpirun", "torchrun"):
+        (tools / name).write_text(f'#!/bin/sh\necho "ran {name} $*" >> "$CALLS"\nenv >> "$CALLS"\nprintf "$FAKE_LOG"\n')
+        (tools / name).chmod(0o755)
+    calls = tmp_path / "calls"
+
+    def run(log: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+        calls.write_text("")
+        settings = {"PATH": f"{tools}:{os.environ['PATH']}", "MSCCL": "/built", "ROCM": "/built", "CALLS": str(calls)}
+        return subprocess.run(
+            [tmp_path / "b" / "run.sh", *arguments],
+            env={**settings, "FAKE_LOG": "\\n".join(log)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run(LOGS[runtime])
+    assert done.returncode == 0, done.stderr
+    made = [line for line in calls.read_text().splitlines() if line.startswith("ran mpirun -np 4 env ")]
+    assert len(made) == len({(file.min_bytes, file.max_bytes) for file in bundle.files})
+    assert all(f"{'/b/algorithms' if runtime != 'msccl' else bundle.files[0].path}" in line for line in made)
+    assert "all_reduce_perf -b 64 -e" in made[0]  # 4 chunks of 16 bytes
+    for missing in LOGS[runtime]:
+        done = run([line for line in LOGS[runtime] if line != missing])
+        assert done.returncode == 1
+        assert "NOT USED: no line" in done.stderr
+    done = run(LOGS[runtime], "torchrun", "--nproc-per-node", "4", "train.py")
+    assert done.returncode == 0, done.stderr
+    assert "ran torchrun --nproc-per-node 4 train.py" in calls.read_text()
+    assert "LD_PRELOAD=/built/" in calls.read_text()
+    assert run([], "torchrun", "train.py").returncode == 1
+    if runtime == "msccl":
+        done = run([*LOGS[runtime], "file x failed to initialize. Will be ignored"])
+        assert (done.returncode, "NOT USED: a program was refused: file x" in done.stderr) == (1, True)
+
+
+def test_the_readme_says_what_falls_back(schedules: list[Path], tmp_path: Path) -> None:
+    write_bundle(schedules, tmp_path / "b", "executor", in_place=True)
+    text = (tmp_path / "b" / "README.md").read_text()
+    for fact in ("another size than 4", "do not divide", "out-of-place calls", "AVG", "| in-place | 0 B |", "run.sh"):
+        assert fact in text
+
+
+def test_each_size_is_run_by_its_program(schedules: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    bundle = write_bundle(schedules, folder, "executor", in_place=True).bundle
+    small, large = (Path(file.path).name for file in bundle.files)
+    edge = bundle.files[1].min_bytes
+    sweep = ("-b", 1024, "-e", 1024 * 4**9, "-f", 4**4, "--iters", 1, "--warmup", 0)
+    assert 1024 < edge <= 1024 * 4**4
+    done = hocket("run", "--bundle", folder, "--backend", "mpi", *sweep, "--json", tmp_path / "out.json")
+    assert done.returncode == 0, done.stderr
+    assert "# Out of bounds values : 0 OK" in done.stdout
+    assert f"#         1024  out-of-place: none: stock algorithm, in-place: {small}" in done.stdout
+    assert f"#       262144  out-of-place: none: stock algorithm, in-place: {large}" in done.stdout
+    assert '"in_place": "algorithms/1-' in (tmp_path / "out.json").read_text()
+    refused = hocket("run", "--bundle", folder, "--size", 1023)
+    assert refused.returncode == 3
+    assert "no file is for any of these sizes" in refused.stderr
+    assert hocket("run", "--bundle", folder, "--compare").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--bundle", "b", "-o", "x.xml"], "give neither --output, --name nor --size"),
+        ([], "give one FILE and --output"),
+        (["again.schedule", "-o", "x.xml"], "give one FILE and --output"),
+    ],
+)
+def test_usage(schedules: list[Path], tmp_path: Path, arguments: list[str], reason: str) -> None:
+    done = hocket("translate", schedules[0], "--to", "executor", *arguments)
+    assert done.returncode == 2
+    assert reason in " ".join(done.stderr.split())
+
+
+@settings(max_examples=60)
+@given(at=st.integers(0, 10**4), replacement=st.binary(max_size=4), cut=st.integers(0, 8))
+def test_a_damaged_manifest_is_a_format_error(
+    tmp_path_factory: pytest.TempPathFactory, schedules: list[Path], at: int, replacement: bytes, cut: int
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "damaged"
+    if not folder.exists():
+        write_bundle(schedules, folder, "executor")
+    text = (folder / "bundle.json").read_bytes()
+    at %= len(text)
+    damaged = folder.with_name("copy")
+    damaged.mkdir(exist_ok=True)
+    (damaged / "bundle.json").write_bytes(text[:at] + replacement + text[at + cut :])
+    try:
+        read_bundle(damaged)
+    except FormatError as error:
+        assert str(damaged) in str(error)

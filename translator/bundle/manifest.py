@@ -1,0 +1,93 @@
+"""`bundle.json`: what a bundle holds, for programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from hocket.core.errors import FormatError
+from hocket.core.files import read_text
+from hocket.schedule import Kind
+from hocket.translator.profiles import ProfileName
+
+__all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "Predicted", "is_bundle", "read_bundle"]
+
+MANIFEST = "bundle.json"
+PROGRAMS = "algorithms"  # the folder of its programs: runtimes read all files there
+FORMAT = "hocket.bundle"
+VERSION = 1
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+
+class Predicted(msgspec.Struct, frozen=True):
+    """What a call of `size_bytes` takes by simulation."""
+
+    size_bytes: _Positive
+    time_ps: _Count
+
+
+class BundleFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a bundle, `path` below its folder, and the calls it is for: of `min_bytes` to `max_bytes` (inclusive),
+    whose elements its `chunks` divide. `source` is the file it was made from; `scratch_bytes` of a rank at most."""
+
+    path: str
+    in_place: bool
+    min_bytes: _Count
+    max_bytes: _Positive
+    chunks: _Positive
+    protocol: str
+    channels: _Positive
+    thread_blocks: _Count
+    steps: _Count
+    scratch_bytes: _Count
+    source: str
+    predicted: tuple[Predicted, ...]
+
+    @property
+    def call(self) -> str:
+        return "in-place" if self.in_place else "out-of-place"
+
+    def serves(self, size_bytes: int, element_bytes: int, in_place: bool) -> bool:
+        """Whether a runtime would take the file for a call on its number of ranks."""
+        inside = self.in_place == in_place and self.min_bytes <= size_bytes <= self.max_bytes
+        return inside and size_bytes % (self.chunks * element_bytes) == 0
+
+
+class Bundle(msgspec.Struct, frozen=True, kw_only=True):
+    """A collective's programs for one runtime; `files` in the order in which the runtime looks at them."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    hocket: str
+    runtime: ProfileName
+    collective: Kind
+    ranks: _Positive
+    root: _Count
+    topology: str
+    files: tuple[BundleFile, ...]
+
+    def serving(self, size_bytes: int, element_bytes: int, in_place: bool) -> BundleFile | None:
+        """The file that a call would run; None: the runtime's own algorithm."""
+        return next((file for file in self.files if file.serves(size_bytes, element_bytes, in_place)), None)
+
+
+def is_bundle(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file()
+
+
+def read_bundle(folder: Path | str) -> Bundle:
+    """The bundle in a folder. Raises FormatError, naming the file, when it holds none that can be read."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        raise FormatError(f"{folder}: has no {MANIFEST}; give a folder that `hocket translate --bundle` wrote")
+    try:
+        bundle = msgspec.json.decode(read_text(path), type=Bundle)
+    except msgspec.DecodeError as error:
+        raise FormatError(f"{path}: {error}") from error
+    if (bundle.format, bundle.version) != (FORMAT, VERSION):
+        raise FormatError(
+            f"{path}: format {bundle.format}, version {bundle.version}; this Hocket reads {FORMAT}, version {VERSION}"
+        )
+    return bundle

@@ -1,0 +1,74 @@
+"""README.md of a bundle: what it is, how to run it, how to know that it runs, what does without it silently."""
+
+from collections.abc import Iterator
+
+from hocket.core.units import format_bytes, format_time
+from hocket.translator.bundle.manifest import Bundle, BundleFile
+from hocket.translator.profiles import ProfileName
+from hocket.translator.recipes import NCCL_TESTS, RECIPES
+
+__all__ = ["readme"]
+
+_ORDER = {
+    ProfileName.MSCCL: "It looks at them in the order of MSCCL_XML_FILES, at most 4, and takes the first that matches.",
+    ProfileName.EXECUTOR: "It reads every file of `algorithms/`, sorted by name, and takes the first that matches; a"
+    " file that is no program ends the scan, so put nothing else there.",
+    ProfileName.RCCL: "It reads every file of `algorithms/` in the order of the file system's own listing; no two match"
+    " the same call, so the order does not matter. A file that is no program ends the scan, so put nothing else there.",
+}
+
+
+def readme(bundle: Bundle) -> str:
+    """Markdown."""
+    return "\n".join(_lines(bundle)) + "\n"
+
+
+def _lines(bundle: Bundle) -> Iterator[str]:
+    recipe = RECIPES[bundle.runtime]
+    variable, perf = recipe.variable, NCCL_TESTS[bundle.collective]
+    yield f"# {bundle.collective} on {bundle.ranks} ranks of {bundle.topology}, for {recipe.title}"
+    yield ""
+    yield "| file | calls | from | to | chunks | predicted |"
+    yield "|---|---|---|---|---|---|"
+    yield from map(_row, bundle.files)
+    yield ""
+    yield "Sizes count a rank's whole buffer, the larger of input and output, as nccl-tests does; both ends are served."
+    yield "`predicted` is Hocket's simulation on that network. `bundle.json` says the same to programs. Every file was"
+    yield "proved right before it was written: values, no race, no deadlock at any size."
+    yield ""
+    yield "## Run"
+    yield "```"
+    yield f"{variable}=/where/it/is ./run.sh                                    # {perf} of nccl-tests"
+    yield f"{variable}=/where/it/is ./run.sh torchrun --nproc-per-node {bundle.ranks} train.py   # a PyTorch job"
+    yield "```"
+    yield "`run.sh` sets the environment, runs nccl-tests over every window (`NCCL_TESTS=` the folder of its programs),"
+    yield "and exits with 1 where the log lacks a line that proves that the programs were loaded:"
+    yield ""
+    yield from (f"    {line}" for line in recipe.proof)
+    yield ""
+    yield f"{_ORDER[bundle.runtime]} Which file a call runs: `hocket explain algorithms/ --runtime {bundle.runtime}"
+    yield f"--collective {bundle.collective} --ranks {bundle.ranks} --size 1MiB --in-place`."
+    yield "To run them for real without a GPU, every value checked: `hocket run --bundle . -b 1K -e 64M`."
+    yield ""
+    yield "## What falls back to the library's own algorithm, without a word"
+    yield f"- communicators of another size than {bundle.ranks}, or with several GPUs a process;"
+    yield "- sizes outside the windows above;"
+    yield "- element counts that the file's `chunks` do not divide;"
+    kinds = {file.in_place for file in bundle.files}
+    if len(kinds) == 1:
+        other = "out-of-place" if True in kinds else "in-place"
+        yield f"- {other} calls: columns of nccl-tests to compare with;"
+    yield "- reductions other than sum, prod, max and min: PyTorch's AVG;"
+    yield "- a `libnccl` of PyTorch's own that was loaded first: `run.sh torchrun ...` preloads the right one."
+    if bundle.collective in ("broadcast", "reduce", "gather", "scatter"):
+        yield ""
+        yield f"The root is not asked for: every call of another root than {bundle.root} gives wrong results. Use these"
+        yield "files in a communicator only where that cannot happen."
+
+
+def _row(file: BundleFile) -> str:
+    predicted = ", ".join(
+        f"{format_time(point.time_ps)} at {format_bytes(point.size_bytes)}" for point in file.predicted
+    )
+    sizes = f"{format_bytes(file.min_bytes)} | {format_bytes(file.max_bytes)}"
+    return f"| `{file.path}` | {file.call} | {sizes} | {file.chunks} | {predicted} |"
