@@ -22,6 +22,7 @@ def lower(
     channels: int = 1,
     slots: int = 1,
     instances: int = 1,
+    paired: bool = False,
     name: str | None = None,
     in_place: bool | None = None,
     min_bytes: int = 0,
@@ -36,7 +37,8 @@ def lower(
     it cannot deadlock; with 1 at no size and no FIFO depth. With more, a connection into a rank shares a thread block
     with the one out of it along which its chunks go on, and what is received and sent on becomes one step.
     Where a block would have more steps than the runtime takes, the pairs' messages are spread over more connections.
-    `instances`: so many of the program beside each other, each on its part of the buffers.
+    `paired`: connections out of a rank share thread blocks with those into it even where nothing goes on, which takes
+    fewer blocks of more steps. `instances`: so many of the program beside each other, each on its part of the buffers.
     `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for. `check` False: it will not be written as
     XML, and so need not fit there.
 
@@ -46,8 +48,11 @@ def lower(
     collective = schedule.collective
     if protocol not in FIFO_DEPTH:
         raise ScheduleError(f"no protocol '{protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
-    if collective.block_bytes is not None:
-        raise ScheduleError(f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks")
+    if len(set(collective.block_bytes or ())) > 1:
+        raise ScheduleError(
+            f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks, and the calls that run "
+            "them have equal blocks"
+        )
     helpers = schedule.relay_nodes[schedule.dst[schedule.dst >= collective.num_ranks] - collective.num_ranks]
     if (helpers < schedule.topology.num_ranks).any():
         raise ScheduleError(
@@ -72,7 +77,7 @@ def lower(
     most = chosen.max_count if slots == 1 else max(1, FIFO_DEPTH[protocol] // slots)
     messages = merge(schedule, placement, most)
     while True:
-        table = operations(messages, placement, chosen, channels, slots)
+        table = operations(messages, placement, chosen, channels, slots, paired=paired)
         emission = Emission(table, placement)
         single = Program(
             name=f"{collective.kind}_{schedule.generator}" if name is None else name,

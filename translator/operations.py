@@ -67,11 +67,14 @@ class Operations:
         return np.where(np.array(used)[self.type], (self.rank * len(BUFFERS) + buffer) * _SPAN + offset, -1)
 
 
-def operations(messages: Messages, placement: Placement, profile: Profile, channels: int, slots: int) -> Operations:
+def operations(
+    messages: Messages, placement: Placement, profile: Profile, channels: int, slots: int, *, paired: bool = False
+) -> Operations:
     """The messages' sends and receives and the local copies around them.
 
     Each pair of ranks talks over `channels` connections in turn, each with a thread block at both ends. Where
-    connections are relied on to hold several messages (`slots`), one into a rank and one out of it may share theirs.
+    connections are relied on to hold several messages (`slots`), one into a rank and one out of it may share theirs;
+    `paired`: all do, as far as they go round.
     """
     before = _copies(placement.copies_before(), profile.max_count)
     after = _copies(placement.copies_after(), profile.max_count)
@@ -80,8 +83,9 @@ def operations(messages: Messages, placement: Placement, profile: Profile, chann
     ends = [(int(src), int(dst), channel) for (src, dst), channel in zip(pairs.tolist(), channel_of, strict=True)]
     sending = [Block(src, dst, -1, channel) for src, dst, channel in ends]
     receiving = [Block(dst, -1, src, channel) for src, dst, channel in ends]
-    if slots > 1:
-        for leaving, entering in pair_connections(messages, connection, np.array(channel_of, np.int64)).items():
+    if slots > 1 or paired:
+        partners = pair_connections(messages, connection, np.array(channel_of, np.int64), every=paired)
+        for leaving, entering in partners.items():
             shared = replace(sending[leaving], receive=receiving[entering].receive)
             sending[leaving] = receiving[entering] = shared
     copying = [Block(rank, -1, -1, 0) for rank in sorted({copy.rank for copy in [*before, *after]})]

@@ -1,14 +1,18 @@
 """Ways to lower a schedule to a program: all are simulated, and the quickest that can be proved is taken."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
+
+import numpy as np
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.simulator import simulate_program
+from hocket.translator.coarser import mergeable
+from hocket.translator.profiles import Profile
 
-__all__ = ["Candidate", "Strategy", "candidates", "strategies"]
+__all__ = ["Candidate", "Strategy", "candidates", "fewer_chunks", "remedies", "strategies"]
 
 _MANY = 20_000  # transfers beyond which few strategies are tried
 
@@ -16,11 +20,13 @@ _MANY = 20_000  # transfers beyond which few strategies are tried
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """`channels` between two ranks; `slots`, the messages that a connection is relied on to hold; `instances` of the
-    program."""
+    program; `merged`, so many chunks that go the same way made one; `paired`: connections share thread blocks."""
 
     channels: int
     slots: int
     instances: int
+    merged: int = 1
+    paired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,25 @@ def strategies(schedule: Schedule, channels: int | None, slots: int | None, inst
     deep = [slots] if slots else [1, 2]
     for chosen in product(wide, deep):
         yield Strategy(*chosen, instances)
+
+
+def remedies(schedule: Schedule, tried: list[Strategy]) -> Iterator[list[Strategy]]:
+    """What else to try, one after the other, where none of the strategies fits a runtime: coarser chunks (too many
+    steps), connections that share thread blocks (too many of these), both."""
+    coarser = mergeable(schedule)
+    for factor in coarser:
+        yield [replace(each, merged=factor) for each in tried]
+    for factor in (1, *coarser):
+        yield [replace(each, merged=factor, paired=True) for each in tried]
+
+
+def fewer_chunks(schedule: Schedule, profile: Profile) -> int | None:
+    """As many chunks a rank as give a rank's file no more elements than the runtime takes, if each message is a step;
+    None where that many fit or none do."""
+    messages = np.bincount(schedule.src) + np.bincount(schedule.dst)
+    elements = int(messages.max(initial=0)) + schedule.collective.num_ranks
+    fitting = schedule.collective.chunks_per_rank * profile.max_nodes // max(elements, 1)
+    return fitting if 0 < fitting < schedule.collective.chunks_per_rank else None
 
 
 def candidates(schedule: Schedule, tried: list[Strategy], lower: Callable[[Strategy], Program]) -> list[Candidate]:

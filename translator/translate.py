@@ -1,17 +1,19 @@
 """Schedule or program to MSCCL XML file: written only when the very text has been read back, executed and proved."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.core.files import atomic_write
 from hocket.schedule import FIFO_DEPTH, Program, Proof, Schedule, execute
+from hocket.translator.coarser import coarsen
 from hocket.translator.lower import lower
 from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.strategies import Candidate, Strategy, candidates, strategies
+from hocket.translator.strategies import Candidate, Strategy, candidates, fewer_chunks, remedies, strategies
 from hocket.translator.unfuse import retarget
 from hocket.translator.xml_read import from_xml
-from hocket.translator.xml_write import to_xml
+from hocket.translator.xml_write import LimitError, to_xml
 
 __all__ = ["Translation", "lower_best", "prove", "rewrite", "translate"]
 
@@ -78,32 +80,54 @@ def lower_best(
 
     The text is read back as that runtime reads it and executed symbolically, with connections of `slots` messages (or
     1, the least there can be) of one chunk each, so that every size is covered, and with those of the protocol. Raises
-    ScheduleError or DeadlockError when the schedule does not fit the runtime or the proof fails.
+    ScheduleError or DeadlockError when the schedule does not fit the runtime or the proof fails. Where no way of
+    lowering it fits, chunks that go the same way are made one, then connections share thread blocks.
     """
     chosen = find_profile(profile)
 
+    @cache
+    def coarser(factor: int) -> Schedule:
+        return schedule if factor == 1 else coarsen(schedule, factor)
+
     def lowered(strategy: Strategy) -> Program:
         return lower(
-            schedule,
+            coarser(strategy.merged),
             chosen,
             protocol=protocol,
             channels=strategy.channels,
             slots=strategy.slots,
             instances=strategy.instances,
+            paired=strategy.paired,
             name=name,
             in_place=in_place,
             min_bytes=min_bytes,
             max_bytes=max_bytes,
         )
 
-    found = candidates(schedule, list(strategies(schedule, channels, slots, instances)), lowered)
+    plain = list(strategies(schedule, channels, slots, instances))
+    found = candidates(schedule, plain, lowered)
+    if found[0].program is None and any(isinstance(each.error, LimitError) for each in found):
+        for remedy in remedies(schedule, plain):
+            found += candidates(schedule, remedy, lowered)
+            if any(each.program for each in found):
+                break
+    try:
+        return _first_proved(found, chosen)
+    except LimitError as error:
+        chunks = fewer_chunks(schedule, chosen)
+        hint = f"; synthesize the schedule with --chunks {chunks} or fewer" if chunks else ""
+        raise LimitError(f"{error}{hint}") from error
+
+
+def _first_proved(found: list[Candidate], profile: Profile) -> Translation:
+    """The first candidate that can be proved; raises the first error where there is none."""
     first_error: ScheduleError | DeadlockError | None = None
     for at, candidate in enumerate(found):
         if candidate.program is None:
             first_error = first_error or candidate.error
             continue
         try:
-            translation = prove(candidate.program, chosen, candidate.strategy.slots)
+            translation = prove(candidate.program, profile, candidate.strategy.slots)
         except (ScheduleError, DeadlockError) as error:
             first_error = first_error or error
             continue

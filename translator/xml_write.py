@@ -9,17 +9,21 @@ from hocket.translator.findings import Severity
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.rules import check
 
-__all__ = ["check_limits", "to_xml"]
+__all__ = ["LimitError", "check_limits", "to_xml"]
 
 _MAX_NAME = 63  # what msccl keeps of it
 _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
 
+class LimitError(ScheduleError):
+    """A program is not what a runtime loads, selects and runs: another way to lower its schedule may be."""
+
+
 def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
     """The program as MSCCL XML text for one runtime.
 
-    Raises ScheduleError with the place, the number, the limit and a remedy when the runtime would not load, select or
-    run it.
+    Raises LimitError with the place, the number, the limit and a remedy when the runtime would not load, select or run
+    it; ScheduleError for a collective it does not have.
     """
     chosen = find_profile(profile)
     name = program.name or "program"
@@ -32,7 +36,7 @@ def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
     for finding, _ in check(read_document(text, name), chosen):
         if finding.severity not in _HARMLESS:
             place = f"{finding.element}: " if finding.element else ""
-            raise ScheduleError(f"{name} does not fit {chosen.name}: {place}{finding.message}; {finding.remedy}")
+            raise LimitError(f"{name} does not fit {chosen.name}: {place}{finding.message}; {finding.remedy}")
     return text
 
 

@@ -1,19 +1,23 @@
 """Fused steps, instances, and the choice among the ways to lower a schedule."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule
 
 from hocket.core.errors import DeadlockError, ScheduleError
-from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, execute
+from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, execute, retime, verify
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_program
 from hocket.topology import load
 from hocket.translator import lower, read_xml, translate
+from hocket.translator.coarser import coarsen, mergeable
+from hocket.translator.strategies import Strategy
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 MIB = 1 << 20
@@ -83,11 +87,80 @@ def test_the_quickest_is_taken(tmp_path: Path, channels: int | None, slots: int 
 
 
 def test_what_no_way_fits_says_why_the_plainest_does_not(tmp_path: Path) -> None:
-    # a rank sends to 119 others and hears from them
-    schedule = build("direct", Collective(Kind.ALL_GATHER, 120, 120 * MIB), load(RING.replace("ring:8", "switch:120")))
-    with pytest.raises(ScheduleError, match="rank 0: 238 thread blocks, limit 216"):
-        translate(schedule, tmp_path / "large.xml", "msccl")
+    # a rank sends to 65 others and hears from them; where these share thread blocks there is one too many
+    schedule = build("direct", Collective(Kind.ALL_GATHER, 66, 66 * MIB), load(RING.replace("ring:8", "switch:66")))
+    with pytest.raises(ScheduleError, match="130 thread blocks, limit 64"):
+        translate(schedule, tmp_path / "large.xml", "rccl", channels=1, slots=1)
     assert not (tmp_path / "large.xml").exists()
+
+
+def test_connections_share_thread_blocks_where_there_are_too_many(tmp_path: Path) -> None:
+    # 39 peers to send to and to hear from: 78 thread blocks, of which RCCL takes 64
+    schedule = build("direct", Collective(Kind.ALL_GATHER, 40, 40 * MIB), load(RING.replace("ring:8", "switch:40")))
+    result = translate(schedule, tmp_path / "paired.xml", "rccl", channels=1, slots=1)
+    assert result.candidates[0].strategy == Strategy(1, 1, 1, paired=True)
+    assert {len(gpu.thread_blocks) for gpu in result.program.gpus} == {39}
+
+
+def test_chunks_that_go_the_same_way_are_made_one_where_there_are_too_many_steps(tmp_path: Path) -> None:
+    # 2 * 7 * 300 messages go out of each rank, and as many come in: 8400 steps of at most 4096
+    schedule = retime(build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * 300 * 1024, 300), load(RING)))
+    apart = replace(schedule, start_ps=schedule.start_ps + np.arange(schedule.num_transfers))
+    apart = retime(replace(apart, finish_ps=apart.finish_ps + schedule.num_transfers, timed=False))
+    result = translate(apart, tmp_path / "coarse.xml", "executor", slots=1)
+    strategy = result.candidates[0].strategy
+    assert strategy.merged == 3
+    assert result.program.chunks_per_loop == 8 * 100
+    assert {each.program for each in result.candidates if each.strategy.merged < 3} == {None}
+
+
+def test_who_cannot_have_coarser_chunks_is_told_how_many_there_may_be(tmp_path: Path) -> None:
+    # 2 * 2 * 1500 messages a rank, of at most 4096; one chunk does not go straight from rank 0 to rank 2
+    topology = load("fully_connected:3,bandwidth=50GB/s,latency=500ns")
+    schedule = build("direct", Collective(Kind.ALL_GATHER, 3, 4500, 1500), topology)
+    around = (schedule.chunk == 0) & (schedule.dst == 2)
+    route = np.where(around, schedule.route[(schedule.src == 1) & (schedule.dst == 2)][0], schedule.route)
+    start = np.where(around, schedule.num_transfers, np.arange(schedule.num_transfers))
+    order = np.argsort(start)
+    columns = {"chunk": schedule.chunk[order], "route": route.astype(np.int32)[order], "start_ps": start[order]}
+    apart = retime(replace(schedule, **columns, finish_ps=start[order] + 1, timed=False))
+    # 6000 steps and 3 gpus: 1500 * 4096 // 6003 chunks
+    with pytest.raises(ScheduleError, match=r"elements .*; synthesize the schedule with --chunks 1023 or fewer"):
+        translate(apart, tmp_path / "fine.xml", "executor", channels=1, slots=1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    kind=st.sampled_from([Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.BROADCAST]),
+    ranks=st.integers(2, 6),
+    chunks=st.sampled_from([2, 4, 6, 12]),
+)
+def test_coarser_schedules_move_the_same_bytes(kind: Kind, ranks: int, chunks: int) -> None:
+    topology = load(f"ring:{ranks},bandwidth=50GB/s,latency=500ns")
+    schedule = retime(build("direct", Collective(kind, ranks, 12 * 1024 * ranks, chunks), topology))
+    factors = mergeable(schedule)
+    assert chunks in factors
+    for factor in factors:
+        coarse = coarsen(schedule, factor)
+        assert coarse.num_transfers * factor == schedule.num_transfers
+        assert coarse.busiest_link_ps == schedule.busiest_link_ps
+        assert verify(coarse).wire_bytes == verify(schedule).wire_bytes
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE]),
+    ranks=st.integers(2, 6),
+    seed=st.integers(0, 2**31),
+    profile=st.sampled_from(["msccl", "executor", "rccl"]),
+    channels=st.integers(1, 3),
+    slots=st.integers(1, 2),
+)
+def test_shared_thread_blocks_are_right_at_any_size(
+    kind: Kind, ranks: int, seed: int, profile: str, channels: int, slots: int
+) -> None:
+    program = lower(greedy_schedule(kind, ranks, 2, seed), profile, channels=channels, slots=slots, paired=True)
+    execute(program, fifo_depth=slots, max_count=1)
 
 
 @pytest.mark.parametrize(("argument", "value"), [("slots", 0), ("slots", 3), ("instances", 0), ("channels", 0)])

@@ -192,7 +192,9 @@ def _print_candidates(candidates: "Sequence[Candidate]") -> None:
 
 def _strategy(candidate: "Candidate") -> str:
     strategy = candidate.strategy
-    return f"channels {strategy.channels}, slots {strategy.slots}"
+    merged = f", {strategy.merged} chunks made one" * (strategy.merged > 1)
+    paired = ", shared thread blocks" * strategy.paired
+    return f"channels {strategy.channels}, slots {strategy.slots}{merged}{paired}"
 
 
 def _blocks(candidate: "Candidate") -> str:
