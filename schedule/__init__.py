@@ -9,7 +9,7 @@ from hocket.schedule.counterexample import Arrow, Counterexample, Place
 from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.joint import Joint, verify_together
-from hocket.schedule.program import BUFFERS, Gpu, Program, Step, StepType, ThreadBlock
+from hocket.schedule.program import BUFFERS, STEP_ROW, Gpu, Program, Step, Steps, StepType, ThreadBlock
 from hocket.schedule.protocols import AMD, FIFO_DEPTH, NVIDIA, Protocol
 from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
 from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
@@ -25,6 +25,7 @@ __all__ = [
     "FIFO_DEPTH",
     "NAMED_KINDS",
     "NVIDIA",
+    "STEP_ROW",
     "AnySchedule",
     "Arrow",
     "Bound",
@@ -49,6 +50,7 @@ __all__ = [
     "Schedule",
     "Step",
     "StepType",
+    "Steps",
     "Symmetry",
     "ThreadBlock",
     "TransferColumns",

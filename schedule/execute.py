@@ -102,7 +102,7 @@ def least_safe_count(program: Program, *, fifo_depth: int) -> int | None:
     holds for a number holds for all above it. Raises ScheduleError for a broken structure, as `execute`.
     """
     calls = [_Call(program, call) for call in _calls(program)]
-    high = max((step.count for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps), default=1)
+    high = int(program.rows["count"].max(initial=1))
     if all(call.completes(fifo_depth, 1) for call in calls):
         return 1
     if not all(call.completes(fifo_depth, high) for call in calls):

@@ -3,19 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.memory import Memory
-from hocket.schedule.program import BUFFERS, Program, Step, StepType, ThreadBlock
+from hocket.schedule.program import BUFFERS, Program, Steps, StepType, ThreadBlock
 
 __all__ = ["FlatProgram"]
 
-_TYPE_NUMBER = {kind: number for number, kind in enumerate(StepType)}
+_NOP = list(StepType).index(StepType.NOP)
 _NEVER_PUBLISHED = -2
 
 
@@ -35,8 +33,8 @@ class FlatProgram:
         return tuple(block for gpu in self.program.gpus for block in gpu.thread_blocks)
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(step for block in self.blocks for step in block.steps)
+    def steps(self) -> Steps:
+        return Steps(self.program.rows)
 
     @cached_property
     def first_block(self) -> NDArray[np.int64]:
@@ -59,23 +57,23 @@ class FlatProgram:
 
     @cached_property
     def type(self) -> NDArray[np.uint8]:
-        return self._column(lambda step: _TYPE_NUMBER[step.type]).astype(np.uint8)
+        return np.ascontiguousarray(self.steps.rows["type"])
 
     @cached_property
     def count(self) -> NDArray[np.int64]:
-        return self._column(attrgetter("count"))
+        return self._column("count")
 
     @cached_property
     def source(self) -> NDArray[np.int64]:
         """Location of the first chunk each step reads, 0 where it reads none."""
-        return self._locations("src", attrgetter("type.reads"))
+        return self._locations("src", [kind.reads for kind in StepType])
 
     @cached_property
     def destination(self) -> NDArray[np.int64]:
         """Location of the first chunk each step writes, 0 where it writes none."""
-        destination = self._locations("dst", attrgetter("type.writes"))
+        destination = self._locations("dst", [kind.writes for kind in StepType])
         distance = np.abs(destination - self.source)
-        both = self._column(lambda step: step.type.reads and step.type.writes).astype(bool)
+        both = self._of_type([kind.reads and kind.writes for kind in StepType])
         # the threads of a block move a step's chunks all at once, in no order
         self._refuse(
             both & (distance > 0) & (distance < self.count),
@@ -89,7 +87,7 @@ class FlatProgram:
 
         -1: none; -2: no step publishes there any more, so it waits for ever.
         """
-        block, position = self._column(attrgetter("depend_block")), self._column(attrgetter("depend_step"))
+        block, position = self._column("depend_block"), self._column("depend_step")
         waits = block >= 0
         rank = self.block_rank[self.step_block]
         exists = waits & (self.first_block[rank] + block < self.first_block[rank + 1]) & (position >= 0)
@@ -99,7 +97,7 @@ class FlatProgram:
             waits & ~exists, lambda s: f"waits for step {position[s]} of thread block {block[s]}: there is none"
         )
         # a nop is folded into the step after it and publishes nothing
-        publishes = self._column(lambda step: step.has_dependents and step.type != StepType.NOP).astype(bool)
+        publishes = self.steps.rows["has_dependents"] & (self.type != _NOP)
         number_of_steps = len(self.steps)
         candidates = np.where(publishes, np.arange(number_of_steps), number_of_steps)
         next_published = np.minimum.accumulate(candidates[::-1])[::-1]
@@ -128,18 +126,22 @@ class FlatProgram:
         rank = int(self.block_rank[block])
         return f"rank {rank} thread block {block - self.first_block[rank]} step {step - self.first_step[block]}"
 
-    def _column(self, value: Callable[[Step], Any]) -> NDArray[np.int64]:
-        return np.fromiter(map(value, self.steps), np.int64, len(self.steps))
+    def _column(self, field: str) -> NDArray[np.int64]:
+        return self.steps.rows[field].astype(np.int64)
+
+    def _of_type(self, chosen: list[bool]) -> NDArray[np.bool_]:
+        """The steps whose types are chosen, in the order of StepType."""
+        of_type: NDArray[np.bool_] = np.array(chosen)[self.type]
+        return of_type
 
     def _refuse(self, wrong: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
         if wrong.any():
             step = int(wrong.argmax())
             raise ScheduleError(f"{self.place(step)} {problem(step)}")
 
-    def _locations(self, end: str, uses: Callable[[Step], bool]) -> NDArray[np.int64]:
-        used = self._column(uses).astype(bool)
-        name, offset = attrgetter(f"{end}_buffer"), self._column(attrgetter(f"{end}_offset"))
-        buffer = self._column(lambda step: BUFFERS.index(name(step)))
+    def _locations(self, end: str, uses: list[bool]) -> NDArray[np.int64]:
+        used = self._of_type(uses)
+        buffer, offset = self._column(f"{end}_buffer"), self._column(f"{end}_offset")
         rank = self.block_rank[self.step_block]
         sizes = [(gpu.input_chunks, gpu.output_chunks, gpu.scratch_chunks) for gpu in self.program.gpus]
         limit = np.array(sizes, np.int64)[rank, buffer]
@@ -174,6 +176,6 @@ class FlatProgram:
         connection = np.full(len(self.blocks), -1, np.int32)
         for key, block in self._ends(direction).items():
             connection[block] = numbers[key]
-        needs = self._column(attrgetter(f"type.{direction}s")).astype(bool)
+        needs = self._of_type([kind.sends if direction == "send" else kind.receives for kind in StepType])
         self._refuse(needs & (connection[self.step_block] < 0), lambda s: f"has no peer to {direction} to or from")
         return connection

@@ -3,12 +3,17 @@
 This is what MSCCL XML parses to and what schedules lower to; semantics: docs/translator.md#msccl-xml.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hocket.core.enums import StrEnum
 from hocket.schedule.collective import Kind
 
-__all__ = ["BUFFERS", "Gpu", "Program", "Step", "StepType", "ThreadBlock"]
+__all__ = ["BUFFERS", "STEP_ROW", "Gpu", "Program", "Step", "StepType", "Steps", "ThreadBlock"]
 
 #: The buffers of a rank by their XML names: input, output, scratch.
 BUFFERS = ("i", "o", "s")
@@ -65,6 +70,86 @@ class Step:
     has_dependents: bool = False
 
 
+#: A step as a row of an array: the fields of `Step`; type and buffers are positions in StepType and BUFFERS.
+STEP_ROW = np.dtype(
+    [
+        ("type", np.uint8),
+        ("src_buffer", np.uint8),
+        ("src_offset", np.int32),
+        ("dst_buffer", np.uint8),
+        ("dst_offset", np.int32),
+        ("count", np.int32),
+        ("depend_block", np.int32),
+        ("depend_step", np.int32),
+        ("has_dependents", np.bool_),
+    ]
+)
+_TYPES = tuple(StepType)
+_TYPE_NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
+_BUFFER_NUMBER = {name: number for number, name in enumerate(BUFFERS)}
+
+
+class Steps(Sequence[Step]):
+    """The steps of a thread block, kept as `rows` (of STEP_ROW, 24 bytes each): a program may have millions."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: NDArray[np.void]) -> None:
+        self.rows = rows
+
+    @classmethod
+    def of(cls, steps: Iterable[Step]) -> "Steps":
+        """The steps as rows; itself where they are rows already."""
+        if isinstance(steps, Steps):
+            return steps
+        return cls(np.array([_row(step) for step in steps], STEP_ROW))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Steps": ...
+    def __getitem__(self, index: int | slice) -> "Step | Steps":
+        return Steps(self.rows[index]) if isinstance(index, slice) else _step(self.rows[index].item())
+
+    def __iter__(self) -> Iterator[Step]:
+        return map(_step, self.rows.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequence):
+            return len(self) == len(other) and bool((self.rows == Steps.of(other).rows).all())
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.rows.tobytes())
+
+    def __repr__(self) -> str:
+        return f"Steps({list(self)})"
+
+
+def _row(step: Step) -> tuple[int, ...]:
+    return (
+        _TYPE_NUMBER[step.type],
+        _BUFFER_NUMBER[step.src_buffer],
+        step.src_offset,
+        _BUFFER_NUMBER[step.dst_buffer],
+        step.dst_offset,
+        step.count,
+        step.depend_block,
+        step.depend_step,
+        step.has_dependents,
+    )
+
+
+def _step(row: tuple[int, ...]) -> Step:
+    kind, source, src_offset, target, dst_offset, count, block, step, has_dependents = row
+    return Step(
+        _TYPES[kind], BUFFERS[source], src_offset, BUFFERS[target], dst_offset, count, block, step, bool(has_dependents)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadBlock:
     """A sequence of steps with at most one peer to send to and one to receive from (-1: none) on one channel."""
@@ -72,7 +157,15 @@ class ThreadBlock:
     send: int
     receive: int
     channel: int
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", Steps.of(self.steps))
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        """The steps as rows of STEP_ROW."""
+        return Steps.of(self.steps).rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +202,9 @@ class Program:
     @property
     def num_ranks(self) -> int:
         return len(self.gpus)
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        """The steps of all thread blocks, rank by rank, as rows of STEP_ROW."""
+        rows = [block.rows for gpu in self.gpus for block in gpu.thread_blocks]
+        return np.concatenate(rows) if rows else np.zeros(0, STEP_ROW)

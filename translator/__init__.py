@@ -7,7 +7,8 @@ from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.lower import lower
 from hocket.translator.nccl_graph import nccl_graph, rings
 from hocket.translator.nccl_graph_read import read_nccl_graph, read_ring_orders
-from hocket.translator.profiles import PROFILES, Profile, ProfileName
+from hocket.translator.profiles import PROFILES, UNLIMITED, Profile, ProfileName
+from hocket.translator.program_json import from_program_json, is_program_json, read_program, to_program_json
 from hocket.translator.program_schedule import program_schedule
 from hocket.translator.recipes import run_recipe
 from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
@@ -18,6 +19,7 @@ from hocket.translator.xml_write import check_limits, to_xml
 
 __all__ = [
     "PROFILES",
+    "UNLIMITED",
     "Finding",
     "Judgement",
     "Profile",
@@ -26,7 +28,9 @@ __all__ = [
     "Translation",
     "Verdict",
     "check_limits",
+    "from_program_json",
     "from_xml",
+    "is_program_json",
     "judge",
     "lower",
     "nccl_graph",
@@ -34,6 +38,7 @@ __all__ = [
     "read_document",
     "read_file",
     "read_nccl_graph",
+    "read_program",
     "read_ring_orders",
     "read_tacos_csv",
     "read_tacos_xml",
@@ -42,6 +47,7 @@ __all__ = [
     "rings",
     "run_recipe",
     "schedule_graphs",
+    "to_program_json",
     "to_xml",
     "transfer_table",
     "translate",

@@ -1,27 +1,25 @@
 """Ordered operations written down as the steps of thread blocks."""
 
-from collections.abc import Iterator
-from itertools import pairwise
-
 import numpy as np
-from numpy.typing import NDArray
 
 from hocket._core import translator as engine
-from hocket.schedule import BUFFERS, Gpu, Step, StepType, ThreadBlock
+from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Step, Steps, StepType, ThreadBlock
 from hocket.translator.fusion import Fusion
 from hocket.translator.operations import Operations
 from hocket.translator.placement import Placement
 
 __all__ = ["Emission"]
 
+#: Operations times thread blocks beyond which dependencies that messages imply are kept: finding them takes seconds.
+MAX_CLOCK_ENTRIES = 1 << 29
 _TYPES = list(StepType)
-# of a receive that a send follows: whether nobody reads what it would store
+_NOP = Steps.of([Step(StepType.NOP, "i", -1, "o", -1, 0)]).rows[0]
+# of a receive that a send follows, by whether nobody reads what it would store
 _FORWARDING = {
-    (StepType.RECEIVE, False): StepType.RECEIVE_COPY_SEND,
-    (StepType.RECEIVE, True): StepType.RECEIVE_COPY_SEND,
-    (StepType.RECEIVE_REDUCE_COPY, False): StepType.RECEIVE_REDUCE_COPY_SEND,
-    (StepType.RECEIVE_REDUCE_COPY, True): StepType.RECEIVE_REDUCE_SEND,
+    StepType.RECEIVE: (StepType.RECEIVE_COPY_SEND, StepType.RECEIVE_COPY_SEND),
+    StepType.RECEIVE_REDUCE_COPY: (StepType.RECEIVE_REDUCE_COPY_SEND, StepType.RECEIVE_REDUCE_SEND),
 }
+_FORWARDED = np.array([[_TYPES.index(kind) for kind in _FORWARDING.get(each, (each, each))] for each in _TYPES])
 
 
 class Emission:
@@ -46,16 +44,46 @@ class Emission:
             message=table.message,
             after=table.after,
             priority=table.priority,
+            max_clock_entries=MAX_CLOCK_ENTRIES,
         )
         listed = order[np.argsort(table.block[order], kind="stable")]
-        first_listed = np.searchsorted(table.block[listed], np.arange(len(table.blocks) + 1))
-        self._fusion = Fusion(table, order, listed)
-        self._position = _positions(listed, first_listed, np.diff(first_wait), self._fusion.sends)
-        self._awaited = np.isin(np.arange(len(order)), waits)
-        self._awaited[listed[:-1]] |= self._awaited[listed[1:]] & self._fusion.sends[listed[1:]]
-        self._waits = [waits[first:last].tolist() for first, last in pairwise(first_wait)]
-        self._listed = [listed[first:last].tolist() for first, last in pairwise(first_listed)]
+        fusion = Fusion(table, order, listed)
+        num_waits = np.where(fusion.sends, 0, np.diff(first_wait))
+        steps = np.where(fusion.sends, 0, np.maximum(num_waits, 1))
+        # row of the step that completes each operation, and first row of each block
+        row = np.empty(len(listed), np.int64)
+        row[listed] = np.cumsum(steps[listed]) - 1
+        listed_before = np.searchsorted(table.block[listed], np.arange(len(table.blocks) + 1))
+        self._first_row = np.concatenate([[0], np.cumsum(steps[listed])])[listed_before]
         self._first_block = np.searchsorted([block.rank for block in table.blocks], np.arange(num_ranks + 1))
+        self._rows = np.full(self._first_row[-1], _NOP, STEP_ROW)
+
+        awaited = np.isin(np.arange(len(order)), waits)
+        awaited[listed[:-1]] |= awaited[listed[1:]] & fusion.sends[listed[1:]]
+        done = np.flatnonzero(~fusion.sends)
+        kind = np.where(fusion.receives, _FORWARDED[table.type, fusion.unkept.astype(int)], table.type)
+        for field, values in (
+            ("type", kind),
+            ("src_buffer", table.src_buffer),
+            ("src_offset", table.src_offset),
+            ("dst_buffer", table.dst_buffer),
+            ("dst_offset", table.dst_offset),
+            ("count", table.count),
+            ("has_dependents", awaited),
+        ):
+            self._rows[field][row[done]] = values[done]
+
+        waiting = np.repeat(np.arange(len(order)), np.diff(first_wait))
+        kept = ~fusion.sends[waiting]
+        waits, last = waits[kept], first_wait[waiting[kept] + 1] - 1
+        carrier = row[waiting[kept]] - (last - np.flatnonzero(kept))
+        block = table.block[waits]
+        self._rows["depend_block"][carrier] = block - self._first_block[table.rank[waits]]
+        self._rows["depend_step"][carrier] = row[waits] - self._first_row[block]
+
+        stored = (table.writes >= 0) & (table.dst_buffer == BUFFERS.index("s"))
+        self._scratch = np.zeros(num_ranks, np.int64)
+        np.maximum.at(self._scratch, table.rank[stored], (table.dst_offset + table.count)[stored])
 
     def gpu(self, rank: int) -> Gpu:
         """The rank's buffers and thread blocks."""
@@ -63,48 +91,6 @@ class Emission:
         blocks = []
         for block in range(self._first_block[rank], self._first_block[rank + 1]):
             place = self._table.blocks[block]
-            steps = tuple(step for operation in self._listed[block] for step in self._steps(operation))
+            steps = Steps(self._rows[self._first_row[block] : self._first_row[block + 1]])
             blocks.append(ThreadBlock(place.send, place.receive, place.channel, steps))
-        return Gpu(inputs, outputs, self._scratch(rank), tuple(blocks))
-
-    def _scratch(self, rank: int) -> int:
-        """Chunks of scratch in which the placement keeps chunks."""
-        table = self._table
-        kept = (table.rank == rank) & (table.writes >= 0) & (table.dst_buffer == BUFFERS.index("s"))
-        return int((table.dst_offset + table.count)[kept].max(initial=0))
-
-    def _steps(self, operation: int) -> Iterator[Step]:
-        """The operation's step, after nops that wait for all but the last of what it waits for."""
-        if self._fusion.sends[operation]:
-            return
-        table = self._table
-        kind, count = _TYPES[table.type[operation]], int(table.count[operation])
-        source = (BUFFERS[table.src_buffer[operation]], int(table.src_offset[operation]))
-        target = (BUFFERS[table.dst_buffer[operation]], int(table.dst_offset[operation]))
-        if self._fusion.receives[operation]:
-            kind = _FORWARDING[kind, bool(self._fusion.unkept[operation])]
-        waits = [self._place(other) for other in self._waits[operation]]
-        for block, position in waits[:-1]:
-            yield Step(StepType.NOP, "i", -1, "o", -1, 0, block, position)
-        block, position = waits[-1] if waits else (-1, -1)
-        yield Step(kind, *source, *target, count, block, position, bool(self._awaited[operation]))
-
-    def _place(self, operation: int) -> tuple[int, int]:
-        """Thread block (numbered within its rank) and position of the step that completes an operation."""
-        block = self._table.block[operation]
-        return int(block - self._first_block[self._table.blocks[block].rank]), int(self._position[operation])
-
-
-def _positions(
-    listed: NDArray[np.int64],
-    first_listed: NDArray[np.int64],
-    num_waits: NDArray[np.int64],
-    fused: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """Position, in its thread block, of the step that completes each operation."""
-    steps = np.where(fused, 0, 1 + np.maximum(num_waits - 1, 0))
-    end = np.cumsum(steps[listed])
-    before_block = np.concatenate([[0], end])[first_listed[:-1]]
-    position = np.empty(len(listed), np.int64)
-    position[listed] = end - 1 - np.repeat(before_block, np.diff(first_listed))
-    return position
+        return Gpu(inputs, outputs, int(self._scratch[rank]), tuple(blocks))

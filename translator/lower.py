@@ -27,7 +27,6 @@ def lower(
     in_place: bool | None = None,
     min_bytes: int = 0,
     max_bytes: int = 0,
-    check: bool = True,
 ) -> Program:
     """The schedule as a program for one runtime, right for in-place calls (all_to_all: out-of-place) unless said.
 
@@ -39,8 +38,7 @@ def lower(
     Where a block would have more steps than the runtime takes, the pairs' messages are spread over more connections.
     `paired`: connections out of a rank share thread blocks with those into it even where nothing goes on, which takes
     fewer blocks of more steps. `instances`: so many of the program beside each other, each on its part of the buffers.
-    `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for. `check` False: it will not be written as
-    XML, and so need not fit there.
+    `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for.
 
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
     """
@@ -96,7 +94,7 @@ def lower(
         longest = max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // chosen.max_steps)
         if longest <= chosen.max_steps or not _can_split(program, chosen, channels, more):
-            if check:
+            if chosen.reads_xml:
                 check_limits(program, chosen)
             return program
         channels = more

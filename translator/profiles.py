@@ -1,20 +1,22 @@
 """The three runtimes that load MSCCL XML, as data: names, attributes, step types and limits of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hocket.core.enums import StrEnum
 from hocket.core.errors import ScheduleError
 from hocket.schedule import AMD, NVIDIA, Kind, Protocol, StepType
 
-__all__ = ["MAX_COUNT", "PROFILES", "Profile", "ProfileName", "find_profile"]
+__all__ = ["MAX_COUNT", "PROFILES", "UNLIMITED", "Profile", "ProfileName", "find_profile"]
 
 
 class ProfileName(StrEnum):
-    """The runtimes: microsoft/msccl, Azure/msccl-executor-nccl and ROCm/rccl with MSCCL compiled in."""
+    """The runtimes: microsoft/msccl, Azure/msccl-executor-nccl and ROCm/rccl with MSCCL compiled in; and JSON, which
+    none of them reads."""
 
     MSCCL = "msccl"
     EXECUTOR = "executor"
     RCCL = "rccl"
+    JSON = "json"
 
 
 _EXECUTOR_NAMES = {
@@ -51,7 +53,7 @@ class Profile:
     `open_max_bytes` is what `maxBytes` says when nothing bounds the size; `max_bytes_exclusive`: a call of exactly
     maxBytes is not selected. `checks_program`: the parser compares chunks, peers and sizes with each other.
     `refuses_channels`: more channels than it has are refused, not just warned of. `other_collectives` and `other_types`
-    are names that its parser takes and that no program here can use.
+    are names that its parser takes and that no program here can use. `reads_xml`: programs go to it as XML.
     """
 
     name: ProfileName
@@ -75,6 +77,7 @@ class Profile:
     max_children: int = 1024
     max_depth: int = 10_000
     max_files: int = 1024
+    reads_xml: bool = True
 
     def max_bytes(self, largest: int) -> int:
         """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected."""
@@ -138,10 +141,29 @@ PROFILES = {
 }
 
 
+_NO_LIMIT = 1 << 30
+
+#: Programs for whoever reads no XML: without the limits of the runtimes that do.
+UNLIMITED = replace(
+    PROFILES[ProfileName.EXECUTOR],
+    name=ProfileName.JSON,
+    max_steps=_NO_LIMIT,
+    max_thread_blocks=_NO_LIMIT,
+    max_channels=_NO_LIMIT,
+    max_dependency_block=_NO_LIMIT,
+    max_blocks_per_channel=_NO_LIMIT,
+    max_count=_NO_LIMIT,
+    max_nodes=_NO_LIMIT,
+    max_children=_NO_LIMIT,
+    reads_xml=False,
+)
+
+
 def find_profile(profile: str | ProfileName | Profile) -> Profile:
     """The profile of that name. Raises ScheduleError naming the known ones."""
     if isinstance(profile, Profile):
         return profile
-    if profile not in PROFILES:
-        raise ScheduleError(f"no profile '{profile}'; profiles: {', '.join(PROFILES)}")
-    return PROFILES[ProfileName(profile)]
+    known = {**PROFILES, UNLIMITED.name: UNLIMITED}
+    if profile not in known:
+        raise ScheduleError(f"no profile '{profile}'; profiles: {', '.join(known)}")
+    return known[ProfileName(profile)]

@@ -10,6 +10,7 @@ from hocket.schedule import FIFO_DEPTH, Program, Proof, Schedule, execute
 from hocket.translator.coarser import coarsen
 from hocket.translator.lower import lower
 from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.program_json import from_program_json, to_program_json
 from hocket.translator.strategies import Candidate, Strategy, candidates, fewer_chunks, remedies, strategies
 from hocket.translator.unfuse import retarget
 from hocket.translator.xml_read import from_xml
@@ -168,8 +169,12 @@ def prove(program: Program, profile: str | ProfileName | Profile, slots: int | N
     Raises ScheduleError or DeadlockError when it does not fit the runtime or the proof fails.
     """
     chosen, depth = find_profile(profile), FIFO_DEPTH[program.protocol]
-    text = to_xml(program, chosen)
-    read = from_xml(text, program.name, profile=chosen.name, root=program.root)
+    if chosen.reads_xml:
+        text = to_xml(program, chosen)
+        read = from_xml(text, program.name, profile=chosen.name, root=program.root)
+    else:
+        text = to_program_json(program)
+        read = from_program_json(text, program.name)
     proofs = (execute(read, fifo_depth=slots or depth, max_count=1), execute(read, fifo_depth=depth))
     return Translation(text, read, chosen, slots or depth, proofs)
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from hocket.schedule import Gpu, Program, Step, StepType, ThreadBlock
 from hocket.translator.profiles import Profile
 
@@ -18,9 +20,8 @@ def retarget(program: Program, profile: Profile) -> Program:
     What is to be reduced is received into scratch of the thread block's own, which its next step may use again: the
     runtimes' blocks do one step after the other. Order, messages and results stay what they were.
     """
-    if all(
-        step.type in profile.step_types for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps
-    ):
+    known = np.array([kind in profile.step_types for kind in StepType])
+    if known[program.rows["type"]].all():
         return program
     return replace(program, gpus=tuple(map(_unfused, program.gpus)))
 

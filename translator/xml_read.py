@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import FormatError
-from hocket.schedule import BUFFERS, Gpu, Kind, Program, Step, StepType, ThreadBlock
+from hocket.schedule import STEP_ROW, Gpu, Kind, Program, Steps, StepType, ThreadBlock
 from hocket.translator.columns import Columns
 from hocket.translator.document import Document, read_document, read_file
 from hocket.translator.findings import Finding, Severity
@@ -17,7 +17,6 @@ __all__ = ["build", "from_xml", "read_xml"]
 
 _DEFAULT_MAX_BYTES = 1 << 27  # only msccl takes a file without maxBytes, and this is what it then assumes
 _KINDS = {name: kind for profile in PROFILES.values() for kind, name in profile.collective_names.items()}
-_STEP_TYPES = list(StepType)
 
 
 def read_xml(path: Path | str, *, profile: str | None = None, root: int | None = None) -> Program:
@@ -90,23 +89,19 @@ def build(columns: Columns, root: int | None = None) -> Program:
 
 
 def _gpus(columns: Columns) -> tuple[Gpu, ...]:
-    steps = _steps(columns)
-    kept = _kept(columns).tolist()
-    first = columns.first_step.tolist()
+    rows = _rows(columns)
+    kept = _kept(columns)
+    rows, first = rows[kept], np.concatenate([[0], np.cumsum(kept)])[columns.first_step].tolist()
     parent = columns.document.blocks.parent
     send, receive = (columns.document.blocks.number(key).tolist() for key in ("send", "recv"))
     channel = columns.channel.tolist()
+    by_id = np.lexsort((columns.block_id, parent))
+    first_block = np.searchsorted(parent[by_id], np.arange(len(columns.gpu_rank) + 1))
     gpus = []
     for gpu in np.argsort(columns.gpu_rank).tolist():
-        members = np.flatnonzero(parent == gpu)
         blocks = tuple(
-            ThreadBlock(
-                send[block],
-                receive[block],
-                channel[block],
-                tuple(steps[step] for step in range(first[block], first[block + 1]) if kept[step]),
-            )
-            for block in members[np.argsort(columns.block_id[members])].tolist()
+            ThreadBlock(send[block], receive[block], channel[block], Steps(rows[first[block] : first[block + 1]]))
+            for block in by_id[first_block[gpu] : first_block[gpu + 1]].tolist()
         )
         inputs, outputs, scratch = columns.chunks[gpu].tolist()
         gpus.append(Gpu(inputs, outputs, scratch, blocks))
@@ -120,25 +115,18 @@ def _kept(columns: Columns) -> NDArray[np.bool_]:
     return columns.real | ((columns.depend_block >= 0) & (columns.position < last[columns.block]))
 
 
-def _steps(columns: Columns) -> list[Step]:
-    kinds = [_STEP_TYPES[number] for number in columns.type.tolist()]
-    ends = []
+def _rows(columns: Columns) -> NDArray[np.void]:
+    rows = np.zeros(len(columns.type), STEP_ROW)
+    rows["type"] = columns.type
     for end in ("src", "dst"):
-        ends.append([BUFFERS[number] for number in columns.buffer(end).tolist()])
-        ends.append(columns.offset(end).tolist())
+        rows[f"{end}_buffer"] = np.maximum(columns.buffer(end), 0)  # no kernel looks at buffers of other names
+        rows[f"{end}_offset"] = columns.offset(end)
+    rows["count"] = columns.count
     waits = columns.depend_block >= 0
-    return [
-        Step(*fields)
-        for fields in zip(
-            kinds,
-            *ends,
-            columns.count.tolist(),
-            np.where(waits, columns.depend_block, -1).tolist(),
-            np.where(waits, np.maximum(columns.depend_step, 0), -1).tolist(),
-            (columns.has_dependents != 0).tolist(),
-            strict=True,
-        )
-    ]
+    rows["depend_block"] = np.where(waits, columns.depend_block, -1)
+    rows["depend_step"] = np.where(waits, np.maximum(columns.depend_step, 0), -1)
+    rows["has_dependents"] = columns.has_dependents != 0
+    return rows
 
 
 def _root(kind: Kind, gpus: tuple[Gpu, ...], source: str) -> int:
@@ -147,9 +135,10 @@ def _root(kind: Kind, gpus: tuple[Gpu, ...], source: str) -> int:
         return 0
     sourced = kind in (Kind.BROADCAST, Kind.SCATTER)
 
+    talks = np.array([kind.receives if sourced else kind.sends for kind in StepType])
+
     def silent(gpu: Gpu) -> bool:
-        steps = (step.type for block in gpu.thread_blocks for step in block.steps)
-        return not any(step.receives if sourced else step.sends for step in steps)
+        return not any(talks[block.rows["type"]].any() for block in gpu.thread_blocks)
 
     candidates = [rank for rank, gpu in enumerate(gpus) if silent(gpu)]
     if len(candidates) != 1:

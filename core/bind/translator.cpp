@@ -7,7 +7,8 @@ namespace hocket::bind {
 namespace {
 
 nb::tuple lower(int32_t num_ranks, int32_t num_blocks, In<int32_t> block, In<int32_t> rank, In<int32_t> count,
-                In<int64_t> reads, In<int64_t> writes, In<int64_t> message, In<int64_t> after, In<int64_t> priority) {
+                In<int64_t> reads, In<int64_t> writes, In<int64_t> message, In<int64_t> after, In<int64_t> priority,
+                int64_t max_clock_entries) {
   const size_t size = block.size();
   if (rank.size() != size || count.size() != size || reads.size() != size || writes.size() != size ||
       message.size() != size || after.size() != size || priority.size() != size) {
@@ -22,7 +23,7 @@ nb::tuple lower(int32_t num_ranks, int32_t num_blocks, In<int32_t> block, In<int
   translator::Lowering lowering;
   {
     nb::gil_scoped_release release;
-    lowering = translator::lower(operations, num_ranks, num_blocks);
+    lowering = translator::lower(operations, num_ranks, num_blocks, max_clock_entries);
   }
   return nb::make_tuple(give(std::move(lowering.order)), give(std::move(lowering.first_dependency)),
                         give(std::move(lowering.dependencies)));
@@ -52,7 +53,7 @@ nb::dict read_markup(nb::bytes text) {
 
 void bind_translator(nb::module_& m) {
   m.def("lower", &lower, "num_ranks"_a, "num_blocks"_a, "block"_a, "rank"_a, "count"_a, "reads"_a, "writes"_a,
-        "message"_a, "after"_a, "priority"_a);
+        "message"_a, "after"_a, "priority"_a, "max_clock_entries"_a);
   m.def("read_markup", &read_markup, "text"_a);
 }
 

@@ -11,6 +11,8 @@ std::vector<int64_t> dependencies(const Lowering& lowering, int64_t operation) {
           lowering.dependencies.begin() + lowering.first_dependency[operation + 1]};
 }
 
+constexpr int64_t kAll = 1000;  // entries of clocks: more than any of these takes
+
 // Columns: block, rank, count, reads, writes, message, after, priority.
 TEST(Lowering, KeepsOnlyWhatNothingElseOrders) {
   // rank 0 sends location 0 (block 0) to rank 1, which reduces it (block 1) and sends it back (block 2) to rank 0's
@@ -21,10 +23,11 @@ TEST(Lowering, KeepsOnlyWhatNothingElseOrders) {
       {2, 1, 1, 100, -1, -1, -1, 2},
       {3, 0, 1, -1, 0, 2, -1, 3},
   };
-  const Lowering lowering = lower(operations, 2, 4);
+  const Lowering lowering = lower(operations, 2, 4, kAll);
   EXPECT_EQ(lowering.order, (std::vector<int64_t>{0, 1, 2, 3}));
   EXPECT_EQ(dependencies(lowering, 2), std::vector<int64_t>{1});
   EXPECT_TRUE(dependencies(lowering, 3).empty());
+  EXPECT_EQ(dependencies(lower(operations, 2, 4, 0), 3), std::vector<int64_t>{0});  // messages are not followed
 }
 
 TEST(Lowering, WaitsForTheLastOfABlockOnly) {
@@ -34,7 +37,7 @@ TEST(Lowering, WaitsForTheLastOfABlockOnly) {
       {0, 0, 1, 0, -1, -1, -1, 1},
       {1, 0, 1, -1, 0, -1, -1, 2},
   };
-  EXPECT_EQ(dependencies(lower(operations, 1, 2), 2), std::vector<int64_t>{1});
+  EXPECT_EQ(dependencies(lower(operations, 1, 2, kAll), 2), std::vector<int64_t>{1});
 }
 
 TEST(Lowering, RefusesWhatNeedsSeveralMessagesUnderWay) {
@@ -43,7 +46,7 @@ TEST(Lowering, RefusesWhatNeedsSeveralMessagesUnderWay) {
       {0, 0, 1, 0, -1, -1, 1, 0},
       {1, 0, 1, -1, 0, -1, -1, 1},
   };
-  EXPECT_THROW(lower(operations, 1, 2), ScheduleError);
+  EXPECT_THROW(lower(operations, 1, 2, kAll), ScheduleError);
 }
 
 }  // namespace

@@ -199,3 +199,29 @@ def test_the_size_window_is_written_as_each_runtime_means_it() -> None:
     assert lower(schedule, "executor", max_bytes=1 << 20).max_bytes == 1 << 20
     assert lower(schedule, "msccl").max_bytes == 128 * 2**20
     assert lower(schedule, "rccl").max_bytes == 0
+
+
+@given(seed=st.integers(0, 1000), kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE]))
+def test_what_messages_imply_may_be_waited_for(seed: int, kind: Kind) -> None:
+    """Where following messages through all ranks takes too long, the dependencies are more, and right."""
+    schedule = greedy_schedule(kind, 5, 2, seed)
+    fewest = lower(schedule, "json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hocket.translator.emission.MAX_CLOCK_ENTRIES", 0)
+        most = lower(schedule, "json")
+    assert execute(most, fifo_depth=1, max_count=1).values
+    few, many = ((program.rows["depend_block"] >= 0).sum() for program in (fewest, most))
+    assert few <= many
+
+
+def test_a_ring_knows_from_its_messages_what_it_else_waits_for() -> None:
+    """In place, the second round of a ring overwrites the partial sums that the first round sent: that these had left
+    is known from the sum that came round, or else is waited for, once a chunk and rank (but for the chunk that a rank
+    itself sums up, which is overwritten by nobody)."""
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, RANKS, 1 << 20), full(RANKS))
+    counts = []
+    for entries in (1 << 29, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("hocket.translator.emission.MAX_CLOCK_ENTRIES", entries)
+            counts.append(int((lower(schedule, "json").rows["depend_block"] >= 0).sum()))
+    assert counts[1] - counts[0] == RANKS * (RANKS - 1)

@@ -1,7 +1,5 @@
 """Lowering: from a schedule to an MSCCL++ plan that is proved before anyone sees it."""
 
-from dataclasses import replace
-
 from msgspec import structs
 
 from hocket.core.errors import ScheduleError
@@ -17,7 +15,7 @@ from hocket.translator.mscclpp.read import from_json
 from hocket.translator.mscclpp.sizes import largest_bytes
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
-from hocket.translator.profiles import PROFILES, ProfileName
+from hocket.translator.profiles import UNLIMITED
 
 __all__ = ["lower_to_plan"]
 
@@ -28,18 +26,7 @@ _NAMES: dict[Kind, CollectiveName] = {
     Kind.ALL_TO_ALL: "alltoall",
     Kind.BROADCAST: "broadcast",
 }
-_UNLIMITED = 1 << 30
 _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
-
-#: Thread blocks of MSCCL programs without the limits of the runtimes that read XML.
-_THREAD_BLOCKS = replace(
-    PROFILES[ProfileName.EXECUTOR],
-    max_steps=_UNLIMITED,
-    max_thread_blocks=_UNLIMITED,
-    max_channels=_UNLIMITED,
-    max_blocks_per_channel=_UNLIMITED,
-    max_count=_UNLIMITED,
-)
 
 
 def lower_to_plan(
@@ -75,7 +62,7 @@ def lower_to_plan(
         )
     nodes = Nodes.of(schedule, ranks_per_node)
     while True:
-        program = lower(schedule, _THREAD_BLOCKS, channels=channels, name=name, in_place=in_place, check=False)
+        program = lower(schedule, UNLIMITED, channels=channels, name=name, in_place=in_place)
         gpus = _gpus(program, nodes, packets=protocol == "LL")
         longest = max((len(block.ops) for gpu in gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // MAX_OPS)

@@ -179,12 +179,8 @@ class Machine {
     return static_cast<int32_t>(after - program_.blocks.begin());
   }
 
-  bool holds(const Wanted& wanted) const {
-    const auto& held = values_.of(memory_[wanted.location]);
-    const auto once = [&](const Values::Contribution& c) { return c.chunk == wanted.chunk && c.times == 1; };
-    if (!std::all_of(held.begin(), held.end(), once)) return false;
-    if (wanted.source >= 0) return held.size() == 1 && held[0].rank == wanted.source;
-    return std::ssize(held) == program_.num_ranks;
+  bool holds(const Wanted& wanted) {
+    return values_.is(memory_[wanted.location], wanted.chunk, wanted.source, program_.num_ranks);
   }
 
   std::vector<int64_t> contents(int64_t location) const {

@@ -374,13 +374,9 @@ class Machine {
     }
   }
 
-  bool holds(const Wanted& wanted, int32_t launch) const {
-    const auto& held = values_.of(memory_[wanted.location]);
-    const int32_t chunk = wanted.chunk + launch * program_.num_chunks;
-    const auto once = [&](const Values::Contribution& c) { return c.chunk == chunk && c.times == 1; };
-    if (!std::all_of(held.begin(), held.end(), once)) return false;
-    if (wanted.source >= 0) return held.size() == 1 && held[0].rank == wanted.source;
-    return std::ssize(held) == program_.num_ranks;
+  bool holds(const Wanted& wanted, int32_t launch) {
+    return values_.is(memory_[wanted.location], wanted.chunk + launch * program_.num_chunks, wanted.source,
+                      program_.num_ranks);
   }
 
   void judge() {

@@ -1,12 +1,18 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <utility>
+#include <limits>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 namespace hocket::schedule {
 
 /// Multisets of contributions (rank, chunk), exact. Value 0 is undefined memory; adding to it stays undefined.
+///
+/// A sum is kept as its two operands and counted out only when asked about: a sum of n contributions takes the place of
+/// one, whatever n is.
 class Values {
  public:
   struct Contribution {
@@ -15,37 +21,78 @@ class Values {
     int64_t times;
   };
 
-  int32_t original(int32_t rank, int32_t chunk) { return add({{rank, chunk, 1}}); }
+  int32_t original(int32_t rank, int32_t chunk) { return add({false, rank, chunk}); }
 
-  int32_t sum(int32_t left, int32_t right) {
-    if (left == 0 || right == 0) return 0;
-    const auto &a = sets_[left], &b = sets_[right];
-    std::vector<Contribution> both;
-    both.reserve(a.size() + b.size());
-    for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-      if (j == b.size() || (i < a.size() && key(a[i]) < key(b[j]))) {
-        both.push_back(a[i++]);
-      } else if (i == a.size() || key(b[j]) < key(a[i])) {
-        both.push_back(b[j++]);
+  int32_t sum(int32_t left, int32_t right) { return left == 0 || right == 0 ? 0 : add({true, left, right}); }
+
+  /// The contributions of a value, by rank and chunk.
+  std::vector<Contribution> of(int32_t value) const {
+    std::map<std::pair<int32_t, int32_t>, int64_t> originals;
+    // operands are older than their sum: the newest value that is still to be taken apart has all its times by now
+    std::map<int32_t, int64_t> open;
+    if (value != 0) open[value] = 1;
+    while (!open.empty()) {
+      const auto [newest, times] = *open.rbegin();
+      open.erase(std::prev(open.end()));
+      const Node& node = nodes_[newest];
+      if (node.is_sum) {
+        for (const int32_t operand : {node.first, node.second}) add_times(open[operand], times);
       } else {
-        both.push_back({a[i].rank, a[i].chunk, a[i].times + b[j].times});
-        i++, j++;
+        add_times(originals[{node.first, node.second}], times);
       }
     }
-    return add(std::move(both));
+    std::vector<Contribution> contributions;
+    contributions.reserve(originals.size());
+    for (const auto& [key, times] : originals) contributions.push_back({key.first, key.second, times});
+    return contributions;
   }
 
-  const std::vector<Contribution>& of(int32_t value) const { return sets_[value]; }
+  /// Whether a value is the chunk `chunk` of rank `source`, or with source -1 of each of `num_ranks` ranks, exactly
+  /// once and nothing else.
+  bool is(int32_t value, int32_t chunk, int32_t source, int32_t num_ranks) {
+    auto [known, unknown] = shapes_.try_emplace(value);
+    if (unknown) known->second = shape(value);
+    const Shape& shape = known->second;
+    if (!shape.once || shape.chunk != chunk) return false;
+    return source >= 0 ? shape.size == 1 && shape.rank == source : shape.size == num_ranks;
+  }
 
  private:
-  static std::pair<int32_t, int32_t> key(const Contribution& c) { return {c.rank, c.chunk}; }
+  /// An original of (rank `first`, chunk `second`), or the sum of two values.
+  struct Node {
+    bool is_sum;
+    int32_t first;
+    int32_t second;
+  };
 
-  int32_t add(std::vector<Contribution> set) {
-    sets_.push_back(std::move(set));
-    return static_cast<int32_t>(sets_.size() - 1);
+  /// Whether a value is one chunk of `size` ranks, of which `rank` is the first, each once.
+  struct Shape {
+    bool once = false;
+    int32_t chunk = -1;
+    int32_t rank = -1;
+    int32_t size = 0;
+  };
+
+  static void add_times(int64_t& sum, int64_t times) {
+    sum = times > std::numeric_limits<int64_t>::max() - sum ? std::numeric_limits<int64_t>::max() : sum + times;
   }
 
-  std::vector<std::vector<Contribution>> sets_{{}};
+  Shape shape(int32_t value) const {
+    const auto held = of(value);
+    if (held.empty()) return {};
+    const int32_t chunk = held.front().chunk;
+    const bool once =
+        std::all_of(held.begin(), held.end(), [&](const Contribution& c) { return c.chunk == chunk && c.times == 1; });
+    return {once, chunk, held.front().rank, static_cast<int32_t>(held.size())};
+  }
+
+  int32_t add(Node node) {
+    nodes_.push_back(node);
+    return static_cast<int32_t>(nodes_.size() - 1);
+  }
+
+  std::vector<Node> nodes_{{false, -1, -1}};
+  std::unordered_map<int32_t, Shape> shapes_;
 };
 
 }  // namespace hocket::schedule

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <queue>
 #include <string>
 #include <unordered_map>
@@ -57,17 +58,21 @@ Lists find_conflicts(std::span<const Operation> operations) {
 /// Topological order, the least priority first among those that may come next.
 std::vector<int64_t> sort(std::span<const Operation> operations, const Lists& conflicts) {
   std::vector<int32_t> missing(operations.size());
-  std::vector<std::vector<int64_t>> followers(operations.size());
-  const auto precede = [&](int64_t before, int64_t operation) {
-    if (before < 0) return;
-    followers[before].push_back(operation);
-    missing[operation]++;
+  Lists followers{std::vector<int64_t>(operations.size() + 2), {}};
+  const auto for_each_pair = [&](const auto& visit) {
+    for (int64_t o = 0; o < std::ssize(operations); o++) {
+      for (const int64_t before : conflicts.of(o)) visit(before, o);
+      if (operations[o].message >= 0) visit(operations[o].message, o);
+      if (operations[o].after >= 0) visit(operations[o].after, o);
+    }
   };
-  for (int64_t o = 0; o < std::ssize(operations); o++) {
-    for (const int64_t before : conflicts.of(o)) precede(before, o);
-    precede(operations[o].message, o);
-    precede(operations[o].after, o);
-  }
+  for_each_pair([&](int64_t before, int64_t operation) {
+    followers.first[before + 2]++;
+    missing[operation]++;
+  });
+  std::partial_sum(followers.first.begin(), followers.first.end(), followers.first.begin());
+  followers.ids.resize(followers.first.back());
+  for_each_pair([&](int64_t before, int64_t operation) { followers.ids[followers.first[before + 1]++] = operation; });
   using Entry = std::pair<int64_t, int64_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   for (int64_t o = 0; o < std::ssize(operations); o++) {
@@ -79,7 +84,7 @@ std::vector<int64_t> sort(std::span<const Operation> operations, const Lists& co
     const int64_t o = ready.top().second;
     ready.pop();
     order.push_back(o);
-    for (const int64_t follower : followers[o]) {
+    for (const int64_t follower : followers.of(o)) {
       if (--missing[follower] == 0) ready.push({operations[follower].priority, follower});
     }
   }
@@ -98,11 +103,11 @@ class DependencyReducer {
   DependencyReducer(std::span<const Operation> operations, std::span<const int64_t> order, const Lists& conflicts,
                     int32_t num_blocks)
       : operations_(operations),
-        order_(order),
         conflicts_(conflicts),
         index_(operations.size()),
         previous_(operations.size(), -1),
         local_(num_blocks),
+        clock_(operations.size(), -1),
         kept_(operations.size()) {
     std::vector<int32_t> count(num_blocks);
     std::vector<int64_t> last(num_blocks, -1);
@@ -113,17 +118,21 @@ class DependencyReducer {
     }
   }
 
-  /// Decides for all operations of `rank`, whose blocks are `blocks`.
-  void reduce(int32_t rank, std::span<const int32_t> blocks) {
+  /// Decides for all operations of `rank`, whose blocks are `blocks`, by the order among `followed`: some operations in
+  /// the order of all, those of the rank among them. The more there are the more they imply.
+  void reduce(int32_t rank, std::span<const int32_t> blocks, std::span<const int64_t> followed) {
     for (int32_t number = 0; number < std::ssize(blocks); number++) local_[blocks[number]] = number;
-    schedule::Clocks clocks(std::ssize(operations_), std::ssize(blocks));
-    for (const int64_t o : order_) {
-      clocks.join(o, previous_[o]);
-      clocks.join(o, operations_[o].message);
+    for (int64_t position = 0; position < std::ssize(followed); position++) clock_[followed[position]] = position;
+    schedule::Clocks clocks(std::ssize(followed), std::ssize(blocks));
+    for (const int64_t o : followed) {
+      const int64_t message = operations_[o].message;
+      if (previous_[o] >= 0) clocks.join(clock_[o], clock_[previous_[o]]);
+      if (message >= 0) clocks.join(clock_[o], clock_[message]);
       if (operations_[o].rank == rank) keep(o, clocks);
-      for (const int64_t before : conflicts_.of(o)) clocks.join(o, before);
-      if (operations_[o].rank == rank) clocks.tick(o, local_[operations_[o].block], index_[o]);
+      for (const int64_t before : conflicts_.of(o)) clocks.join(clock_[o], clock_[before]);
+      if (operations_[o].rank == rank) clocks.tick(clock_[o], local_[operations_[o].block], index_[o]);
     }
+    for (const int64_t o : followed) clock_[o] = -1;
   }
 
   Lists dependencies() const {
@@ -138,7 +147,7 @@ class DependencyReducer {
  private:
   /// Whether `before` is done before `after` is, as far as its clock says now.
   bool implied(int64_t before, int64_t after, const schedule::Clocks& clocks) const {
-    return clocks.covers(after, local_[operations_[before].block], index_[before]);
+    return clocks.covers(clock_[after], local_[operations_[before].block], index_[before]);
   }
 
   void keep(int64_t o, const schedule::Clocks& clocks) {
@@ -154,28 +163,33 @@ class DependencyReducer {
   }
 
   std::span<const Operation> operations_;
-  std::span<const int64_t> order_;
   const Lists& conflicts_;
   std::vector<int32_t> index_;     ///< position in its block
   std::vector<int64_t> previous_;  ///< operation before it in its block
   std::vector<int32_t> local_;     ///< number of each block within its rank
+  std::vector<int64_t> clock_;     ///< of each operation that is followed; -1: the others
   std::vector<std::vector<int64_t>> kept_;
 };
 
 }  // namespace
 
-Lowering lower(std::span<const Operation> operations, int32_t num_ranks, int32_t num_blocks) {
+Lowering lower(std::span<const Operation> operations, int32_t num_ranks, int32_t num_blocks,
+               int64_t max_clock_entries) {
   const Lists conflicts = find_conflicts(operations);
   std::vector<int64_t> order = sort(operations, conflicts);
   std::vector<std::vector<int32_t>> blocks(num_ranks);
+  std::vector<std::vector<int64_t>> own(num_ranks);
   std::vector<bool> known(num_blocks);
   for (const Operation& operation : operations) {
     if (known[operation.block]) continue;
     known[operation.block] = true;
     blocks[operation.rank].push_back(operation.block);
   }
+  for (const int64_t o : order) own[operations[o].rank].push_back(o);
   DependencyReducer reducer(operations, order, conflicts, num_blocks);
-  for (int32_t rank = 0; rank < num_ranks; rank++) reducer.reduce(rank, blocks[rank]);
+  const bool follow_messages = std::ssize(operations) * num_blocks <= max_clock_entries;
+  for (int32_t rank = 0; rank < num_ranks; rank++)
+    reducer.reduce(rank, blocks[rank], follow_messages ? order : own[rank]);
   Lists kept = reducer.dependencies();
   return {std::move(order), std::move(kept.first), std::move(kept.ids)};
 }

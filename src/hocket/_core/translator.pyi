@@ -14,6 +14,7 @@ def lower(
     message: NDArray[np.int64],
     after: NDArray[np.int64],
     priority: NDArray[np.int64],
+    max_clock_entries: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
 
 class Markup(TypedDict):

@@ -25,13 +25,16 @@ EPILOG = (
 def translate(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="A .schedule, or an MSCCL .xml of any runtime; several for a --bundle."),
+        typer.Argument(
+            metavar="FILE...", help="A .schedule, or a program: .xml of any runtime, .json; several for a --bundle."
+        ),
     ],
     to: Annotated[
         str,
         typer.Option(
             "--to",
-            help="Runtime that will load it: msccl, executor, rccl, mscclpp; or chakra, table, nccl-graph, schedule.",
+            help="Runtime that will load it: msccl, executor, rccl, mscclpp; or json, chakra, table, nccl-graph,"
+            " schedule.",
         ),
     ],
     output: Annotated[
@@ -80,8 +83,8 @@ def translate(
     ] = None,
 ) -> None:
     """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, an MSCCL++ execution plan,
-    graphs for ASTRA-sim, a table, or a graph file for stock NCCL; a program into a schedule; or several of one
-    collective into a folder for a runtime.
+    JSON without any runtime's limits, graphs for ASTRA-sim, a table, or a graph file for stock NCCL; a program into a
+    schedule; or several of one collective into a folder for a runtime.
 
     The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
     before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
@@ -92,12 +95,12 @@ def translate(
     from hocket.cli.translate_plan import print_plan
     from hocket.core.units import format_bytes, parse_bytes
     from hocket.schedule import FIFO_DEPTH
-    from hocket.translator import PROFILES, read_xml, rewrite, run_recipe
+    from hocket.translator import PROFILES, UNLIMITED, read_program, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
     from hocket.translator.bundle import Lowering, write_bundle
     from hocket.translator.mscclpp import translate_to_plan
 
-    one_of("--to", to, (*PROFILES, "mscclpp", *PLAIN))
+    one_of("--to", to, (*PROFILES, "mscclpp", UNLIMITED.name, *PLAIN))
     if protocol is not None:
         one_of("--protocol", protocol, ["Simple", "LL"] if to == "mscclpp" else FIFO_DEPTH)
     if ranks_per_node is not None and to != "mscclpp":
@@ -142,14 +145,14 @@ def translate(
         )
         print_plan(plan, output)
         return
-    if file.suffix == ".xml":
+    if file.suffix in (".xml", ".json"):
         if (protocol, channels, slots, out_of_place) != (None,) * 4 or instances != 1:
             raise typer.BadParameter(
                 f"{file} is lowered already: --protocol, --channels, --slots, --instances, --in-place are for schedules"
             )
         if (topology, size) != (None, None):
             raise typer.BadParameter(f"--to {to} keeps the program of {file}: --topology and --size are for others")
-        result = rewrite(read_xml(file, root=root), output, to, name=name, min_bytes=least, max_bytes=most)
+        result = rewrite(read_program(file, root=root), output, to, name=name, min_bytes=least, max_bytes=most)
     else:
         result = translate_schedule(
             read_schedule(file, topology, size, root),
@@ -176,7 +179,8 @@ def translate(
         _print_candidates(result.candidates)
     for proof in result.proofs:
         typer.echo(f"proved: {proof.describe()}")
-    typer.echo(f"\n{run_recipe(program, result.profile.name, output)}")
+    if to in PROFILES:
+        typer.echo(f"\n{run_recipe(program, result.profile.name, output)}")
 
 
 def _print_candidates(candidates: "Sequence[Candidate]") -> None:

@@ -17,19 +17,19 @@ PLAIN = ("chakra", "table", "nccl-graph", "schedule")
 
 
 def read_schedule(file: Path, topology: str | None, size: str | None, root: int | None) -> Schedule:
-    """The schedule in a file, or what the program in an MSCCL XML does on a topology at a size."""
+    """The schedule in a file, or what a program does on a topology at a size."""
     from hocket.core.units import parse_bytes
     from hocket.schedule import load_expanded
     from hocket.topology import load
-    from hocket.translator import program_schedule, read_xml
+    from hocket.translator import program_schedule, read_program
 
-    if file.suffix != ".xml":
+    if file.suffix not in (".xml", ".json"):
         if (topology, size, root) != (None, None, None):
-            raise typer.BadParameter(f"{file} has a topology, size and root: --topology, --size, --root are for a .xml")
+            raise typer.BadParameter(f"{file} has a topology, size and root: --topology, --size, --root are others'")
         return load_expanded(file)
     if topology is None or size is None:
         raise typer.BadParameter(f"{file} names no links and bytes: give --topology and --size")
-    return program_schedule(read_xml(file, root=root), load(topology), parse_bytes(size))
+    return program_schedule(read_program(file, root=root), load(topology), parse_bytes(size))
 
 
 def write_plain(schedule: Schedule, to: str, output: Path) -> None:

@@ -1,4 +1,4 @@
-"""`hocket verify`: proves a schedule, an MSCCL XML or an MSCCL++ plan right, or shows where it is wrong."""
+"""`hocket verify`: proves a schedule, an MSCCL XML, a program or an MSCCL++ plan right, or shows where it is wrong."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ def verify(
         typer.Argument(
             metavar="FILE...",
             help="A .schedule (or several that run at once), an MSCCL XML of any origin (.xml), an MSCCL++ plan "
-            "(.json), or TACOS' .csv.",
+            "or a program of translate --to json (.json), or TACOS' .csv.",
         ),
     ],
     runtime: Annotated[
@@ -77,7 +77,12 @@ def verify(
 
         verify_xml(file, runtime, root=root, fifo_depth=fifo_depth, gpu=gpu, json_path=json_path, page=explain)
     elif file.suffix == ".json":
-        _verify_plan(file, root)
+        from hocket.translator import is_program_json
+
+        if is_program_json(file):
+            _verify_program(file, fifo_depth)
+        else:
+            _verify_plan(file, root)
     else:
         _verify_schedule(file)
 
@@ -136,6 +141,23 @@ def _verify_together(files: list[Path]) -> None:
     for file, schedule in zip(files, schedules, strict=True):
         typer.echo(f"{file}: {schedule.collective.describe()} on {schedule.topology.name}, by {schedule.generator}")
     typer.echo(f"proved: {report.describe()}: values, links and causality, of each and of all at once")
+
+
+def _verify_program(file: Path, fifo_depth: int | None) -> None:
+    from hocket.core.errors import DeadlockError, ScheduleError
+    from hocket.schedule import FIFO_DEPTH, execute
+    from hocket.translator import read_program
+
+    program = read_program(file)
+    typer.echo(
+        f"{file}: {program.kind} on {program.num_ranks} ranks in {program.chunks_per_loop} chunks, {program.protocol}"
+    )
+    try:
+        # messages of one chunk wait the most: what holds for them holds for all
+        proof = execute(program, fifo_depth=fifo_depth or FIFO_DEPTH[program.protocol], max_count=1)
+    except (ScheduleError, DeadlockError) as error:
+        raise _refuted(error) from error
+    typer.echo(f"proved: {proof.describe()}")
 
 
 def _verify_plan(file: Path, root: int | None) -> None:

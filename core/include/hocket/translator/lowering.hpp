@@ -23,7 +23,8 @@ struct Operation {
 struct Lowering {
   std::vector<int64_t> order;
   /// Operation o waits for `dependencies[first_dependency[o]] .. dependencies[first_dependency[o + 1] - 1]`, all on
-  /// its own rank, at most one of each block, none implied by another, by its block's order or by its message.
+  /// its own rank, at most one of each block, none implied by another, by its block's order or by its message, nor,
+  /// where messages are followed, by a way of messages through other ranks.
   std::vector<int64_t> first_dependency;
   std::vector<int64_t> dependencies;
 };
@@ -34,6 +35,9 @@ struct Lowering {
 /// operation of the order never waits. (A message that a connection cannot hold at once needs its receiver meanwhile:
 /// the caller cuts those that leave a place while it is written, or reach one while it is sent.) Raises ScheduleError
 /// when no such order exists.
-Lowering lower(std::span<const Operation> operations, int32_t num_ranks, int32_t num_blocks);
+///
+/// Messages are followed through all ranks if that takes no more than `max_clock_entries`, the product of operations
+/// and blocks; else a few dependencies are kept that they imply.
+Lowering lower(std::span<const Operation> operations, int32_t num_ranks, int32_t num_blocks, int64_t max_clock_entries);
 
 }  // namespace hocket::translator
