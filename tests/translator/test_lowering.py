@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from programs import greedy_schedule, steps_of
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Collective, Kind, Program, StepType, execute
+from hocket.schedule import NAMED_KINDS, Collective, Kind, Program, StepType, execute
 from hocket.schedule.algorithms import ALGORITHMS, build
-from hocket.topology import Topology
+from hocket.synthesizer import synthesize
+from hocket.topology import Topology, load
 from hocket.translator import PROFILES, check_limits, from_xml, lower, to_xml
 
 RANKS = 4
@@ -51,6 +52,18 @@ def test_native_algorithms(name: str, kind: Kind, in_place: bool, profile: str) 
     for chunks_per_rank, root in ((1, 0), (3, 2)):
         collective = Collective(kind, RANKS, 12000, chunks_per_rank, root if kind in ROOTED else 0)
         prove(lower(build(name, collective, home(name)), profile, in_place=in_place), profile)
+
+
+@pytest.mark.parametrize("spec", ["ring:5", "mesh:2x3", "switch:4", "hypercube:3"])
+@pytest.mark.parametrize("kind", NAMED_KINDS)
+def test_synthesized_schedules(kind: Kind, spec: str) -> None:
+    topology = load(f"{spec},bandwidth=50GB/s,latency=500ns")
+    root = 1 if kind in ROOTED else 0
+    schedule = synthesize(Collective(kind, topology.num_ranks, 1 << 20, 2, root), topology)
+    for profile in PROFILES:
+        if kind in PROFILES[profile].collective_names:
+            prove(lower(schedule, profile, in_place=kind is not Kind.ALL_TO_ALL), profile)
+            prove(lower(schedule, profile, in_place=False, channels=2, paired=True), profile)
 
 
 @given(
