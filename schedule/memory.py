@@ -9,7 +9,7 @@ from hocket.core.errors import ScheduleError
 from hocket.schedule.collective import Kind
 from hocket.schedule.program import Program
 
-__all__ = ["Memory", "lay_out"]
+__all__ = ["Memory", "call_sizes", "lay_out"]
 
 _IN_BLOCKS = {Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER}
 
@@ -44,7 +44,7 @@ def lay_out(program: Program, in_place: bool) -> Memory:
     wanted: list[NDArray[np.int64]] = []
     for rank in range(n):
         gpu = program.gpus[rank]
-        inputs, outputs = _call_sizes(program, rank)
+        inputs, outputs = call_sizes(program, rank)
         for name, declared, size in (("i", gpu.input_chunks, inputs), ("o", gpu.output_chunks, outputs)):
             if declared > size:
                 call = f"{program.kind} of {slots} chunks"
@@ -68,7 +68,7 @@ def lay_out(program: Program, in_place: bool) -> Memory:
     return Memory(base, owner, initial, np.concatenate(wanted))
 
 
-def _call_sizes(program: Program, rank: int) -> tuple[int, int]:
+def call_sizes(program: Program, rank: int) -> tuple[int, int]:
     """Chunks in the input and the output buffer that a call hands to `rank`."""
     slots, block = program.chunks_per_loop, program.chunks_per_loop // program.num_ranks
     if program.kind is Kind.CUSTOM:

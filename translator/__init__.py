@@ -1,5 +1,6 @@
 """Schedules and programs to and from MSCCL XML; lowering to thread blocks."""
 
+from hocket.translator.algorithm import Algorithm, Chunk
 from hocket.translator.document import read_document, read_file
 from hocket.translator.findings import Finding, Severity
 from hocket.translator.graphs import schedule_graphs
@@ -20,6 +21,8 @@ from hocket.translator.xml_write import check_limits, to_xml
 __all__ = [
     "PROFILES",
     "UNLIMITED",
+    "Algorithm",
+    "Chunk",
     "Finding",
     "Judgement",
     "Profile",

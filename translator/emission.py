@@ -1,12 +1,13 @@
 """Ordered operations written down as the steps of thread blocks."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hocket._core import translator as engine
 from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Step, Steps, StepType, ThreadBlock
 from hocket.translator.fusion import Fusion
 from hocket.translator.operations import Operations
-from hocket.translator.placement import Placement
 
 __all__ = ["Emission"]
 
@@ -23,16 +24,17 @@ _FORWARDED = np.array([[_TYPES.index(kind) for kind in _FORWARDING.get(each, (ea
 
 
 class Emission:
-    """Operations in the engine's global order, and the GPUs that list them. Raises ScheduleError if there is no order.
+    """Operations in the engine's global order, and the GPUs that list them; `buffers`: chunks of each rank's input and
+    output. Raises ScheduleError if there is no order.
 
     A step carries one dependency; further ones go on nops before it. A receive and the send of the same chunks that
     follows it in its thread block become one step (`Fusion`).
     """
 
-    def __init__(self, table: Operations, placement: Placement) -> None:
+    def __init__(self, table: Operations, buffers: Sequence[tuple[int, int]]) -> None:
         self._table = table
-        self._placement = placement
-        num_ranks = placement.collective.num_ranks
+        self._buffers = buffers
+        num_ranks = len(buffers)
         order, first_wait, waits = engine.lower(
             num_ranks=num_ranks,
             num_blocks=len(table.blocks),
@@ -87,7 +89,7 @@ class Emission:
 
     def gpu(self, rank: int) -> Gpu:
         """The rank's buffers and thread blocks."""
-        inputs, outputs = self._placement.user_chunks(rank)
+        inputs, outputs = self._buffers[rank]
         blocks = []
         for block in range(self._first_block[rank], self._first_block[rank + 1]):
             place = self._table.blocks[block]

@@ -1,15 +1,11 @@
 """Lowering: from a schedule to thread blocks that cannot deadlock, however little their connections hold."""
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import FIFO_DEPTH, Kind, Program, Schedule
-from hocket.translator.emission import Emission
-from hocket.translator.instances import replicate
+from hocket.schedule import Gpu, Kind, Program, Schedule
+from hocket.translator.fitting import Fitting
 from hocket.translator.messages import merge
-from hocket.translator.operations import operations
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.unfuse import retarget
-from hocket.translator.xml_write import check_limits
 
 __all__ = ["lower"]
 
@@ -42,10 +38,8 @@ def lower(
 
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
     """
-    chosen = find_profile(profile)
+    fitting = Fitting(find_profile(profile), protocol, channels, slots, instances, min_bytes, max_bytes, paired)
     collective = schedule.collective
-    if protocol not in FIFO_DEPTH:
-        raise ScheduleError(f"no protocol '{protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
     if len(set(collective.block_bytes or ())) > 1:
         raise ScheduleError(
             f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks, and the calls that run "
@@ -62,45 +56,18 @@ def lower(
             f"{schedule.generator} lets switches of {schedule.topology.name} add and copy chunks: no MSCCL program can "
             "say that; use an algorithm or schedule that only the ranks take part in"
         )
-    if channels < 1:
-        raise ScheduleError(f"channels must be at least 1, got {channels}")
-    if instances < 1:
-        raise ScheduleError(f"instances must be at least 1, got {instances}")
-    if not 1 <= slots <= FIFO_DEPTH[protocol]:
-        raise ScheduleError(f"connections hold 1 to {FIFO_DEPTH[protocol]} messages of {protocol}, not {slots}")
-    if 0 < max_bytes < min_bytes:
-        raise ScheduleError(f"sizes from {min_bytes} to {max_bytes} bytes: the largest is below the smallest")
     placement = Placement(collective, collective.kind is not Kind.ALL_TO_ALL if in_place is None else in_place)
-    # each chunk of a step may be a message of its own
-    most = chosen.max_count if slots == 1 else max(1, FIFO_DEPTH[protocol] // slots)
-    messages = merge(schedule, placement, most)
-    while True:
-        table = operations(messages, placement, chosen, channels, slots, paired=paired)
-        emission = Emission(table, placement)
-        single = Program(
-            name=f"{collective.kind}_{schedule.generator}" if name is None else name,
-            kind=collective.kind,
-            chunks_per_loop=collective.slots,
-            num_channels=1 + max((block.channel for block in table.blocks), default=0),
-            protocol=protocol,
-            in_place=placement.in_place,
-            out_of_place=not placement.in_place,
-            min_bytes=min_bytes,
-            max_bytes=chosen.max_bytes(max_bytes),
-            gpus=tuple(emission.gpu(rank) for rank in range(collective.num_ranks)),
-            root=collective.root,
-        )
-        program = retarget(replicate(single, instances) if instances > 1 else single, chosen)
-        longest = max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0)
-        more = -(-channels * longest // chosen.max_steps)
-        if longest <= chosen.max_steps or not _can_split(program, chosen, channels, more):
-            if chosen.reads_xml:
-                check_limits(program, chosen)
-            return program
-        channels = more
-
-
-def _can_split(program: Program, profile: Profile, channels: int, more: int) -> bool:
-    """Whether each pair of ranks can have `more` connections instead of `channels`."""
-    most_blocks = max(len(gpu.thread_blocks) for gpu in program.gpus)
-    return more <= profile.max_channels and most_blocks * more <= profile.max_thread_blocks * channels
+    shape = Program(
+        name=f"{collective.kind}_{schedule.generator}" if name is None else name,
+        kind=collective.kind,
+        chunks_per_loop=collective.slots,
+        num_channels=0,
+        protocol=protocol,
+        in_place=placement.in_place,
+        out_of_place=not placement.in_place,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+        gpus=tuple(Gpu(*placement.user_chunks(rank), 0, ()) for rank in range(collective.num_ranks)),
+        root=collective.root,
+    )
+    return fitting.program(shape, merge(schedule, placement, fitting.max_count), placement.copies())

@@ -15,12 +15,14 @@ __all__ = ["Messages", "merge"]
 class Messages:
     """Transfers of consecutive chunks over one route at one time, as one message each (U, in order of their start).
 
-    int64 columns: `src`, `dst` rank, `start`, `finish`, `count` chunks, and where the first chunk lies at the source
-    (`src_buffer`, `src_offset`) and the destination; `reduce` bool.
+    int64 columns: `src`, `dst` rank, `channel` (messages of different ones go over different connections), `start`,
+    `finish`, `count` chunks, and where the first chunk lies at the source (`src_buffer`, `src_offset`) and the
+    destination; `reduce` bool.
     """
 
     src: NDArray[np.int64]
     dst: NDArray[np.int64]
+    channel: NDArray[np.int64]
     start: NDArray[np.int64]
     finish: NDArray[np.int64]
     reduce: NDArray[np.bool_]
@@ -59,6 +61,7 @@ def merge(schedule: Schedule, placement: Placement, max_count: int) -> Messages:
     return Messages(
         src=src[first],
         dst=dst[first],
+        channel=np.zeros(len(first), np.int64),
         start=schedule.start_ps[first],
         finish=schedule.finish_ps[first],
         reduce=schedule.reduce[first],

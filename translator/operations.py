@@ -1,7 +1,7 @@
-"""A schedule as sends, receives and local copies, each in a thread block: what the engine orders."""
+"""Messages as sends and receives, and local steps, each in a thread block: what the engine orders."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from operator import attrgetter
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hocket.schedule import BUFFERS, StepType
 from hocket.translator.messages import Messages
 from hocket.translator.pairing import pair_connections
-from hocket.translator.placement import LocalCopy, Placement
+from hocket.translator.placement import LocalStep
 from hocket.translator.profiles import Profile
 
 __all__ = ["Block", "Operations", "operations"]
@@ -33,7 +33,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """Local copies, sends and receives (P), in the order of time: what the engine puts into one global order.
+    """Local steps, sends and receives (P), in the order of time: what the engine puts into one global order.
 
     int64 columns: `block` (position in `blocks`), `rank`, `type` (position in StepType), the operands `count`,
     `src_buffer`, `src_offset`, `dst_buffer`, `dst_offset` of the step, `message` (a receive: its send; else -1),
@@ -68,16 +68,15 @@ class Operations:
 
 
 def operations(
-    messages: Messages, placement: Placement, profile: Profile, channels: int, slots: int, *, paired: bool = False
+    messages: Messages, local: Sequence[LocalStep], profile: Profile, channels: int, slots: int, *, paired: bool = False
 ) -> Operations:
-    """The messages' sends and receives and the local copies around them.
+    """The messages' sends and receives and the local steps between them.
 
     Each pair of ranks talks over `channels` connections in turn, each with a thread block at both ends. Where
     connections are relied on to hold several messages (`slots`), one into a rank and one out of it may share theirs;
     `paired`: all do, as far as they go round.
     """
-    before = _copies(placement.copies_before(), profile.max_count)
-    after = _copies(placement.copies_after(), profile.max_count)
+    local = _pieces(local, profile.max_count)
     connection, pairs = _connections(messages, channels)
     channel_of = _channels(pairs, profile.max_blocks_per_channel)
     ends = [(int(src), int(dst), channel) for (src, dst), channel in zip(pairs.tolist(), channel_of, strict=True)]
@@ -88,44 +87,45 @@ def operations(
         for leaving, entering in partners.items():
             shared = replace(sending[leaving], receive=receiving[entering].receive)
             sending[leaving] = receiving[entering] = shared
-    copying = [Block(rank, -1, -1, 0) for rank in sorted({copy.rank for copy in [*before, *after]})]
-    blocks = sorted({*sending, *receiving, *copying})
+    blocks = sorted({*sending, *receiving, *(Block(step.rank, -1, -1, 0) for step in local)})
     number = {block: position for position, block in enumerate(blocks)}
 
     size = len(messages.src)
-    halves = np.concatenate([np.ones(size, int), np.zeros(size, int)])
-    unit = np.tile(np.arange(size), 2)
+    halves = np.repeat([1, 0, 0], [size, size, len(local)])
+    unit = np.concatenate([np.arange(size), np.arange(size), np.arange(len(local))])
+    at = np.array([step.at for step in local], np.int64)
     # what arrives at an instant is there for what leaves at that instant
-    order = np.lexsort((unit, halves, np.concatenate([messages.start, messages.finish])))
-    place = np.empty(2 * size, np.int64)
-    place[order] = len(before) + np.arange(2 * size)
-    send_at, receive_at = place[:size], place[size:]
+    order = np.lexsort((unit, halves, np.concatenate([messages.start, messages.finish, at])))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    send_at, receive_at = place[:size], place[size : 2 * size]
     none = np.full(size, -1)
     previous = _previous(connection, slots)
 
     def column(
-        sends: NDArray[np.int64], receives: NDArray[np.int64], copies: Callable[[LocalCopy], int]
+        sends: NDArray[np.int64], receives: NDArray[np.int64], of: Callable[[LocalStep], int]
     ) -> NDArray[np.int64]:
-        own = np.concatenate([sends, receives])[order]
-        return np.concatenate([[copies(c) for c in before], own, [copies(c) for c in after]]).astype(np.int64)
+        return np.concatenate([sends, receives, np.array([of(step) for step in local], np.int64)])[order]
 
     into = np.where(messages.reduce, _TYPES.index(StepType.RECEIVE_REDUCE_COPY), _TYPES.index(StepType.RECEIVE))
     local_src_buffer = np.where(messages.reduce, messages.dst_buffer, messages.src_buffer)
     local_src_offset = np.where(messages.reduce, messages.dst_offset, messages.src_offset)
     # Where a connection holds one message, its receive comes right after; else what comes in first comes first.
-    priority = (
-        np.concatenate([2 * np.arange(size), 2 * np.arange(size) + 1])[order] if slots == 1 else np.arange(2 * size)
-    )
-    copies = [-1] * len(before), [2 * size] * len(after)
+    turn = 2 * np.arange(size)
+    local_turn = 2 * np.searchsorted(messages.start, at) - 1
     return Operations(
         blocks=blocks,
         block=column(
             np.array([number[block] for block in sending], np.int64)[connection],
             np.array([number[block] for block in receiving], np.int64)[connection],
-            lambda copy: number[Block(copy.rank, -1, -1, 0)],
+            lambda step: number[Block(step.rank, -1, -1, 0)],
         ),
         rank=column(messages.src, messages.dst, attrgetter("rank")),
-        type=column(np.full(size, _TYPES.index(StepType.SEND)), into, lambda _: _TYPES.index(StepType.COPY)),
+        type=column(
+            np.full(size, _TYPES.index(StepType.SEND)),
+            into,
+            lambda step: _TYPES.index(StepType.REDUCE if step.reduce else StepType.COPY),
+        ),
         count=column(messages.count, messages.count, attrgetter("count")),
         src_buffer=column(messages.src_buffer, local_src_buffer, attrgetter("source")),
         src_offset=column(messages.src_offset, local_src_offset, attrgetter("source_offset")),
@@ -133,35 +133,36 @@ def operations(
         dst_offset=column(messages.dst_offset, messages.dst_offset, attrgetter("destination_offset")),
         message=column(none, send_at, lambda _: -1),
         after=column(np.where(previous < 0, -1, receive_at[previous]), none, lambda _: -1),
-        priority=np.concatenate([copies[0], priority, copies[1]]).astype(np.int64),
+        priority=np.concatenate([turn, turn + 1, local_turn])[order] if slots == 1 else np.arange(len(order)),
     )
 
 
-def _copies(copies: list[LocalCopy], max_count: int) -> list[LocalCopy]:
-    """The copies cut into steps of at most `max_count` chunks."""
+def _pieces(steps: Sequence[LocalStep], max_count: int) -> list[LocalStep]:
+    """The steps cut into such of at most `max_count` chunks."""
     return [
         replace(
-            copy,
-            source_offset=copy.source_offset + first,
-            destination_offset=copy.destination_offset + first,
-            count=min(max_count, copy.count - first),
+            step,
+            source_offset=step.source_offset + first,
+            destination_offset=step.destination_offset + first,
+            count=min(max_count, step.count - first),
         )
-        for copy in copies
-        for first in range(0, copy.count, max_count)
+        for step in steps
+        for first in range(0, step.count, max_count)
     ]
 
 
 def _connections(messages: Messages, channels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The connection of each message, and source and destination (rows) of each connection: a pair's messages take
-    turns on its `channels` connections."""
-    pairs, pair = np.unique(np.stack([messages.src, messages.dst], axis=1), axis=0, return_inverse=True)
+    """The connection of each message, and source and destination (rows) of each connection: a pair's messages of one
+    channel take turns on `channels` connections."""
+    ends = np.stack([messages.src, messages.dst, messages.channel], axis=1)
+    pairs, pair = np.unique(ends, axis=0, return_inverse=True)
     pair = pair.reshape(-1)
     by_pair = np.argsort(pair, kind="stable")
     first = np.searchsorted(pair[by_pair], np.arange(len(pairs)))
     turn = np.empty(len(pair), np.int64)
     turn[by_pair] = np.arange(len(pair)) - first[pair[by_pair]]
     used, connection = np.unique(pair * channels + turn % channels, return_inverse=True)
-    return connection.reshape(-1), pairs[used // channels]
+    return connection.reshape(-1), pairs[used // channels, :2]
 
 
 def _previous(connection: NDArray[np.int64], slots: int) -> NDArray[np.int64]:

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from hocket.core.errors import ScheduleError
 from hocket.schedule import BUFFERS, Collective, Kind
 
-__all__ = ["LocalCopy", "Placement"]
+__all__ = ["LocalStep", "Placement"]
 
+_BEFORE, _AFTER = -1, 2**63 - 1  # times before and after those of all transfers
 _INPUT, _OUTPUT, _SCRATCH = (BUFFERS.index(name) for name in "ios")
 _IN_PLACE = {
     Kind.ALL_REDUCE: _INPUT,
@@ -23,8 +24,9 @@ _IN_BLOCKS = (Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalCopy:
-    """`count` chunks copied on `rank`; buffers are positions in BUFFERS."""
+class LocalStep:
+    """`count` chunks copied, or added (`reduce`), on `rank` at a time `at` that says what comes before and after;
+    buffers are positions in BUFFERS."""
 
     rank: int
     source: int
@@ -32,6 +34,8 @@ class LocalCopy:
     destination: int
     destination_offset: int
     count: int
+    at: int
+    reduce: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,30 +99,32 @@ class Placement:
         got = chunk % block if kind is Kind.SCATTER else source * block + chunk % block
         return buffer, np.select([rank == source, rank == wanted], [sent, got], scratch).astype(np.int64)
 
-    def copies_before(self) -> list[LocalCopy]:
-        """Local copies that every transfer comes after."""
+    def copies(self) -> list[LocalStep]:
+        """Local copies, before every transfer and after."""
+        return [*self._copies_before(), *self._copies_after()]
+
+    def _copies_before(self) -> list[LocalStep]:
         kind, slots, block = self.collective.kind, self.collective.slots, self.block
         ranks = range(self.collective.num_ranks)
         if self.in_place:
             return []
         if kind is Kind.ALL_TO_ALL:
-            return [LocalCopy(rank, _INPUT, rank * block, _OUTPUT, rank * block, block) for rank in ranks]
+            return [LocalStep(rank, _INPUT, rank * block, _OUTPUT, rank * block, block, _BEFORE) for rank in ranks]
         if kind is Kind.ALL_GATHER:
-            return [LocalCopy(rank, _INPUT, 0, _OUTPUT, rank * block, block) for rank in ranks]
+            return [LocalStep(rank, _INPUT, 0, _OUTPUT, rank * block, block, _BEFORE) for rank in ranks]
         root = self.collective.root
         if kind is Kind.BROADCAST:
-            return [LocalCopy(root, _INPUT, 0, _OUTPUT, 0, slots)]
+            return [LocalStep(root, _INPUT, 0, _OUTPUT, 0, slots, _BEFORE)]
         if kind is Kind.GATHER:
-            return [LocalCopy(root, _INPUT, 0, _OUTPUT, root * block, block)]
+            return [LocalStep(root, _INPUT, 0, _OUTPUT, root * block, block, _BEFORE)]
         if kind is Kind.SCATTER:
-            return [LocalCopy(root, _INPUT, root * block, _OUTPUT, 0, block)]
+            return [LocalStep(root, _INPUT, root * block, _OUTPUT, 0, block, _BEFORE)]
         everything = np.arange(self.collective.num_ranks, dtype=np.int32)
         homes, _ = self.home(everything, np.zeros_like(everything))
-        return [LocalCopy(rank, _INPUT, 0, int(homes[rank]), 0, slots) for rank in ranks]
+        return [LocalStep(rank, _INPUT, 0, int(homes[rank]), 0, slots, _BEFORE) for rank in ranks]
 
-    def copies_after(self) -> list[LocalCopy]:
-        """Local copies that come after every transfer."""
+    def _copies_after(self) -> list[LocalStep]:
         if self.in_place or self.collective.kind is not Kind.REDUCE_SCATTER:
             return []
-        block = self.block
-        return [LocalCopy(rank, _SCRATCH, rank * block, _OUTPUT, 0, block) for rank in range(self.collective.num_ranks)]
+        block, ranks = self.block, range(self.collective.num_ranks)
+        return [LocalStep(rank, _SCRATCH, rank * block, _OUTPUT, 0, block, _AFTER) for rank in ranks]

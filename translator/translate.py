@@ -31,6 +31,11 @@ class Translation:
     proofs: tuple[Proof, ...]
     candidates: tuple[Candidate, ...] = ()
 
+    def write(self, path: Path | str) -> None:
+        """Writes the text to a file."""
+        with atomic_write(path) as file:
+            file.write(self.text)
+
 
 def translate(
     schedule: Schedule,
@@ -60,7 +65,8 @@ def translate(
         min_bytes=min_bytes,
         max_bytes=max_bytes,
     )
-    return _write(translation, path)
+    translation.write(path)
+    return translation
 
 
 def lower_best(
@@ -159,7 +165,9 @@ def rewrite(
         min_bytes=program.min_bytes if min_bytes is None else min_bytes,
         max_bytes=largest,
     )
-    return _write(prove(changed, chosen), path)
+    translation = prove(changed, chosen)
+    translation.write(path)
+    return translation
 
 
 def prove(program: Program, profile: str | ProfileName | Profile, slots: int | None = None) -> Translation:
@@ -177,9 +185,3 @@ def prove(program: Program, profile: str | ProfileName | Profile, slots: int | N
         read = from_program_json(text, program.name)
     proofs = (execute(read, fifo_depth=slots or depth, max_count=1), execute(read, fifo_depth=depth))
     return Translation(text, read, chosen, slots or depth, proofs)
-
-
-def _write(translation: Translation, path: Path | str) -> Translation:
-    with atomic_write(path) as file:
-        file.write(translation.text)
-    return translation

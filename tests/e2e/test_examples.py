@@ -14,3 +14,12 @@ def test_compare_algorithms(tmp_path: Path) -> None:
     first_words = [line.split()[0] for line in done.stdout.splitlines()]
     assert first_words == ["bound", "ring", "direct", "synthesized", "wrote"]
     assert "<algo" in (tmp_path / "ar.xml").read_text()
+
+
+def test_write_algorithm(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "write_algorithm.py"), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    names = ["hierarchical.msccl.xml", "hierarchical.executor.xml", "hierarchical.rccl.xml"]
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == names
+    assert {path.name for path in tmp_path.iterdir()} == set(names)

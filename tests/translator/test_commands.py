@@ -60,8 +60,8 @@ def test_out_of_place(schedule_file: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_when_it_does_not_fit(tmp_path: Path) -> None:
-    topology = random_topology(34, seed=1)
-    schedule = build("direct", Collective(Kind.ALL_GATHER, 34, 34000, 1), topology)
+    topology = random_topology(66, seed=1)
+    schedule = build("direct", Collective(Kind.ALL_GATHER, 66, 66000, 1), topology)
     save(schedule, tmp_path / "ag.schedule")
     done = hocket("translate", tmp_path / "ag.schedule", "--to", "rccl", "-o", tmp_path / "ag.xml")
     assert done.returncode == 3

@@ -1,0 +1,54 @@
+"""An all_reduce written by hand: two machines of four GPUs, sums inside each machine first, then between the two.
+
+    python examples/write_algorithm.py FOLDER
+
+writes one XML for each runtime, proved right before it is written, and says what each would take on such a network.
+"""
+
+import sys
+from pathlib import Path
+
+from hocket.core.units import format_time
+from hocket.schedule import Kind
+from hocket.simulator import simulate_program
+from hocket.topology import load
+from hocket.translator import PROFILES, Algorithm
+
+MACHINES, GPUS = 2, 4
+
+
+def hierarchical() -> Algorithm:
+    """Chunk c belongs to GPU c of each machine: it adds up its machine's parts, then both machines', and gives the sum
+    to the others."""
+    with Algorithm(Kind.ALL_REDUCE, ranks=MACHINES * GPUS, chunks=GPUS, name="hierarchical") as algorithm:
+        for chunk in range(GPUS):
+            owners = [machine * GPUS + chunk for machine in range(MACHINES)]
+            peers = {owner: [owner - chunk + gpu for gpu in range(GPUS) if gpu != chunk] for owner in owners}
+            for owner in owners:
+                for peer in peers[owner]:
+                    own = algorithm.chunk(owner, "input", chunk)
+                    own.reduce(algorithm.chunk(peer, "input", chunk))
+            # both send what they have before either adds what it gets
+            first, second = (algorithm.chunk(owner, "input", chunk) for owner in owners)
+            received = first.copy(owners[1], "scratch", chunk)
+            first.reduce(second)
+            second.reduce(received)
+            for owner in owners:
+                for peer in peers[owner]:
+                    algorithm.chunk(owner, "input", chunk).copy(peer, "input", chunk)
+    return algorithm
+
+
+def main(folder: Path) -> None:
+    algorithm = hierarchical()
+    topology = load(f"dgx-a100:nodes={MACHINES},gpus={GPUS}")
+    for profile in PROFILES:
+        translation = algorithm.lower(profile, max_bytes=1 << 26)
+        path = folder / f"hierarchical.{profile}.xml"
+        translation.write(path)
+        time = simulate_program(translation.program, topology, 1 << 20).time_ps
+        print(f"{path.name}: {translation.proofs[0].describe()}; 1 MiB in {format_time(time)}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,274 @@
+"""Algorithms written by hand: right ones are lowered and proved, wrong ones refused at their line."""
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Kind, Step, StepType, execute
+from hocket.simulator import simulate_program
+from hocket.topology import load
+from hocket.translator import PROFILES, Algorithm
+
+RANKS = 4
+
+
+def ring_all_gather(count: int = 1, in_place: bool = True) -> Algorithm:
+    with Algorithm(Kind.ALL_GATHER, RANKS, RANKS * count, in_place=in_place) as algorithm:
+        for rank in range(RANKS):
+            chunk = algorithm.chunk(rank, "input", 0, count)
+            if not in_place:
+                chunk = chunk.copy(rank, "output", rank * count)
+            for step in range(1, RANKS):
+                chunk = chunk.copy((rank + step) % RANKS, "output", rank * count)
+    return algorithm
+
+
+def ring_all_reduce() -> Algorithm:
+    with Algorithm(Kind.ALL_REDUCE, RANKS, RANKS) as algorithm:
+        for index in range(RANKS):
+            chunk = algorithm.chunk(index, "input", index)
+            for step in range(1, RANKS):
+                chunk = algorithm.chunk((index + step) % RANKS, "input", index).reduce(chunk)
+            for step in range(RANKS, 2 * RANKS - 1):
+                chunk = chunk.copy((index + step) % RANKS, "input", index)
+    return algorithm
+
+
+def all_pairs_all_reduce() -> Algorithm:
+    """Every rank gets all others' parts of its chunk into scratch and adds them up."""
+    with Algorithm(Kind.ALL_REDUCE, RANKS, RANKS) as algorithm:
+        for rank in range(RANKS):
+            for peer in range(RANKS):
+                if peer != rank:
+                    algorithm.chunk(peer, "input", rank).copy(rank, "scratch", peer)
+        for rank in range(RANKS):
+            for peer in range(RANKS):
+                if peer != rank:
+                    algorithm.chunk(rank, "input", rank).reduce(algorithm.chunk(rank, "scratch", peer))
+        for rank in range(RANKS):
+            for peer in range(RANKS):
+                if peer != rank:
+                    algorithm.chunk(rank, "input", rank).copy(peer, "input", rank)
+    return algorithm
+
+
+def direct_reduce_scatter() -> Algorithm:
+    """Sums are built in the output while inputs stay: out of place."""
+    with Algorithm("reduce_scatter", RANKS, RANKS, in_place=False) as algorithm:
+        for rank in range(RANKS):
+            total = algorithm.chunk(rank, "input", rank).copy(rank, "output", 0)
+            for peer in range(1, RANKS):
+                total = total.reduce(algorithm.chunk((rank + peer) % RANKS, "input", rank))
+    return algorithm
+
+
+def all_to_all_in_place() -> Algorithm:
+    """What no schedule can say: through scratch, so that nothing is overwritten before it is sent."""
+    with Algorithm(Kind.ALL_TO_ALL, RANKS, RANKS) as algorithm:
+        for rank in range(RANKS):
+            for peer in range(RANKS):
+                if peer != rank:
+                    algorithm.chunk(rank, "input", peer).copy(peer, "scratch", rank, channel=(rank + peer) % 2)
+        for rank in range(RANKS):
+            for peer in range(RANKS):
+                if peer != rank:
+                    algorithm.chunk(rank, "scratch", peer).copy(rank, "output", peer)
+    return algorithm
+
+
+def chain_broadcast() -> Algorithm:
+    with Algorithm(Kind.BROADCAST, RANKS, 3, root=1) as algorithm:
+        for index in range(3):
+            chunk = algorithm.chunk(1, "input", index)
+            for rank in (2, 3, 0):
+                chunk = chunk.copy(rank, "output", index)
+    return algorithm
+
+
+WRITTEN = [
+    ring_all_gather,
+    ring_all_reduce,
+    all_pairs_all_reduce,
+    direct_reduce_scatter,
+    all_to_all_in_place,
+    chain_broadcast,
+]
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("write", WRITTEN)
+def test_algorithms_are_proved_for_every_runtime(write: Callable[[], Algorithm], profile: str, slots: int) -> None:
+    algorithm = write()
+    if write is all_to_all_in_place and profile == "msccl":
+        with pytest.raises(ScheduleError, match="this runtime refuses in-place all_to_all"):
+            algorithm.lower(profile, slots=slots)
+        return
+    translation = algorithm.lower(profile, slots=slots, max_bytes=1 << 20)
+    assert [proof.fifo_depth for proof in translation.proofs] == [slots, 2]
+    program = translation.program
+    size = program.chunks_per_loop * 4096
+    assert simulate_program(program, load("ring:4,bandwidth=10GB/s,latency=1us"), size).time_ps > 0
+
+
+def test_a_ring_is_fused_into_one_thread_block_a_rank() -> None:
+    program = ring_all_reduce().lower("msccl", slots=2).program
+    assert [len(gpu.thread_blocks) for gpu in program.gpus] == [1] * RANKS
+    types = {step.type for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps}
+    assert {"rcs", "rrc", "rrcs"} & types
+
+
+@pytest.mark.parametrize(("count", "instances", "channels"), [(1, 3, 1), (80, 1, 1), (5, 2, 2)])
+def test_counts_instances_and_channels(count: int, instances: int, channels: int) -> None:
+    for in_place in (True, False):
+        algorithm = ring_all_gather(count, in_place)
+        program = algorithm.lower("executor", instances=instances, channels=channels).program
+        assert program.chunks_per_loop == RANKS * count * instances
+        # 80 chunks are more than the 71 of a step
+        assert max(step.count for step in steps(program)) == min(count, 71)
+
+
+def steps(program: object) -> list[Step]:
+    return [step for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps]  # type: ignore[attr-defined]
+
+
+def test_channels_are_connections() -> None:
+    program = all_to_all_in_place().lower("executor").program
+    connections = {(rank, block.send) for rank, gpu in enumerate(program.gpus) for block in gpu.thread_blocks}
+    assert len({pair for pair in connections if pair[1] >= 0}) == RANKS * (RANKS - 1)
+    with Algorithm(Kind.BROADCAST, 2, 4) as algorithm:
+        for index in range(4):
+            algorithm.chunk(0, "input", index).copy(1, "output", index, channel=index % 2)
+    program = algorithm.lower("executor").program
+    assert sorted((block.channel, len(block.steps)) for block in program.gpus[0].thread_blocks) == [(0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_sum_into_another_index_is_right(profile: str, slots: int) -> None:
+    """MSCCLang takes the sender's index as that of the local operand (rrc of srcoff 0 to dstoff 1): silently wrong."""
+    with Algorithm(Kind.REDUCE, 3, 2, root=2) as algorithm:
+        for index in range(2):
+            moved = algorithm.chunk(0, "input", index).copy(1, "scratch", 1 - index)
+            total = moved.reduce(algorithm.chunk(1, "input", index))
+            algorithm.chunk(2, "input", index).reduce(total)
+    program = algorithm.lower(profile, slots=slots).program
+    execute(program, fifo_depth=8)
+    sums = [step for step in steps(program) if step.type is StepType.RECEIVE_REDUCE_COPY]
+    assert all((step.src_buffer, step.src_offset) == (step.dst_buffer, step.dst_offset) for step in sums)
+    assert bool(sums) == (profile != "rccl")
+
+
+def refused(write: Callable[[Algorithm], object], reason: str, line: int, **arguments: object) -> None:
+    """Refused for the reason, at that line (from 0) of `write`."""
+    algorithm = Algorithm(Kind.ALL_REDUCE, 3, 3, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError) as caught:
+        write(algorithm)
+        algorithm.check()
+    first = inspect.getsourcelines(write)[1]
+    assert str(caught.value).startswith(f"{__file__}:{first + line}: ")
+    assert reason in str(caught.value)
+
+
+def test_a_chunk_that_was_overwritten() -> None:
+    def write(algorithm: Algorithm) -> None:
+        stale = algorithm.chunk(0, "input", 0)
+        stale.reduce(algorithm.chunk(1, "input", 0))
+        stale.copy(2, "input", 0)
+
+    refused(write, "rank 0 i[0] was overwritten at", 3)
+
+
+def test_a_contribution_twice() -> None:
+    def write(algorithm: Algorithm) -> None:
+        total = algorithm.chunk(0, "output", 1).reduce(algorithm.chunk(1, "input", 1))
+        total.reduce(algorithm.chunk(1, "input", 1))
+
+    refused(write, "rank 0 i[1] would have rank 1's part of chunk 1 twice", 2)
+
+
+def test_what_holds_nothing() -> None:
+    def write(algorithm: Algorithm) -> None:
+        algorithm.chunk(0, "scratch", 5).copy(1, "input", 0)
+
+    refused(write, "rank 0 s[5] holds nothing yet", 1)
+
+
+def test_places_that_are_none() -> None:
+    refused(lambda algorithm: algorithm.chunk(3, "input", 0), "rank 3 is not one of 0 to 2", 0)
+    refused(lambda algorithm: algorithm.chunk(0, "input", 2, 2), "2 chunks from 2 on: the input of rank 0 has 3", 0)
+    refused(lambda algorithm: algorithm.chunk(0, "inptu", 0), "no buffer 'inptu'; buffers: input, output", 0)
+    refused(lambda a: a.chunk(0, "input", 0, 2).copy(0, "output", 1), "source and destination overlap", 0)
+    refused(lambda a: a.chunk(0, "input", 0, 2).reduce(a.chunk(1, "input", 0)), "1 chunks cannot be added to 2", 0)
+
+
+def test_a_wrong_result_names_the_line_that_wrote_it() -> None:
+    def write(algorithm: Algorithm) -> None:
+        for index in range(3):
+            total = algorithm.chunk(0, "input", index).reduce(algorithm.chunk(1, "input", index))
+            if index < 2:
+                total = total.reduce(algorithm.chunk(2, "input", index))
+            total.copy(1, "input", index)
+            total.copy(2, "input", index)
+
+    refused(write, "rank 0 i[2] must hold chunk 2 of every rank, but rank 2's part of chunk 2 is missing", 2)
+
+
+def test_an_unfinished_algorithm_does_not_leave_its_block() -> None:
+    expected = r"by_hand, never written: rank 0 o\[1\] must hold chunk 1 of rank 1, but holds nothing"
+    with pytest.raises(ScheduleError, match=expected), Algorithm(Kind.ALL_GATHER, 2, 2):
+        pass
+
+
+def test_out_of_place_the_input_stays() -> None:
+    def write(algorithm: Algorithm) -> None:
+        for index in range(3):
+            total = algorithm.chunk(0, "input", index).copy(0, "output", index)
+            for peer in (1, 2):
+                total = total.reduce(algorithm.chunk(peer, "input", index))
+            for peer in (1, 2):
+                total.copy(peer, "output", index)
+        algorithm.chunk(1, "input", 2).copy(0, "input", 2)
+
+    refused(write, "rank 0 i[2] must hold chunk 2 of rank 0 (out of place the input stays", 7, in_place=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("custom", 2, 2), "no collective 'custom'"),
+        (("all_gather", 0, 2), "0 ranks, 2 chunks"),
+        (("all_gather", 4, 6), "cannot be shared by 4 ranks"),
+    ],
+)
+def test_collectives_that_are_none(arguments: tuple[str, int, int], reason: str) -> None:
+    with pytest.raises(ScheduleError, match=reason):
+        Algorithm(*arguments)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_whatever_is_accepted_is_proved(data: st.DataObject) -> None:
+    """Random copies and sums, in any order and to any index; then the result is completed from scratch sums."""
+    ranks, slots = data.draw(st.integers(2, 4)), data.draw(st.integers(1, 2))
+    algorithm = Algorithm(Kind.ALL_REDUCE, ranks, 2, in_place=data.draw(st.booleans()))
+    rank, index = st.integers(0, ranks - 1), st.integers(0, 1)
+    for chunk in range(2):
+        total = algorithm.chunk(0, "input", chunk).copy(data.draw(rank), "scratch", 10 + data.draw(index) * 5 + chunk)
+        for peer in range(1, ranks):
+            if data.draw(st.booleans()):
+                total = total.copy(data.draw(rank), "scratch", 20 + 2 * peer + 40 * chunk)
+            total = total.reduce(algorithm.chunk(peer, "input", chunk), channel=data.draw(st.integers(0, 2)))
+        for _ in range(data.draw(st.integers(0, 3))):
+            spare = algorithm.chunk(data.draw(rank), "input", data.draw(index))
+            spare.copy(data.draw(rank), "scratch", data.draw(st.integers(0, 2)))
+        algorithm.chunk(total.places[0][0], "scratch", total.places[0][2]).copy(0, "scratch", 90 + chunk)
+    for chunk in range(2):
+        for peer in range(ranks):
+            algorithm.chunk(0, "scratch", 90 + chunk).copy(peer, "output", chunk)
+    program = algorithm.lower("msccl", slots=slots).program
+    execute(program, fifo_depth=8)

@@ -1,0 +1,242 @@
+"""Algorithms written by hand: which chunk is copied where and added to what, one call after the other.
+
+The calls are followed as they are made, with every rank's contributions to every chunk, so what cannot be right is
+refused at the line of Python that says it. They go through the same ordering, lowering and proof as schedules.
+"""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from types import TracebackType
+
+import numpy as np
+
+from hocket.core.errors import ScheduleError
+from hocket.schedule import BUFFERS, Gpu, Kind, Program
+from hocket.schedule.memory import Memory, call_sizes, lay_out
+from hocket.translator.fitting import Fitting
+from hocket.translator.messages import Messages
+from hocket.translator.placement import LocalStep
+from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.translate import Translation, prove
+
+__all__ = ["Algorithm", "Chunk"]
+
+_Place = tuple[int, str, int]  # rank, buffer, offset
+_Value = frozenset[tuple[int, int]]  # chunk and rank of each contribution
+_NAMES = {"input": "i", "output": "o", "scratch": "s"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    source: _Place
+    target: _Place
+    count: int
+    reduce: bool
+    channel: int
+
+
+class Algorithm:
+    """A collective of `chunks` chunks (the whole buffer, numbered as in `hocket.schedule.Collective`) on `ranks` ranks.
+
+    In an in-place call input and output are one buffer, and either name says it. Scratch is as large as it is used.
+
+        with Algorithm(Kind.ALL_GATHER, ranks=4, chunks=4) as ring:
+            for first in range(4):
+                chunk = ring.chunk(first, "output", first)
+                for step in range(1, 4):
+                    chunk = chunk.copy((first + step) % 4, "output", first)
+
+    At the end of the block, or when `lower` is called, every rank must hold what the collective wants.
+    All methods, and those of `Chunk`, raise ScheduleError naming file, line and reason.
+    """
+
+    def __init__(
+        self, kind: Kind | str, ranks: int, chunks: int, *, in_place: bool = True, root: int = 0, name: str = "by_hand"
+    ) -> None:
+        if kind not in [each for each in Kind if each is not Kind.CUSTOM]:
+            raise _error(f"no collective '{kind}' whose result is known; there are all_reduce, all_gather, ...")
+        if ranks < 1 or chunks < 1 or not 0 <= root < ranks:
+            raise _error(f"{ranks} ranks, {chunks} chunks, root {root}: at least one of each, and the root among them")
+        empty = (Gpu(0, 0, 0, ()),) * ranks
+        bare = Program(name, Kind(kind), chunks, 0, "Simple", in_place, not in_place, 0, 0, empty, root)
+        buffers = [call_sizes(bare, rank) for rank in range(ranks)]
+        self._shape = replace(bare, gpus=tuple(Gpu(*sizes, 0, ()) for sizes in buffers))
+        self._memory: Memory = lay_out(self._shape, in_place)
+        self._canonical: dict[_Place, _Place] = {}
+        self._at: dict[int, _Place] = {}  # by location in the memory
+        for rank, sizes in enumerate(buffers):
+            # the larger of two buffers that share their memory has all of it
+            for size, buffer in sorted(zip(sizes, "io", strict=True), key=lambda pair: -pair[0]):
+                base = int(self._memory.base[rank, BUFFERS.index(buffer)])
+                for offset in range(size):
+                    place = (rank, buffer, offset)
+                    self._canonical[place] = self._at.setdefault(base + offset, place)
+        self._values: dict[_Place, _Value] = {
+            place: frozenset({(chunk, place[0])})
+            for location, place in self._at.items()
+            if (chunk := int(self._memory.initial[location])) >= 0
+        }
+        self._written: dict[_Place, tuple[int, str]] = {}  # how often, and the last time where
+        self._steps: list[_Step] = []
+
+    def __enter__(self) -> "Algorithm":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.check()
+
+    def chunk(self, rank: int, buffer: str, index: int, count: int = 1) -> "Chunk":
+        """`count` chunks of a rank's `input`, `output` or `scratch` from `index` on, as they are now."""
+        return Chunk(self, self._places(rank, buffer, index, count), tuple(self._versions(rank, buffer, index, count)))
+
+    def check(self) -> None:
+        """Raises ScheduleError, naming the line that wrote it last, for a place that does not hold what it must."""
+        everyone = range(self._shape.num_ranks)
+        for location, chunk, source in self._memory.wanted.tolist():
+            place = self._at[location]
+            wanted = frozenset((chunk, rank) for rank in (everyone if source < 0 else [source]))
+            found = self._values.get(place, frozenset())
+            if found != wanted:
+                whose = "every rank" if source < 0 else f"rank {source}"
+                line = self._written[place][1] if place in self._written else f"{self._shape.name}, never written"
+                kept = (
+                    " (out of place the input stays as it was)" if self._shape.out_of_place and place[1] == "i" else ""
+                )
+                raise ScheduleError(
+                    f"{line}: {_name(place)} must hold chunk {chunk} of {whose}{kept}, but {_difference(found, wanted)}"
+                )
+
+    def lower(
+        self,
+        profile: str | ProfileName | Profile,
+        *,
+        protocol: str = "Simple",
+        channels: int = 1,
+        slots: int = 1,
+        instances: int = 1,
+        paired: bool = False,
+        min_bytes: int = 0,
+        max_bytes: int = 0,
+    ) -> Translation:
+        """The algorithm as a proved program for one runtime; arguments and errors are those of
+        `hocket.translator.lower`."""
+        self.check()
+        fitting = Fitting(find_profile(profile), protocol, channels, slots, instances, min_bytes, max_bytes, paired)
+        messages, local = self._split(fitting.max_count)
+        return prove(fitting.program(self._shape, messages, local), fitting.profile, slots)
+
+    def _split(self, most: int) -> tuple[Messages, list[LocalStep]]:
+        """The steps in the order they were asked for, messages in such of at most `most` chunks."""
+        rows: list[tuple[int, ...]] = []
+        local: list[LocalStep] = []
+        for step in self._steps:
+            (src, src_buffer, src_offset), (dst, dst_buffer, dst_offset) = step.source, step.target
+            buffers = BUFFERS.index(src_buffer), BUFFERS.index(dst_buffer)
+            at = 2 * (len(rows) + len(local))
+            if src == dst:
+                local.append(
+                    LocalStep(src, buffers[0], src_offset, buffers[1], dst_offset, step.count, at, step.reduce)
+                )
+                continue
+            for first in range(0, step.count, most):
+                count, at = min(most, step.count - first), 2 * (len(rows) + len(local))
+                places = (buffers[0], src_offset + first, buffers[1], dst_offset + first)
+                rows.append((src, dst, step.channel, at, at + 1, step.reduce, count, *places))
+        names = [field.name for field in fields(Messages)]
+        columns = dict(zip(names, np.array(rows, np.int64).reshape(-1, len(names)).T, strict=True))
+        return Messages(**{**columns, "reduce": columns["reduce"].astype(bool)}), local
+
+    def _places(self, rank: int, buffer: str, index: int, count: int) -> tuple[_Place, ...]:
+        if not 0 <= rank < self._shape.num_ranks:
+            raise _error(f"rank {rank} is not one of 0 to {self._shape.num_ranks - 1}")
+        if buffer not in _NAMES:
+            raise _error(f"no buffer '{buffer}'; buffers: {', '.join(_NAMES)}")
+        places = [(rank, _NAMES[buffer], offset) for offset in range(index, index + count)]
+        if index < 0 or count < 1 or (buffer != "scratch" and places[-1] not in self._canonical):
+            size = sum(place[:2] == (rank, _NAMES[buffer]) for place in self._canonical)
+            raise _error(f"{count} chunks from {index} on: the {buffer} of rank {rank} has {size}")
+        return tuple(self._canonical.get(place, place) for place in places)
+
+    def _versions(self, rank: int, buffer: str, index: int, count: int) -> Iterable[int]:
+        return (self._written.get(place, (0, ""))[0] for place in self._places(rank, buffer, index, count))
+
+    def _read(self, chunk: "Chunk") -> list[_Value]:
+        for place, version in zip(chunk.places, chunk.versions, strict=True):
+            written, line = self._written.get(place, (0, ""))
+            if written != version:
+                raise _error(f"{_name(place)} was overwritten at {line} since this chunk was taken; take it anew")
+            if place not in self._values:
+                raise _error(f"{_name(place)} holds nothing yet")
+        return [self._values[place] for place in chunk.places]
+
+    def _write(
+        self, source: "Chunk", places: tuple[_Place, ...], values: list[_Value], reduce: bool, channel: int
+    ) -> "Chunk":
+        """Notes that `source` goes to `places`, which then hold `values`."""
+        if set(source.places) & set(places):
+            raise _error(f"{_name(places[0])}: source and destination overlap")
+        self._steps.append(_Step(source.places[0], places[0], len(places), reduce, channel))
+        line = _caller()
+        for place, value in zip(places, values, strict=True):
+            self._values[place] = value
+            self._written[place] = (self._written.get(place, (0, ""))[0] + 1, line)
+        return Chunk(self, places, tuple(self._written[place][0] for place in places))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Neighbouring chunks of a rank as they were when they were taken; of no use once something overwrote them."""
+
+    algorithm: Algorithm
+    places: tuple[_Place, ...]
+    versions: tuple[int, ...]
+
+    def copy(self, rank: int, buffer: str, index: int, channel: int = 0) -> "Chunk":
+        """Copies to a rank's buffer from `index` on, over a connection of its own for each `channel`; what is there
+        then."""
+        places = self.algorithm._places(rank, buffer, index, len(self.places))
+        return self.algorithm._write(self, places, self.algorithm._read(self), False, channel)
+
+    def reduce(self, other: "Chunk", channel: int = 0) -> "Chunk":
+        """Adds `other`, of any rank, buffer and index, to these chunks; the sums."""
+        if other.algorithm is not self.algorithm or len(other.places) != len(self.places):
+            raise _error(f"{len(other.places)} chunks cannot be added to {len(self.places)} of one algorithm")
+        sums = []
+        values = zip(self.algorithm._read(self), self.algorithm._read(other), strict=True)
+        for place, (own, added) in zip(self.places, values, strict=True):
+            if own & added:
+                chunk, rank = min(own & added)
+                raise _error(f"{_name(place)} would have rank {rank}'s part of chunk {chunk} twice")
+            sums.append(own | added)
+        return self.algorithm._write(other, self.places, sums, True, channel)
+
+
+def _name(place: _Place) -> str:
+    rank, buffer, offset = place
+    return f"rank {rank} {buffer}[{offset}]"
+
+
+def _difference(found: _Value, wanted: _Value) -> str:
+    if not found:
+        return "holds nothing"
+    if missing := wanted - found:
+        chunk, rank = min(missing)
+        return f"rank {rank}'s part of chunk {chunk} is missing"
+    chunk, rank = min(found - wanted)
+    return f"it also holds rank {rank}'s part of chunk {chunk}"
+
+
+def _caller() -> str:
+    """File and line of the first caller outside this file."""
+    frame = sys._getframe()
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _error(reason: str) -> ScheduleError:
+    return ScheduleError(f"{_caller()}: {reason}")
