@@ -65,7 +65,7 @@ def test_nothing_is_written_when_it_does_not_fit(tmp_path: Path) -> None:
     save(schedule, tmp_path / "ag.schedule")
     done = hocket("translate", tmp_path / "ag.schedule", "--to", "rccl", "-o", tmp_path / "ag.xml")
     assert done.returncode == 3
-    assert "<gpu> rank 0: 66 thread blocks, limit 64" in done.stderr
+    assert "<gpu> rank 0: 130 thread blocks, limit 64" in done.stderr
     assert not (tmp_path / "ag.xml").exists()
 
 
