@@ -71,11 +71,15 @@ def remedies(schedule: Schedule, tried: list[Strategy]) -> Iterator[list[Strateg
 
 
 def fewer_chunks(schedule: Schedule, profile: Profile) -> int | None:
-    """As many chunks a rank as give a rank's file no more elements than the runtime takes, if each message is a step;
-    None where that many fit or none do."""
-    messages = np.bincount(schedule.src) + np.bincount(schedule.dst)
-    elements = int(messages.max(initial=0)) + schedule.collective.num_ranks
-    fitting = schedule.collective.chunks_per_rank * profile.max_nodes // max(elements, 1)
+    """As many chunks a rank as give a rank's file no more elements than the runtime takes, if each end of a message is
+    a step, in as many thread blocks as it takes; None where the schedule's fit or none do."""
+    src, dst = schedule.src, schedule.dst
+    steps = int((np.bincount(src, minlength=1) + np.bincount(dst, minlength=1)).max())
+    pairs = np.unique(np.stack([src, dst]), axis=1)
+    connections = int(np.bincount(pairs.ravel(), minlength=1).max())
+    blocks = max(connections, profile.max_nodes // profile.max_steps)
+    room = profile.max_nodes - 1 - schedule.collective.num_ranks - blocks
+    fitting = schedule.collective.chunks_per_rank * room // max(steps, 1)
     return fitting if 0 < fitting < schedule.collective.chunks_per_rank else None
 
 
