@@ -141,6 +141,7 @@ class Document:
     attribute_element: NDArray[np.int64]
     attribute_key: NDArray[np.int64]
     attribute_value: NDArray[np.int64]
+    attributes_by_key: NDArray[np.int64]
     values: list[str]
     column: Callable[[str], NDArray[np.int64]]
     depth: int
@@ -205,12 +206,19 @@ def read_document(content: bytes | str, source: str) -> Document:
     rows = len(found["level"])
     columns: dict[str, NDArray[np.int64]] = {}
 
+    # there are few names of attributes, and those of 16 bits are sorted by counting
+    keys = found["key"].astype(np.min_scalar_type(found["key"].max(initial=0)))
+    by_key = np.argsort(keys, kind="stable")
+    sorted_keys = keys[by_key].astype(np.int64)
+
     def column(key: str) -> NDArray[np.int64]:
         if key not in columns:
-            held = found["key"] == number_of.get(key, -1)
+            number = number_of.get(key, -1)
+            first, end = np.searchsorted(sorted_keys, [number, number + 1])
             values = np.full(rows, -1, np.int64)
             # of an attribute that is there twice, the first counts
-            values[found["element"][held][::-1]] = found["value"][held][::-1]
+            held = by_key[first:end][::-1]
+            values[found["element"][held]] = found["value"][held]
             columns[key] = values
         return columns[key]
 
@@ -224,6 +232,7 @@ def read_document(content: bytes | str, source: str) -> Document:
         attribute_element=found["element"],
         attribute_key=found["key"].astype(np.int64),
         attribute_value=found["value"].astype(np.int64),
+        attributes_by_key=by_key,
         values=strings,
         column=column,
         depth=found["depth"],

@@ -37,8 +37,9 @@ def from_xml(text: str | bytes, source: str, *, profile: str | None = None, root
 
 def _strict(document: Document, profile: str | None, root: int | None) -> Program:
     chosen = list(PROFILES.values()) if profile is None else [find_profile(profile)]
-    refusals = [_refusal(document, each, strict_dialect=profile is not None) for each in chosen]
-    finding = next((refusal for refusal in refusals if refusal is None), refusals[0])
+    finding = _refusal(document, chosen[0], strict_dialect=profile is not None)
+    if finding is not None and any(_refusal(document, each, strict_dialect=False) is None for each in chosen[1:]):
+        finding = None
     if finding is not None:
         line = f":{finding.line}" if finding.line else ""
         element = f"{finding.element}: " if finding.element else ""

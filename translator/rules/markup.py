@@ -40,7 +40,6 @@ _STOPS = {
     Stop.BROKEN_CLOSING: ("a closing element with more than a name", "write </name>"),
     Stop.UNCLOSED: ("an element that is never closed", "is the file cut short?"),
 }
-_KEPT = (Level.ALGORITHM, Level.GPU, Level.THREAD_BLOCK, Level.STEP)
 _MAX_VALUE = 255
 
 
@@ -125,15 +124,16 @@ def _attributes(document: Document) -> Iterator[Finding]:
         for row in table.rows[table.flawed(Flaw.DROPPED_ATTRIBUTES)][:1]:
             message = "has more than 16 attributes and extra spaces; the rest is dropped"
             yield _at(document, row, "attributes", Severity.SUSPECT, tag, message, "write fewer, one space between two")
-    kept = np.isin(document.level[document.attribute_element], _KEPT)
-    pairs = np.stack([document.attribute_element, document.attribute_key], axis=1)[kept]
-    order = np.lexsort(pairs.T[::-1])
-    twice = order[1:][(pairs[order][1:] == pairs[order][:-1]).all(axis=1)]
-    named = [pair for pair in twice.tolist() if document.values[int(pairs[pair, 1])]]
-    for pair in named[:1]:
-        row, key = pairs[pair].tolist()
+    order = document.attributes_by_key
+    again = 1 + np.flatnonzero(np.diff(document.attribute_element[order]) == 0)
+    before, again = order[again - 1], order[again]
+    for attribute in np.sort(again[document.attribute_key[before] == document.attribute_key[again]]).tolist():
+        row, key = int(document.attribute_element[attribute]), int(document.attribute_key[attribute])
+        if not document.values[key]:
+            continue
         message = f"has the attribute {document.values[key]} twice; the first one counts"
         yield _at(document, row, "twice", Severity.SUSPECT, "", message, "keep one")
+        break
     long = np.array([len(text) > _MAX_VALUE for text in document.values], bool)
     for attribute in np.flatnonzero(long[document.attribute_value])[:1].tolist():
         row, key = int(document.attribute_element[attribute]), int(document.attribute_key[attribute])
