@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
+from hocket.core.splitmix import SplitMix
 from hocket.schedule import Kind, Schedule, Symmetry, retime
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.boxes import flips
@@ -24,9 +25,9 @@ _SECONDS_PER_PRICED_LINK, _SECONDS_PER_PRICED_ROUTE = 30e-9, 150e-9
 # An attempt schedules its transfers several times, forwards and backwards, while they stay below this in all.
 _SCHEDULED_TRANSFERS = 1_000_000
 _FEWEST_PASSES, _MOST_PASSES = 2, 6
-# All attempts together take about so long, unless a number is given, while the best is 10 % or more above the target,
-# in proportion below.
-_SECONDS, _LARGE_GAIN, _MOST_ATTEMPTS = 0.4, 0.1, 24
+# All attempts together take about so long, unless a number is given, while the best is half a percent or more above the
+# target (of sums, whose bounds are looser, 10 %), in proportion below.
+_SECONDS, _LARGE_GAIN, _LARGE_GAIN_OF_SUMS, _MOST_ATTEMPTS = 0.4, 0.005, 0.1, 100
 # Roots of an all_reduce are at most this much farther from the others than the best, in percent.
 _NEAR_CENTRE_PERCENT = 150
 _NEVER_PS = 2**63 - 1
@@ -86,16 +87,23 @@ class TreePacking:
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
         best_ps, symmetry = _NEVER_PS, _symmetry(problem)
-        images = _link_images(problem, symmetry)
+        images, spreads = _link_images(problem, symmetry), not problem.collective.reducing
         for number, recipe in enumerate(cycle(_recipes(problem))):
             if number >= (search.attempts or self._attempts(problem, best_ps / max(1, search.target_ps) - 1)):
                 return
+            roots, chunk_bytes = _roots(problem, recipe, symmetry), problem.collective.chunk_bytes
+            # which chunk comes first decides where equals meet: once all recipes have been tried, another one does
+            order = (
+                np.arange(len(roots)) if number < len(_recipes(problem)) else _shuffled(len(roots), search.seed, number)
+            )
+            if spreads:
+                chunk_bytes = chunk_bytes[order]
             columns, reduce = core.trees(
                 problem.network,
                 images,
-                _roots(problem, recipe, symmetry),
+                roots[order],
                 problem.collective.reducing,
-                problem.collective.chunk_bytes,
+                chunk_bytes,
                 recipe.depth_percent,
                 recipe.growth_passes,
                 recipe.pace_percent,
@@ -106,6 +114,8 @@ class TreePacking:
             )
             if columns[3].max(initial=0) >= best_ps:
                 continue
+            if spreads:
+                columns = (order.astype(np.int32)[columns[0]], *columns[1:])
             schedule = timed_schedule(problem, columns, self.name, search, reduce.view(np.bool_))
             if not _direct(problem):
                 # what was found backwards holds links that routes of other latencies share a little too late
@@ -117,7 +127,8 @@ class TreePacking:
 
     def _attempts(self, problem: Problem, gain: float = math.inf) -> int:
         """What they are worth that could gain so much (part of the target)."""
-        seconds = _SECONDS * min(1.0, gain / _LARGE_GAIN)
+        large = _LARGE_GAIN_OF_SUMS if problem.collective.reducing else _LARGE_GAIN
+        seconds = _SECONDS * min(1.0, gain / large)
         return max(1, min(_MOST_ATTEMPTS, int(seconds / self._seconds_per_attempt(problem))))
 
     def _seconds_per_attempt(self, problem: Problem) -> float:
@@ -127,6 +138,15 @@ class TreePacking:
         transfers = _transfers(problem)
         scheduling_s = _passes(problem) * transfers * _SECONDS_PER_TRANSFER
         return 1e-3 + (priced * per_link + scheduling_s) / order + transfers * _SECONDS_PER_IMAGE
+
+
+def _shuffled(count: int, seed: int, number: int) -> NDArray[np.int64]:
+    """0..count-1 in an order that the attempt draws (Fisher-Yates)."""
+    draw, order = SplitMix(seed + (number << 32)), list(range(count))
+    for place in range(count - 1, 0, -1):
+        other = draw.below(place + 1)
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, np.int64)
 
 
 def _direct(problem: Problem) -> bool:
