@@ -1,8 +1,8 @@
 """Times that no schedule can beat, each with its proof.
 
 All hold for every schedule that `verify` accepts: whole chunks travel, a link carries one at a time, and ranks that
-pass a chunk on store it first. Switches that add or copy change nothing where a chunk is counted once: a contribution
-to it still takes a way from link to link, and two chunks never share a transfer.
+pass a chunk on store it first, as may switches that add or copy. These change nothing where a chunk is counted once: a
+contribution to it still takes a way from link to link, and two chunks never share a transfer.
 
 - **latency**: a chunk that u alone contributes to, and w must hold, travels from u to w on links that are at best idle.
 - **ingress / egress of a rank**: a chunk that a rank must hold at the end, and does not hold in full before, enters it

@@ -32,6 +32,9 @@ class Kind(StrEnum):
 
 NAMED_KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
 
+# Sums over all ranks stay exact in 64 bits.
+_MOST_BYTES = 2**55
+
 _REDUCING = {Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE}
 _SPREADING = {Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST}
 _BLOCKS = {Kind.ALL_GATHER, Kind.GATHER, Kind.REDUCE_SCATTER, Kind.SCATTER}  # a block a rank
@@ -99,8 +102,8 @@ class Collective:
             raise ScheduleError(f"{self.kind}: chunks_per_rank must be at least 1, got {self.chunks_per_rank}")
         if self.size_bytes < 0:
             raise ScheduleError(f"{self.kind}: size_bytes must not be negative, got {self.size_bytes}")
-        if self.size_bytes >= 2**63:
-            raise ScheduleError(f"{self.kind}: size_bytes must be below 2^63, got {self.size_bytes}")
+        if self.size_bytes >= _MOST_BYTES:
+            raise ScheduleError(f"{self.kind}: size_bytes must be below 2^55 (32 PiB), got {self.size_bytes}")
         if not 0 <= self.root < self.num_ranks:
             raise ScheduleError(f"{self.kind}: root {self.root} is not one of the ranks 0..{self.num_ranks - 1}")
         if self.block_bytes is not None:

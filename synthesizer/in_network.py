@@ -48,7 +48,7 @@ class InNetwork:
         if not problem.topology.in_network:
             return "no switch computes"
         if not (problem.collective.spreads or problem.collective.reducing):
-            return "what goes from one to one gains nothing from switches that compute"
+            return "what goes from one to one is not searched over switches that compute"
         if problem.through is not None or problem.priority is not None:
             return "switches that compute serve one collective at a time"
         return self.engine.why_not(_spreading(problem))

@@ -10,7 +10,7 @@ from hocket.schedule import AnySchedule, Bound
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, FOLDING, TIRELESS
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.resources import require_patience, require_routes, why_not_spelled_out
+from hocket.synthesizer.resources import require_memory, require_patience, require_routes, why_not_spelled_out
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.turned import Halves
 from hocket.synthesizer.ways import ways
@@ -57,6 +57,8 @@ def best_schedule(
         for way in _choose(problem, engine, affordable_s, search):
             if best is not None and engine == AUTO and way.seconds(problem) > worth_s(best, problem, affordable_s):
                 continue
+            if way.name not in FOLDING:
+                require_memory(problem)
             progress.engine = way.name
             for schedule in way.solve(problem, search):
                 if best is None or (schedule.time_ps, -_proved_ps(schedule)) < (best.time_ps, -_proved_ps(best)):

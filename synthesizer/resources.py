@@ -9,10 +9,12 @@ from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["memory_bytes", "require_patience", "require_routes", "why_not_spelled_out"]
+__all__ = ["memory_bytes", "require_memory", "require_patience", "require_routes", "why_not_spelled_out"]
 
 # Of transfers that are spelled out: their columns, those in another order, and what verification looks up.
 _BYTES_PER_TRANSFER = 80
+# More are not: the same on any machine, as the choice of engines must be.
+_MOST_SPELLED_OUT = 400_000_000
 # Of a route through switches, as the engines see it.
 _BYTES_PER_ROUTE = 120
 _SECONDS_PER_ROUTE = 3e-6
@@ -41,15 +43,26 @@ def require_routes(problem: Problem, search: Search) -> None:
 
 
 def why_not_spelled_out(problem: Problem) -> str | None:
-    """Why the transfers of the problem are too many to spell out one by one; None where they are not."""
+    """Why the transfers of the problem are too many to spell out one by one on any machine; None where they are not."""
     transfers = problem.collective.num_deliveries
-    needed, memory = transfers * _BYTES_PER_TRANSFER, memory_bytes()
-    if needed <= memory:
+    if transfers <= _MOST_SPELLED_OUT:
         return None
     return (
-        f"its {transfers} transfers take about {format_bytes(needed)} of memory, and this machine has "
-        f"{format_bytes(memory)}; take fewer chunks per rank, or fewer ranks"
+        f"its {transfers} transfers take about {format_bytes(transfers * _BYTES_PER_TRANSFER)} of memory; at most "
+        f"{_MOST_SPELLED_OUT} are spelled out; take fewer chunks per rank, or fewer ranks"
     )
+
+
+def require_memory(problem: Problem) -> None:
+    """Raises ScheduleError where this machine has no room for the problem's transfers, spelled out one by one. (Another
+    engine may do with less, but which is taken must not depend on the machine.)"""
+    needed, memory = problem.collective.num_deliveries * _BYTES_PER_TRANSFER, memory_bytes()
+    if needed > memory:
+        raise ScheduleError(
+            f"{problem.collective.describe()} on {problem.topology.name}: its {problem.collective.num_deliveries} "
+            f"transfers take about {format_bytes(needed)} of memory, and this machine has {format_bytes(memory)}; take "
+            "fewer chunks per rank or fewer ranks, or an --engine that folds (rounds, symmetry)"
+        )
 
 
 def require_patience(problem: Problem, way: Engine, search: Search) -> None:

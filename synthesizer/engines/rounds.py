@@ -1,6 +1,5 @@
 """Matching in rounds for networks whose links are all alike."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,11 +31,11 @@ class Rounds:
         reason = why_not_spreading(problem)
         if reason is None and not problem.network.uniform:
             return "it needs links that are all alike and join ranks directly; use `matching`"
+        if reason is None and problem.network.rounds_per_hop > _MOST_ROUNDS_PER_HOP:
+            return f"a hop lasts more than {_MOST_ROUNDS_PER_HOP} of its rounds: chunks are too small; use `matching`"
         return reason
 
     def seconds(self, problem: Problem) -> float:
-        if problem.network.rounds_per_hop > _MOST_ROUNDS_PER_HOP:
-            return math.inf
         return deliveries(problem) * _SECONDS_PER_DELIVERY
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:

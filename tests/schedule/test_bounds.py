@@ -168,12 +168,12 @@ def test_a_root_that_nothing_reaches_can_broadcast() -> None:
 def test_what_leaves_64_bits_is_refused() -> None:
     with pytest.raises(TopologyError, match=r"link 1 \(1 -> 0\): the bandwidths of all links together"):
         Topology.from_links("fast", 2, [(0, 1, 0, 2**62), (1, 0, 0, 2**62)])
-    for blocks in ([2**63, 0], [2**62, 2**62]):
-        with pytest.raises(ScheduleError, match="size_bytes must be below 2\\^63"):
+    for blocks in ([2**55, 0], [2**54, 2**54]):
+        with pytest.raises(ScheduleError, match="size_bytes must be below 2\\^55"):
             Collective.uneven(Kind.ALL_GATHER, 2, blocks)
 
 
-@pytest.mark.parametrize("size", [2**32, 2**40, 2**62])
+@pytest.mark.parametrize("size", [2**32, 2**40, 2**54])
 def test_what_takes_months_is_refused(size: int) -> None:
     # A chunk of 2^31 bytes or more over 1 byte/s takes over 2^30 s; the engine's times end at 2^61 ps = 2.3e6 s.
     ring = Topology.from_links("ring", 2, [(0, 1, 0, 1), (1, 0, 0, 1)])

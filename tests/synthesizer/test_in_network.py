@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.schedule import Collective, Kind, Schedule, verify
+from hocket.schedule import Collective, Kind, Schedule, lower_bound, verify
 from hocket.synthesizer import ENGINES, Problem, Search, synthesize
 from hocket.synthesizer.in_network import InNetwork
 from hocket.topology import Topology, promote
@@ -102,8 +102,47 @@ def test_groups_use_the_switches_too() -> None:
     assert verify(schedule).time_ps == 9 * 10**9
 
 
+@pytest.mark.parametrize("kind", [Kind.SCATTER, Kind.GATHER])
+@pytest.mark.parametrize("blocking", [False, True])
+def test_a_chunk_may_be_stored_at_a_switch_that_computes(kind: Kind, blocking: bool) -> None:
+    """Rank 0's port is ten times as wide as the others': a chunk takes it for 100 us only if the switch stores it."""
+    wide = kind is Kind.SCATTER
+    ports = [(10 * GB if rank == 0 and wide else GB, 10 * GB if rank == 0 and not wide else GB) for rank in range(4)]
+    links = [end for rank, (up, down) in enumerate(ports) for end in ((rank, 4, 0, up), (4, rank, 0, down))]
+    topology = Topology.from_links("star", 4, links, num_switches=1, in_network=[4])
+    fast, slow = 100 * 10**6, 1000 * 10**6  # 1 MB at 10 and at 1 GB/s, in ps
+    rows = []
+    for at, rank in enumerate((1, 2, 3)):
+        first, then = ((0, 2 * rank + 1), (2 * rank, 1))[kind is Kind.GATHER]
+        start = at * fast if wide else 0
+        middle = start + (fast if wide else slow) + (0 if wide else at * fast)
+        rows += [(start, start + (fast if wide else slow), rank, first)]
+        rows += [(middle, middle + (slow if wide else fast), rank, then)]
+    rows.sort()
+    start_ps, finish_ps, chunk, route = np.array(rows).T
+    schedule = Schedule(
+        collective=Collective(kind, 4, 4 * 10**6),
+        topology=topology,
+        route_offset=np.arange(topology.num_links + 1, dtype=np.int64),
+        route_links=np.arange(topology.num_links, dtype=np.int32),
+        chunk=chunk.astype(np.int32),
+        route=route.astype(np.int32),
+        reduce=np.zeros(len(rows), np.bool_),
+        start_ps=np.ascontiguousarray(start_ps),
+        finish_ps=np.ascontiguousarray(finish_ps),
+        timed=True,
+        blocking=blocking,
+        bound=None,
+        generator="by hand",
+        seed=None,
+    )
+    # three chunks over the wide port one after the other, the last then over a narrow one
+    assert verify(schedule).time_ps == 3 * fast + slow
+    assert lower_bound(schedule.collective, topology, blocking).time_ps <= 3 * fast + slow
+
+
 def test_why_not() -> None:
     way = InNetwork(ENGINES["matching"])
     exchange = Problem(Collective(Kind.ALL_TO_ALL, 4, 4000), star(4, GB, GB, computes=True))
-    assert way.why_not(exchange) == "what goes from one to one gains nothing from switches that compute"
+    assert way.why_not(exchange) == "what goes from one to one is not searched over switches that compute"
     assert way.why_not(Problem(Collective(Kind.ALL_GATHER, 4, 4000), star(4, GB, GB, computes=False))) is not None

@@ -1,11 +1,11 @@
 #include "hocket/schedule/pricing.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "hocket/columns.hpp"
 #include "hocket/error.hpp"
+#include "hocket/topology/access.hpp"
 
 namespace hocket::schedule {
 namespace {
@@ -15,46 +15,25 @@ using topology::Graph;
 constexpr int kDistanceBits = 50;
 constexpr int kByteBits = 55;
 
-/// What a way through switches between a node and ranks is at best.
-struct Access {
-  Bandwidth widest;
-  Picoseconds nearest;  // the sum of latencies
-};
-
-/// Of each node, on ways from ranks, or on ways to them.
-std::vector<Access> accesses(const Graph& graph, bool from_ranks) {
-  std::vector<Access> result(graph.num_nodes(), {0, kNever});
-  std::fill_n(result.begin(), graph.num_ranks(), Access{std::numeric_limits<Bandwidth>::max(), 0});
-  for (bool changed = true; std::exchange(changed, false);) {
-    for (const topology::Link& link : graph.links()) {
-      const auto [before, after] = from_ranks ? std::pair(link.src, link.dst) : std::pair(link.dst, link.src);
-      if (!graph.is_switch(after)) continue;
-      const Bandwidth widest = std::min(result[before].widest, link.bandwidth);
-      const Picoseconds nearest = add_ps(result[before].nearest, link.latency_ps);
-      changed |= widest > result[after].widest || nearest < result[after].nearest;
-      result[after] = {std::max(result[after].widest, widest), std::min(result[after].nearest, nearest)};
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
-// A transfer holds the links of its route all at once: for the serialization on the slowest of them, and where they
-// block for all their latencies. A smaller chunk of c bytes holds them for at least c / largest of that: rounding up
-// makes up for less than the picosecond taken off where chunks differ.
+// A transfer holds the links of its route (from where a chunk may stay to where it may stay next) all at once: for the
+// serialization on the slowest of them, and where they block for all their latencies. A smaller chunk of c bytes holds
+// them for at least c / largest of that: rounding up makes up for less than the picosecond taken off where chunks
+// differ.
 std::vector<Picoseconds> least_holds(const Graph& graph, int64_t largest_chunk, bool alike, Holding holding) {
-  const std::vector<Access> into = accesses(graph, true), out_of = accesses(graph, false);
+  const topology::Access into(graph), out_of(graph.reversed());
   std::vector<Picoseconds> holds;
   const bool rounded_up = alike && holding != Holding::kShared;
   for (const topology::Link& link : graph.links()) {
-    const Access &before = into[link.src], &after = out_of[link.dst];
-    const bool used = before.widest > 0 && after.widest > 0;
+    const Bandwidth before = into.widest[link.src], after = out_of.widest[link.dst];
+    const bool used = before > 0 && after > 0;
     const bool whole_route = used && holding != Holding::kShared;
-    const Bandwidth widest = whole_route ? std::min({link.bandwidth, before.widest, after.widest}) : link.bandwidth;
+    const Bandwidth widest = whole_route ? std::min({link.bandwidth, before, after}) : link.bandwidth;
     const Picoseconds wire = serialization_ps(largest_chunk, widest);
     const Picoseconds least = rounded_up ? wire : std::max<Picoseconds>(0, wire - 1);
-    const Picoseconds latency = used ? add_ps(add_ps(before.nearest, link.latency_ps), after.nearest) : link.latency_ps;
+    Picoseconds latency = link.latency_ps;
+    if (used) latency = add_ps(add_ps(into.nearest[link.src], latency), out_of.nearest[link.dst]);
     holds.push_back(holding == Holding::kBlocking ? add_ps(latency, least) : least);
   }
   return holds;

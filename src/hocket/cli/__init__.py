@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         root(args=arguments, prog_name="hocket")
     name, *rest = arguments
 
-    from hocket.core.errors import HocketError, exit_code
+    from hocket.core.errors import ExitCode, HocketError, exit_code
 
     try:
         app = import_module(COMMANDS[name][0]).app
@@ -70,5 +70,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     except HocketError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(exit_code(error))
+    except MemoryError:
+        typer.echo("error: out of memory; take fewer ranks, fewer chunks per rank, or a smaller size", err=True)
+        sys.exit(ExitCode.BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(130)
