@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from hocket.core.errors import FormatError, HocketError
 
-__all__ = ["atomic_folder", "atomic_path", "atomic_write", "make_folder", "read_text"]
+__all__ = ["atomic_folder", "atomic_path", "atomic_write", "make_folder", "read_text", "require_place"]
 
 
 def make_folder(path: Path | str) -> Path:
@@ -68,6 +68,18 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     except OSError as error:
         raise HocketError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
     shutil.rmtree(old, ignore_errors=True)
+
+
+def require_place(path: Path | str) -> None:
+    """Raises HocketError, naming the file, where nothing can be written by that name: before any work whose result
+    would be lost. Folders above it are made when it is written."""
+    above = Path(path).absolute().parent
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise HocketError(
+            f"{path}: cannot be written: {above} is no folder that may be written to; choose another place"
+        )
 
 
 def read_text(path: Path | str) -> str:

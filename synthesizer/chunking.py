@@ -28,7 +28,7 @@ def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = A
     """
     trial = replace(search, attempts=min(_TRIAL_ATTEMPTS, search.attempts or _TRIAL_ATTEMPTS))
     best, failures, chunks = best_schedule(cut(1), trial, engine, _TRIAL_S), 0, 2
-    while failures < _PATIENCE:
+    while failures < _PATIENCE and best.time_ps > 0:
         candidate, worth_it_ps = cut(chunks), best.time_ps * _WORTH_IT // 100
         trial_s = max(_TRIAL_S, _PART_OF_WORTH * worth_s(best, candidate, AFFORDABLE_S))
         if candidate.bound.time_ps > worth_it_ps or cheapest_s(candidate, engine) > trial_s:

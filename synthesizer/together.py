@@ -129,8 +129,12 @@ def _at_once(
 
 
 def _parted(joint: Joint, problems: Sequence[Problem], whole: Synthesis) -> Together:
-    parts = zip(joint.split(whole.schedule.expand()), problems, strict=True)
-    return Together(tuple(Synthesis.of(part, own, whole.seconds) for part, own in parts), whole)
+    split = zip(joint.split(whole.schedule.expand()), problems, strict=True)
+    parts = tuple(Synthesis.of(part, own, whole.seconds) for part, own in split)
+    # none ends before it could alone
+    bounds = [one.schedule.bound for one in (whole, *parts) if one.schedule.bound is not None]
+    bound = max(bounds, key=lambda each: each.time_ps)
+    return Together(parts, replace(whole, schedule=replace(whole.schedule, bound=bound)))
 
 
 def _later(schedule: Schedule, by_ps: int) -> Schedule:

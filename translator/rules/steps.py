@@ -178,7 +178,7 @@ STEP_RULES: list[Rule] = [
         Severity.REJECT,
         _fused,
         lambda columns, profile, row: (
-            f"is a fused {_type(columns, row)}, which {profile.name} cannot run: its kernels are built without"
+            f"is a fused {_type(columns, row)}, which {profile.name} cannot run: its kernels are built without such"
         ),
         "translate its schedule anew",
     ),

@@ -1,8 +1,11 @@
 """The `hocket` command: one small file a subcommand, imported only when it runs."""
 
+import os
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import typer
 
@@ -69,9 +72,23 @@ def main(argv: Sequence[str] | None = None) -> None:
         typer.main.get_command(app).main(args=rest, prog_name=f"hocket {name}")
     except HocketError as error:
         typer.echo(f"error: {error}", err=True)
-        sys.exit(exit_code(error))
+        _leave(exit_code(error))
     except MemoryError:
         typer.echo("error: out of memory; take fewer ranks, fewer chunks per rank, or a smaller size", err=True)
-        sys.exit(ExitCode.BAD_INPUT)
+        _leave(ExitCode.BAD_INPUT)
     except KeyboardInterrupt:
-        sys.exit(130)
+        _leave(ExitCode.INTERRUPTED)
+    except SystemExit as left:
+        if left.code != ExitCode.INTERRUPTED:
+            raise
+        _leave(ExitCode.INTERRUPTED)
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process; at once where a search that was left to itself runs on in a thread: the interpreter cannot be
+    taken down under it."""
+    if not any(thread.daemon and thread.is_alive() for thread in threading.enumerate()):
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -85,8 +85,8 @@ def synthesize(
 ) -> None:
     """Makes a schedule of COLLECTIVE for a topology, proves it right, and compares it with a lower bound.
 
-    Bounds are times that no schedule can beat; ratio is the schedule's time over the bound's. For a range of sizes,
-    the schedules that are the quickest somewhere in it, and where.
+    Bounds are times that no schedule of as many chunks can beat; ratio is the schedule's time over the bound's. For a
+    range of sizes, the schedules that are the quickest somewhere in it, and where.
     """
     import os
 
@@ -103,6 +103,7 @@ def synthesize(
         write_windows,
     )
     from hocket.cli.synthesize_problem import BARRIER, Asked, read_priorities, read_problems
+    from hocket.core.files import require_place
     from hocket.core.units import parse_duration
     from hocket.schedule import Kind
     from hocket.synthesizer.barrier import solve_barrier
@@ -110,6 +111,11 @@ def synthesize(
     one_of("COLLECTIVE", kind, [*Kind, BARRIER])
     one_of("--engine", engine, [synthesizer.AUTO, *synthesizer.ENGINES])
     one_of("--objective", objective, synthesizer.Objective)
+    if not group and (relays or priority is not None):
+        raise typer.BadParameter("--relays and --priority say how --group is served: give groups")
+    for path in (output, report, None if json_path is None or str(json_path) == "-" else json_path):
+        if path is not None:
+            require_place(path)
     asked = Asked(kind, size, sizes, conditions, chunks, root)
     seconds = None if time_limit is None else parse_duration(time_limit)
     network = load_topology(topology, without, degrade, load)
@@ -120,6 +126,8 @@ def synthesize(
     at_once, ranged = len(problems) > 1, len(asked.all_sizes) > 1
     if (at_once or ranged or kind == BARRIER) and objective != synthesizer.Objective.AUTO:
         raise typer.BadParameter("--objective is for one collective of one size")
+    if output is not None and output.is_dir() and not ranged:
+        raise typer.BadParameter(f"--output {output}: a folder; name a file in it")
     if at_once and ranged:
         raise typer.BadParameter("several groups take one size")
     with keeping(output, {name: value for name, value in context.params.items() if name not in _NO_MATTER}) as partial:
