@@ -1,5 +1,8 @@
+#include <nanobind/stl/optional.h>
+
 #include "bind.hpp"
 #include "hocket/synthesizer/routing_paths.hpp"
+#include "hocket/synthesizer/routing_rounds.hpp"
 #include "hocket/synthesizer/routing_schedule.hpp"
 
 namespace hocket::bind {
@@ -30,7 +33,16 @@ struct Router {
   Packets packets() const { return {view(src), view(dst), view(bytes)}; }
 
   nb::tuple schedule(Rule rule, const Stop& stop) const {
-    auto found = unlocked([&] { return schedule_packets(graph, packets(), router.paths(), blocking, rule, stop); });
+    return columns(unlocked([&] { return schedule_packets(graph, packets(), router.paths(), blocking, rule, stop); }));
+  }
+
+  std::optional<nb::tuple> rounds(const Stop& stop) const {
+    auto found = unlocked([&] { return schedule_rounds(graph, packets(), blocking, stop); });
+    if (!found) return std::nullopt;
+    return columns(std::move(*found));
+  }
+
+  static nb::tuple columns(synthesizer::RoutedTransfers found) {
     return nb::make_tuple(give(std::move(found.route_offset)), give(std::move(found.route_links)),
                           give(std::move(found.packet)), give(std::move(found.route)), give(std::move(found.start)),
                           give(std::move(found.finish)));
@@ -51,7 +63,8 @@ void bind_synthesizer_routing(nb::module_& m) {
           },
           "target_ps"_a, "sharpness"_a, "stop"_a)
       .def_prop_ro("busiest_ps", [](const Router& self) { return self.router.busiest(); })
-      .def("schedule", &Router::schedule, "rule"_a, "stop"_a);
+      .def("schedule", &Router::schedule, "rule"_a, "stop"_a)
+      .def("rounds", &Router::rounds, "stop"_a);
 }
 
 }  // namespace hocket::bind

@@ -2,13 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket._core.synthesizer import PacketRouter, Rule
 from hocket.schedule import Schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
+
+if TYPE_CHECKING:
+    from hocket._core.synthesizer import RoutedTransfers
 
 __all__ = ["Routing"]
 
@@ -24,12 +29,16 @@ _WORTH_IT = 1_002, 1_000
 _PASS_WORK = 10_000_000
 _SECONDS_PER_LINK = 20e-9
 _SECONDS_PER_PACKET = 5e-6
+# Behind switches each packet that is scheduled looks at those of all ranks; beyond so many seconds in all it ends.
+_SECONDS_PER_RIVAL = 60e-9
+_LISTS_S = 10.0
 
 
 @dataclass(frozen=True)
 class Routing:
-    """Rip-up and re-route (hocket/synthesizer/routing_paths.hpp), then most remaining work first
-    (hocket/synthesizer/routing_schedule.hpp): all_to_all, gather and scatter, also of uneven blocks."""
+    """Rounds where switches join all pairs (hocket/synthesizer/routing_rounds.hpp), then rip-up and re-route
+    (hocket/synthesizer/routing_paths.hpp) and most remaining work first (hocket/synthesizer/routing_schedule.hpp):
+    all_to_all, gather and scatter, also of uneven blocks."""
 
     name: str = "routing"
 
@@ -45,7 +54,8 @@ class Routing:
         collective, links = problem.collective, problem.topology.num_links
         looked_at = min(collective.num_chunks * links, max(_PASS_WORK, collective.num_ranks * links))
         passes = _attempts(problem) * _PASSES
-        return passes * (looked_at * _SECONDS_PER_LINK + collective.num_chunks * _SECONDS_PER_PACKET)
+        lists = min(_lists(problem), passes * len(_rules(problem))) * _list_s(problem)
+        return lists + passes * (looked_at * _SECONDS_PER_LINK + collective.num_chunks * _SECONDS_PER_PACKET)
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
         quickest = None
@@ -60,6 +70,26 @@ class Routing:
 
 def _attempts(problem: Problem) -> int:
     return _FEW_ATTEMPTS if problem.collective.num_chunks > _MANY_CHUNKS else _MANY_ATTEMPTS
+
+
+def _rules(problem: Problem) -> tuple[Rule, ...]:
+    """Where links are ports of switches, the busiest matter; elsewhere both rules come to the same."""
+    return (Rule.LONGEST_WAY, Rule.BUSIEST_LINK) if _switched(problem) else (Rule.LONGEST_WAY,)
+
+
+def _switched(problem: Problem) -> bool:
+    return problem.topology.num_nodes > problem.topology.num_ranks
+
+
+def _list_s(problem: Problem) -> float:
+    """What scheduling by a rule takes beyond the routing; little but behind switches."""
+    collective = problem.collective
+    return collective.num_chunks * collective.num_ranks * _SECONDS_PER_RIVAL if _switched(problem) else 0.0
+
+
+def _lists(problem: Problem) -> int:
+    """How many schedules by a rule an attempt may make."""
+    return max(1, int(_LISTS_S / max(_list_s(problem), 1e-3)))
 
 
 def _worth(busiest_ps: int, quickest_ps: int) -> bool:
@@ -84,35 +114,45 @@ def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedul
         problem.blocking,
         search.seed + attempt,
     )
-    # Where links are ports of switches, the busiest matter; elsewhere both rules come to the same.
-    rules = (Rule.LONGEST_WAY, Rule.BUSIEST_LINK) if topology.num_nodes > topology.num_ranks else (Rule.LONGEST_WAY,)
-    target_ps, quickest = problem.bound.time_ps, None
+    target_ps, quickest, lists = problem.bound.time_ps, None, _lists(problem)
+    if attempt == 0 and _switched(problem) and (rounds := router.rounds(search.stop)) is not None:
+        schedule = _schedule(problem, search, sent, rounds)
+        quickest = schedule.time_ps
+        yield schedule
     for _ in range(_PASSES):
         router.route(target_ps, _SHARPNESS, search.stop)
         if quickest is not None and not _worth(router.busiest_ps, quickest):
             continue
         target_ps = router.busiest_ps if quickest is None else min(target_ps, router.busiest_ps)
-        for rule in rules:
-            route_offset, route_links, packet, route, start_ps, finish_ps = router.schedule(rule, search.stop)
-            schedule = Schedule(
-                collective=collective,
-                topology=topology,
-                route_offset=route_offset,
-                route_links=route_links,
-                chunk=sent[packet],
-                route=route,
-                reduce=np.zeros(len(packet), np.bool_),
-                start_ps=start_ps,
-                finish_ps=finish_ps,
-                timed=True,
-                blocking=problem.blocking,
-                bound=None,
-                generator="routing",
-                seed=search.seed,
-                group=problem.group,
-                relays=problem.relays,
-            )
+        for rule in _rules(problem):
+            if lists == 0:
+                return
+            lists -= 1
+            schedule = _schedule(problem, search, sent, router.schedule(rule, search.stop))
             quickest = schedule.time_ps if quickest is None else min(quickest, schedule.time_ps)
             yield schedule
             if not _worth(router.busiest_ps, schedule.time_ps):
                 break
+
+
+def _schedule(problem: Problem, search: Search, sent: NDArray[np.int32], found: "RoutedTransfers") -> Schedule:
+    """The packets' transfers as those of the chunks that are `sent`."""
+    route_offset, route_links, packet, route, start_ps, finish_ps = found
+    return Schedule(
+        collective=problem.collective,
+        topology=problem.topology,
+        route_offset=route_offset,
+        route_links=route_links,
+        chunk=sent[packet],
+        route=route,
+        reduce=np.zeros(len(packet), np.bool_),
+        start_ps=start_ps,
+        finish_ps=finish_ps,
+        timed=True,
+        blocking=problem.blocking,
+        bound=None,
+        generator="routing",
+        seed=search.seed,
+        group=problem.group,
+        relays=problem.relays,
+    )

@@ -20,4 +20,13 @@ Hop first_hop(const topology::Graph& graph, std::span<const int32_t> links, int6
   return {links.first(length), blocking ? travel : serialization, travel};
 }
 
+int32_t RouteNumbers::number(std::span<const int32_t> links) {
+  const auto [at, is_new] = numbers_.try_emplace({links.begin(), links.end()}, routes_.size());
+  if (is_new) {
+    routes_.ids.insert(routes_.ids.end(), links.begin(), links.end());
+    routes_.offset.push_back(static_cast<int32_t>(routes_.ids.size()));
+  }
+  return at->second;
+}
+
 }  // namespace hocket::synthesizer

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -64,8 +63,7 @@ class ListScheduler {
 
   /// Cuts the paths into hops, and numbers the distinct ones.
   void find_hops(const Paths& paths) {
-    std::map<std::vector<int32_t>, int32_t> number;
-    routes_.offset.push_back(0);
+    RouteNumbers numbers;
     next_hop_.reserve(paths.size());
     hops_.reserve(paths.links.size());
     for (int64_t packet = 0; packet < paths.size(); packet++) {
@@ -73,20 +71,15 @@ class ListScheduler {
       Picoseconds remaining = 0;
       for (std::span<const int32_t> way = paths[packet]; !way.empty();) {
         const Hop hop = first_hop(graph_, way, packets_.bytes[packet], blocking_);
-        const std::vector<int32_t> links(hop.links.begin(), hop.links.end());
-        const auto [at, is_new] = number.try_emplace(links, routes_.size());
-        if (is_new) {
-          routes_.ids.insert(routes_.ids.end(), links.begin(), links.end());
-          routes_.offset.push_back(static_cast<int32_t>(routes_.ids.size()));
-        }
-        hops_.push_back(at->second);
+        hops_.push_back(numbers.number(hop.links));
         remaining = add_ps(remaining, hop.travel);
         for (const int32_t link : hop.links) left_[link] = add_ps(left_[link], hop.hold);
-        way = way.subspan(links.size());
+        way = way.subspan(hop.links.size());
       }
       remaining_.push_back(remaining);
     }
     next_hop_.push_back(static_cast<int64_t>(hops_.size()));
+    routes_ = numbers.routes();
     last_hop_.assign(next_hop_.begin() + 1, next_hop_.end());
   }
 

@@ -130,6 +130,16 @@ class Rule(Enum):
     LONGEST_WAY = ...
     BUSIEST_LINK = ...
 
+# Offsets and links of the routes; packet, route, start and finish of each transfer.
+RoutedTransfers = tuple[
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.int64],
+]
+
 class PacketRouter:
     def __init__(
         self,
@@ -144,16 +154,8 @@ class PacketRouter:
     def route(self, target_ps: int, sharpness: int, stop: Stop) -> None: ...
     @property
     def busiest_ps(self) -> int: ...
-    def schedule(
-        self, rule: Rule, stop: Stop
-    ) -> tuple[
-        NDArray[np.int64],
-        NDArray[np.int32],
-        NDArray[np.int32],
-        NDArray[np.int32],
-        NDArray[np.int64],
-        NDArray[np.int64],
-    ]: ...
+    def schedule(self, rule: Rule, stop: Stop) -> RoutedTransfers: ...
+    def rounds(self, stop: Stop) -> RoutedTransfers | None: ...
 
 def trees(
     network: Network,

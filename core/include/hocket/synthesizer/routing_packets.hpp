@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "hocket/synthesizer/network.hpp"
 #include "hocket/topology/graph.hpp"
 
 namespace hocket::synthesizer {
@@ -37,5 +39,17 @@ struct Hop {
 /// The first hop of the way `links`: up to the first rank on it. `blocking`: it holds its links for latency +
 /// serialization, else for the serialization on the slowest of them.
 Hop first_hop(const topology::Graph& graph, std::span<const int32_t> links, int64_t bytes, bool blocking);
+
+/// The distinct routes that hops take, numbered in the order in which they come first.
+class RouteNumbers {
+ public:
+  int32_t number(std::span<const int32_t> links);
+  /// Physical links of each.
+  const Lists& routes() const { return routes_; }
+
+ private:
+  std::map<std::vector<int32_t>, int32_t> numbers_;
+  Lists routes_{{0}, {}};
+};
 
 }  // namespace hocket::synthesizer
