@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import Infeasible, ScheduleError
-from hocket.schedule import Collective, Kind, lower_bound, verify
+from hocket.schedule import Collective, Kind, Schedule, lower_bound, verify
 from hocket.synthesizer import synthesize
+from hocket.synthesizer.engines import ENGINES
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
 from hocket.topology import Topology, load
 
 RFS_LINKS = "bandwidth=200/100/50GiB/s,latency=500ns"
@@ -94,3 +97,40 @@ def test_uneven_blocks_load_what_they_weigh() -> None:
     assert schedule.busiest_link_ps == pytest.approx(3 * 1000 * 1000)
     assert schedule.time_ps <= (3 + 2) * 1000 * 1000
     assert lower_bound(collective, topology).time_ps <= schedule.time_ps
+
+
+def first_found(topology: Topology, collective: Collective) -> Schedule:
+    return next(ENGINES["routing"].solve(Problem(collective, topology, blocking=True), Search()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(KINDS))
+def test_rounds_through_any_switches(data: st.DataObject, kind: Kind) -> None:
+    """Ranks on switches that are joined in a circle and at random: whatever the ways, the rounds are a schedule."""
+    switches, ranks = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 7))
+    switch = st.integers(ranks, ranks + switches - 1)
+    pairs = [(rank, data.draw(switch)) for rank in range(ranks)] + data.draw(st.lists(st.tuples(switch, switch)))
+    pairs += [(ranks + at, ranks + (at + 1) % switches) for at in range(switches)]
+    links = [(*ends, 500, 10**9) for a, b in pairs if a != b for ends in ((a, b), (b, a))]
+    topology = Topology.from_links("drawn", ranks, links, num_switches=switches)
+    first = first_found(topology, data.draw(homes.collectives(kind, ranks, most_bytes=10**6)))
+    assert verify(first).time_ps == first.time_ps
+
+
+@pytest.mark.parametrize(("ranks", "leaves", "spines"), [(2, 2, 2), (3, 4, 3), (4, 5, 4), (8, 4, 8), (16, 32, 16)])
+def test_full_bisection_keeps_every_port_busy(ranks: int, leaves: int, spines: int) -> None:
+    # In each round every rank sends one chunk and receives one. Of those to its own leaf, of two links, there are
+    # ranks - 1; all others take four links. Each link adds 0.5 us to the 1000 us of 50 MB at 50 GB/s.
+    topology = load(f"fat_tree:{ranks}x{leaves},spines={spines},bandwidth=50GB/s,latency=500ns")
+    chunks = ranks * leaves
+    first = first_found(topology, Collective(Kind.ALL_TO_ALL, chunks, chunks * 50 * 10**6))
+    assert first.time_ps == ((ranks - 1) * 1001 + ranks * (leaves - 1) * 1002) * 10**6
+
+
+@pytest.mark.parametrize(("ranks", "leaves", "spines"), [(4, 3, 2), (8, 4, 2), (8, 64, 4), (6, 5, 2)])
+def test_oversubscribed_uplinks_never_rest(ranks: int, leaves: int, spines: int) -> None:
+    # The chunks of a leaf for others share its uplinks evenly, and its inner traffic fits beside them.
+    topology = load(f"fat_tree:{ranks}x{leaves},spines={spines},bandwidth=50GB/s,latency=500ns")
+    chunks = ranks * leaves
+    first = first_found(topology, Collective(Kind.ALL_TO_ALL, chunks, chunks * 50 * 10**6))
+    assert first.time_ps == ranks * ranks * (leaves - 1) // spines * 1002 * 10**6

@@ -56,8 +56,8 @@ void SwitchWays::find_levels() {
 int64_t SwitchWays::displacement(int32_t src, int32_t dst) const {
   int64_t result = 0;
   for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-    const int32_t apart = (level->position[dst] - level->position[src] + level->size) % level->size;
-    result = result * level->size + apart;
+    const int32_t between = level->position[dst] - level->position[src] - 1 + level->size;
+    result = result * level->size + between % level->size;
   }
   return result;
 }
@@ -68,10 +68,13 @@ std::vector<std::vector<int32_t>> SwitchWays::between(int32_t src, int32_t dst, 
   // Backwards from dst, over nodes that are one link closer to src.
   const auto extend = [&](const auto& self, int32_t node) -> void {
     const int32_t left = length_[src][node];
-    if (left == 0) ways.push_back(way);
+    if (left == 0) {
+      ways.push_back(way);
+      return;
+    }
     for (const int32_t link : graph_.in_links(node)) {
       const int32_t before = graph_.links()[link].src;
-      const bool leads_on = length_[src][before] == left - 1 && (left == 1 || graph_.is_switch(before));
+      const bool leads_on = length_[src][before] == left - 1 && (before == src || graph_.is_switch(before));
       if (!leads_on || ways.size() >= most) continue;
       way[left - 1] = link;
       self(self, before);

@@ -16,9 +16,9 @@ class SwitchWays {
   int32_t length(int32_t src, int32_t dst) const { return length_[src][dst]; }
   /// Up to `most` of the ways from rank to rank, each in travel order.
   std::vector<std::vector<int32_t>> between(int32_t src, int32_t dst, size_t most) const;
-  /// A number for how far dst is from src in the hierarchy: ranks that are close to each other are a group, groups that
-  /// are close are one of the level above. It counts by how many groups of the highest level they differ, then by how
-  /// many within these, down to single ranks, cyclically at each level.
+  /// A number for how dst lies from src in the hierarchy: ranks that are close to each other are a group, groups that
+  /// are close are one of the level above. It counts by how many groups of the highest level dst comes after src, then
+  /// by how many within these, down to single ranks, cyclically at each level; none at all is the largest.
   int64_t displacement(int32_t src, int32_t dst) const;
 
  private:
