@@ -60,7 +60,7 @@ class Routing:
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
         quickest = None
         for attempt in range(search.attempts or _attempts(problem)):
-            for schedule in _attempt(problem, search, attempt):
+            for schedule in _attempt(problem, search, attempt, quickest):
                 if quickest is None or schedule.time_ps < quickest:
                     quickest = schedule.time_ps
                     yield schedule
@@ -97,8 +97,9 @@ def _worth(busiest_ps: int, quickest_ps: int) -> bool:
     return busiest_ps * _WORTH_IT[0] <= quickest_ps * _WORTH_IT[1]
 
 
-def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedule]:
-    """A schedule whenever a pass leaves the busiest link with less to do than every schedule so far takes."""
+def _attempt(problem: Problem, search: Search, attempt: int, quickest: int | None) -> Iterator[Schedule]:
+    """A schedule whenever a pass leaves the busiest link with less to do than every schedule so far takes, of which
+    the best takes `quickest` (None: there is none)."""
     collective, topology = problem.collective, problem.topology
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if problem.group is None else problem.group
     relays = np.zeros(topology.num_ranks, np.uint8)
@@ -114,7 +115,7 @@ def _attempt(problem: Problem, search: Search, attempt: int) -> Iterator[Schedul
         problem.blocking,
         search.seed + attempt,
     )
-    target_ps, quickest, lists = problem.bound.time_ps, None, _lists(problem)
+    target_ps, lists = problem.bound.time_ps, _lists(problem)
     if attempt == 0 and _switched(problem) and (rounds := router.rounds(search.stop)) is not None:
         schedule = _schedule(problem, search, sent, rounds)
         quickest = schedule.time_ps
