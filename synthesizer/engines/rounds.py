@@ -1,5 +1,6 @@
 """Matching in rounds for networks whose links are all alike."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from hocket.synthesizer.search import Search
 __all__ = ["Rounds"]
 
 # With more rounds a hop, most rounds would be idle.
-_MOST_ROUNDS_PER_HOP = 16
+_FEW_ROUNDS_PER_HOP, _MOST_ROUNDS_PER_HOP = 16, 1024
 _SECONDS_PER_DELIVERY = 15e-9
 # From so many deliveries on schedules are folded and kept in a file.
 _LARGE = 500_000
@@ -36,6 +37,8 @@ class Rounds:
         return reason
 
     def seconds(self, problem: Problem) -> float:
+        if problem.network.rounds_per_hop > _FEW_ROUNDS_PER_HOP:
+            return math.inf
         return deliveries(problem) * _SECONDS_PER_DELIVERY
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:

@@ -52,7 +52,8 @@ def exchange(sizes: NDArray[np.int32], turns: list[bool]) -> None:
 
 
 def trees(root: NDArray[np.int32]) -> None:
-    synthesizer.trees(network(), root, True, 100, 1, 100, 1, 0, 0, synthesizer.Stop())
+    links, chunk_bytes = ids(*range(network().num_links)), amounts(*[10] * len(root))
+    synthesizer.trees(network(), links, root, True, chunk_bytes, 100, 1, 100, 1, 0, 0, synthesizer.Stop())
 
 
 def least_times(sets: NDArray[np.int32], chunks: NDArray[np.int64]) -> None:

@@ -17,7 +17,8 @@ def hocket(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     [
         (
             "translate x.schedule --to nccl -o x.xml",
-            "--to nccl: no such choice; did you mean 'rccl'? known: chakra, executor, msccl, mscclpp",
+            "--to nccl: no such choice; did you mean 'rccl'? known: chakra, executor, json, msccl, mscclpp, nccl-graph,"
+            " rccl, schedule, table",
         ),
         (
             "translate x.schedule --to msccl --protocol simple -o x.xml",

@@ -116,5 +116,7 @@ def test_mi250_has_the_published_bound() -> None:
     out = np.bincount(topology.src, weights=topology.bandwidth) / 2**30
     assert out.tolist() == [350] * 16  # seven links
     # 14 ranks' 16 chunks of 4 MiB get into a package over four links of 78.125 us a chunk and one twice as fast, which
-    # all rest for 0.7 us after a chunk
-    assert bound_us(topology, 16) == pytest.approx(14 * 16 / (4 / (78.125 + 0.7) + 1 / (78.125 / 2 + 0.7)))
+    # all rest for 0.7 us after a chunk: 38 over each of the four and 75 over the other are 227, enough for 224; before
+    # the 38th is over they are 4 * 37 + 75 = 223
+    assert 38 * (78.125 + 0.7) // (78.125 / 2 + 0.7) == 75
+    assert bound_us(topology, 16) == pytest.approx(38 * (78.125 + 0.7))
