@@ -48,10 +48,16 @@ class _Replicas:
         )
 
     def _step(self, step: Step, instance: int) -> Step:
+        # the end that a step does not use is a peer's place, for information only
+        kind, count = step.type, step.count
         return replace(
             step,
-            src_offset=self._offset(step.src_buffer, step.src_offset, step.count, instance),
-            dst_offset=self._offset(step.dst_buffer, step.dst_offset, step.count, instance),
+            src_offset=self._offset(step.src_buffer, step.src_offset, count, instance)
+            if kind.reads
+            else step.src_offset,
+            dst_offset=self._offset(step.dst_buffer, step.dst_offset, count, instance)
+            if kind.writes
+            else step.dst_offset,
             depend_block=-1 if step.depend_block < 0 else step.depend_block + instance * len(self._gpu.thread_blocks),
         )
 

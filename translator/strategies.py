@@ -83,19 +83,25 @@ def fewer_chunks(schedule: Schedule, profile: Profile) -> int | None:
     return fitting if 0 < fitting < schedule.collective.chunks_per_rank else None
 
 
-def candidates(schedule: Schedule, tried: list[Strategy], lower: Callable[[Strategy], Program]) -> list[Candidate]:
+def candidates(
+    schedule: Schedule, profile: Profile, tried: list[Strategy], lower: Callable[[Strategy], Program]
+) -> list[Candidate]:
     """What the strategies come to, the best first: the quickest at the schedule's size on its topology, then those of
     fewer thread blocks (each takes a multiprocessor from the computation), then of fewer steps; refused ones last."""
-    found = [_candidate(schedule, strategy, lower) for strategy in tried]
+    found = [_candidate(schedule, profile, strategy, lower) for strategy in tried]
     return sorted(found, key=lambda each: (each.program is None, each.time_ps, each.thread_blocks, each.steps))
 
 
-def _candidate(schedule: Schedule, strategy: Strategy, lower: Callable[[Strategy], Program]) -> Candidate:
+def _candidate(
+    schedule: Schedule, profile: Profile, strategy: Strategy, lower: Callable[[Strategy], Program]
+) -> Candidate:
     try:
         program = lower(strategy)
     except ScheduleError as error:
         return Candidate(strategy, error=error)
     loop = program.chunks_per_loop
     size = -(-max(schedule.collective.size_bytes, 1) // loop) * loop
-    prediction = simulate_program(program, schedule.topology, size, placement=schedule.ranks.tolist())
+    prediction = simulate_program(
+        program, schedule.topology, size, protocols=profile.protocols, placement=schedule.ranks.tolist()
+    )
     return Candidate(strategy, program, prediction.time_ps)

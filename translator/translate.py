@@ -112,10 +112,10 @@ def lower_best(
         )
 
     plain = list(strategies(schedule, channels, slots, instances))
-    found = candidates(schedule, plain, lowered)
+    found = candidates(schedule, chosen, plain, lowered)
     if found[0].program is None and any(isinstance(each.error, LimitError) for each in found):
         for remedy in remedies(schedule, plain):
-            found += candidates(schedule, remedy, lowered)
+            found += candidates(schedule, chosen, remedy, lowered)
             if any(each.program for each in found):
                 break
     try:

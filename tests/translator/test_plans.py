@@ -219,6 +219,13 @@ def test_limits_are_told() -> None:
         verify_plan(read(plan))
 
 
+@pytest.mark.parametrize("largest", [2**50, 0])
+def test_sizes_that_were_not_proved_are_told(largest: int) -> None:
+    """The runtime would take such messages, and its offsets of 32 bits would wrap; or no message at all fits."""
+    with pytest.raises(ScheduleError, match=r"hold messages of up to \d+ bytes, and it is for"):
+        verify_plan(read({**exchange(), "max_message_size": largest}))
+
+
 def test_verify_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from programs import greedy_schedule
 
 from hocket.core.errors import DeadlockError, ScheduleError
-from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, execute, retime, verify
+from hocket.schedule import AMD, FIFO_DEPTH, Collective, Kind, Program, execute, retime, verify
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_program
+from hocket.synthesizer import synthesize
 from hocket.topology import load
 from hocket.translator import lower, read_xml, translate
 from hocket.translator.coarser import coarsen, mergeable
@@ -197,3 +198,25 @@ def test_every_way_is_right_at_any_size(
     program = lower(schedule, profile, protocol=protocol, in_place=in_place, channels=channels, slots=slots)
     execute(program, fifo_depth=slots, max_count=1)
     execute(program, fifo_depth=FIFO_DEPTH[protocol])
+
+
+@pytest.mark.parametrize("kind", [Kind.SCATTER, Kind.GATHER, Kind.ALL_TO_ALL, Kind.ALL_GATHER, Kind.ALL_REDUCE])
+def test_every_kind_has_instances(kind: Kind, tmp_path: Path) -> None:
+    """Chunks wait in scratch of the ranks on their way, which have more or less of it than those they come from."""
+    schedule = synthesize(Collective(kind, 5, 5 * MIB), load(RING.replace("8", "5")))
+    result = translate(schedule, tmp_path / "two.xml", "executor", instances=2)
+    execute(result.program, fifo_depth=2, max_count=1)
+
+
+def test_predictions_are_for_the_runtimes_own_slices(tmp_path: Path) -> None:
+    topology = load(RING)
+    schedule = build("ring", Collective(Kind.ALL_GATHER, 8, 8 * MIB), topology)
+    result = translate(schedule, tmp_path / "ring.xml", "rccl", protocol="LL", channels=1, slots=1)
+    assert result.candidates[0].time_ps == simulate_program(result.program, topology, 8 * MIB, protocols=AMD).time_ps
+
+
+def test_a_name_that_msccl_takes_for_its_own_is_refused(tmp_path: Path) -> None:
+    schedule = build("direct", Collective(Kind.ALL_TO_ALL, 4, 4 * MIB), load("switch:4,bandwidth=9GB/s,latency=1us"))
+    with pytest.raises(ScheduleError, match=r'name="2D": with alltoall this runtime takes its own'):
+        translate(schedule, tmp_path / "2d.xml", "msccl", name="2D")
+    translate(schedule, tmp_path / "2d.xml", "executor", name="2D")

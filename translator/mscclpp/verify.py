@@ -13,7 +13,7 @@ from hocket.translator.mscclpp.counterexample import Words
 from hocket.translator.mscclpp.flatten import FlatPlan
 from hocket.translator.mscclpp.limits import check_plan_limits
 from hocket.translator.mscclpp.memory import Granularity, PlanMemory
-from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.plan import OPEN_SIZE, Plan
 from hocket.translator.mscclpp.sizes import granularities, largest_bytes, pipeline_unit, round_bytes
 
 __all__ = ["PlanProof", "verify_plan"]
@@ -61,6 +61,13 @@ def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
     deadlock, matching signals, and the runtime's limits. Raises DeadlockError or ScheduleError with a counterexample.
     """
     check_plan_limits(plan)
+    largest = largest_bytes(plan)
+    if largest < max(1, plan.min_message_size) or largest < plan.max_message_size < OPEN_SIZE:
+        raise ScheduleError(
+            f"{plan.name}: its chunks and offsets hold messages of up to {largest} bytes, and it is for "
+            f"{plan.min_message_size} to {plan.max_message_size}: write max_message_size={largest} or less, or use "
+            "fewer chunks or a smaller alignment"
+        )
     events, assumed = 0, None
     launches = 3 if plan.use_double_scratch_buffer else 2
     cases = granularities(plan)
@@ -74,7 +81,7 @@ def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
         events=events,
         rounds=tuple(case.rounds for case in cases),
         parts=cases[0].parts,
-        largest_bytes=largest_bytes(plan),
+        largest_bytes=largest,
         values=plan.kind is not Kind.CUSTOM or plan.collective == "sendrecv",
         assumed=assumed,
     )

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hocket.schedule import Kind
 from hocket.translator.columns import Columns
 from hocket.translator.findings import Severity
-from hocket.translator.profiles import MAX_COUNT, Profile
+from hocket.translator.profiles import MAX_COUNT, Profile, ProfileName
 from hocket.translator.rules.rule import Rule, algorithm_rule, gpu_rule
 
 __all__ = ["ALGORITHM_RULES", "GPU_RULES", "window"]
@@ -62,6 +62,14 @@ def _in_place_alltoall(columns: Columns, profile: Profile) -> bool:
 
 def _present_ranks(columns: Columns) -> NDArray[np.int64]:
     return np.unique(columns.gpu_rank)
+
+
+def _taken_for_the_built_in(columns: Columns, profile: Profile) -> bool:
+    algorithm = columns.document.algorithm
+    return profile.name is ProfileName.MSCCL and (algorithm.text("name", 0), algorithm.text("coll", 0)) == (
+        "2D",
+        "alltoall",
+    )
 
 
 ALGORITHM_RULES: list[Rule] = [
@@ -125,6 +133,13 @@ ALGORITHM_RULES: list[Rule] = [
         _in_place_alltoall,
         lambda *_: "inplace=1: this runtime refuses in-place all_to_all, and does not ask the file",
         'write inplace="0"',
+    ),
+    algorithm_rule(
+        "built-in 2D",
+        Severity.SIZE,
+        _taken_for_the_built_in,
+        lambda *_: 'name="2D": with alltoall this runtime takes its own two-dimensional algorithm instead of the file',
+        "choose another name",
     ),
     algorithm_rule(
         "threads",
