@@ -46,6 +46,8 @@ class SpanningTreePacking:
             return "a single rank has nobody to grow a tree to"
         if problem.topology.num_ranks > _MOST_RANKS:
             return f"it keeps a flow to each rank, which beyond {_MOST_RANKS} ranks takes gigabytes; use another engine"
+        if problem.topology.in_network:
+            return "its trees branch at ranks only: a switch that computes may store, and links then have other slots"
         return why_not_spreading(problem)
 
     def seconds(self, problem: Problem) -> float:

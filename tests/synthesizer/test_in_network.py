@@ -93,6 +93,14 @@ def test_any_network_with_switches_that_compute(
         assert verify(found).time_ps >= problem.bound.time_ps
 
 
+def test_a_switch_that_computes_beside_one_that_does_not() -> None:
+    pairs = [(6, 7), (0, 7), (1, 6), (2, 6), (3, 6), (4, 6), (4, 7), (5, 6)]
+    links = [(*end, 1000, GB * (1 + (end == (6, 5)))) for pair in pairs for end in (pair, pair[::-1])]
+    topology = Topology.from_links("two", 6, links, num_switches=2, in_network=[6])
+    schedule = synthesize(Collective(Kind.ALL_GATHER, 6, 1), topology, attempts=2)
+    assert schedule.bound is not None and schedule.bound.time_ps <= verify(schedule).time_ps
+
+
 def test_groups_use_the_switches_too() -> None:
     # Four of eight ranks: the buffer of 8 MB in 8 chunks of 1 MB crosses each of their ports once, and another chunk's.
     group = np.array([1, 3, 4, 6], np.int32)
