@@ -178,7 +178,7 @@ def _open(path: Path | None, head: bytes) -> IO[bytes]:
     """The file (None: a temporary one) that begins with `head`, for this process alone."""
     try:
         # Open as long as the spool is, whose writer adds to it.
-        file: IO[bytes] = TemporaryFile() if path is None else open(path, "a+b")  # noqa: SIM115
+        file: IO[bytes] = TemporaryFile() if path is None else open(path, "a+b")  # noqa: SIM115 (kept open)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.seek(0)

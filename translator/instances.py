@@ -48,16 +48,16 @@ class _Replicas:
         )
 
     def _step(self, step: Step, instance: int) -> Step:
+        source, target = step.src_offset, step.dst_offset
         # the end that a step does not use is a peer's place, for information only
-        kind, count = step.type, step.count
+        if step.type.reads:
+            source = self._offset(step.src_buffer, source, step.count, instance)
+        if step.type.writes:
+            target = self._offset(step.dst_buffer, target, step.count, instance)
         return replace(
             step,
-            src_offset=self._offset(step.src_buffer, step.src_offset, count, instance)
-            if kind.reads
-            else step.src_offset,
-            dst_offset=self._offset(step.dst_buffer, step.dst_offset, count, instance)
-            if kind.writes
-            else step.dst_offset,
+            src_offset=source,
+            dst_offset=target,
             depend_block=-1 if step.depend_block < 0 else step.depend_block + instance * len(self._gpu.thread_blocks),
         )
 

@@ -183,7 +183,10 @@ def test_joining_is_the_inverse_of_splitting() -> None:
     whole = solve_together(problems, Search(attempts=2)).whole.schedule
     joint = Joint.of([each.collective for each in problems], groups)
     again = joint.join(joint.split(whole))
-    key = lambda s: sorted(zip(s.chunk.tolist(), s.src.tolist(), s.start_ps.tolist(), strict=True))  # noqa: E731 (short)
+
+    def key(one: Schedule) -> list[tuple[int, int, int]]:
+        return sorted(zip(one.chunk.tolist(), one.src.tolist(), one.start_ps.tolist(), strict=True))
+
     assert key(again) == key(whole)
 
 

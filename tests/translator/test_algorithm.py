@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Kind, Step, StepType, execute
+from hocket.schedule import Kind, Program, Step, StepType, execute
 from hocket.simulator import simulate_program
 from hocket.topology import load
 from hocket.translator import PROFILES, Algorithm
@@ -132,8 +132,8 @@ def test_counts_instances_and_channels(count: int, instances: int, channels: int
         assert max(step.count for step in steps(program)) == min(count, 71)
 
 
-def steps(program: object) -> list[Step]:
-    return [step for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps]  # type: ignore[attr-defined]
+def steps(program: Program) -> list[Step]:
+    return [step for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps]
 
 
 def test_channels_are_connections() -> None:
@@ -165,7 +165,7 @@ def test_a_sum_into_another_index_is_right(profile: str, slots: int) -> None:
 
 def refused(write: Callable[[Algorithm], object], reason: str, line: int, **arguments: object) -> None:
     """Refused for the reason, at that line (from 0) of `write`."""
-    algorithm = Algorithm(Kind.ALL_REDUCE, 3, 3, **arguments)  # type: ignore[arg-type]
+    algorithm = Algorithm(Kind.ALL_REDUCE, 3, 3, **arguments)  # type: ignore[arg-type]  # values of several types
     with pytest.raises(ScheduleError) as caught:
         write(algorithm)
         algorithm.check()
