@@ -70,7 +70,7 @@ class Figure:
 
     def html(self) -> str:
         drawing = self.figure.to_html(
-            full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}
+            auto_play=False, full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}
         )
         return f"<figure>{drawing}<figcaption>{escape(self.caption)}</figcaption></figure>"
 

@@ -67,12 +67,14 @@ def occupancy_picture(schedule: Schedule, share: NDArray[np.float64], max_links:
 
 
 def arrivals(schedule: Schedule, times_ps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of its deliveries that each rank has by each time: times x ranks of the topology; 1 for who gets none."""
+    """Share of its deliveries that each rank has by each time: times x ranks of the topology; 1 where none is due,
+    0 outside the group."""
     ranks = schedule.topology.num_ranks
     dst = schedule.route_dst[schedule.route]
     order = np.lexsort((schedule.finish_ps, dst))
     borders = np.searchsorted(dst[order], np.arange(ranks + 1))
-    share = np.ones((len(times_ps), ranks))
+    share = np.zeros((len(times_ps), ranks))
+    share[:, schedule.ranks] = 1
     for rank in range(ranks):
         finish = schedule.finish_ps[order[borders[rank] : borders[rank + 1]]]
         if len(finish):
@@ -148,7 +150,7 @@ def spread_picture(schedule: Schedule, share: NDArray[np.float64], max_links: in
         for at in range(bins)
     ]
     play = {"frame": {"duration": 150, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": True}
-    stop = {"frame": {"duration": 0, "redraw": False}, "mode": "immediate"}
+    stop = {"frame": {"duration": 0, "redraw": False}, "transition": {"duration": 0}, "mode": "immediate"}
     figure.update_layout(
         updatemenus=[
             {
