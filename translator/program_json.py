@@ -128,6 +128,11 @@ def read_program(path: Path | str, *, root: int | None = None) -> Program:
     """
     if Path(path).suffix != ".json":
         return read_xml(path, root=root)
+    if not is_program_json(path):
+        raise FormatError(
+            f"{path}: not a hocket.program, which `hocket translate --to json` writes; an MSCCL++ plan is judged by "
+            "`hocket verify`, and simulated or run as the .schedule, .xml or .json that it was made from"
+        )
     if root is not None:
         raise FormatError(f"{path} says its root itself; give none")
     try:

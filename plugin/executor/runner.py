@@ -1,4 +1,4 @@
-"""From an MSCCL XML file to measured rows: read, prove, refuse what cannot be run, launch."""
+"""From a program's file, MSCCL XML or JSON, to measured rows: read, prove, refuse what cannot be run, launch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hocket.plugin.executor.job import Job, Result, Row
 from hocket.plugin.executor.launch import check_backend, launch
 from hocket.plugin.executor.table import bandwidths
 from hocket.schedule import FIFO_DEPTH, execute
-from hocket.translator import read_xml
+from hocket.translator import read_program
 
 __all__ = ["Report", "prepare", "run"]
 
@@ -77,7 +77,7 @@ def prepare(
     for a backend that is not installed.
     """
     check_backend(backend)
-    program = read_xml(path, root=root)
+    program = read_program(path, root=root)
     if ranks not in (None, program.num_ranks):
         raise HocketError(
             f"{path}: made for ngpus={program.num_ranks}, asked to run on {ranks} ranks; use -n {program.num_ranks} or "
@@ -102,7 +102,7 @@ def run(
     timeout_s: float = 300,
     **options: Any,
 ) -> Report:
-    """Runs an MSCCL XML on real local processes and checks every element of every result.
+    """Runs an MSCCL XML, or a program's JSON, on real local processes and checks every element of every result.
 
     `sizes` in bytes of a rank's whole buffer (nccl-tests' size); `options` and errors as in `prepare` and `launch`.
     """

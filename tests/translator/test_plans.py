@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.core.errors import DeadlockError, FormatError, HocketError, ScheduleError
-from hocket.translator.mscclpp import from_json, read_plan, verify_plan
+from hocket.translator.mscclpp import from_json, judge_plan, read_plan, verify_plan
 
 PROVED = ("allgather_multi", "allgather_pkt_8g", "allreduce_8g", "allreduce_naive_8g", "allreduce_nvls_8g")
 REFUTED = {
@@ -270,3 +270,45 @@ def test_mutated_plans_never_crash(data: st.DataObject) -> None:
         verify_plan(read(plan))
     except HocketError as error:
         assert str(error)
+
+
+def test_verdicts_of_plans_have_the_shape_of_all_runtimes(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+
+    def verdict(content: str, *more: str) -> tuple[int, dict[str, Any]]:
+        path.write_text(content)
+        command = [sys.executable, "-m", "hocket", "verify", str(path), "--json", "-", *more]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, json.loads(done.stdout)["runtimes"]["mscclpp"]
+
+    def flags(found: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(found[key] for key in ("verdict", "runnable", "correct", "selectable", "safe"))
+
+    code, found = verdict(json.dumps(exchange(max_message_size=1 << 20)), "--runtime", "mscclpp")
+    assert (code, *flags(found)) == (0, "accept", True, True, True, True)
+    assert (found["largest_safe_bytes"], found["reasons"], found["findings"]) == (1 << 20, [], [])
+    waiting = exchange()
+    ops(waiting).pop(5)  # the signal after its put
+    page = tmp_path / "page.html"
+    code, found = verdict(json.dumps(waiting), "--explain", str(page))
+    assert (code, *flags(found)) == (1, "accept", True, False, True, False)
+    assert "thread blocks are stuck" in found["reasons"][0]
+    assert found["largest_safe_bytes"] == 0
+    assert "rank 0 · thread block 0" in page.read_text()
+    assert "waits for" in page.read_text()
+    # 2 chunks of 16 bytes: no multiple of 32 is above 32 and below 64
+    code, found = verdict(json.dumps(exchange(min_message_size=33, max_message_size=63)))
+    assert (code, *flags(found)) == (1, "accept", True, True, False, True)
+    long = exchange()
+    ops(long).extend([{"name": "nop"}] * 60)
+    assert flags(verdict(json.dumps(long))[1]) == ("reject", False, False, True, False)
+    code, found = verdict("{}")
+    assert (code, *flags(found)) == (3, "reject", False, False, False, False)
+    assert "required field" in found["reasons"][0]
+
+
+@pytest.mark.shared
+def test_the_largest_safe_size_of_a_pipeline_is_told(shared: Path) -> None:
+    found = judge_plan(shared / "mscclpp_plans" / "allreduce_pipeline.json")
+    # 32 rounds of 1 MiB for each of 2 chunks
+    assert (found.correct, found.safe, found.largest_safe_bytes) == (True, False, 64 << 20)

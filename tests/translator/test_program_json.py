@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from programs import greedy_schedule
 
 from hocket.core.errors import FormatError, HocketError
-from hocket.schedule import Collective, Kind, execute, save
+from hocket.schedule import Collective, Kind, execute, retime, save
 from hocket.schedule.algorithms import build
 from hocket.topology import load
-from hocket.translator import from_program_json, lower, read_program, read_xml, to_program_json
+from hocket.translator import from_program_json, lower, read_program, read_xml, to_program_json, translate
+from hocket.translator.mscclpp import translate_to_plan
 
 DATA = Path(__file__).parents[1] / "data" / "msccl_xml"
 
@@ -129,3 +130,30 @@ def test_changed_bytes_never_crash(data: st.DataObject) -> None:
         text[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3) | st.sampled_from([b"9", b"-1"]))
     with suppress(HocketError):
         execute(from_program_json(bytes(text), "x"))
+
+
+def test_programs_of_json_are_simulated_and_run_and_plans_are_not(tmp_path: Path) -> None:
+    network = "ring:4,bandwidth=10GB/s,latency=5us"
+    schedule = retime(build("ring", Collective(Kind.ALL_REDUCE, 4, 4096), load(network)))
+    for name, to in (("ar.json", "json"), ("ar.xml", "executor")):
+        translate(schedule, tmp_path / name, to, channels=1, slots=1)
+    plan = tmp_path / "plan.json"
+    translate_to_plan(schedule, plan)
+
+    on = ("--topology", network, "--size", "64KiB")
+    for name in ("ar.json", "ar.xml"):
+        done = hocket("simulate", tmp_path / name, *on, "--json", tmp_path / f"{name}.out")
+        assert done.returncode == 0, done.stderr
+    # one program, whatever it is written as
+    assert (
+        json.loads((tmp_path / "ar.json.out").read_text())["time_ps"]
+        == (json.loads((tmp_path / "ar.xml.out").read_text())["time_ps"])
+    )
+    done = hocket("run", tmp_path / "ar.json", "--backend", "mpi", "--size", "64KiB", "--iters", 1, "--warmup", 0)
+    assert done.returncode == 0, done.stderr
+    assert "# Out of bounds values : 0 OK" in done.stdout
+    for command in (("simulate", plan, *on), ("run", plan, "--backend", "mpi")):
+        done = hocket(*command)
+        assert done.returncode == 3
+        assert "an MSCCL++ plan is judged by `hocket verify`" in done.stderr
+    assert hocket("verify", tmp_path / "ar.json", "--json", "-").returncode == 2

@@ -2,22 +2,23 @@
 
 from itertools import islice
 
+from hocket.schedule import Arrow, Counterexample, Place
 from hocket.translator.mscclpp.flatten import FlatPlan
 from hocket.translator.mscclpp.plan import Op, Operand
 from hocket.translator.mscclpp.references import References
 
-__all__ = ["Words"]
+__all__ = ["Words", "op_places"]
 
 _MOST_NAMED = 8
 
 
 class Words:
-    """Names for what a flat plan numbers, and sentences made of them; facts as in core's schedule/plan.hpp."""
+    """Names for what a flat plan numbers, and counterexamples made of them; facts as in core's schedule/plan.hpp."""
 
     def __init__(self, flat: FlatPlan) -> None:
         self._flat = flat
 
-    def deadlock(self, facts: list[int]) -> str:
+    def deadlock(self, facts: list[int]) -> Counterexample:
         """The cycle of waits, or the chain that ends in something that never happens."""
         stuck = {row[0]: row for row in zip(*[iter(facts)] * 5, strict=True)}
         chain: list[int] = []
@@ -31,7 +32,13 @@ class Words:
             lines.append(f"... and {len(cycle) - _MOST_NAMED} more waits")
         if block in chain:
             lines.append(f"which closes the cycle of {len(cycle)} waits")
-        return "\n  ".join([f"{len(stuck)} thread blocks are stuck", *lines])
+        waits = [stuck[member] for member in cycle]
+        arrows = [Arrow(self._place(row[1]), self._place(row[4]), "waits for") for row in waits if row[4] >= 0]
+        return Counterexample(
+            "\n  ".join([f"deadlock: {len(stuck)} thread blocks are stuck", *lines]),
+            tuple(self._place(row[1]) for row in waits),
+            tuple(arrows),
+        )
 
     def _wait(self, block: int, step: int, launch: int, other: int, awaited: int) -> str:
         head = f"call {launch + 1}: {self.step(step)} waits for"
@@ -42,22 +49,35 @@ class Words:
         rank = self._flat.block_rank[other]
         return f"{head} rank {rank} thread block {other - self._flat.first_block[rank]}, which has finished"
 
-    def rewritten(self, facts: list[int]) -> str:
+    def rewritten(self, facts: list[int]) -> Counterexample:
         location, first, second = facts
-        return (
+        text = (
             f"the packets {self._flat.memory.describe(location)} are written twice in one call, by {self.step(first)} "
             f"and {self.step(second)}: who reads them cannot tell which it has; give each its own chunk of scratch"
         )
+        return self._conflict(text, first, second)
 
-    def race(self, facts: list[int]) -> str:
+    def race(self, facts: list[int]) -> Counterexample:
         location, first, second, first_writes, second_writes = facts
         if first == second:
-            return f"{self.step(first)} reads and writes {self._flat.memory.describe(location)} by different threads"
+            text = f"{self.step(first)} reads and writes {self._flat.memory.describe(location)} by different threads"
+            return self._conflict(text, first)
         verbs = ("reads", "writes")
-        return (
+        text = (
             f"race on {self._flat.memory.describe(location)}: {self._who(first)} {verbs[first_writes]} it and "
             f"{self._who(second)} {verbs[second_writes]} it, and nothing orders the two"
         )
+        return self._conflict(text, first, second)
+
+    def _conflict(self, text: str, *steps: int) -> Counterexample:
+        """Of accesses, or of one with what is between two calls."""
+        places = tuple(self._place(step) for step in steps if step >= 0)
+        arrows = (Arrow(places[0], places[1], "nothing orders them"),) if len(places) > 1 else ()
+        return Counterexample(text, places, arrows)
+
+    def _place(self, step: int) -> Place:
+        origin = self._flat.origins[step]
+        return Place(origin.rank, origin.block, origin.op)
 
     def weak(self, facts: list[int]) -> str:
         location, first, second = facts
@@ -66,7 +86,7 @@ class Words:
             "only relaxed signals come between, which do not promise that"
         )
 
-    def wrong_value(self, facts: list[int]) -> str:
+    def wrong_value(self, facts: list[int]) -> Counterexample:
         location, launch, *rest = facts
         memory = self._flat.memory
         cut, ranks = memory.granularity.locations, range(self._flat.plan.num_ranks)
@@ -76,7 +96,7 @@ class Words:
         wanted = f"chunk {chunk // cut} of {'every rank once' if source < 0 else f'rank {source}'}"
         where = f"call {launch + 1}: {memory.describe(location)}"
         if not held:
-            return f"{where} ends undefined; it must hold {wanted}"
+            return Counterexample(f"{where} ends undefined; it must hold {wanted}", ())
         lost = [f"rank {rank}'s is missing" for rank in sources if (rank, chunk, launch) not in held]
         extra = [
             f"rank {rank}'s chunk {piece // cut}{'' if when == launch else f' of call {when + 1}'} is there {times}x"
@@ -85,22 +105,24 @@ class Words:
         ]
         named = [*lost, *extra]
         more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        return f"{where} must hold {wanted}: {', '.join(named[:_MOST_NAMED])}{more}"
+        return Counterexample(f"{where} must hold {wanted}: {', '.join(named[:_MOST_NAMED])}{more}", ())
 
-    def unmatched(self, facts: list[int]) -> str:
+    def unmatched(self, facts: list[int]) -> Counterexample:
         is_semaphore, number, left, before = facts
         if is_semaphore:
             rank = next(r for r, gpu in enumerate(self._flat.plan.gpus) if (number := number - len(gpu.semaphores)) < 0)
             number += len(self._flat.plan.gpus[rank].semaphores)
-            return (
+            text = (
                 f"semaphore {number} of rank {rank} starts at {before} and ends at {left}: the next call finds another "
                 "count; release it as often as it is acquired"
             )
+            return Counterexample(text, ())
         rank, kind, peer = self._flat.ends[number]
-        return (
+        text = (
             f"rank {rank} does not wait for {left} signals of rank {peer} on their {kind} channel: the next call would "
             "take them for its own; wait as often as is signalled"
         )
+        return Counterexample(text, ())
 
     def _who(self, step: int) -> str:
         return "its rank's caller, between two calls," if step < 0 else self.step(step)
@@ -113,30 +135,34 @@ class Words:
         if origin.inner >= 0:
             op = op.ops[origin.inner]
             where += f".{origin.inner} in round {origin.round}"
-        return f"{where} ({self._op(References(self._flat.plan, origin.rank, origin.block), op)})"
+        places = op_places(References(self._flat.plan, origin.rank, origin.block), op)
+        return f"{where} ({f'{op.name} {places}'.strip()})"
 
-    def _op(self, references: References, op: Op) -> str:
-        parts = [str(op.name)]
-        if op.semaphore_ids:
-            parts.append(f"semaphore {_listed(list(op.semaphore_ids))}")
-        if op.channel_ids and not op.sources:
-            parts.append(f"rank {_listed([references.channel(op, channel) or 0 for channel in op.channel_ids])}")
-        sources = [self._operand(references, op, operand) for operand in op.sources]
-        targets = [self._operand(references, op, operand) for operand in op.destinations]
-        if sources:
-            parts.append(_listed(sources))
-        if targets:
-            parts.append(f"to {_listed(targets)}")
-        return " ".join(parts)
 
-    def _operand(self, references: References, op: Op, operand: Operand) -> str:
-        last = operand.index + operand.size - 1
-        chunks = f"[{operand.index}]" if operand.size == 1 else f"[{operand.index}..{last}]"
-        places = references.places(op, operand)
-        if operand.switch_channel_id is not None:
-            return f"{places[0][1]}{chunks} of {len(places)} ranks"
-        rank, buffer = places[0]
-        return f"{buffer}{chunks}" if rank == references.rank else f"rank {rank} {buffer}{chunks}"
+def op_places(references: References, op: Op) -> str:
+    """With whom an op meets, what it reads and where to, such as `i[4] to rank 2 o[4]`; empty for those with nobody."""
+    parts = []
+    if op.semaphore_ids:
+        parts.append(f"semaphore {_listed(list(op.semaphore_ids))}")
+    if op.channel_ids and not op.sources:
+        parts.append(f"rank {_listed([references.channel(op, channel) or 0 for channel in op.channel_ids])}")
+    sources = [_operand(references, op, operand) for operand in op.sources]
+    targets = [_operand(references, op, operand) for operand in op.destinations]
+    if sources:
+        parts.append(_listed(sources))
+    if targets:
+        parts.append(f"to {_listed(targets)}")
+    return " ".join(parts)
+
+
+def _operand(references: References, op: Op, operand: Operand) -> str:
+    last = operand.index + operand.size - 1
+    chunks = f"[{operand.index}]" if operand.size == 1 else f"[{operand.index}..{last}]"
+    places = references.places(op, operand)
+    if operand.switch_channel_id is not None:
+        return f"{places[0][1]}{chunks} of {len(places)} ranks"
+    rank, buffer = places[0]
+    return f"{buffer}{chunks}" if rank == references.rank else f"rank {rank} {buffer}{chunks}"
 
 
 def _listed(items: list[str] | list[int]) -> str:

@@ -8,7 +8,7 @@ from hocket.translator.mscclpp.plan import Op, Operand, OpName, Plan, PlanBlock
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.shapes import SHAPES
 
-__all__ = ["MAX_OPS", "MAX_OP_CHANNELS", "check_plan_limits"]
+__all__ = ["MAX_OPS", "MAX_OP_CHANNELS", "check_plan_limits", "longest_block"]
 
 MAX_OPS = 64  # of a thread block, those inside pipelines too
 MAX_CHANNELS = 16  # of a type, of a thread block; and as many remote buffers
@@ -118,8 +118,17 @@ def _scratch_uses(references: References, op: Op) -> Iterator[tuple[int, Operand
                     yield rank, operand, access(position).packet
 
 
+def longest_block(plan: Plan) -> int:
+    """Ops of the thread block that has most, those inside pipelines too."""
+    return max((_num_ops(block) for gpu in plan.gpus for block in gpu.thread_blocks), default=0)
+
+
+def _num_ops(block: PlanBlock) -> int:
+    return sum(1 + len(op.ops) for op in block.ops)
+
+
 def _block_problems(block: PlanBlock) -> Iterator[str]:
-    ops = sum(1 + len(op.ops) for op in block.ops)
+    ops = _num_ops(block)
     if ops > MAX_OPS:
         yield f"{ops} ops, limit {MAX_OPS}; use more thread blocks or fewer chunks"
     channels: dict[str, int] = defaultdict(int)

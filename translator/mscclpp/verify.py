@@ -1,6 +1,6 @@
 """Symbolic execution of an MSCCL++ plan, call after call, and what that proves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from hocket._core import schedule as engine
 from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.core.units import format_bytes
-from hocket.schedule import Kind
+from hocket.schedule import Counterexample, Kind
 from hocket.translator.mscclpp.counterexample import Words
 from hocket.translator.mscclpp.flatten import FlatPlan
 from hocket.translator.mscclpp.limits import check_plan_limits
@@ -16,7 +16,7 @@ from hocket.translator.mscclpp.memory import Granularity, PlanMemory
 from hocket.translator.mscclpp.plan import OPEN_SIZE, Plan
 from hocket.translator.mscclpp.sizes import granularities, largest_bytes, pipeline_unit, round_bytes
 
-__all__ = ["PlanProof", "verify_plan"]
+__all__ = ["PlanProof", "PlanRefutation", "attempt_plan", "verify_plan"]
 
 
 class _Outcome(IntEnum):
@@ -54,6 +54,14 @@ class PlanProof:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PlanRefutation:
+    """Why a plan is wrong, and the largest message for which it is right all the same (0: for none)."""
+
+    counterexample: Counterexample
+    largest_safe_bytes: int
+
+
 def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
     """Executes the plan symbolically, as docs/translator.md#msccl-plans says; `root` matters for broadcast only.
 
@@ -61,18 +69,31 @@ def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
     deadlock, matching signals, and the runtime's limits. Raises DeadlockError or ScheduleError with a counterexample.
     """
     check_plan_limits(plan)
+    found = attempt_plan(plan, root=root)
+    if isinstance(found, PlanRefutation):
+        wrong = found.counterexample
+        raise DeadlockError(wrong.text) if wrong.deadlock else ScheduleError(wrong.text)
+    return found
+
+
+def attempt_plan(plan: Plan, *, root: int = 0) -> PlanProof | PlanRefutation:
+    """As `verify_plan`, of a plan within the runtime's limits, but one that is wrong is answered with why."""
     largest = largest_bytes(plan)
     if largest < max(1, plan.min_message_size) or largest < plan.max_message_size < OPEN_SIZE:
-        raise ScheduleError(
+        text = (
             f"{plan.name}: its chunks and offsets hold messages of up to {largest} bytes, and it is for "
             f"{plan.min_message_size} to {plan.max_message_size}: write max_message_size={largest} or less, or use "
             "fewer chunks or a smaller alignment"
         )
+        return PlanRefutation(Counterexample(text, ()), largest if largest >= plan.min_message_size else 0)
     events, assumed = 0, None
     launches = 3 if plan.use_double_scratch_buffer else 2
     cases = granularities(plan)
     for granularity in cases:
-        happened, weak = _execute(plan, granularity, root, launches)
+        found = _execute(plan, granularity, root, launches)
+        if isinstance(found, Counterexample):
+            return PlanRefutation(found, round_bytes(plan, granularity.rounds - 1))
+        happened, weak = found
         events += happened
         assumed = assumed or weak
     return PlanProof(
@@ -87,8 +108,8 @@ def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
     )
 
 
-def _execute(plan: Plan, granularity: Granularity, root: int, launches: int) -> tuple[int, str | None]:
-    """Events, and in words an order that only relaxed signals make."""
+def _execute(plan: Plan, granularity: Granularity, root: int, launches: int) -> tuple[int, str | None] | Counterexample:
+    """Events, and in words an order that only relaxed signals make; or why it is wrong."""
     memory = PlanMemory.of(plan, granularity, root)
     flat = FlatPlan(plan, memory)
     outcome, facts, weak, events = engine.execute_plan(
@@ -117,19 +138,18 @@ def _execute(plan: Plan, granularity: Granularity, root: int, launches: int) -> 
         wanted_source=memory.wanted[:, 2].astype(np.int32),
         launches=launches,
     )
-    words, found = Words(flat), facts.tolist()
-    head = _case(plan, granularity)
-    if outcome == _Outcome.DEADLOCK:
-        raise DeadlockError(f"{head}deadlock: {words.deadlock(found)}")
-    say = {
+    words = Words(flat)
+    if outcome == _Outcome.PROVED:
+        return events, words.weak(weak.tolist()) if len(weak) else None
+    tell = {
+        _Outcome.DEADLOCK: words.deadlock,
         _Outcome.REWRITTEN: words.rewritten,
         _Outcome.RACE: words.race,
         _Outcome.WRONG_VALUE: words.wrong_value,
         _Outcome.UNMATCHED: words.unmatched,
-    }
-    if outcome != _Outcome.PROVED:
-        raise ScheduleError(f"{head}{say[_Outcome(outcome)](found)}")
-    return events, words.weak(weak.tolist()) if len(weak) else None
+    }[_Outcome(outcome)]
+    wrong = tell(facts.tolist())
+    return replace(wrong, text=_case(plan, granularity) + wrong.text, deadlock=outcome == _Outcome.DEADLOCK)
 
 
 def _case(plan: Plan, granularity: Granularity) -> str:

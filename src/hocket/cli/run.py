@@ -1,4 +1,4 @@
-"""`hocket run`: an MSCCL XML on real local processes, every value checked."""
+"""`hocket run`: an MSCCL XML or a program's JSON on real local processes, every value checked."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,8 @@ EPILOG = "Example: hocket run ar.xml --backend mpi -n 8 -b 1K -e 1M -f 4 --compa
 @app.command(epilog=EPILOG)
 def run(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="MSCCL XML, as `hocket translate` writes it.")
+        Path | None,
+        typer.Argument(metavar="FILE", help="A program that `hocket translate` wrote: MSCCL XML, or .json."),
     ] = None,
     bundle: Annotated[
         Path | None,
@@ -44,7 +45,7 @@ def run(
         str | None, typer.Option("--print", help="Run nothing: print how to run the file on msccl, executor or rccl.")
     ] = None,
 ) -> None:
-    """Run an MSCCL XML, or each size by the right one of a bundle, on real processes and check every value.
+    """Run a program, or each size by the right one of a bundle, on real processes and check every value.
 
     The table has nccl-tests' columns; times are those of the slowest rank. Exit code 1: a value was wrong.
     """

@@ -16,6 +16,8 @@ __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+#: Endings of files that hold a program.
+PROGRAMS = (".xml", ".json")
 EPILOG = (
     "Examples: hocket simulate traces/ --topology dgx-h100:nodes=2 --timeline step.json.gz |"
     " hocket simulate traces/ --topology dgx-h100:nodes=2 --tables tables/ --report report.html |"
@@ -42,7 +44,7 @@ def simulate(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="A folder or prefix of traces, a .schedule file, an MSCCL .xml, or a kind of collective.",
+            help="A folder or prefix of traces, a .schedule, a program (.xml, .json), or a kind of collective.",
         ),
     ],
     topology: Annotated[
@@ -74,9 +76,11 @@ def simulate(
             "--size", "-s", help="Size of a collective, as nccl-tests counts it: 64MiB, or sizes: 1KiB..1GiB:4."
         ),
     ] = None,
-    root: Annotated[int, typer.Option(min=0, help="Root of a collective that has one.")] = 0,
+    root: Annotated[
+        int | None, typer.Option(min=0, help="Root of a collective that has one (default 0); of a program: found.")
+    ] = None,
     runtime: Annotated[
-        str, typer.Option(help="Whose interpreter runs the .xml: msccl, executor or rccl (slices differ).")
+        str, typer.Option(help="Whose interpreter runs the program: msccl, executor or rccl (slices differ).")
     ] = "executor",
     compute_scale: Annotated[
         str, typer.Option(help="Computation takes this many times as long as recorded: 0.02, 1/50.")
@@ -167,20 +171,20 @@ def simulate(
         )
     is_collective = what in NAMED_KINDS and not Path(what).exists()
     of_traces = accelerator or remote_memory or placement or compute_scale != "1" or overlap_slowdown != "1"
-    if of_traces and (is_collective or what.endswith((".schedule", ".xml"))):
+    if of_traces and (is_collective or what.endswith((".schedule", *PROGRAMS))):
         raise typer.BadParameter(
             "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
             f" {what} has no computation"
         )
-    if what.endswith(".xml"):
-        from hocket.cli.simulate_program import simulate_xml
+    if what.endswith(PROGRAMS):
+        from hocket.cli.simulate_program import show_program
 
         if algorithm or not topology or size is None:
             raise typer.BadParameter(
                 f"{what} is an algorithm for any size: give --topology and --size (--size 64MiB), and no --algorithm"
             )
         machines = [checked(load_topology(each)) for each in topology]
-        simulate_xml(what, machines, sizes_of(size), runtime, root, dict(options), outputs, csv_path)
+        show_program(what, machines, sizes_of(size), runtime, root, dict(options), outputs, csv_path)
         return
     if what.endswith(".schedule"):
         if topology or algorithm or size:
@@ -207,7 +211,7 @@ def simulate(
                 "switching": setting_name(options["switching"]),
                 "queueing": setting_name(options["queueing"]),
                 "chunks_per_rank": chunks,
-                "root": root,
+                "root": root or 0,
             }
             for machine in map(load_topology, topology):
                 checked(machine)
@@ -215,7 +219,7 @@ def simulate(
             return
         predictions = []
         for machine in map(load_topology, topology):
-            collective = Collective(Kind(what), checked(machine).num_ranks, sizes[0], chunks, root)
+            collective = Collective(Kind(what), checked(machine).num_ranks, sizes[0], chunks, root or 0)
             predictions.append(simulate_collective(collective, machine, names[0], **options))
     elif not _is_there(what):
         raise FormatError(

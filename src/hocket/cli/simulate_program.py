@@ -1,4 +1,4 @@
-"""`hocket simulate FILE.xml`: an MSCCL program on topologies, at one size or several."""
+"""`hocket simulate FILE.xml|FILE.json`: a program on topologies, at one size or several."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from hocket.simulator.sweep.curves import Curve
     from hocket.topology import Topology
 
-__all__ = ["simulate_xml"]
+__all__ = ["show_program"]
 
 
-def simulate_xml(
+def show_program(
     path: str,
     topologies: Sequence[Topology],
     sizes: Sequence[int],
@@ -34,10 +34,10 @@ def simulate_xml(
     """Shows and writes what the program takes; `options` are those of `simulate_program`."""
     from hocket.schedule import AMD, NVIDIA
     from hocket.simulator import simulate_program
-    from hocket.translator import PROFILES, ProfileName, read_xml
+    from hocket.translator import PROFILES, ProfileName, read_program
 
     protocols = AMD if one_of("--runtime", runtime, PROFILES) == ProfileName.RCCL else NVIDIA
-    program = read_xml(path, root=root)
+    program = read_program(path, root=root)
     if len(sizes) > 1:
         outputs.require_curves()
         found = [_curve(program, topology, sizes, protocols, options) for topology in topologies]

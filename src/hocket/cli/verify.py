@@ -23,13 +23,18 @@ def verify(
         ),
     ],
     runtime: Annotated[
-        str | None, typer.Option(metavar="NAME", help="XML: runtime that must run it: msccl, executor, rccl or all.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="XML: runtime that must run it: msccl, executor, rccl or all; a plan: mscclpp."
+        ),
     ] = None,
     json_path: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE|-", help="XML: also write the verdicts here (-: only that).")
+        Path | None,
+        typer.Option("--json", metavar="FILE|-", help="XML, plan: also write the verdicts here (-: only that)."),
     ] = None,
     explain: Annotated[
-        Path | None, typer.Option("--explain", metavar="FILE", help="XML: draw the counterexample on this HTML page.")
+        Path | None,
+        typer.Option("--explain", metavar="FILE", help="XML, plan: draw the counterexample on this HTML page."),
     ] = None,
     gpu: Annotated[
         str | None, typer.Option(metavar="NAME", help="XML: GPU whose multiprocessors must hold all blocks: A100, ...")
@@ -80,9 +85,16 @@ def verify(
         from hocket.translator import is_program_json
 
         if is_program_json(file):
+            if (runtime, json_path, explain, root) != (None,) * 4:
+                raise typer.BadParameter(
+                    f"{file} is for no runtime: --runtime, --json, --explain and --root are for what one loads; first "
+                    f"hocket translate {file} --to RUNTIME"
+                )
             _verify_program(file, fifo_depth)
         else:
-            _verify_plan(file, root)
+            from hocket.cli.verify_plan import verify_plan
+
+            verify_plan(file, runtime, root=root, json_path=json_path, page=explain)
     else:
         _verify_schedule(file)
 
@@ -158,21 +170,3 @@ def _verify_program(file: Path, fifo_depth: int | None) -> None:
     except (ScheduleError, DeadlockError) as error:
         raise _refuted(error) from error
     typer.echo(f"proved: {proof.describe()}")
-
-
-def _verify_plan(file: Path, root: int | None) -> None:
-    from hocket.core.errors import DeadlockError, ScheduleError
-    from hocket.schedule import Kind
-    from hocket.translator.mscclpp import read_plan, verify_plan
-
-    plan = read_plan(file)
-    if root is None and plan.kind is Kind.BROADCAST:
-        raise typer.BadParameter(f"{file} does not say the root of its broadcast: give --root")
-    typer.echo(f"{file}: {plan.collective} on {plan.num_ranks} ranks in {plan.slots} chunks, MSCCL++ {plan.protocol}")
-    try:
-        proof = verify_plan(plan, root=root or 0)
-    except (ScheduleError, DeadlockError) as error:
-        raise _refuted(error) from error
-    typer.echo(f"proved: {proof.describe()}")
-    if proof.assumed:
-        typer.echo(f"assumed: {proof.assumed}")

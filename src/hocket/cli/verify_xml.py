@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -27,6 +27,7 @@ def verify_xml(
     Raises typer.Exit with the exit code when it is not good, FormatError when it is no MSCCL XML.
     """
     from hocket.cli.options import one_of
+    from hocket.cli.verify_json import write_verdicts
     from hocket.core.errors import ExitCode, FormatError
     from hocket.core.files import atomic_write
     from hocket.translator import PROFILES, judge, read_file
@@ -37,7 +38,7 @@ def verify_xml(
     document = read_file(file)
     judgements = [judge(document, name, root=root, fifo_depth=fifo_depth, gpu=gpu) for name in names]
     if json_path is not None:
-        _write_json(file, judgements, json_path)
+        write_verdicts(file, judgements, json_path)
     if page is not None:
         from hocket.report.program_page import program_page
 
@@ -51,42 +52,6 @@ def verify_xml(
     good = [judgement.good for judgement in judgements]
     if not (any(good) if runtime is None else all(good)):
         raise typer.Exit(ExitCode.CHECK_FAILED)
-
-
-def _write_json(file: Path, judgements: "Sequence[Judgement]", path: Path) -> None:
-    import json
-
-    from hocket.core.files import atomic_write
-
-    text = json.dumps({"file": str(file), "runtimes": {str(one.runtime): _fields(one) for one in judgements}}, indent=1)
-    if str(path) == "-":
-        typer.echo(text)
-    else:
-        with atomic_write(path) as output:
-            output.write(text + "\n")
-
-
-def _fields(one: "Judgement") -> dict[str, Any]:
-    return {
-        "verdict": str(one.verdict),
-        "runnable": one.runnable,
-        "correct": one.correct,
-        "selectable": one.selectable,
-        "safe": one.safe,
-        "largest_safe_bytes": one.largest_safe_bytes,
-        "reasons": list(one.reasons),
-        "findings": [
-            {
-                "rule": finding.rule,
-                "severity": str(finding.severity),
-                "line": finding.line,
-                "element": finding.element,
-                "message": finding.message,
-                "remedy": finding.remedy,
-            }
-            for finding in one.findings
-        ],
-    }
 
 
 def _print(file: Path, judgements: "Sequence[Judgement]", page: Path | None) -> None:

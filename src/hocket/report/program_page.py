@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hocket.core.units import format_bytes
+from hocket.report.lanes import Box, Lane, chunks, draw_lanes
 from hocket.report.page import Block, Drawing, Section, Table, Text, render
-from hocket.report.program_drawing import draw_lanes
-from hocket.schedule import Counterexample, Program, Proof
+from hocket.schedule import Counterexample, Program, Proof, Step
 from hocket.translator import Finding, Judgement
 from hocket.translator.judge import EXECUTION
 
@@ -74,8 +74,22 @@ def _outcome(outcome: Proof | Counterexample, program: Program) -> Iterator[Bloc
     yield from (Text(line) for line in outcome.text.splitlines())
     if outcome.places:
         yield Drawing(
-            draw_lanes(program, outcome.places, outcome.arrows),
+            draw_lanes(lambda rank, block: _lane(program, rank, block), outcome.places, outcome.arrows),
             "Each lane is a thread block that walks its steps from left to right; “after b:s” waits for step s of "
             "thread block b of the same rank. Red: the steps of the counterexample; an arrow leads from a step to the "
             "one that it waits for, or with which nothing orders it.",
         )
+
+
+def _lane(program: Program, rank: int, block: int) -> Lane:
+    of = program.gpus[rank].thread_blocks[block]
+    peers = [f"{word} rank {peer}" for word, peer in (("sends to", of.send), ("takes from", of.receive)) if peer >= 0]
+    return Lane(peers, [_box(step) for step in of.steps])
+
+
+def _box(step: Step) -> Box:
+    place = chunks(step.src_buffer, step.src_offset, step.count) if step.type.reads else ""
+    if step.type.writes:
+        place += f" → {chunks(step.dst_buffer, step.dst_offset, step.count)}"
+    waits = f"after {step.depend_block}:{step.depend_step}" if step.depend_block >= 0 else ""
+    return Box(str(step.type), place.strip(), waits)

@@ -1,11 +1,12 @@
-"""A program's thread blocks as lanes of steps, with the steps of a counterexample marked and joined by arrows."""
+"""Thread blocks as lanes of steps, with the steps of a counterexample marked and joined by arrows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 
-from hocket.schedule import Arrow, Place, Program, Step
+from hocket.schedule import Arrow, Place
 
-__all__ = ["draw_lanes"]
+__all__ = ["Box", "Lane", "chunks", "draw_lanes"]
 
 _LABEL, _BOX, _GAP, _LANE, _HEIGHT, _TOP = 190, 146, 22, 96, 40, 26
 _INK, _SOFT, _BAD = "#1c2430", "#5b6675", "#c8321e"
@@ -13,19 +14,37 @@ _INK, _SOFT, _BAD = "#1c2430", "#5b6675", "#c8321e"
 _AROUND, _MAX_LANES = 2, 24
 
 
-def draw_lanes(program: Program, places: Sequence[Place], arrows: Sequence[Arrow]) -> str:
-    """An SVG of the thread blocks of `places` (and of what they are joined to), a few steps around each of them."""
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A step in words: what it is, where (`place`), and what it waits for (`corner`)."""
+
+    name: str
+    place: str
+    corner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A thread block: lines below its name, and its steps."""
+
+    notes: Sequence[str]
+    boxes: Sequence[Box]
+
+
+def draw_lanes(lane_of: Callable[[int, int], Lane], places: Sequence[Place], arrows: Sequence[Arrow]) -> str:
+    """An SVG of the thread blocks of `places` (and of what they are joined to), a few steps around each of them;
+    `lane_of(rank, block)` is one of them."""
     marked = [*places, *(arrow.head for arrow in arrows)]
     lanes = list(dict.fromkeys((place.rank, place.block) for place in marked))[:_MAX_LANES]
     at: dict[Place, tuple[int, int]] = {}
     parts: list[str] = []
     width = 0
-    for lane, (rank, block) in enumerate(lanes):
-        steps = program.gpus[rank].thread_blocks[block].steps
+    for row, (rank, block) in enumerate(lanes):
+        lane = lane_of(rank, block)
         wanted = {place.step for place in marked if (place.rank, place.block) == (rank, block)}
-        shown = _shown(wanted, len(steps))
-        top = _TOP + lane * _LANE
-        parts.append(_label(program, rank, block, top))
+        shown = _shown(wanted, len(lane.boxes))
+        top = _TOP + row * _LANE
+        parts.append(_label(lane, rank, block, top))
         for column, position in enumerate(shown):
             left = _LABEL + column * (_BOX + _GAP)
             width = max(width, left + _BOX + _GAP)
@@ -33,7 +52,7 @@ def draw_lanes(program: Program, places: Sequence[Place], arrows: Sequence[Arrow
                 parts.append(_text(left + _BOX / 2, top + _HEIGHT / 2 + 5, "…", _SOFT, 16, "middle"))
                 continue
             at[Place(rank, block, position)] = (left, top)
-            parts.append(_box(steps[position], position, left, top, position in wanted))
+            parts.append(_box(lane.boxes[position], position, left, top, position in wanted))
     for arrow in arrows:
         if arrow.tail in at and arrow.head in at:
             parts.insert(0, _arrow(at[arrow.tail], at[arrow.head], arrow.words, width + 60))  # behind the boxes
@@ -58,29 +77,21 @@ def _shown(wanted: set[int], length: int) -> list[int | None]:
     return [*shown, None] if near and near[-1] < length - 1 else shown
 
 
-def _label(program: Program, rank: int, block: int, top: int) -> str:
-    of = program.gpus[rank].thread_blocks[block]
-    peers = [f"{word} rank {peer}" for word, peer in (("sends to", of.send), ("takes from", of.receive)) if peer >= 0]
+def _label(lane: Lane, rank: int, block: int, top: int) -> str:
     return _text(4, top + 16, f"rank {rank} · thread block {block}", _INK, 13) + "".join(
-        _text(4, top + 32 + 14 * number, words, _SOFT, 11) for number, words in enumerate(peers)
+        _text(4, top + 32 + 14 * number, words, _SOFT, 11) for number, words in enumerate(lane.notes)
     )
 
 
-def _box(step: Step, position: int, left: int, top: int, marked: bool) -> str:
+def _box(of: Box, position: int, left: int, top: int, marked: bool) -> str:
     border, fill, weight = (_BAD, "#fdf0ee", 2) if marked else ("#c3ccd6", "#ffffff", 1)
-    place = ""
-    if step.type.reads:
-        place = _chunks(step.src_buffer, step.src_offset, step.count)
-    if step.type.writes:
-        place += f" → {_chunks(step.dst_buffer, step.dst_offset, step.count)}"
-    waits = f"after {step.depend_block}:{step.depend_step}" if step.depend_block >= 0 else ""
     box = (
         f'<rect x="{left}" y="{top}" width="{_BOX}" height="{_HEIGHT}" rx="5" fill="{fill}" stroke="{border}" '
         f'stroke-width="{weight}"/>'
     )
-    first = _text(left + 8, top + 16, f"{position}: {step.type}", _INK, 12)
-    second = _text(left + 8, top + 32, place.strip(), _SOFT, 11)
-    return box + first + second + _text(left + _BOX - 6, top + 16, waits, _SOFT, 10, "end")
+    first = _text(left + 8, top + 16, f"{position}: {of.name}", _INK, 12)
+    second = _text(left + 8, top + 32, of.place, _SOFT, 11)
+    return box + first + second + _text(left + _BOX - 6, top + 16, of.corner, _SOFT, 10, "end")
 
 
 def _arrow(tail: tuple[int, int], head: tuple[int, int], words: str, right: int) -> str:
@@ -107,7 +118,8 @@ def _arrow(tail: tuple[int, int], head: tuple[int, int], words: str, right: int)
     )
 
 
-def _chunks(buffer: str, offset: int, count: int) -> str:
+def chunks(buffer: str, offset: int, count: int) -> str:
+    """`i[3]`, or `i[3..5]`."""
     return f"{buffer}[{offset}]" if count == 1 else f"{buffer}[{offset}..{offset + count - 1}]"
 
 
