@@ -2,12 +2,16 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hocket.plugin.torch.recording import Recording
 
 __all__ = ["align"]
+
+Numbers = NDArray[np.int64]
 
 
 def align(recordings: Sequence[Recording]) -> tuple[list[Recording], str]:
@@ -23,13 +27,13 @@ def align(recordings: Sequence[Recording]) -> tuple[list[Recording], str]:
     for recording in recordings:
         if recording.offsets:
             round_trips.append(min(round_trip for _, _, round_trip in recording.offsets))
-            aligned.append(_shifted(recording, _interpolate(recording)))
+            aligned.append(recording.shifted(_interpolate(recording)))
         elif recording.boot == reference.boot:
             aligned.append(recording)
         else:
             unmeasured.append(recording.rank)
             difference = _wall_offset(recording) - _wall_offset(reference)
-            aligned.append(_shifted(recording, partial(operator.add, difference)))
+            aligned.append(recording.shifted(partial(operator.add, difference)))
     how = [f"ping-pongs, wrong by at most {max(round_trips) / 2000:.1f} us"] if round_trips else []
     how += [f"wall clocks only for ranks {unmeasured}"] if unmeasured else []
     return aligned, "; ".join(how)
@@ -39,21 +43,8 @@ def _wall_offset(recording: Recording) -> int:
     return recording.meta.epoch_ns - recording.meta.perf_ns
 
 
-def _interpolate(recording: Recording) -> Callable[[int], int]:
+def _interpolate(recording: Recording) -> Callable[[Numbers], Numbers]:
     (t0, first, _), (t1, last, _) = recording.offsets[0], recording.offsets[-1]
     if t0 == t1:
         return lambda t: t + first
-    return lambda t: t + first + (last - first) * (t - t0) // (t1 - t0)
-
-
-def _shifted(recording: Recording, shift: Callable[[int], int]) -> Recording:
-    calls = tuple(
-        replace(
-            call,
-            start=shift(call.start),
-            end=None if call.end is None else shift(call.end),
-            wait=None if call.wait is None else (shift(call.wait[0]), shift(call.wait[1])),
-        )
-        for call in recording.calls
-    )
-    return replace(recording, calls=calls, steps=tuple((number, shift(t)) for number, t in recording.steps))
+    return lambda t: t + first + np.rint((t - t0) / (t1 - t0) * (last - first)).astype(np.int64)

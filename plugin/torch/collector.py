@@ -16,10 +16,10 @@ import torch.distributed as dist
 from hocket.core.errors import FormatError
 from hocket.plugin.torch.clock import FOREVER, ClockServer, measure_offset
 from hocket.plugin.torch.folder import merged_files, stream_path
-from hocket.plugin.torch.hook import Hook
+from hocket.plugin.torch.hook import PythonHook
 from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
-from hocket.plugin.torch.stream import Stream
+from hocket.plugin.torch.stream import FORMAT, record
 
 __all__ = ["Collector", "arm", "mark_step"]
 
@@ -52,33 +52,47 @@ class Collector:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.steps = Steps(settings)
         self.folder = Path(settings.out).absolute()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FormatError(f"{settings.out}: cannot collect into this folder: {error.strerror}") from error
-        self.hook = Hook(self.steps, self._open)
+        self._hook = PythonHook()
+        self.steps = Steps(settings, self._hook.select)
+        self._hook.install(self._start)
 
-    def _open(self) -> Stream:
+    def _start(self) -> None:
+        try:
+            self._open()
+        except OSError as error:  # a full disk is no reason for the job to fail
+            print(f"hocket: {self.folder}: {error.strerror}: nothing is recorded", file=sys.stderr)
+
+    def _open(self) -> None:
         self._rank, self._world = dist.get_rank(), dist.get_world_size()
         self._process = os.getpid()
         if self._rank == 0:  # should this job die, nobody must take an earlier job's traces for its own
             for stale in merged_files(self.folder):
                 stale.unlink()
-        self._stream = self.steps.stream = Stream(stream_path(self.folder, self._rank))
-        self._stream.write_record(
-            "meta",
-            rank=self._rank,
-            world=self._world,
-            job=":".join(os.environ.get(name, "") for name in _JOB),
-            boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-            pid=self._process,
-            torch=torch.__version__,
-            script=Path(sys.argv[0]).name,
-            epoch_ns=time.time_ns(),
-            perf_ns=time.perf_counter_ns(),
+        self._stream = self._hook.open(stream_path(self.folder, self._rank))
+        self._stream.write(
+            record(
+                "meta",
+                format=FORMAT,
+                rank=self._rank,
+                world=self._world,
+                job=":".join(os.environ.get(name, "") for name in _JOB),
+                boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+                pid=self._process,
+                torch=torch.__version__,
+                script=Path(sys.argv[0]).name,
+                epoch_ns=time.time_ns(),
+                perf_ns=time.perf_counter_ns(),
+                step=self.steps.number,
+                hook="python",
+            )
         )
+        self.steps.stream = self._stream
+        os.register_at_fork(after_in_child=self._stream.abandon)
         if self._world > 1:
             self._store = self._connect()
             if self._rank == 0:
@@ -87,7 +101,6 @@ class Collector:
                 background = (self._connect(), FOREVER)
                 threading.Thread(target=self._measure_clock, args=background, name="hocket-clock", daemon=True).start()
         atexit.register(self._close)
-        return self._stream
 
     def _connect(self) -> dist.Store:
         """A connection of our own to the job's store: waiting on the job's would block the job."""
@@ -95,7 +108,7 @@ class Collector:
 
     def _measure_clock(self, store: dist.Store, patience: timedelta) -> None:
         with suppress(dist.DistError):  # without it the merge falls back on wall clocks, and says so
-            self._stream.write_record("clock", **measure_offset(store, patience)._asdict())
+            self._stream.write(record("clock", **measure_offset(store, patience)._asdict()))
 
     def _close(self) -> None:
         if os.getpid() != self._process:  # a child that the script forked
@@ -103,7 +116,7 @@ class Collector:
         failed = hasattr(sys, "last_value")  # an exception ends the script
         if self._rank > 0 and not failed:
             self._measure_clock(self._store, _LAST_PATIENCE)
-        self._stream.write_record("end", t=time.perf_counter_ns(), ok=not failed)
+        self._stream.write(record("end", t=time.perf_counter_ns(), ok=not failed))
         self._stream.close()
         if self._rank > 0:
             with suppress(dist.DistError):  # the store may be gone with rank 0

@@ -1,16 +1,23 @@
 """What lies in a collection's folder: streams as they are recorded, and what the merge makes of them."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["merged_files", "stream_path"]
+__all__ = ["merged_files", "stream_path", "stream_paths"]
 
 _MERGED = ("trace.*.et", "comm_groups.json", "summary.txt", "summary.json")
 
 
 def stream_path(folder: Path | str, rank: int) -> Path:
     """Where rank `rank`'s stream lies."""
-    return Path(folder) / "stream" / f"rank{rank}.jsonl"
+    return Path(folder) / "stream" / f"rank{rank}.stream"
+
+
+def stream_paths(folder: Path | str) -> list[Path]:
+    """The streams there are."""
+    paths = stream_path(folder, 0).parent.glob("rank*.stream")
+    return [path for path in paths if re.fullmatch(r"rank\d+", path.stem)]
 
 
 def merged_files(folder: Path | str) -> Iterator[Path]:

@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 
 import torch.distributed as dist
 
-from hocket.plugin.torch.stream import Stream
+from hocket.plugin.torch.stream import Stream, record
 
 __all__ = ["Group", "Groups"]
 
@@ -36,20 +36,33 @@ class Groups:
             group = self._groups[process_group] = self._register(process_group)
         return group
 
+    def find_by_name(self, name: str) -> tuple[int, list[int]]:
+        """Number and world ranks of the process group of that name, which PyTorch gives to one only.
+
+        Raises ValueError for one that torch.distributed does not know.
+        """
+        for process_group in dist.distributed_c10d._world.pg_map:
+            if process_group.group_name == name:
+                group = self.find(process_group)
+                return group.id, group.ranks
+        raise ValueError(f"torch.distributed knows no process group '{name}'")
+
     def _register(self, process_group: dist.ProcessGroup) -> Group:
         ranks = dist.get_process_group_ranks(process_group)
         # Ranks may first use two groups of the same members in different order: creation order tells them apart.
         known = dist.distributed_c10d._world.pg_map
         alike = [other for other in known if sorted(dist.get_process_group_ranks(other)) == sorted(ranks)]
         group = Group(next(self._ids), ranks)
-        self._stream.write_record(
-            "group",
-            id=group.id,
-            name=process_group.group_name,
-            description=process_group.group_desc,
-            ranks=ranks,
-            rank=process_group.rank(),
-            backend=dist.get_backend(process_group),
-            order=alike.index(process_group),
+        self._stream.write(
+            record(
+                "group",
+                id=group.id,
+                name=process_group.group_name,
+                description=process_group.group_desc,
+                ranks=ranks,
+                rank=process_group.rank(),
+                backend=dist.get_backend(process_group),
+                order=alike.index(process_group),
+            )
         )
         return group

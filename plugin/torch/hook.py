@@ -1,93 +1,125 @@
-"""Python kernels on every `c10d::*` operation, at the dispatch key BackendSelect.
+"""Hooks on every `c10d::*` operation, at the dispatch key BackendSelect.
 
 Whatever issues a collective (Python, DDP's C++ reducer, compiled graphs) goes through the dispatcher, with all of its
-arguments; the kernel writes them down and hands the call on to the backend below.
+arguments; a kernel there writes them down and hands the call on to the backend below. `PythonHook` is made of Python
+kernels; `hocket.plugin.torch.native` has the same in C++.
 """
 
 import itertools
-import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 from weakref import ref
 
 import torch
 import torch.distributed as dist
 from torch._C import DispatchKey
 
-from hocket.plugin.torch.describe import describer, is_async_reader, required_position
+from hocket.plugin.torch.describe import describer, is_async_reader, tensor_reader
 from hocket.plugin.torch.groups import Groups
-from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER, Operation
-from hocket.plugin.torch.steps import Steps
-from hocket.plugin.torch.stream import Stream
+from hocket.plugin.torch.signature import Signature, signatures
+from hocket.plugin.torch.stream import MappedStream, Stream, record
 
-__all__ = ["Hook"]
+__all__ = ["LIMIT", "Hook", "PythonHook"]
+
+# Of shapes and of addresses that nobody waits at, at most so many are remembered: memory must not grow with the job.
+LIMIT = 1 << 16
 
 Kernel = Callable[..., Any]
 
 _BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect)
 _clock = time.perf_counter_ns
-_thread = threading.get_ident
 
 
-class Hook:
-    """Records every collective of this process from construction on, while `steps.recording`.
+class Hook(Protocol):
+    """Records collectives of this process into the stream that it opens."""
 
-    `open_stream` is called once, at the first collective: a process that issues none leaves no file.
-    """
+    def install(self, start: Callable[[], None]) -> None:
+        """Hooks all operations, for good. `start` is called once, at the first, and calls `open`: a process that issues
+        none leaves no file. If it does not, nothing is ever recorded."""
 
-    def __init__(self, steps: Steps, open_stream: Callable[[], Stream]) -> None:
-        self._steps = steps
-        self._open_stream = open_stream
-        self._write: Callable[[str], None]
+    def open(self, path: Path) -> Stream:
+        """The stream everything is written to from now on. Raises OSError when it cannot be opened."""
+
+    def select(self, recording: bool) -> None:
+        """Whether what is issued from now on is to be recorded; not at first."""
+
+
+class PythonHook:
+    """Hook in Python: works with any PyTorch from 2.4 on, at the price of turning all arguments into Python objects."""
+
+    def __init__(self) -> None:
+        self._recording = False
+        self._starting = threading.RLock()
+        self._start: Callable[[], None] | None = None
+        self._started = False
         self._groups: Groups | None = None
+        self._write: Callable[[str], None] = lambda line: None
         self._ids = itertools.count()
+        self._shape_ids = itertools.count()
+        self._thread_ids = itertools.count()
+        self._shapes: dict[str, int] = {}
+        self._threads: dict[int, int] = {}
         # Which operation a Work belongs to, and its group where only the Work knows the sender; a WeakKeyDictionary
         # would do, at twice the time. Python gives one C++ Work one object as long as that lives: the last one of
         # each thread is held until its issuer has it.
         self._works: dict[ref[dist.Work], tuple[int, dist.ProcessGroup | None]] = {}
         self._held = threading.local()
+        self._written: dict[int, int] = {}  # which operation writes at an address
         self._backward: dict[int, list[int]] = {}
+
+    def install(self, start: Callable[[], None]) -> None:
+        self._start = start
         self._libraries = [torch.library.Library("c10d", "IMPL"), torch.library.Library("_c10d_functional", "IMPL")]
         collectives, functional = self._libraries
-        for name, operation in OPERATIONS.items():
-            if hasattr(torch.ops.c10d, name):
-                overload = getattr(torch.ops.c10d, name).default
-                collectives.impl(name, self._kernel(name, operation, overload), "BackendSelect", with_keyset=True)
+        for signature in signatures():
+            collectives.impl(signature.op, self._kernel(signature), "BackendSelect", with_keyset=True)
         functional.impl("wait_tensor", self._wait_tensor_kernel(), "BackendSelect", with_keyset=True)
         self._wrap_wait()
 
-    def _kernel(self, name: str, operation: Operation, overload: torch._ops.OpOverload) -> Kernel:
-        schema = overload._schema
-        redispatch = overload._handle.redispatch_boxed
-        describe = describer(operation, schema)
-        group_index = required_position(schema, "process_group")
-        is_async_call = is_async_reader(schema)
-        numbered = operation.kind not in PEER_TO_PEER
-        returns_work = bool(schema.returns)
-        any_source = name == "recv_any_source_"
-        steps, ids, works, held = self._steps, self._ids, self._works, self._held
+    def open(self, path: Path) -> Stream:
+        stream = MappedStream(path)
+        self._write = stream.write
+        self._groups = Groups(stream)
+        return stream
+
+    def select(self, recording: bool) -> None:
+        self._recording = recording
+
+    def _kernel(self, signature: Signature) -> Kernel:
+        redispatch = getattr(torch.ops.c10d, signature.op).default._handle.redispatch_boxed
+        describe, is_async_call = describer(signature), is_async_reader(signature)
+        outputs = tensor_reader(signature.output)
+        group_index, numbered = signature.group, signature.numbered
+        ids, shapes, works, held = self._ids, self._shapes, self._works, self._held
         forget = works.pop
         unbox_group, unbox_work = dist.ProcessGroup.unbox, dist.Work.unbox
 
         def issue(arguments: tuple[Any, ...], is_async: bool) -> int | None:
             """Writes the call down and returns its number; None when it is not one of those to record."""
+            if not self._started:
+                self._start_once()
+            groups = self._groups
+            if groups is None:
+                return None
             try:
-                groups = self._groups or self._start()
                 group = groups.find(unbox_group(arguments[group_index]))
-                sequence = f',"seq":{next(group.sequence)}' if numbered else ""
-                if not steps.recording:
+                sequence = next(group.sequence) if numbered else 0
+                if not self._recording:
                     return None
                 text = describe(arguments, group, is_async)
+                shape = shapes.get(text)
+                if shape is None:
+                    shape = self._add_shape(text)
                 identifier = next(ids)
-                self._write(
-                    f'{{"k":"collective","id":{identifier},"op":"{name}","group":{group.id}{sequence}'
-                    f',"step":{steps.number},"t":{_clock()},"thread":{_thread()},{text}}}\n'
-                )
+                if is_async and signature.addressed:
+                    self._note_addresses(outputs(arguments), identifier)
+                self._write(f"c {identifier} {shape} {sequence} {_clock()} {self._thread()}\n")
                 return identifier
-            except Exception as error:
-                self._report(name, error)
+            except Exception as error:  # must not stop the job: it becomes a line in the stream
+                self._write(record("error", op=signature.op, message=repr(error)))
                 return None
 
         def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
@@ -97,11 +129,11 @@ class Hook:
             result = redispatch(keyset & _BELOW, *arguments)
             if identifier is None:
                 return result
-            if not returns_work:
+            if not signature.returns_work:
                 self._write_wait(identifier, begin)
                 return result
             held.work = work = unbox_work(result[-1] if type(result) is tuple else result)
-            works[ref(work, forget)] = identifier, unbox_group(arguments[group_index]) if any_source else None
+            works[ref(work, forget)] = identifier, unbox_group(arguments[group_index]) if signature.any_source else None
             if is_async and numbered:  # the end of a synchronous one is the end of its wait
                 self._await_done(identifier, work)
                 self._watch_backward(identifier)
@@ -109,27 +141,43 @@ class Hook:
 
         return kernel
 
-    def _report(self, name: str, error: Exception) -> None:
-        """A failure to describe a call becomes a line in the stream: it must not stop the job."""
-        if self._groups is None:
-            raise error
-        self._write(json.dumps({"k": "error", "op": name, "message": repr(error)}) + "\n")
+    def _start_once(self) -> None:
+        with self._starting:  # another thread may be at it
+            start, self._start = self._start, None
+            if start is not None:
+                start()
+                self._started = True
 
-    def _start(self) -> Groups:
-        stream = self._open_stream()
-        self._write = stream.write
-        self._groups = Groups(stream)
-        return self._groups
+    def _add_shape(self, text: str) -> int:
+        if len(self._shapes) >= LIMIT:
+            self._shapes.clear()
+        number = next(self._shape_ids)
+        self._write(f'{{"k":"shape","id":{number},{text}}}\n')
+        self._shapes[text] = number
+        return number
+
+    def _thread(self) -> int:
+        thread = threading.get_ident()
+        number = self._threads.get(thread)
+        if number is None:
+            number = self._threads[thread] = next(self._thread_ids)
+        return number
+
+    def _note_addresses(self, tensors: Any, identifier: int) -> None:
+        if len(self._written) >= LIMIT:
+            self._written.clear()
+        for tensor in tensors:
+            self._written[tensor.data_ptr()] = identifier
 
     def _await_done(self, identifier: int, work: dist.Work) -> None:
         try:
             future = work.get_future()
         except RuntimeError:  # gloo's coalesced reduce_scatter has none: its end is the end of its wait
             return
-        future.add_done_callback(lambda _: self._write(f'{{"k":"done","id":{identifier},"t":{_clock()}}}\n'))
+        future.add_done_callback(lambda _: self._write(f"d {identifier} {_clock()}\n"))
 
-    def _write_wait(self, identifier: int, begin: int, more: str = "") -> None:
-        self._write(f'{{"k":"wait","id":{identifier},"t0":{begin},"t1":{_clock()},"thread":{_thread()}{more}}}\n')
+    def _write_wait(self, identifier: int, begin: int) -> None:
+        self._write(f"w {identifier} {begin} {_clock() - begin} {self._thread()}\n")
 
     def _wrap_wait(self) -> None:
         """`Work.wait`: where Python code, torch.distributed's own included, waits."""
@@ -142,8 +190,11 @@ class Hook:
             issued = works.pop(ref(work), None)
             if issued is not None:
                 identifier, group = issued
-                source = "" if group is None else f',"peer":{dist.get_global_rank(group, work._source_rank())}'
-                self._write_wait(identifier, begin, source)
+                if group is None:
+                    self._write_wait(identifier, begin)
+                else:
+                    source = dist.get_global_rank(group, work._source_rank())
+                    self._write(f"a {identifier} {begin} {_clock() - begin} {self._thread()} {source}\n")
                 held.work = None
             return result
 
@@ -156,10 +207,10 @@ class Hook:
         def kernel(keyset: torch._C.DispatchKeySet, tensor: torch.Tensor) -> torch.Tensor:
             begin = _clock()
             result = redispatch(keyset & _BELOW, tensor)
-            if self._groups is not None and self._steps.recording:
-                self._write(
-                    f'{{"k":"wait","ptr":{tensor.data_ptr()},"t0":{begin},"t1":{_clock()},"thread":{_thread()}}}\n'
-                )
+            if self._written:
+                identifier = self._written.pop(tensor.data_ptr(), None)
+                if identifier is not None:
+                    self._write_wait(identifier, begin)
             return result
 
         return kernel
@@ -185,6 +236,6 @@ class Hook:
 
         def after(begin: int) -> None:
             ids = self._backward.pop(task)
-            self._write(f'{{"k":"backward","ids":{ids},"t0":{begin},"t1":{_clock()},"thread":{_thread()}}}\n')
+            self._write(record("backward", ids=ids, t0=begin, t1=_clock(), thread=self._thread()))
 
         queue(before)

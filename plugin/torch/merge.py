@@ -1,7 +1,6 @@
 """Turns the ranks' streams into execution traces, one a rank, and a summary."""
 
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write
 from hocket.plugin.torch.alignment import align
-from hocket.plugin.torch.folder import merged_files, stream_path
+from hocket.plugin.torch.folder import merged_files, stream_path, stream_paths
 from hocket.plugin.torch.matching import Mismatch, clock_residual, match, number_groups
 from hocket.plugin.torch.recording import Recording, read_recording
 from hocket.plugin.torch.summary import Summary, summarize
@@ -54,10 +53,9 @@ def merge(folder: Path | str) -> Summary:
 
 def _read(folder: Path) -> list[Recording]:
     """The recordings of the newest job in the folder, by rank."""
-    paths = [path for path in folder.glob("stream/rank*.jsonl") if re.fullmatch(r"rank\d+", path.stem)]
-    recordings = sorted(map(read_recording, paths), key=lambda recording: recording.rank)
+    recordings = sorted(map(read_recording, stream_paths(folder)), key=lambda recording: recording.rank)
     if not recordings:
-        raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.jsonl: is this the folder of a collection?")
+        raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.stream: is this the folder of a collection?")
     newest = max(recordings, key=lambda recording: recording.meta.epoch_ns)
     recordings = [recording for recording in recordings if recording.job == newest.job]
     if not any(recording.calls for recording in recordings):

@@ -1,107 +1,31 @@
 """A rank's stream read back: its calls, each with completion and wait."""
 
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, TypeVar
 
-import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from hocket.core.errors import FormatError
-from hocket.core.files import read_text
-from hocket.plugin.torch.operations import OPERATIONS
+from hocket.plugin.torch.lines import (
+    BackwardLine,
+    ClockLine,
+    EndLine,
+    ErrorLine,
+    GroupLine,
+    Meta,
+    Session,
+    ShapeLine,
+    StepLine,
+)
+from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER
+from hocket.plugin.torch.waits import NONE, find_waits
 
-__all__ = ["Call", "Group", "Recording", "read_recording"]
+__all__ = ["Call", "Columns", "Group", "Recording", "Shape", "read_recording"]
 
-
-class Meta(msgspec.Struct, tag="meta", tag_field="k"):
-    """First line of a session."""
-
-    rank: int
-    world: int
-    job: str
-    boot: str
-    torch: str
-    script: str
-    epoch_ns: int
-    perf_ns: int
-
-
-class _Group(msgspec.Struct, tag="group", tag_field="k"):
-    id: int
-    name: str
-    description: str
-    ranks: tuple[int, ...]
-    backend: str
-    order: int
-
-
-class _Collective(msgspec.Struct, tag="collective", tag_field="k"):
-    id: int
-    op: str
-    group: int
-    step: int
-    t: int
-    thread: int
-    input_bytes: int = msgspec.field(name="in")
-    output_bytes: int = msgspec.field(name="out")
-    seq: int = -1
-    dtype: str = ""
-    is_async: int = msgspec.field(name="async", default=0)
-    ptr: tuple[int, ...] = ()
-    root: int | None = None
-    peer: int | None = None
-    tag: int = 0
-    reduce: str | None = None
-    in_splits: tuple[int, ...] = ()
-
-
-class _Done(msgspec.Struct, tag="done", tag_field="k"):
-    id: int
-    t: int
-
-
-class _Wait(msgspec.Struct, tag="wait", tag_field="k"):
-    t0: int
-    t1: int
-    thread: int
-    id: int | None = None
-    ptr: int | None = None
-    peer: int | None = None
-
-
-class _Backward(msgspec.Struct, tag="backward", tag_field="k"):
-    ids: tuple[int, ...]
-    t0: int
-    t1: int
-    thread: int
-
-
-class _Step(msgspec.Struct, tag="step", tag_field="k"):
-    n: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-    t: int
-
-
-class _Clock(msgspec.Struct, tag="clock", tag_field="k"):
-    t: int
-    offset: int
-    round_trip: int
-
-
-class _Error(msgspec.Struct, tag="error", tag_field="k"):
-    op: str
-    message: str
-
-
-class _End(msgspec.Struct, tag="end", tag_field="k"):
-    ok: bool
-
-
-_Record = Meta | _Group | _Collective | _Done | _Wait | _Backward | _Step | _Clock | _Error | _End
-_DECODER: msgspec.json.Decoder[_Record] = msgspec.json.Decoder(_Record)
-_Kind = TypeVar("_Kind")
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -116,12 +40,51 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Call:
-    """A collective or message on one rank. Times are ns, sizes bytes, `root` and `peer` world ranks.
+class Shape:
+    """What calls have in common. Sizes are bytes, `root` and `peer` world ranks.
 
-    `end` is None when completion was not seen; `wait` is when a thread waited for it, None when none did. `in_splits`
-    are the parts of the input for the group's ranks (rows of the tensor, or bytes), empty when all are the same.
+    `in_splits` are the parts of the input for the group's ranks (rows of the tensor, or bytes), empty when all are the
+    same.
     """
+
+    op: str
+    kind: str
+    group: Group
+    input_bytes: int
+    output_bytes: int
+    dtype: str
+    is_async: bool
+    root: int | None
+    peer: int | None
+    tag: int
+    reduction: str | None
+    in_splits: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The calls of a rank in order of issue, a column an aspect; NONE (of `waits`) where there is none.
+
+    `shape` counts in `Recording.shapes`. Times are ns. `end` is when completion was seen, `wait_begin` to `wait_end`
+    when a thread waited for the call. `sequence` is its number in its group, -1 for messages; `peer` a message's
+    other end as a world rank, which of a receive from any source only the wait knows.
+    """
+
+    shape: Numbers
+    sequence: Numbers
+    step: Numbers
+    thread: Numbers
+    start: Numbers
+    end: Numbers
+    wait_begin: Numbers
+    wait_end: Numbers
+    wait_thread: Numbers
+    peer: Numbers
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call out of Columns and its Shape, with None for NONE; `wait` is when a thread waited for it."""
 
     op: str
     kind: str
@@ -161,60 +124,67 @@ class Recording:
     job: str
     boot: str
     meta: Meta
-    calls: tuple[Call, ...]
+    shapes: tuple[Shape, ...]
+    columns: Columns
     steps: tuple[tuple[int, int], ...]
     offsets: tuple[tuple[int, int, int], ...]
     errors: tuple[str, ...]
     ended: bool
     failed: bool
 
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls as objects: convenient for thousands; for millions read `columns`."""
+        columns = (getattr(self.columns, field.name).tolist() for field in fields(Columns))
+        return tuple(self._call(*row) for row in zip(*columns, strict=True))
+
+    def _call(
+        self,
+        shape: int,
+        sequence: int,
+        step: int,
+        thread: int,
+        start: int,
+        end: int,
+        wait_begin: int,
+        wait_end: int,
+        wait_thread: int,
+        peer: int,
+    ) -> Call:
+        common = vars(self.shapes[shape]) | {"peer": None if peer == NONE else peer}
+        return Call(
+            sequence=sequence,
+            step=step,
+            thread=thread,
+            start=start,
+            end=None if end == NONE else end,
+            wait=None if wait_end == NONE else (wait_begin, wait_end),
+            wait_thread=wait_thread,
+            **common,
+        )
+
+    def shifted(self, shift: Callable[[Numbers], Numbers]) -> "Recording":
+        """The same with `shift` applied to all times of calls and steps."""
+        times = {name: getattr(self.columns, name) for name in ("start", "end", "wait_begin", "wait_end")}
+        columns = {
+            name: np.where(column == NONE, NONE, shift(np.where(column == NONE, 0, column)))
+            for name, column in times.items()
+        }
+        ends = shift(np.array([t for _, t in self.steps], dtype=np.int64)).tolist()
+        steps = tuple((number, end) for (number, _), end in zip(self.steps, ends, strict=True))
+        return replace(self, columns=replace(self.columns, **columns), steps=steps)
+
 
 def read_recording(path: Path) -> Recording:
     """The last session in a stream; a killed process leaves its last line torn and zero bytes behind it.
 
-    Raises FormatError naming file and line.
+    Raises FormatError naming the file, and the line where one is broken.
     """
-    session = _last_session(path)
-    try:
-        return _assemble(path, session)
-    except KeyError as error:
-        raise FormatError(f"{path}: a line refers to an operation or group {error} that no line tells of") from error
-
-
-def _last_session(path: Path) -> list[_Record]:
-    session: list[_Record] = []
-    torn = None
-    for number, line in enumerate(read_text(path).replace("\0", "").splitlines(), start=1):
-        if not line:
-            continue
-        try:
-            record = _DECODER.decode(line)
-        except (msgspec.DecodeError, RecursionError) as error:
-            torn = torn or f"{path}:{number}: not a line of the collector's stream: {error}"
-            continue
-        if isinstance(record, Meta):
-            session, torn = [], None
-        if torn is not None:
-            raise FormatError(torn)
-        session.append(record)
-    if not session or not isinstance(session[0], Meta):
-        raise FormatError(f"{path}: expected a stream that starts with a line of kind meta")
-    return session
-
-
-def _of(kind: type[_Kind], session: list[_Record]) -> list[_Kind]:
-    return [record for record in session if isinstance(record, kind)]
-
-
-def _assemble(path: Path, session: list[_Record]) -> Recording:
-    meta = _of(Meta, session)[0]
-    groups = {
-        record.id: Group(record.name, record.description, record.ranks, record.backend, record.order)
-        for record in _of(_Group, session)
-    }
-    waits = _waits(session)
-    dones = {record.id: record.t for record in _of(_Done, session)}
-    ends = _of(_End, session)
+    session = Session.read(path)
+    (meta,) = session.of(Meta)
+    ends = session.of(EndLine)
+    shapes, numbers = _shapes(session)
+    steps = tuple((line.n, line.t) for line in session.of(StepLine))
     return Recording(
         path=path,
         rank=meta.rank,
@@ -222,79 +192,110 @@ def _assemble(path: Path, session: list[_Record]) -> Recording:
         job=meta.job,
         boot=meta.boot,
         meta=meta,
-        calls=tuple(
-            _call(record, groups[record.group], dones.get(record.id), waits.get(record.id))
-            for record in _of(_Collective, session)
-        ),
-        steps=tuple((record.n, record.t) for record in _of(_Step, session)),
-        offsets=tuple((record.t, record.offset, record.round_trip) for record in _of(_Clock, session)),
-        errors=tuple(f"{record.op}: {record.message}" for record in _of(_Error, session)),
+        shapes=shapes,
+        columns=_columns(session, shapes, numbers, steps, meta.step),
+        steps=steps,
+        offsets=tuple((line.t, line.offset, line.round_trip) for line in session.of(ClockLine)),
+        errors=tuple(f"{line.op}: {line.message}" for line in session.of(ErrorLine)),
         ended=bool(ends),
         failed=bool(ends) and not ends[0].ok,
     )
 
 
-def _waits(session: list[_Record]) -> dict[int, _Wait]:
-    """The first wait for each call: its own, by its output's address, at the end of an autograd pass, or implied."""
-    waits: dict[int, _Wait] = {}
-    written: dict[int, int] = {}
-    for record in session:
-        if isinstance(record, _Collective):
-            written |= dict.fromkeys(record.ptr, record.id)
-        elif isinstance(record, _Wait):
-            call = record.id if record.ptr is None else written.pop(record.ptr, None)
-            if call is not None:
-                waits.setdefault(call, record)
-    for backward in _of(_Backward, session):
-        for call in backward.ids:
-            waits.setdefault(call, _Wait(backward.t0, backward.t1, backward.thread))
-    return waits | dict(_implied_waits(session, waits))
+def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
+    """The shapes, and where among them each number of the stream is."""
+    groups = {
+        line.id: Group(line.name, line.description, line.ranks, line.backend, line.order)
+        for line in session.of(GroupLine)
+    }
+    lines = session.of(ShapeLine)
+    try:
+        shapes = tuple(_shape(line, groups[line.group]) for line in lines)
+    except KeyError as error:
+        raise FormatError(
+            f"{session.path}: a shape refers to an operation or group {error} that no line tells of"
+        ) from error
+    return shapes, {line.id: index for index, line in enumerate(lines)}
 
 
-def _implied_waits(session: list[_Record], waits: dict[int, _Wait]) -> Iterator[tuple[int, _Wait]]:
-    """C++ code that issues a collective and waits (DDP's set-up) leaves no wait: its thread goes on only afterwards."""
-    events: dict[int, list[int]] = defaultdict(list)
-    calls = {record.id: record for record in _of(_Collective, session)}
-    for record in session:
-        if isinstance(record, _Collective):
-            events[record.thread].append(record.t)
-        elif isinstance(record, _Wait | _Backward):
-            events[record.thread].append(record.t0)
-    for times in events.values():
-        times.sort()
-    for done in _of(_Done, session):
-        if done.id not in waits:
-            issued = calls[done.id]
-            times = events[issued.thread]
-            following = bisect_right(times, issued.t)
-            if following == len(times) or times[following] >= done.t:
-                yield done.id, _Wait(issued.t, done.t, issued.thread)
-
-
-def _call(record: _Collective, group: Group, end: int | None, wait: _Wait | None) -> Call:
-    interval = None
-    if wait is not None:
-        end = wait.t1 if end is None else min(end, wait.t1)  # the callback may come late: it needs the GIL
-        # A synchronous call waits from its issue on: what it does before it blocks is no work of the script.
-        interval = (wait.t0 if record.is_async else record.t, wait.t1)
-    return Call(
-        op=record.op,
-        kind=OPERATIONS[record.op].kind,
+def _shape(line: ShapeLine, group: Group) -> Shape:
+    return Shape(
+        op=line.op,
+        kind=OPERATIONS[line.op].kind,
         group=group,
-        sequence=record.seq,
-        step=record.step,
-        thread=record.thread,
-        start=record.t,
-        end=end,
-        wait=interval,
-        wait_thread=record.thread if wait is None else wait.thread,
-        input_bytes=record.input_bytes,
-        output_bytes=record.output_bytes,
-        dtype=record.dtype,
-        is_async=bool(record.is_async),
-        root=record.root,
-        peer=record.peer if wait is None or record.peer is not None else wait.peer,
-        tag=record.tag,
-        reduction=record.reduce,
-        in_splits=record.in_splits,
+        input_bytes=line.input_bytes,
+        output_bytes=line.output_bytes,
+        dtype=line.dtype,
+        is_async=bool(line.is_async),
+        root=line.root,
+        peer=line.peer,
+        tag=line.tag,
+        reduction=line.reduce,
+        in_splits=line.in_splits,
     )
+
+
+def _columns(
+    session: Session,
+    shapes: tuple[Shape, ...],
+    numbers: dict[int, int],
+    steps: tuple[tuple[int, int], ...],
+    first_step: int,
+) -> Columns:
+    lines = session.numbers
+    calls = lines["c"][np.argsort(lines["c"][:, 0], kind="stable")]
+    ids, shape_ids, sequence, start, thread = calls.T
+
+    def rows_of(wanted: Numbers) -> Numbers:
+        rows = np.minimum(np.searchsorted(ids, wanted), max(0, len(ids) - 1))
+        unknown = wanted if len(ids) == 0 else wanted[ids[rows] != wanted]
+        if len(unknown):
+            raise FormatError(f"{session.path}: a line refers to an operation {unknown[0]} that no line tells of")
+        return rows
+
+    done = np.full(len(ids), NONE)
+    done[rows_of(lines["d"][:, 0])] = lines["d"][:, 1]
+    waits = find_waits(start, thread, done, _seen_waits(session, rows_of))
+
+    shape = _lookup(session.path, shape_ids, numbers)
+    synchronous = np.array([not shape.is_async for shape in shapes], dtype=bool)[shape]
+    message = np.array([shape.kind in PEER_TO_PEER for shape in shapes], dtype=bool)[shape]
+    peer = np.array([NONE if shape.peer is None else shape.peer for shape in shapes], dtype=np.int64)[shape]
+    waited = waits.end != NONE
+    # The callback may come late; and not at all where there is a wait.
+    end = np.where(waited & ((done == NONE) | (waits.end < done)), waits.end, done)
+    ended = np.searchsorted(np.array([t for _, t in steps], dtype=np.int64), start, side="right")
+    return Columns(
+        shape=shape,
+        sequence=np.where(message, -1, sequence),
+        step=np.array([first_step, *(number + 1 for number, _ in steps)], dtype=np.int64)[ended],
+        thread=thread,
+        start=start,
+        end=end,
+        # A synchronous call waits from its issue on: what it does before it blocks is no work of the script.
+        wait_begin=np.where(waited & synchronous, start, waits.begin),
+        wait_end=waits.end,
+        wait_thread=np.where(waited, waits.thread, thread),
+        peer=np.where(peer == NONE, waits.peer, peer),
+    )
+
+
+def _lookup(path: Path, shape_ids: Numbers, numbers: dict[int, int]) -> Numbers:
+    known, at = np.unique(shape_ids, return_inverse=True)
+    try:
+        return np.array([numbers[number] for number in known.tolist()], dtype=np.int64)[at]
+    except KeyError as error:
+        raise FormatError(f"{path}: a call refers to a shape {error} that no line tells of") from error
+
+
+def _seen_waits(session: Session, rows_of: Callable[[Numbers], Numbers]) -> Numbers:
+    """The table of waits for `find_waits`; the end of an autograd pass counts last."""
+    found = []
+    for letter in "wa":
+        ids, begin, duration, thread, *peer = session.numbers[letter].T
+        peers = peer[0] if peer else np.full(len(ids), NONE)
+        found.append(np.stack([rows_of(ids), begin, begin + duration, thread, peers], axis=1))
+    for line in session.of(BackwardLine):
+        rows = rows_of(np.array(line.ids, dtype=np.int64))
+        found.append(np.insert(np.tile([line.t0, line.t1, line.thread, NONE], (len(rows), 1)), 0, rows, axis=1))
+    return np.concatenate(found)

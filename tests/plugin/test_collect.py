@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streams
 
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces
+from hocket.plugin.torch.folder import stream_path
 
 pytestmark = pytest.mark.torch
 
@@ -34,9 +36,8 @@ def calls(collected: Path) -> dict[str, list[Calls]]:
     """The measured calls of each workload, a list a rank."""
     found: dict[str, list[Calls]] = {name: [[] for _ in range(RANKS)] for name in NAMES}
     for rank in range(RANKS):
-        for line in (collected / "stream" / f"rank{rank}.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            if record["k"] == "collective" and record["step"] > 0 and record["step"] % 2 == 0:
+        for record in streams.calls(stream_path(collected, rank)):
+            if record["step"] > 0 and record["step"] % 2 == 0:
                 found[NAMES[record["step"] // 2 - 1]][rank].append(record)
     return found
 
@@ -108,8 +109,7 @@ def test_arguments_are_recorded_in_world_ranks(calls: dict[str, list[Calls]]) ->
 def test_traces_hold_the_calls(traces: TraceSet, calls: dict[str, list[Calls]], collected: Path) -> None:
     assert traces.num_ranks == RANKS
     for rank, trace in enumerate(traces.traces):
-        lines = (collected / "stream" / f"rank{rank}.jsonl").read_text().splitlines()
-        recorded = Counter(json.loads(line).get("op") for line in lines if '"k":"collective"' in line)
+        recorded = Counter(call["op"] for call in streams.calls(stream_path(collected, rank)))
         types = Counter(trace.type.tolist())
         assert types[NodeType.COMM_SEND] == recorded["send"]
         assert types[NodeType.COMM_RECV] == recorded["recv_"] + recorded["recv_any_source_"]
@@ -136,9 +136,10 @@ def test_lists_of_tensors_of_different_sizes_are_described_in_bytes() -> None:
     torch = pytest.importorskip("torch")
     from hocket.plugin.torch.describe import describer
     from hocket.plugin.torch.groups import Group
-    from hocket.plugin.torch.operations import OPERATIONS
+    from hocket.plugin.torch.signature import signatures
 
-    describe = describer(OPERATIONS["alltoall_"], torch.ops.c10d.alltoall_.default._schema)
+    (signature,) = [signature for signature in signatures() if signature.op == "alltoall_"]
+    describe = describer(signature)
     outputs, group = [torch.empty(2), torch.empty(2)], Group(0, [0, 1])
     uneven = describe((outputs, [torch.empty(1), torch.empty(3)], None, 0), group, False)
     assert json.loads("{" + uneven + "}")["in_splits"] == [4, 12]
@@ -207,8 +208,7 @@ def followed_by_independent_compute(trace: Trace, row: int) -> bool:
 
 def test_every_rank_measured_its_clock_at_start_and_end(collected: Path) -> None:
     for rank in range(1, RANKS):
-        lines = map(json.loads, (collected / "stream" / f"rank{rank}.jsonl").read_text().splitlines())
-        clocks = [record for record in lines if record["k"] == "clock"]
+        clocks = [record for record in streams.read(stream_path(collected, rank)) if record["k"] == "clock"]
         assert len(clocks) == 2
         # All ranks share this machine's clock, so what is measured is the error: at most half the round trip.
         assert all(abs(clock["offset"]) <= clock["round_trip"] // 2 for clock in clocks)

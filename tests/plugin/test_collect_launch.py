@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import streams
 
 from hocket.core.errors import FormatError
 from hocket.plugin.torch.settings import Settings
@@ -53,7 +54,7 @@ def merge(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def kinds(stream: Path) -> list[str]:
-    return [json.loads(line)["k"] for line in stream.read_text().rstrip("\0").splitlines()]
+    return [record["k"] for record in streams.read(stream)]
 
 
 def test_an_unmodified_launch_line_is_collected_by_a_variable(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_an_unmodified_launch_line_is_collected_by_a_variable(tmp_path: Path) ->
     assert collected.stdout.startswith(bare.stdout)
 
     # torchrun's own process imports torch as well, and leaves nothing.
-    assert sorted(path.name for path in (tmp_path / "stream").iterdir()) == ["rank0.jsonl", "rank1.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "stream").iterdir()) == ["rank0.stream", "rank1.stream"]
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["steps"] == 1
     assert summary["mismatches"] == []
@@ -84,7 +85,7 @@ def test_a_script_runs_as_by_itself(tmp_path: Path, end: str, code: int) -> None
     script = [str(tmp_path / "script.py"), "--flag", "value"]
     finished = run([sys.executable, "-m", "hocket.collect", "--out", str(out), *script])
     assert finished.returncode == code, finished.stderr
-    assert kinds(out / "stream" / "rank0.jsonl") == ["meta", "group", "collective", "wait", "end"]
+    assert kinds(out / "stream" / "rank0.stream") == ["meta", "group", "shape", "c", "w", "end"]
     if code == 1:
         assert "RuntimeError: broken" in finished.stderr
         assert f"hocket collect merge {out}" in finished.stderr
@@ -103,7 +104,7 @@ def test_what_a_dying_job_recorded_is_kept(tmp_path: Path, end: str) -> None:
     assert run([*command, str(tmp_path / "script.py")]).returncode == 1
 
     assert not earlier.exists()
-    assert kinds(out / "stream" / "rank1.jsonl").count("collective") == 4
+    assert kinds(out / "stream" / "rank1.stream").count("c") == 4
     merged = merge(out)
     assert merged.returncode == 0, merged.stderr
     assert "unended: rank 1" in merged.stdout
@@ -156,7 +157,7 @@ def test_a_job_without_collectives_is_no_success(tmp_path: Path) -> None:
 
 def test_a_collection_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "out" / "stream").mkdir(parents=True)
-    kept = tmp_path / "out" / "stream" / "rank0.jsonl"
+    kept = tmp_path / "out" / "stream" / "rank0.stream"
     kept.write_text("recorded\n")
     script = tmp_path / "train.py"
     script.write_text("")

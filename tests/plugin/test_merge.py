@@ -3,11 +3,11 @@
 import json
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streams import END, Record, call, done, group, lines, meta, wait, write
 
 from hocket.chakra import NodeType, read_traces
 from hocket.chakra.steps import NO_STEP, step_of_nodes
@@ -15,42 +15,11 @@ from hocket.core.errors import FormatError, HocketError
 from hocket.plugin.torch.folder import stream_path
 from hocket.plugin.torch.merge import merge
 from hocket.plugin.torch.recording import read_recording
-from hocket.plugin.torch.stream import Stream
+from hocket.plugin.torch.stream import MappedStream
 from hocket.plugin.torch.summary import Summary
 from hocket.simulator import simulate_traces
 from hocket.simulator.analysis import step_table
 from hocket.topology import load
-
-Record = dict[str, Any]
-
-
-def meta(rank: int, world: int = 2, **values: Any) -> Record:
-    fixed = {"job": "j", "boot": "b", "torch": "2", "script": "s", "epoch_ns": 0, "perf_ns": 0}
-    return {"k": "meta", "rank": rank, "world": world} | fixed | values
-
-
-def group(ranks: list[int], identifier: int = 0, name: str = "0", order: int = 0) -> Record:
-    fixed = {"description": "", "rank": 0, "backend": "gloo"}
-    return {"k": "group", "id": identifier, "name": name, "ranks": ranks, "order": order} | fixed
-
-
-def call(identifier: int, t: int, **values: Any) -> Record:
-    fixed = {"op": "allreduce_", "group": 0, "seq": identifier, "step": 0, "thread": 1, "in": 8, "out": 8}
-    return {"k": "collective", "id": identifier, "t": t, "dtype": "float32"} | fixed | values
-
-
-def wait(identifier: int, t0: int, t1: int) -> Record:
-    return {"k": "wait", "id": identifier, "t0": t0, "t1": t1, "thread": 1}
-
-
-END = {"k": "end", "t": 0, "ok": True}
-
-
-def write(folder: Path, rank: int, *records: Record, tail: str = "") -> Path:
-    path = stream_path(folder, rank)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records) + tail)
-    return path
 
 
 def problems(summary: Summary) -> list[str]:
@@ -68,7 +37,7 @@ def test_compute_runs_beside_what_is_not_yet_waited_for(tmp_path: Path) -> None:
             call(0, 0),
             wait(0, 0, 500),
             call(1, 1000, **{"async": 1}),
-            {"k": "done", "id": 1, "t": 5500},
+            done(1, 5500),
             wait(1, 4000, 6000),
             call(2, 9000),
             wait(2, 9100, 10000),
@@ -105,26 +74,12 @@ def test_the_end_of_a_backward_pass_waits_for_what_it_issued(tmp_path: Path) -> 
         group([0]),
         call(0, 0, **{"async": 1}),
         {"k": "backward", "ids": [0], "t0": 100, "t1": 300, "thread": 1},
-        {"k": "done", "id": 0, "t": 350},  # the callback came late
+        done(0, 350),  # the callback came late
         END,
     )
     (recorded,) = read_recording(stream_path(tmp_path, 0)).calls
     assert recorded.wait == (100, 300)
     assert recorded.end == 300
-
-
-def test_a_functional_collective_is_waited_for_by_its_tensor(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        0,
-        meta(0, world=1),
-        group([0]),
-        call(0, 0, ptr=[64], **{"async": 1}),
-        call(1, 10, ptr=[128], **{"async": 1}),
-        {"k": "wait", "ptr": 64, "t0": 20, "t1": 30, "thread": 1},
-        {"k": "wait", "ptr": 4096, "t0": 40, "t1": 50, "thread": 1},
-    )
-    assert [recorded.wait for recorded in read_recording(path).calls] == [(20, 30), None]
 
 
 def test_clocks_of_two_machines_are_brought_together(tmp_path: Path) -> None:
@@ -203,33 +158,61 @@ def test_the_newest_job_in_a_folder_counts(tmp_path: Path) -> None:
 
 def test_a_torn_last_line_is_forgiven_and_a_torn_middle_is_not(tmp_path: Path) -> None:
     records = [meta(0, world=1), group([0]), call(0, 0), wait(0, 0, 9)]
-    path = write(tmp_path, 0, *records, tail='{"k":"collective","id":1,"o')
+    path = write(tmp_path, 0, *records, tail="c 1 0 1 5")
     assert len(read_recording(path).calls) == 1
     # A job that starts anew in the same file does so on a new line.
-    write(tmp_path, 0, *records, tail='{"k":"coll\n' + "".join(json.dumps(record) + "\n" for record in records))
+    write(tmp_path, 0, *records, tail="c 1 0\n" + lines(*records))
     assert len(read_recording(path).calls) == 1
-    write(tmp_path, 0, *records, tail='{"k":"coll\n' + json.dumps(END) + "\n")
-    with pytest.raises(FormatError, match=r"rank0.jsonl:5: not a line"):
+    write(tmp_path, 0, *records, tail="c 1 0\n" + lines(END))
+    with pytest.raises(FormatError, match=r"rank0.stream:6: not a line"):
         read_recording(path)
 
 
 def test_lines_survive_a_kill_and_a_new_session_follows_them(tmp_path: Path) -> None:
     path = stream_path(tmp_path, 0)
-    killed = Stream(path)
-    for record in (meta(0, world=1, job="old"), group([0]), call(0, 0)):
-        killed.write(json.dumps(record) + "\n")
+    killed = MappedStream(path)
+    killed.write(lines(meta(0, world=1, job="old"), group([0]), call(0, 0)))
     long = "x" * 3000
     for number in range(1000):  # past the space reserved at once
-        killed.write(json.dumps({"k": "step", "n": number, "t": 0, "pad": long}) + "\n")
+        killed.write(lines({"k": "step", "n": number, "t": 0, "pad": long}))
     assert len(read_recording(path).steps) == 1000  # never closed
 
-    restarted = Stream(path)
-    for record in (meta(0, world=1), group([0]), call(0, 0), wait(0, 0, 9)):
-        restarted.write(json.dumps(record) + "\n")
+    restarted = MappedStream(path)
+    restarted.write(lines(meta(0, world=1), group([0]), call(0, 0), wait(0, 0, 9)))
     restarted.close()
     restarted.write("dropped\n")
     assert read_recording(path).job == "j"
-    assert path.read_bytes().endswith(b'"thread": 1}\n')
+    assert path.read_bytes().endswith(b"\nw 0 0 9 1\n")
+
+
+def test_a_receive_from_anyone_learns_its_source_from_the_wait(tmp_path: Path) -> None:
+    receive = call(0, 10, op="recv_any_source_", **{"async": 1})
+    path = write(tmp_path, 0, meta(0, step=3), group([0, 1]), receive, "a 0 20 5 1 1", call(1, 30, seq=0))
+    (received, reduced) = read_recording(path).calls
+    assert (received.kind, received.peer, received.wait, received.end) == ("recv", 1, (20, 25), 25)
+    assert (received.sequence, reduced.sequence, reduced.peer, reduced.end) == (-1, 0, None, None)
+    assert received.step == 3  # where the session began
+
+
+def test_a_stream_of_another_version_is_named(tmp_path: Path) -> None:
+    old = meta(0)
+    del old["format"]
+    path = write(tmp_path, 0, old, {"k": "collective", "id": 0, "op": "allreduce_"})
+    with pytest.raises(FormatError, match=r"rank0.stream: a stream of format 1, this version of Hocket reads 2"):
+        read_recording(path)
+
+
+@pytest.mark.parametrize(
+    ("lines_after", "message"),
+    [
+        (["d 7 9"], "refers to an operation 7 that no line tells of"),
+        (["c 1 9 1 5 1"], "refers to a shape 9 that no line tells of"),
+        ([{"k": "shape", "id": 1, "op": "allreduce_", "group": 3, "in": 1, "out": 1}], "operation or group 3"),
+    ],
+)
+def test_what_no_line_tells_of_is_named(tmp_path: Path, lines_after: list[Record | str], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_recording(write(tmp_path, 0, meta(0), group([0, 1]), call(0, 0), lines_after))
 
 
 def test_a_folder_without_streams_is_named(tmp_path: Path) -> None:
@@ -244,9 +227,7 @@ def test_traces_tell_the_steps_that_ended(tmp_path: Path) -> None:
     """Three all_reduces of 1 us, issued at 2, 12 and 22 us; steps 4 and 5 end at 10 and 20 us, the last call is in
     none. Compute across the end of a step is cut there: 0-2 us of step 3's end on, 3-10, 10-12, 13-20, 20-22 us."""
     for rank in (0, 1):
-        calls = [
-            (call(n, 2000 + 10_000 * n, step=4 + n), wait(n, 2000 + 10_000 * n, 3000 + 10_000 * n)) for n in range(3)
-        ]
+        calls = [(call(n, 2000 + 10_000 * n), wait(n, 2000 + 10_000 * n, 3000 + 10_000 * n)) for n in range(3)]
         ends = [{"k": "step", "n": 3 + n, "t": 10_000 * n} for n in range(3)]
         write(
             tmp_path, rank, meta(rank), group([0, 1]), *chain(*zip(ends, *zip(*calls, strict=True), strict=True)), END
@@ -265,8 +246,8 @@ def test_traces_tell_the_steps_that_ended(tmp_path: Path) -> None:
 def test_a_thread_that_goes_on_beyond_a_step_is_cut_there_and_one_that_does_not_is_not(tmp_path: Path) -> None:
     """Thread 2 issues at 4 us, thread 1 at 2 and 12 us, steps end at 10 and 13 us: thread 2 ends at 4 us."""
     for rank in (0, 1):
-        records = [call(n, t, step=int(t > 10_000), thread=thread) for n, t, thread in ((0, 2000, 1), (1, 4000, 2))]
-        records += [{"k": "step", "n": 0, "t": 10_000}, call(2, 12_000, step=1)]
+        records = [call(n, t, thread=thread) for n, t, thread in ((0, 2000, 1), (1, 4000, 2))]
+        records += [{"k": "step", "n": 0, "t": 10_000}, call(2, 12_000)]
         write(tmp_path, rank, meta(rank), group([0, 1]), *records, {"k": "step", "n": 1, "t": 13_000}, END)
     merge(tmp_path)
     trace = read_traces(str(tmp_path)).traces[0]
@@ -278,7 +259,7 @@ def test_a_thread_that_goes_on_beyond_a_step_is_cut_there_and_one_that_does_not_
 @given(st.data())
 def test_a_broken_stream_gives_one_clear_error(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("fuzz")
-    records = [meta(0, world=1), group([0]), call(0, 0, ptr=[1]), wait(0, 0, 9), {"k": "done", "id": 0, "t": 5}, END]
+    records = [meta(0, world=1), group([0]), call(0, 0), wait(0, 0, 9), done(0, 5), END]
     path = write(folder, 0, *records)
     content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):

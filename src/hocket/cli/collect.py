@@ -53,10 +53,11 @@ def launch(
 
     from hocket.collect import check_script
     from hocket.core.errors import HocketError
+    from hocket.plugin.torch.folder import stream_paths
     from hocket.plugin.torch.settings import Settings
 
     check_script(script)
-    if any(Path(out, "stream").glob("rank*.jsonl")):
+    if stream_paths(out):
         raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
     settings = Settings(out, skip_steps, steps, timeout)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]

@@ -1,0 +1,88 @@
+"""Where the arguments of a `c10d::*` operation stand that are recorded: decided once an operation, for both hooks."""
+
+from dataclasses import dataclass
+
+import torch
+
+from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER
+
+__all__ = ["ABSENT", "Detail", "Signature", "signatures"]
+
+ABSENT = -1
+
+# Arguments that only some operations have: what they are, and under which name they stand in the stream.
+_DETAILS = {
+    "root_rank": ("rank", "root"),
+    "src": ("rank", "peer"),
+    "dst": ("rank", "peer"),
+    "input_split_sizes": ("splits", "in_splits"),
+    "output_split_sizes": ("splits", "out_splits"),
+    "tag": ("number", "tag"),
+    "reduce_op": ("reduction", "reduce"),
+}
+
+
+@dataclass(frozen=True)
+class Detail:
+    """An argument that only some operations have.
+
+    `what` is "rank" (counted within the group), "splits" (a list of sizes, empty when all are the same), "number" or
+    "reduction"; `key` its name in the stream.
+    """
+
+    what: str
+    key: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Signature:
+    """An operation's arguments by position, ABSENT where it has no such argument.
+
+    `input` and `output` hold a tensor, a list of them or a list of lists; `in_parts` see Operation. Without an argument
+    that says so (`is_async`, which may be left out for `async_default`) a call is asynchronous when it `returns_work`.
+    A call is `numbered` within its group unless it is a message, and `addressed` if `wait_tensor` may follow, which is
+    told a tensor, not an operation: where the outputs lie identifies the call.
+    """
+
+    op: str
+    group: int
+    input: int
+    output: int
+    in_parts: bool
+    is_async: int
+    async_default: bool
+    returns_work: bool
+    numbered: bool
+    addressed: bool
+    any_source: bool
+    details: tuple[Detail, ...]
+
+
+def signatures() -> list[Signature]:
+    """Those of all operations that the installed PyTorch has."""
+    return [
+        _signature(op, getattr(torch.ops.c10d, op).default._schema) for op in OPERATIONS if hasattr(torch.ops.c10d, op)
+    ]
+
+
+def _signature(op: str, schema: torch._C.FunctionSchema) -> Signature:
+    operation = OPERATIONS[op]
+    positions = {argument.name: index for index, argument in enumerate(schema.arguments)}
+    is_async = positions.get("async_op", ABSENT)
+    default = bool(schema.returns) if is_async == ABSENT else schema.arguments[is_async].default_value
+    details = [Detail(*_DETAILS[name], index) for name, index in positions.items() if name in _DETAILS]
+    return Signature(
+        op=op,
+        group=positions["process_group"],
+        input=ABSENT if operation.input is None else positions[operation.input],
+        output=ABSENT if operation.output is None else positions[operation.output],
+        in_parts=operation.in_parts,
+        is_async=is_async,
+        async_default=bool(default),
+        returns_work=bool(schema.returns),
+        numbered=operation.kind not in PEER_TO_PEER,
+        addressed=operation.kind not in PEER_TO_PEER and operation.output is not None,
+        any_source=op == "recv_any_source_",
+        details=tuple(details),
+    )
