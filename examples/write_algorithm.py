@@ -12,7 +12,7 @@ from hocket.core.units import format_time
 from hocket.schedule import Kind
 from hocket.simulator import simulate_program
 from hocket.topology import load
-from hocket.translator import PROFILES, Algorithm
+from hocket.translator import PROFILES, Algorithm, Lowering
 
 MACHINES, GPUS = 2, 4
 
@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
     algorithm = hierarchical()
     topology = load(f"dgx-a100:nodes={MACHINES},gpus={GPUS}")
     for profile in PROFILES:
-        translation = algorithm.lower(profile, max_bytes=1 << 26)
+        translation = algorithm.lower(profile, Lowering(max_bytes=1 << 26))
         path = folder / f"hierarchical.{profile}.xml"
         translation.write(path)
         time = simulate_program(translation.program, topology, 1 << 20).time_ps

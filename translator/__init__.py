@@ -6,15 +6,17 @@ from hocket.translator.findings import Finding, Severity
 from hocket.translator.graphs import schedule_graphs
 from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.lower import lower
+from hocket.translator.lowering import Lowering
 from hocket.translator.nccl_graph import nccl_graph, rings
 from hocket.translator.nccl_graph_read import read_nccl_graph, read_ring_orders
 from hocket.translator.profiles import PROFILES, UNLIMITED, Profile, ProfileName
 from hocket.translator.program_json import from_program_json, is_program_json, read_program, to_program_json
 from hocket.translator.program_schedule import program_schedule
+from hocket.translator.proving import Translation
 from hocket.translator.recipes import run_recipe
 from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
 from hocket.translator.transfers import transfer_table, write_transfers
-from hocket.translator.translate import Translation, rewrite, translate
+from hocket.translator.translate import lower_best, rewrite, translate
 from hocket.translator.xml_read import from_xml, read_xml
 from hocket.translator.xml_write import check_limits, to_xml
 
@@ -25,6 +27,7 @@ __all__ = [
     "Chunk",
     "Finding",
     "Judgement",
+    "Lowering",
     "Profile",
     "ProfileName",
     "Severity",
@@ -36,6 +39,7 @@ __all__ = [
     "is_program_json",
     "judge",
     "lower",
+    "lower_best",
     "nccl_graph",
     "program_schedule",
     "read_document",

@@ -14,11 +14,14 @@ import numpy as np
 from hocket.core.errors import ScheduleError
 from hocket.schedule import BUFFERS, Gpu, Kind, Program
 from hocket.schedule.memory import Memory, call_sizes, lay_out
-from hocket.translator.fitting import Fitting
+from hocket.topology import Topology
+from hocket.translator.fitting import fit
+from hocket.translator.lowering import Lowering, Strategy
 from hocket.translator.messages import Messages
 from hocket.translator.placement import LocalStep
 from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.translate import Translation, prove
+from hocket.translator.proving import Translation
+from hocket.translator.strategies import predictor, quickest, rounds
 
 __all__ = ["Algorithm", "Chunk"]
 
@@ -113,39 +116,46 @@ class Algorithm:
     def lower(
         self,
         profile: str | ProfileName | Profile,
+        lowering: Lowering | None = None,
         *,
-        protocol: str = "Simple",
-        channels: int = 1,
-        slots: int = 1,
-        instances: int = 1,
-        paired: bool = False,
-        min_bytes: int = 0,
-        max_bytes: int = 0,
+        topology: Topology | None = None,
+        size_bytes: int = 0,
     ) -> Translation:
-        """The algorithm as a proved program for one runtime; arguments and errors are those of
-        `hocket.translator.lower`."""
-        self.check()
-        fitting = Fitting(find_profile(profile), protocol, channels, slots, instances, min_bytes, max_bytes, paired)
-        messages, local = self._split(fitting.max_count)
-        return prove(fitting.program(self._shape, messages, local), fitting.profile, slots)
+        """The algorithm as a proved program for one runtime. Where `lowering` leaves a choice, the plainest; on a
+        `topology` the quickest, by simulation of a call of `size_bytes` (0: the largest that the program is for).
 
-    def _split(self, most: int) -> tuple[Messages, list[LocalStep]]:
-        """The steps in the order they were asked for, messages in such of at most `most` chunks."""
+        Raises the errors of `hocket.translator.lower_best`, and ScheduleError for other calls than it was written for,
+        or where nobody says the size.
+        """
+        self.check()
+        chosen, asked = find_profile(profile), lowering or Lowering()
+        if asked.in_place not in (None, self._shape.in_place):
+            calls = "in-place" if self._shape.in_place else "out-of-place"
+            raise _error(f"{self._shape.name} was written for {calls} calls, and is for no others")
+        shape = replace(self._shape, name=asked.name or self._shape.name)
+        messages, local = self._operations()
+
+        def lowered(strategy: Strategy) -> Program:
+            return fit(shape, messages, local, chosen, asked, strategy)
+
+        if topology is None:
+            return quickest(chosen, rounds([asked.plainest], asked), lowered, lambda _: 0)
+        size = size_bytes or asked.max_bytes
+        if size == 0:
+            raise _error("the quickest way depends on the size: give size_bytes, or Lowering(max_bytes=)")
+        return quickest(chosen, rounds(asked.strategies(), asked), lowered, predictor(chosen, topology, size))
+
+    def _operations(self) -> tuple[Messages, list[LocalStep]]:
+        """The steps in the order they were asked for."""
         rows: list[tuple[int, ...]] = []
         local: list[LocalStep] = []
-        for step in self._steps:
+        for at, step in enumerate(self._steps):
             (src, src_buffer, src_offset), (dst, dst_buffer, dst_offset) = step.source, step.target
-            buffers = BUFFERS.index(src_buffer), BUFFERS.index(dst_buffer)
-            at = 2 * (len(rows) + len(local))
+            places = BUFFERS.index(src_buffer), src_offset, BUFFERS.index(dst_buffer), dst_offset
             if src == dst:
-                local.append(
-                    LocalStep(src, buffers[0], src_offset, buffers[1], dst_offset, step.count, at, step.reduce)
-                )
-                continue
-            for first in range(0, step.count, most):
-                count, at = min(most, step.count - first), 2 * (len(rows) + len(local))
-                places = (buffers[0], src_offset + first, buffers[1], dst_offset + first)
-                rows.append((src, dst, step.channel, at, at + 1, step.reduce, count, *places))
+                local.append(LocalStep(src, *places, step.count, 2 * at, step.reduce))
+            else:
+                rows.append((src, dst, step.channel, 2 * at, 2 * at + 1, step.reduce, step.count, *places))
         names = [field.name for field in fields(Messages)]
         columns = dict(zip(names, np.array(rows, np.int64).reshape(-1, len(names)).T, strict=True))
         return Messages(**{**columns, "reduce": columns["reduce"].astype(bool)}), local

@@ -2,22 +2,26 @@
 
 from dataclasses import replace
 
-from hocket.core.errors import ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Step, ThreadBlock
 
-__all__ = ["replicate"]
+__all__ = ["part_chunks", "replicate"]
 
 _WHOLE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
 
 
+def part_chunks(program: Program) -> int:
+    """Chunks of a rank's part of the buffers; of the whole buffer, where ranks have none of their own."""
+    return program.chunks_per_loop if program.kind in _WHOLE else program.chunks_per_loop // program.num_ranks
+
+
 def replicate(program: Program, instances: int) -> Program:
     """The program `instances` times beside itself: instance i does the i-th part of each rank's part of the buffers
-    (of the whole buffer, where ranks have none of their own), with thread blocks and channels of its own.
+    (`part_chunks`), with thread blocks and channels of its own. No step may reach over several parts: it would have no
+    place that is contiguous in an instance.
 
-    One thread block moves a part of a wide link's bandwidth only; more of them move more. Raises ScheduleError for a
-    step over the parts of several ranks: it has no place that is contiguous in an instance.
+    One thread block moves a part of a wide link's bandwidth only; more of them move more.
     """
-    part = program.chunks_per_loop if program.kind in _WHOLE else program.chunks_per_loop // program.num_ranks
+    part = part_chunks(program)
     return replace(
         program,
         chunks_per_loop=program.chunks_per_loop * instances,
@@ -29,7 +33,6 @@ def replicate(program: Program, instances: int) -> Program:
 class _Replicas:
     def __init__(self, program: Program, rank: int, part: int, instances: int) -> None:
         self._program = program
-        self._rank = rank
         self._gpu = program.gpus[rank]
         self._part = part
         self._instances = instances
@@ -51,9 +54,9 @@ class _Replicas:
         source, target = step.src_offset, step.dst_offset
         # the end that a step does not use is a peer's place, for information only
         if step.type.reads:
-            source = self._offset(step.src_buffer, source, step.count, instance)
+            source = self._offset(step.src_buffer, source, instance)
         if step.type.writes:
-            target = self._offset(step.dst_buffer, target, step.count, instance)
+            target = self._offset(step.dst_buffer, target, instance)
         return replace(
             step,
             src_offset=source,
@@ -61,14 +64,9 @@ class _Replicas:
             depend_block=-1 if step.depend_block < 0 else step.depend_block + instance * len(self._gpu.thread_blocks),
         )
 
-    def _offset(self, buffer: str, offset: int, count: int, instance: int) -> int:
+    def _offset(self, buffer: str, offset: int, instance: int) -> int:
         if offset < 0:
             return offset
         part = self._gpu.scratch_chunks if buffer == "s" else self._part
         number, inside = divmod(offset, part)
-        if inside + count > part:
-            raise ScheduleError(
-                f"rank {self._rank}: a step moves {count} chunks from {buffer}[{offset}] on, of several ranks' parts "
-                f"({part} chunks each): such a program has no instances; use more channels instead"
-            )
         return (number * self._instances + instance) * part + inside

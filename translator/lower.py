@@ -2,43 +2,34 @@
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Schedule
-from hocket.translator.fitting import Fitting
+from hocket.translator.fitting import fit
+from hocket.translator.lowering import Lowering, Strategy
 from hocket.translator.messages import merge
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 
-__all__ = ["lower"]
+__all__ = ["lower", "lower_by"]
 
 
-def lower(
-    schedule: Schedule,
-    profile: str | ProfileName | Profile,
-    *,
-    protocol: str = "Simple",
-    channels: int = 1,
-    slots: int = 1,
-    instances: int = 1,
-    paired: bool = False,
-    name: str | None = None,
-    in_place: bool | None = None,
-    min_bytes: int = 0,
-    max_bytes: int = 0,
-) -> Program:
-    """The schedule as a program for one runtime, right for in-place calls (all_to_all: out-of-place) unless said.
+def lower(schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lowering | None = None) -> Program:
+    """The schedule as a program for one runtime, right for in-place calls (all_to_all: out-of-place) unless said; where
+    `lowering` leaves a choice, the plainest.
 
-    Every pair of ranks that talks has a thread block at both ends of each of its `channels` connections; steps keep
-    the schedule's order, not its times. All blocks list their steps in one global order in which a message is sent
-    only after the one `slots` before it on its connection is received, so with connections that hold `slots` messages
-    it cannot deadlock; with 1 at no size and no FIFO depth. With more, a connection into a rank shares a thread block
-    with the one out of it along which its chunks go on, and what is received and sent on becomes one step.
-    Where a block would have more steps than the runtime takes, the pairs' messages are spread over more connections.
-    `paired`: connections out of a rank share thread blocks with those into it even where nothing goes on, which takes
-    fewer blocks of more steps. `instances`: so many of the program beside each other, each on its part of the buffers.
-    `min_bytes`, `max_bytes` (inclusive, 0: open): the sizes the file is for.
+    Every pair of ranks that talks has a thread block at both ends of each of its connections; steps keep the schedule's
+    order, not its times. All blocks list their steps in one global order in which a message is sent only after the one
+    `slots` before it on its connection is received, so with connections that hold `slots` messages it cannot deadlock;
+    with 1 at no size and no FIFO depth. With more, a connection into a rank shares a thread block with the one out of
+    it along which its chunks go on, and what is received and sent on becomes one step. Where a block would have more
+    steps than the runtime takes, the pairs' messages are spread over more connections.
 
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
     """
-    fitting = Fitting(find_profile(profile), protocol, channels, slots, instances, min_bytes, max_bytes, paired)
+    chosen = lowering or Lowering()
+    return lower_by(schedule, find_profile(profile), chosen, chosen.plainest)
+
+
+def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:
+    """The same by one strategy; its `merged` has been done."""
     collective = schedule.collective
     if len(set(collective.block_bytes or ())) > 1:
         raise ScheduleError(
@@ -56,18 +47,19 @@ def lower(
             f"{schedule.generator} lets switches of {schedule.topology.name} add and copy chunks: no MSCCL program can "
             "say that; use an algorithm or schedule that only the ranks take part in"
         )
-    placement = Placement(collective, collective.kind is not Kind.ALL_TO_ALL if in_place is None else in_place)
+    in_place = collective.kind is not Kind.ALL_TO_ALL if lowering.in_place is None else lowering.in_place
+    placement = Placement(collective, in_place)
     shape = Program(
-        name=f"{collective.kind}_{schedule.generator}" if name is None else name,
+        name=f"{collective.kind}_{schedule.generator}" if lowering.name is None else lowering.name,
         kind=collective.kind,
         chunks_per_loop=collective.slots,
         num_channels=0,
-        protocol=protocol,
-        in_place=placement.in_place,
-        out_of_place=not placement.in_place,
-        min_bytes=min_bytes,
-        max_bytes=max_bytes,
+        protocol=lowering.protocol,
+        in_place=in_place,
+        out_of_place=not in_place,
+        min_bytes=lowering.min_bytes,
+        max_bytes=lowering.max_bytes,
         gpus=tuple(Gpu(*placement.user_chunks(rank), 0, ()) for rank in range(collective.num_ranks)),
         root=collective.root,
     )
-    return fitting.program(shape, merge(schedule, placement, fitting.max_count), placement.copies())
+    return fit(shape, merge(schedule, placement), placement.copies(), profile, lowering, strategy)

@@ -33,8 +33,8 @@ class Messages:
     dst_offset: NDArray[np.int64]
 
 
-def merge(schedule: Schedule, placement: Placement, max_count: int) -> Messages:
-    """The schedule's messages, of at most `max_count` chunks each.
+def merge(schedule: Schedule, placement: Placement) -> Messages:
+    """The schedule's messages.
 
     What a rank sends while it gets the same chunk from another goes by itself: as a connection may hold a single chunk,
     two ranks that exchange several chunks at once would each wait for the other to receive.
@@ -51,9 +51,7 @@ def merge(schedule: Schedule, placement: Placement, max_count: int) -> Messages:
         follows &= np.diff(offset[order]) == 1
     alone = _exchanged(schedule)[order]
     follows &= ~alone[1:] & ~alone[:-1]
-    position = np.arange(len(order))
-    run_start = np.maximum.accumulate(np.where(np.concatenate([[True], ~follows])[: len(order)], position, 0))
-    heads = np.flatnonzero((position - run_start) % max_count == 0)
+    heads = np.flatnonzero(np.append(True, ~follows)[: len(order)])
     first = order[heads]
     count = np.diff(np.append(heads, len(order)))
     by_time = np.lexsort((first, schedule.start_ps[first]))

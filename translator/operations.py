@@ -76,7 +76,6 @@ def operations(
     connections are relied on to hold several messages (`slots`), one into a rank and one out of it may share theirs;
     `paired`: all do, as far as they go round.
     """
-    local = _pieces(local, profile.max_count)
     connection, pairs = _connections(messages, channels)
     channel_of = _channels(pairs, profile.max_blocks_per_channel)
     ends = [(int(src), int(dst), channel) for (src, dst), channel in zip(pairs.tolist(), channel_of, strict=True)]
@@ -135,20 +134,6 @@ def operations(
         after=column(np.where(previous < 0, -1, receive_at[previous]), none, lambda _: -1),
         priority=np.concatenate([turn, turn + 1, local_turn])[order] if slots == 1 else np.arange(len(order)),
     )
-
-
-def _pieces(steps: Sequence[LocalStep], max_count: int) -> list[LocalStep]:
-    """The steps cut into such of at most `max_count` chunks."""
-    return [
-        replace(
-            step,
-            source_offset=step.source_offset + first,
-            destination_offset=step.destination_offset + first,
-            count=min(max_count, step.count - first),
-        )
-        for step in steps
-        for first in range(0, step.count, max_count)
-    ]
 
 
 def _connections(messages: Messages, channels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,73 +1,98 @@
-"""Ways to lower a schedule to a program: all are simulated, and the quickest that can be proved is taken."""
+"""Ways to lower: all are simulated, and the quickest that can be proved is taken."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.simulator import simulate_program
+from hocket.topology import Topology
 from hocket.translator.coarser import mergeable
+from hocket.translator.lowering import Candidate, Lowering, Strategy
 from hocket.translator.profiles import Profile
+from hocket.translator.proving import Translation, prove
+from hocket.translator.xml_write import LimitError
 
-__all__ = ["Candidate", "Strategy", "candidates", "fewer_chunks", "remedies", "strategies"]
-
-_MANY = 20_000  # transfers beyond which few strategies are tried
-
-
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """`channels` between two ranks; `slots`, the messages that a connection is relied on to hold; `instances` of the
-    program; `merged`, so many chunks that go the same way made one; `paired`: connections share thread blocks."""
-
-    channels: int
-    slots: int
-    instances: int
-    merged: int = 1
-    paired: bool = False
+__all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What a strategy came to: a program and its predicted time on the schedule's topology; or why it is none."""
-
-    strategy: Strategy
-    program: Program | None = field(default=None, repr=False)
-    time_ps: int = 0
-    error: ScheduleError | None = None
-
-    @property
-    def thread_blocks(self) -> int:
-        """Of the rank that has the most."""
-        return max((len(gpu.thread_blocks) for gpu in self.program.gpus), default=0) if self.program else 0
-
-    @property
-    def steps(self) -> int:
-        """Of the longest thread block."""
-        if self.program is None:
-            return 0
-        return max((len(block.steps) for gpu in self.program.gpus for block in gpu.thread_blocks), default=0)
-
-
-def strategies(schedule: Schedule, channels: int | None, slots: int | None, instances: int) -> Iterator[Strategy]:
-    """Those worth trying, the plainest first; what is given is kept."""
-    few = schedule.num_transfers > _MANY
-    wide = [channels] if channels else [1] if few else [1, 2, 4]
-    deep = [slots] if slots else [1, 2]
-    for chosen in product(wide, deep):
-        yield Strategy(*chosen, instances)
-
-
-def remedies(schedule: Schedule, tried: list[Strategy]) -> Iterator[list[Strategy]]:
-    """What else to try, one after the other, where none of the strategies fits a runtime: coarser chunks (too many
-    steps), connections that share thread blocks (too many of these), both."""
-    coarser = mergeable(schedule)
+def rounds(plain: list[Strategy], lowering: Lowering, schedule: Schedule | None = None) -> Iterator[list[Strategy]]:
+    """The strategies to try, and what else, one after the other, where none of them fits a runtime: coarser chunks of
+    the schedule (too many steps), connections that share thread blocks (too many of these), both."""
+    yield plain
+    coarser = [] if schedule is None else mergeable(schedule)
     for factor in coarser:
-        yield [replace(each, merged=factor) for each in tried]
-    for factor in (1, *coarser):
-        yield [replace(each, merged=factor, paired=True) for each in tried]
+        yield [replace(each, merged=factor) for each in plain]
+    if lowering.paired is None:
+        for factor in (1, *coarser):
+            yield [replace(each, merged=factor, paired=True) for each in plain]
+
+
+def predictor(
+    profile: Profile, topology: Topology, size_bytes: int, placement: Sequence[int] | None = None
+) -> Callable[[Program], int]:
+    """What a program takes at a size, rounded up to its chunks, in ps; `placement`: the topology's rank of each."""
+
+    def predict(program: Program) -> int:
+        loop = program.chunks_per_loop
+        size = -(-max(size_bytes, 1) // loop) * loop
+        return simulate_program(program, topology, size, protocols=profile.protocols, placement=placement).time_ps
+
+    return predict
+
+
+def quickest(
+    profile: Profile,
+    tried: Iterable[list[Strategy]],
+    lower: Callable[[Strategy], Program],
+    predict: Callable[[Program], int],
+) -> Translation:
+    """The quickest that can be proved of the first round of strategies of which some fits the runtime. Raises the first
+    error where there is none."""
+    found: list[Candidate] = []
+    for strategies in tried:
+        found += _candidates(strategies, lower, predict)
+        if any(each.program for each in found) or not any(isinstance(each.error, LimitError) for each in found):
+            break
+    return _first_proved(found, profile)
+
+
+def _candidates(
+    tried: Sequence[Strategy], lower: Callable[[Strategy], Program], predict: Callable[[Program], int]
+) -> list[Candidate]:
+    """What the strategies come to, the best first: the quickest by prediction, then those of fewer thread blocks (each
+    takes a multiprocessor from the computation), then of fewer steps; refused ones last."""
+    found = [_candidate(strategy, lower, predict) for strategy in tried]
+    return sorted(found, key=lambda each: (each.program is None, each.time_ps, each.thread_blocks, each.steps))
+
+
+def _candidate(
+    strategy: Strategy, lower: Callable[[Strategy], Program], predict: Callable[[Program], int]
+) -> Candidate:
+    try:
+        program = lower(strategy)
+    except ScheduleError as error:
+        return Candidate(strategy, error=error)
+    return Candidate(strategy, program, predict(program))
+
+
+def _first_proved(found: list[Candidate], profile: Profile) -> Translation:
+    """The first candidate that can be proved; raises the first error where there is none."""
+    first_error: ScheduleError | DeadlockError | None = None
+    for at, candidate in enumerate(found):
+        if candidate.program is None:
+            first_error = first_error or candidate.error
+            continue
+        try:
+            translation = prove(candidate.program, profile, candidate.strategy.slots)
+        except (ScheduleError, DeadlockError) as error:
+            first_error = first_error or error
+            continue
+        return replace(translation, candidates=(candidate, *found[:at], *found[at + 1 :]))
+    assert first_error is not None
+    raise first_error
 
 
 def fewer_chunks(schedule: Schedule, profile: Profile) -> int | None:
@@ -81,27 +106,3 @@ def fewer_chunks(schedule: Schedule, profile: Profile) -> int | None:
     room = profile.max_nodes - 1 - schedule.collective.num_ranks - blocks
     fitting = schedule.collective.chunks_per_rank * room // max(steps, 1)
     return fitting if 0 < fitting < schedule.collective.chunks_per_rank else None
-
-
-def candidates(
-    schedule: Schedule, profile: Profile, tried: list[Strategy], lower: Callable[[Strategy], Program]
-) -> list[Candidate]:
-    """What the strategies come to, the best first: the quickest at the schedule's size on its topology, then those of
-    fewer thread blocks (each takes a multiprocessor from the computation), then of fewer steps; refused ones last."""
-    found = [_candidate(schedule, profile, strategy, lower) for strategy in tried]
-    return sorted(found, key=lambda each: (each.program is None, each.time_ps, each.thread_blocks, each.steps))
-
-
-def _candidate(
-    schedule: Schedule, profile: Profile, strategy: Strategy, lower: Callable[[Strategy], Program]
-) -> Candidate:
-    try:
-        program = lower(strategy)
-    except ScheduleError as error:
-        return Candidate(strategy, error=error)
-    loop = program.chunks_per_loop
-    size = -(-max(schedule.collective.size_bytes, 1) // loop) * loop
-    prediction = simulate_program(
-        program, schedule.topology, size, protocols=profile.protocols, placement=schedule.ranks.tolist()
-    )
-    return Candidate(strategy, program, prediction.time_ps)

@@ -1,146 +1,65 @@
 """Schedule or program to MSCCL XML file: written only when the very text has been read back, executed and proved."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from hocket.core.errors import DeadlockError, ScheduleError
-from hocket.core.files import atomic_write
-from hocket.schedule import FIFO_DEPTH, Program, Proof, Schedule, execute
+from hocket.schedule import Program, Schedule
 from hocket.translator.coarser import coarsen
-from hocket.translator.lower import lower
+from hocket.translator.lower import lower_by
+from hocket.translator.lowering import Lowering, Strategy
 from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.program_json import from_program_json, to_program_json
-from hocket.translator.strategies import Candidate, Strategy, candidates, fewer_chunks, remedies, strategies
+from hocket.translator.proving import Translation, prove
+from hocket.translator.strategies import fewer_chunks, predictor, quickest, rounds
 from hocket.translator.unfuse import retarget
-from hocket.translator.xml_read import from_xml
-from hocket.translator.xml_write import LimitError, to_xml
+from hocket.translator.xml_write import LimitError
 
-__all__ = ["Translation", "lower_best", "prove", "rewrite", "translate"]
+__all__ = ["lower_best", "rewrite", "translate"]
 
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """The text of a file, the program that a runtime will read from it, what was proved of it (with connections that
-    hold `slots` messages, and others), and the ways to lower the schedule that were tried, the one taken first."""
-
-    text: str
-    program: Program
-    profile: Profile
-    slots: int
-    proofs: tuple[Proof, ...]
-    candidates: tuple[Candidate, ...] = ()
-
-    def write(self, path: Path | str) -> None:
-        """Writes the text to a file."""
-        with atomic_write(path) as file:
-            file.write(self.text)
+_MANY = 20_000  # transfers beyond which few strategies are tried
 
 
 def translate(
     schedule: Schedule,
     path: Path | str,
     profile: str | ProfileName | Profile,
-    *,
-    protocol: str = "Simple",
-    channels: int | None = None,
-    slots: int | None = None,
-    instances: int = 1,
-    name: str | None = None,
-    in_place: bool | None = None,
-    min_bytes: int = 0,
-    max_bytes: int = 0,
+    lowering: Lowering | None = None,
 ) -> Translation:
-    """Writes the schedule as MSCCL XML for one runtime: what `lower_best` makes of it, with its arguments and errors;
-    with these nothing is written."""
-    translation = lower_best(
-        schedule,
-        profile,
-        protocol=protocol,
-        channels=channels,
-        slots=slots,
-        instances=instances,
-        name=name,
-        in_place=in_place,
-        min_bytes=min_bytes,
-        max_bytes=max_bytes,
-    )
+    """Writes the schedule as MSCCL XML for one runtime: what `lower_best` makes of it, with its errors; with these
+    nothing is written."""
+    translation = lower_best(schedule, profile, lowering)
     translation.write(path)
     return translation
 
 
 def lower_best(
-    schedule: Schedule,
-    profile: str | ProfileName | Profile,
-    *,
-    protocol: str = "Simple",
-    channels: int | None = None,
-    slots: int | None = None,
-    instances: int = 1,
-    name: str | None = None,
-    in_place: bool | None = None,
-    min_bytes: int = 0,
-    max_bytes: int = 0,
+    schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lowering | None = None
 ) -> Translation:
-    """The schedule as the quickest program for one runtime that could be proved; the arguments are those of `lower`,
-    None: several are tried.
+    """The schedule as the quickest program for one runtime that could be proved, by simulation at the schedule's size
+    on its topology: where `lowering` leaves a choice, several are tried.
 
     The text is read back as that runtime reads it and executed symbolically, with connections of `slots` messages (or
     1, the least there can be) of one chunk each, so that every size is covered, and with those of the protocol. Raises
     ScheduleError or DeadlockError when the schedule does not fit the runtime or the proof fails. Where no way of
     lowering it fits, chunks that go the same way are made one, then connections share thread blocks.
     """
-    chosen = find_profile(profile)
+    chosen, asked = find_profile(profile), lowering or Lowering()
 
     @cache
     def coarser(factor: int) -> Schedule:
         return schedule if factor == 1 else coarsen(schedule, factor)
 
     def lowered(strategy: Strategy) -> Program:
-        return lower(
-            coarser(strategy.merged),
-            chosen,
-            protocol=protocol,
-            channels=strategy.channels,
-            slots=strategy.slots,
-            instances=strategy.instances,
-            paired=strategy.paired,
-            name=name,
-            in_place=in_place,
-            min_bytes=min_bytes,
-            max_bytes=max_bytes,
-        )
+        return lower_by(coarser(strategy.merged), chosen, asked, strategy)
 
-    plain = list(strategies(schedule, channels, slots, instances))
-    found = candidates(schedule, chosen, plain, lowered)
-    if found[0].program is None and any(isinstance(each.error, LimitError) for each in found):
-        for remedy in remedies(schedule, plain):
-            found += candidates(schedule, chosen, remedy, lowered)
-            if any(each.program for each in found):
-                break
+    plain = asked.strategies(few=schedule.num_transfers > _MANY)
+    predict = predictor(chosen, schedule.topology, schedule.collective.size_bytes, schedule.ranks.tolist())
     try:
-        return _first_proved(found, chosen)
+        return quickest(chosen, rounds(plain, asked, schedule), lowered, predict)
     except LimitError as error:
         chunks = fewer_chunks(schedule, chosen)
         hint = f"; synthesize the schedule with --chunks {chunks} or fewer" if chunks else ""
         raise LimitError(f"{error}{hint}") from error
-
-
-def _first_proved(found: list[Candidate], profile: Profile) -> Translation:
-    """The first candidate that can be proved; raises the first error where there is none."""
-    first_error: ScheduleError | DeadlockError | None = None
-    for at, candidate in enumerate(found):
-        if candidate.program is None:
-            first_error = first_error or candidate.error
-            continue
-        try:
-            translation = prove(candidate.program, profile, candidate.strategy.slots)
-        except (ScheduleError, DeadlockError) as error:
-            first_error = first_error or error
-            continue
-        return replace(translation, candidates=(candidate, *found[:at], *found[at + 1 :]))
-    assert first_error is not None
-    raise first_error
 
 
 def rewrite(
@@ -168,20 +87,3 @@ def rewrite(
     translation = prove(changed, chosen)
     translation.write(path)
     return translation
-
-
-def prove(program: Program, profile: str | ProfileName | Profile, slots: int | None = None) -> Translation:
-    """The program as text for one runtime, proved with connections of `slots` messages (None: as many as the protocol's
-    hold) of one chunk each, so that every size is covered, and with those of the protocol.
-
-    Raises ScheduleError or DeadlockError when it does not fit the runtime or the proof fails.
-    """
-    chosen, depth = find_profile(profile), FIFO_DEPTH[program.protocol]
-    if chosen.reads_xml:
-        text = to_xml(program, chosen)
-        read = from_xml(text, program.name, profile=chosen.name, root=program.root)
-    else:
-        text = to_program_json(program)
-        read = from_program_json(text, program.name)
-    proofs = (execute(read, fifo_depth=slots or depth, max_count=1), execute(read, fifo_depth=depth))
-    return Translation(text, read, chosen, slots or depth, proofs)

@@ -10,7 +10,7 @@ from hocket.bench.translator import mutants, outcome
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.topology import load
-from hocket.translator import lower, read_xml
+from hocket.translator import Lowering, lower, read_xml
 
 GOLDEN = sorted((Path(__file__).parents[1] / "data" / "msccl_xml").glob("*.xml"))
 
@@ -40,7 +40,7 @@ def test_the_second_opinion_tells_right_from_wrong() -> None:
 
 def test_rings_of_shared_blocks_get_stuck_where_connections_hold_one_message() -> None:
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 4, 4000), load("ring:4,bandwidth=1GB/s,latency=1us"))
-    shared, apart = lower(schedule, "executor", slots=2), lower(schedule, "executor")
+    shared, apart = lower(schedule, "executor", Lowering(slots=2)), lower(schedule, "executor")
     assert gets_stuck(shared, 1)
     assert not gets_stuck(shared, 2)
     assert not gets_stuck(apart, 1)

@@ -14,7 +14,7 @@ from hocket.schedule import FIFO_DEPTH, Collective, Gpu, Kind, Program, Step, St
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_collective, simulate_program
 from hocket.topology import load
-from hocket.translator import lower, read_xml
+from hocket.translator import Lowering, lower, read_xml
 
 MIB = 1 << 20
 WIRE = "fully_connected:2,bandwidth=1GB/s,latency=1us"  # 1 byte = 1 ns = 1,000 ps
@@ -143,7 +143,9 @@ def test_every_reference_program_runs_or_is_said_to_deadlock(shared: Path) -> No
 def test_no_program_beats_the_bound(kind: Kind, ranks: int, chunk: int, protocol: str, profile: str) -> None:
     topology = load(f"fully_connected:{ranks},bandwidth=50GB/s,latency=500ns")
     algorithm = "direct" if kind is Kind.ALL_TO_ALL else "ring"
-    program = lower(build(algorithm, Collective(kind, ranks, ranks * chunk), topology), profile, protocol=protocol)
+    program = lower(
+        build(algorithm, Collective(kind, ranks, ranks * chunk), topology), profile, Lowering(protocol=protocol)
+    )
     execute(program)
     prediction = simulate_program(program, topology, ranks * chunk)
     assert prediction.time_ps >= prediction.bound_ps > 0

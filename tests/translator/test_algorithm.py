@@ -11,7 +11,7 @@ from hocket.core.errors import ScheduleError
 from hocket.schedule import Kind, Program, Step, StepType, execute
 from hocket.simulator import simulate_program
 from hocket.topology import load
-from hocket.translator import PROFILES, Algorithm
+from hocket.translator import PROFILES, Algorithm, Lowering
 
 RANKS = 4
 
@@ -106,9 +106,9 @@ def test_algorithms_are_proved_for_every_runtime(write: Callable[[], Algorithm],
     algorithm = write()
     if write is all_to_all_in_place and profile == "msccl":
         with pytest.raises(ScheduleError, match="this runtime refuses in-place all_to_all"):
-            algorithm.lower(profile, slots=slots)
+            algorithm.lower(profile, Lowering(slots=slots))
         return
-    translation = algorithm.lower(profile, slots=slots, max_bytes=1 << 20)
+    translation = algorithm.lower(profile, Lowering(slots=slots, max_bytes=1 << 20))
     assert [proof.fifo_depth for proof in translation.proofs] == [slots, 2]
     program = translation.program
     size = program.chunks_per_loop * 4096
@@ -116,7 +116,7 @@ def test_algorithms_are_proved_for_every_runtime(write: Callable[[], Algorithm],
 
 
 def test_a_ring_is_fused_into_one_thread_block_a_rank() -> None:
-    program = ring_all_reduce().lower("msccl", slots=2).program
+    program = ring_all_reduce().lower("msccl", Lowering(slots=2)).program
     assert [len(gpu.thread_blocks) for gpu in program.gpus] == [1] * RANKS
     types = {step.type for gpu in program.gpus for block in gpu.thread_blocks for step in block.steps}
     assert {"rcs", "rrc", "rrcs"} & types
@@ -126,7 +126,7 @@ def test_a_ring_is_fused_into_one_thread_block_a_rank() -> None:
 def test_counts_instances_and_channels(count: int, instances: int, channels: int) -> None:
     for in_place in (True, False):
         algorithm = ring_all_gather(count, in_place)
-        program = algorithm.lower("executor", instances=instances, channels=channels).program
+        program = algorithm.lower("executor", Lowering(instances=instances, channels=channels)).program
         assert program.chunks_per_loop == RANKS * count * instances
         # 80 chunks are more than the 71 of a step
         assert max(step.count for step in steps(program)) == min(count, 71)
@@ -156,7 +156,7 @@ def test_a_sum_into_another_index_is_right(profile: str, slots: int) -> None:
             moved = algorithm.chunk(0, "input", index).copy(1, "scratch", 1 - index)
             total = moved.reduce(algorithm.chunk(1, "input", index))
             algorithm.chunk(2, "input", index).reduce(total)
-    program = algorithm.lower(profile, slots=slots).program
+    program = algorithm.lower(profile, Lowering(slots=slots)).program
     execute(program, fifo_depth=8)
     sums = [step for step in steps(program) if step.type is StepType.RECEIVE_REDUCE_COPY]
     assert all((step.src_buffer, step.src_offset) == (step.dst_buffer, step.dst_offset) for step in sums)
@@ -270,5 +270,5 @@ def test_whatever_is_accepted_is_proved(data: st.DataObject) -> None:
     for chunk in range(2):
         for peer in range(ranks):
             algorithm.chunk(0, "scratch", 90 + chunk).copy(peer, "output", chunk)
-    program = algorithm.lower("msccl", slots=slots).program
+    program = algorithm.lower("msccl", Lowering(slots=slots)).program
     execute(program, fifo_depth=8)

@@ -14,8 +14,8 @@ from hocket.core.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import Collective, Kind, retime, save
 from hocket.schedule.algorithms import build
 from hocket.topology import Topology, load
-from hocket.translator import PROFILES, read_xml, translate
-from hocket.translator.bundle import Lowering, read_bundle, write_bundle
+from hocket.translator import PROFILES, Lowering, read_xml, translate
+from hocket.translator.bundle import read_bundle, write_bundle
 from hocket.translator.bundle.windows import windows
 from hocket.translator.selection import Call, files_in_order, select
 
@@ -131,18 +131,18 @@ def test_msccl_loads_four_files(tmp_path: Path) -> None:
         for name, size in zip(names, sizes, strict=True)
     ]
     for in_place in (None, True):
-        report = write_bundle(paths, tmp_path / "b", "msccl", in_place=in_place)
+        report = write_bundle(paths, tmp_path / "b", "msccl", Lowering(in_place=in_place))
         assert 2 <= len(report.bundle.files) <= 4
         assert {file.in_place for file in report.bundle.files} == ({True, False} if in_place is None else {True})
     assert len(report.unused) + len({file.source for file in report.bundle.files}) == 3
 
 
 def test_the_range_of_sizes_is_the_caller_s(schedules: list[Path], tmp_path: Path) -> None:
-    bundle = write_bundle(schedules, tmp_path / "b", "executor", min_bytes=1 << 24, max_bytes=1 << 30).bundle
+    bundle = write_bundle(schedules, tmp_path / "b", "executor", Lowering(min_bytes=1 << 24, max_bytes=1 << 30)).bundle
     assert [(file.min_bytes, file.max_bytes) for file in bundle.files] == [(1 << 24, 1 << 30)] * 2
     assert {file.source for file in bundle.files} == {"large.schedule"}
     with pytest.raises(ScheduleError, match="the largest is below the smallest"):
-        write_bundle(schedules, tmp_path / "c", "executor", min_bytes=1 << 30)
+        write_bundle(schedules, tmp_path / "c", "executor", Lowering(min_bytes=1 << 30))
 
 
 def test_all_to_all_is_for_out_of_place_calls(tmp_path: Path) -> None:
@@ -153,7 +153,9 @@ def test_all_to_all_is_for_out_of_place_calls(tmp_path: Path) -> None:
 
 def test_programs_of_other_runtimes(schedules: list[Path], tmp_path: Path) -> None:
     xml = tmp_path / "large.xml"
-    translate(build("ring", Collective(Kind.ALL_REDUCE, 4, 4096), topology()), xml, "msccl", max_bytes=1 << 26)
+    translate(
+        build("ring", Collective(Kind.ALL_REDUCE, 4, 4096), topology()), xml, "msccl", Lowering(max_bytes=1 << 26)
+    )
     with pytest.raises(ScheduleError, match="does not say for which network"):
         write_bundle([xml], tmp_path / "b", "rccl")
     alone = write_bundle([xml], tmp_path / "b", "rccl", topology=topology()).bundle
@@ -239,7 +241,7 @@ def test_the_script_fails_unless_the_log_proves_it(schedules: list[Path], tmp_pa
 
 
 def test_the_readme_says_what_falls_back(schedules: list[Path], tmp_path: Path) -> None:
-    write_bundle(schedules, tmp_path / "b", "executor", in_place=True)
+    write_bundle(schedules, tmp_path / "b", "executor", Lowering(in_place=True))
     text = (tmp_path / "b" / "README.md").read_text()
     for fact in ("another size than 4", "do not divide", "out-of-place calls", "AVG", "| in-place | 0 B |", "run.sh"):
         assert fact in text
@@ -247,7 +249,7 @@ def test_the_readme_says_what_falls_back(schedules: list[Path], tmp_path: Path) 
 
 def test_each_size_is_run_by_its_program(schedules: list[Path], tmp_path: Path) -> None:
     folder = tmp_path / "b"
-    bundle = write_bundle(schedules, folder, "executor", in_place=True).bundle
+    bundle = write_bundle(schedules, folder, "executor", Lowering(in_place=True)).bundle
     small, large = (Path(file.path).name for file in bundle.files)
     edge = bundle.files[1].min_bytes
     sweep = ("-b", 1024, "-e", 1024 * 4**9, "-f", 4**4, "--iters", 1, "--warmup", 0)

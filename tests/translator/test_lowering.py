@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hocket.schedule import NAMED_KINDS, Collective, Kind, Program, StepType, ex
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer import synthesize
 from hocket.topology import Topology, load
-from hocket.translator import PROFILES, check_limits, from_xml, lower, to_xml
+from hocket.translator import PROFILES, Lowering, check_limits, from_xml, lower, to_xml
 
 RANKS = 4
 ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
@@ -51,7 +52,7 @@ def prove(program: Program, profile: str) -> None:
 def test_native_algorithms(name: str, kind: Kind, in_place: bool, profile: str) -> None:
     for chunks_per_rank, root in ((1, 0), (3, 2)):
         collective = Collective(kind, RANKS, 12000, chunks_per_rank, root if kind in ROOTED else 0)
-        prove(lower(build(name, collective, home(name)), profile, in_place=in_place), profile)
+        prove(lower(build(name, collective, home(name)), profile, Lowering(in_place=in_place)), profile)
 
 
 @pytest.mark.parametrize("spec", ["ring:5", "mesh:2x3", "switch:4", "hypercube:3"])
@@ -62,8 +63,8 @@ def test_synthesized_schedules(kind: Kind, spec: str) -> None:
     schedule = synthesize(Collective(kind, topology.num_ranks, 1 << 20, 2, root), topology)
     for profile in PROFILES:
         if kind in PROFILES[profile].collective_names:
-            prove(lower(schedule, profile, in_place=kind is not Kind.ALL_TO_ALL), profile)
-            prove(lower(schedule, profile, in_place=False, channels=2, paired=True), profile)
+            prove(lower(schedule, profile, Lowering(in_place=kind is not Kind.ALL_TO_ALL)), profile)
+            prove(lower(schedule, profile, Lowering(in_place=False, channels=2, paired=True)), profile)
 
 
 @given(
@@ -80,7 +81,7 @@ def test_timed_schedules_on_uneven_graphs(
     kind: Kind, ranks: int, chunks_per_rank: int, seed: int, profile: str, in_place: bool, channels: int
 ) -> None:
     schedule = greedy_schedule(kind, ranks, chunks_per_rank, seed)
-    program = lower(schedule, profile, in_place=in_place, channels=channels)
+    program = lower(schedule, profile, Lowering(in_place=in_place, channels=channels))
     prove(program, profile)
     received = sum(step.type.receives for *_, step in steps_of(program))
     assert received <= schedule.num_transfers
@@ -139,28 +140,31 @@ def test_more_than_32_peers_use_more_channels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "ranks", "arguments", "expected"),
+    ("kind", "ranks", "profile", "asked", "expected"),
     [
         (
             Kind.ALL_REDUCE,
             34,
-            {"profile": "rccl"},
+            "rccl",
+            {},
             r"does not fit rccl: <gpu> rank 0: 66 thread blocks, limit 64 \(and 33 more\); use",
         ),
-        (Kind.ALL_REDUCE, 1, {"profile": "rccl"}, "<gpu> rank 0: no thread block"),
-        (Kind.ALL_REDUCE, 4, {"profile": "nccl"}, "no profile 'nccl'; profiles: msccl, executor, rccl"),
-        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "protocol": "ll"}, "no protocol 'll'; protocols: Simple, LL, LL128"),
-        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "channels": 0}, "channels must be at least 1"),
-        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "name": 'a"b'}, "the name must be"),
-        (Kind.ALL_REDUCE, 4, {"profile": "rccl", "min_bytes": 9, "max_bytes": 5}, "sizes from 9 to 5 bytes"),
-        (Kind.ALL_TO_ALL, 4, {"profile": "rccl", "in_place": True}, "all_to_all cannot be done in place"),
-        (Kind.GATHER, 4, {"profile": "msccl"}, "does not fit msccl: it has no collective gather; it has all_reduce"),
+        (Kind.ALL_REDUCE, 1, "rccl", {}, "<gpu> rank 0: no thread block"),
+        (Kind.ALL_REDUCE, 4, "nccl", {}, "no profile 'nccl'; profiles: msccl, executor, rccl"),
+        (Kind.ALL_REDUCE, 4, "rccl", {"protocol": "ll"}, "no protocol 'll'; protocols: Simple, LL, LL128"),
+        (Kind.ALL_REDUCE, 4, "rccl", {"channels": 0}, "channels must be at least 1"),
+        (Kind.ALL_REDUCE, 4, "rccl", {"name": 'a"b'}, "the name must be"),
+        (Kind.ALL_REDUCE, 4, "rccl", {"min_bytes": 9, "max_bytes": 5}, "sizes from 9 to 5 bytes"),
+        (Kind.ALL_TO_ALL, 4, "rccl", {"in_place": True}, "all_to_all cannot be done in place"),
+        (Kind.GATHER, 4, "msccl", {}, "does not fit msccl: it has no collective gather; it has all_reduce"),
     ],
 )
-def test_what_does_not_fit_is_refused(kind: Kind, ranks: int, arguments: dict[str, object], expected: str) -> None:
+def test_what_does_not_fit_is_refused(
+    kind: Kind, ranks: int, profile: str, asked: dict[str, Any], expected: str
+) -> None:
     schedule = build("direct", Collective(kind, ranks, 1000 * ranks, 1), full(ranks))
     with pytest.raises(ScheduleError, match=expected):
-        lower(schedule, **arguments)
+        lower(schedule, profile, Lowering(**asked))
 
 
 def test_a_step_list_that_no_channel_can_hold_is_refused() -> None:
@@ -191,10 +195,10 @@ def test_limits_name_rank_block_number_and_remedy() -> None:
         ("rccl", {"max_bytes": 3}),
     ],
 )
-def test_a_size_window_that_selects_nothing_is_refused(profile: str, window: dict[str, int]) -> None:
+def test_a_size_window_that_selects_nothing_is_refused(profile: str, window: dict[str, Any]) -> None:
     schedule = build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4))
     with pytest.raises(ScheduleError, match=r"no size of minBytes \d+ to maxBytes \d+ selects the file"):
-        lower(schedule, profile, **window)
+        lower(schedule, profile, Lowering(**window))
 
 
 def test_a_window_of_one_size_is_empty_where_max_bytes_is_exclusive() -> None:
@@ -208,8 +212,8 @@ def test_a_window_of_one_size_is_empty_where_max_bytes_is_exclusive() -> None:
 def test_the_size_window_is_written_as_each_runtime_means_it() -> None:
     schedule = build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4))
     # msccl selects sizes below maxBytes, the others up to it; with 0 msccl selects nothing
-    assert lower(schedule, "msccl", max_bytes=1 << 20).max_bytes == (1 << 20) + 1
-    assert lower(schedule, "executor", max_bytes=1 << 20).max_bytes == 1 << 20
+    assert lower(schedule, "msccl", Lowering(max_bytes=1 << 20)).max_bytes == (1 << 20) + 1
+    assert lower(schedule, "executor", Lowering(max_bytes=1 << 20)).max_bytes == 1 << 20
     assert lower(schedule, "msccl").max_bytes == 128 * 2**20
     assert lower(schedule, "rccl").max_bytes == 0
 

@@ -19,6 +19,7 @@ from hocket.schedule import Collective, Kind, Schedule, save
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer import synthesize
 from hocket.topology import Topology, load
+from hocket.translator import Lowering
 from hocket.translator.mscclpp import Plan, from_json, lower_to_plan, read_plan, to_json, verify_plan
 
 RANKS = 4
@@ -31,13 +32,14 @@ NATIVE = [
 ]
 
 
-def prove(schedule: Schedule, **options: Any) -> Plan:
+def prove(schedule: Schedule, ranks_per_node: int | None = None) -> Plan:
     """Lowers in every way there is; the plan that is read back is proved, without trust in relaxed signals."""
     kind = schedule.collective.kind
     for protocol, in_place in product(("Simple", "LL"), (True, False)):
         if (protocol == "LL" and kind is Kind.BROADCAST) or (in_place and kind is Kind.ALL_TO_ALL):
             continue
-        plan, proof = lower_to_plan(schedule, protocol=protocol, in_place=in_place, **options)
+        lowering = Lowering(protocol=protocol, in_place=in_place)
+        plan, proof = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
         assert proof.values
         assert proof.assumed is None, proof.assumed
         assert proof.launches == (3 if protocol == "LL" else 2)
@@ -90,9 +92,9 @@ def test_long_lists_are_spread_over_connections() -> None:
     assert max(len(block.ops) for gpu in plan.gpus for block in gpu.thread_blocks) <= 64
 
 
-def ring(kind: Kind = Kind.ALL_REDUCE, **options: Any) -> Plan:
+def ring(kind: Kind = Kind.ALL_REDUCE, ranks_per_node: int | None = None, **options: Any) -> Plan:
     schedule = build("ring", Collective(kind, RANKS, 1 << 20), home("ring"))
-    return lower_to_plan(schedule, **options)[0]
+    return lower_to_plan(schedule, Lowering(**options), ranks_per_node=ranks_per_node)[0]
 
 
 @pytest.mark.parametrize(

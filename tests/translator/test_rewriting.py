@@ -15,7 +15,7 @@ from hocket.schedule import Collective, Kind, Program, StepType, execute
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_program
 from hocket.topology import load
-from hocket.translator import PROFILES, lower, read_xml, rewrite, to_xml
+from hocket.translator import PROFILES, Lowering, lower, read_xml, rewrite, to_xml
 from hocket.translator.unfuse import retarget
 
 MIB = 1 << 20
@@ -40,7 +40,7 @@ def messages(program: Program) -> list[tuple[int, int, int, int, int]]:
     slots=st.integers(1, 2),
 )
 def test_taken_apart_it_sends_and_computes_the_same(kind: Kind, ranks: int, chunks: int, seed: int, slots: int) -> None:
-    fused = lower(greedy_schedule(kind, ranks, chunks, seed), "msccl", slots=slots)
+    fused = lower(greedy_schedule(kind, ranks, chunks, seed), "msccl", Lowering(slots=slots))
     plain = retarget(fused, PROFILES["rccl"])
     assert {step.type for gpu in plain.gpus for block in gpu.thread_blocks for step in block.steps} <= {
         StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.REDUCE, StepType.NOP

@@ -29,7 +29,7 @@ from hocket.schedule import (
 )
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.topology import Topology, load
-from hocket.translator import PROFILES, from_xml, lower, program_schedule, read_xml, to_xml
+from hocket.translator import PROFILES, Lowering, from_xml, lower, program_schedule, read_xml, to_xml
 
 RANKS = 4
 NATIVE = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algorithm.kinds if name not in IN_NETWORK]
@@ -54,7 +54,7 @@ def orders(schedule: Schedule) -> dict[tuple[int, int], list[tuple[int, bool]]]:
 
 
 def there_and_back(schedule: Schedule, profile: str, **options: int) -> Schedule:
-    text = to_xml(lower(schedule, profile, **options), profile)
+    text = to_xml(lower(schedule, profile, Lowering(**options)), profile)
     program = from_xml(text, "x", profile=profile, root=schedule.collective.root)
     return program_schedule(program, schedule.topology, schedule.collective.size_bytes)
 

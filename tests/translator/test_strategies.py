@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from programs import greedy_schedule
 
 from hocket.core.errors import DeadlockError, ScheduleError
-from hocket.schedule import AMD, FIFO_DEPTH, Collective, Kind, Program, execute, retime, verify
-from hocket.schedule.algorithms import build
+from hocket.schedule import AMD, FIFO_DEPTH, NAMED_KINDS, Collective, Kind, Program, execute, retime, verify
+from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.simulator import simulate_program
 from hocket.synthesizer import synthesize
 from hocket.topology import load
-from hocket.translator import lower, read_xml, translate
+from hocket.translator import Lowering, lower, read_xml, translate
 from hocket.translator.coarser import coarsen, mergeable
-from hocket.translator.strategies import Strategy
+from hocket.translator.lowering import Strategy
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 MIB = 1 << 20
@@ -30,7 +30,7 @@ def types(program: Program) -> Counter[str]:
 
 def test_a_ring_becomes_one_thread_block_that_receives_and_sends_at_once() -> None:
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
-    program = lower(schedule, "executor", slots=2)
+    program = lower(schedule, "executor", Lowering(slots=2))
     assert {len(gpu.thread_blocks) for gpu in program.gpus} == {1}
     # a rank: one send, 6 sums passed on and not kept, the 8th kept and passed on, 6 copies kept and passed on, the last
     assert types(program) == {"s": 8, "rrs": 48, "rrcs": 8, "rcs": 48, "r": 8}
@@ -45,7 +45,7 @@ def test_a_ring_becomes_one_thread_block_that_receives_and_sends_at_once() -> No
 
 def test_nothing_is_fused_for_a_runtime_that_cannot() -> None:
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
-    assert types(lower(schedule, "rccl", slots=2)) == {"s": 112, "r": 112, "re": 56}
+    assert types(lower(schedule, "rccl", Lowering(slots=2))) == {"s": 112, "r": 112, "re": 56}
 
 
 def test_what_is_read_later_is_kept() -> None:
@@ -53,12 +53,12 @@ def test_what_is_read_later_is_kept() -> None:
     topology = load("fully_connected:4,bandwidth=50GB/s,latency=500ns")
     schedule = build("halving_doubling", Collective(Kind.ALL_REDUCE, 4, 4 * MIB), topology)
     for slots in (1, 2):
-        execute(lower(schedule, "executor", slots=slots), fifo_depth=2, max_count=1)
+        execute(lower(schedule, "executor", Lowering(slots=slots)), fifo_depth=2, max_count=1)
 
 
 def test_instances_work_beside_each_other() -> None:
     schedule = build("ring", Collective(Kind.REDUCE_SCATTER, 4, 4 * MIB), load(RING.replace("8", "4")))
-    one, four = lower(schedule, "msccl", slots=2), lower(schedule, "msccl", slots=2, instances=4)
+    one, four = lower(schedule, "msccl", Lowering(slots=2)), lower(schedule, "msccl", Lowering(slots=2, instances=4))
     assert four.chunks_per_loop == 4 * one.chunks_per_loop
     assert four.num_channels == 4
     assert {len(gpu.thread_blocks) for gpu in four.gpus} == {4}
@@ -66,20 +66,27 @@ def test_instances_work_beside_each_other() -> None:
     execute(four, fifo_depth=2, max_count=1)
 
 
-def test_an_instance_needs_parts_that_lie_together() -> None:
-    # rank 0 passes the blocks of both others on in one step
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("instances", [1, 2, 4])
+@pytest.mark.parametrize("kind", NAMED_KINDS)
+def test_instances_of_every_collective(kind: Kind, instances: int, in_place: bool) -> None:
+    """Messages over the parts of several ranks are cut at each part: an instance has no room for them in one piece."""
     topology = load("switch:4,bandwidth=50GB/s,latency=500ns")
-    schedule = build("recursive_doubling", Collective(Kind.ALL_GATHER, 4, 4 * MIB), topology)
-    lower(schedule, "executor")
-    with pytest.raises(ScheduleError, match=r"rank 0: .* of several ranks' parts .* use more channels instead"):
-        lower(schedule, "executor", instances=2)
+    for name in ("recursive_doubling", "halving_doubling", "binomial", "ring", "direct"):
+        if kind not in ALGORITHMS[name].kinds or (in_place and kind is Kind.ALL_TO_ALL):
+            continue
+        schedule = build(name, Collective(kind, 4, 4 * MIB, 3), topology)
+        for slots in (1, 2):
+            program = lower(schedule, "executor", Lowering(instances=instances, slots=slots, in_place=in_place))
+            assert program.chunks_per_loop == schedule.collective.slots * instances
+            execute(program, fifo_depth=slots, max_count=1)
 
 
 @pytest.mark.parametrize(("channels", "slots"), [(None, None), (1, None), (None, 2), (1, 1)])
 def test_the_quickest_is_taken(tmp_path: Path, channels: int | None, slots: int | None) -> None:
     topology = load(RING)
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 64 * MIB, 4), topology)
-    result = translate(schedule, tmp_path / "ring.xml", "msccl", channels=channels, slots=slots)
+    result = translate(schedule, tmp_path / "ring.xml", "msccl", Lowering(channels=channels, slots=slots))
     assert len(result.candidates) == (1 if channels else 3) * (1 if slots else 2)
     times = [each.time_ps for each in result.candidates if each.program]
     assert times == sorted(times)
@@ -91,15 +98,15 @@ def test_what_no_way_fits_says_why_the_plainest_does_not(tmp_path: Path) -> None
     # a rank sends to 65 others and hears from them; where these share thread blocks there is one too many
     schedule = build("direct", Collective(Kind.ALL_GATHER, 66, 66 * MIB), load(RING.replace("ring:8", "switch:66")))
     with pytest.raises(ScheduleError, match="130 thread blocks, limit 64"):
-        translate(schedule, tmp_path / "large.xml", "rccl", channels=1, slots=1)
+        translate(schedule, tmp_path / "large.xml", "rccl", Lowering(channels=1, slots=1))
     assert not (tmp_path / "large.xml").exists()
 
 
 def test_connections_share_thread_blocks_where_there_are_too_many(tmp_path: Path) -> None:
     # 39 peers to send to and to hear from: 78 thread blocks, of which RCCL takes 64
     schedule = build("direct", Collective(Kind.ALL_GATHER, 40, 40 * MIB), load(RING.replace("ring:8", "switch:40")))
-    result = translate(schedule, tmp_path / "paired.xml", "rccl", channels=1, slots=1)
-    assert result.candidates[0].strategy == Strategy(1, 1, 1, paired=True)
+    result = translate(schedule, tmp_path / "paired.xml", "rccl", Lowering(channels=1, slots=1))
+    assert result.candidates[0].strategy == Strategy(paired=True)
     assert {len(gpu.thread_blocks) for gpu in result.program.gpus} == {39}
 
 
@@ -108,7 +115,7 @@ def test_chunks_that_go_the_same_way_are_made_one_where_there_are_too_many_steps
     schedule = retime(build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * 300 * 1024, 300), load(RING)))
     apart = replace(schedule, start_ps=schedule.start_ps + np.arange(schedule.num_transfers))
     apart = retime(replace(apart, finish_ps=apart.finish_ps + schedule.num_transfers, timed=False))
-    result = translate(apart, tmp_path / "coarse.xml", "executor", slots=1)
+    result = translate(apart, tmp_path / "coarse.xml", "executor", Lowering(slots=1))
     strategy = result.candidates[0].strategy
     assert strategy.merged == 3
     assert result.program.chunks_per_loop == 8 * 100
@@ -127,7 +134,7 @@ def test_who_cannot_have_coarser_chunks_is_told_how_many_there_may_be(tmp_path: 
     apart = retime(replace(schedule, **columns, finish_ps=start[order] + 1, timed=False))
     # rank 1 has 6001 steps, for 4095 elements less algo, 3 gpus and 63 thread blocks of 64 steps: 1500 * 4028 // 6001
     with pytest.raises(ScheduleError, match=r"elements .*; synthesize the schedule with --chunks 1006 or fewer"):
-        translate(apart, tmp_path / "fine.xml", "executor", channels=1, slots=1)
+        translate(apart, tmp_path / "fine.xml", "executor", Lowering(channels=1, slots=1))
 
 
 @settings(max_examples=30, deadline=None)
@@ -160,7 +167,9 @@ def test_coarser_schedules_move_the_same_bytes(kind: Kind, ranks: int, chunks: i
 def test_shared_thread_blocks_are_right_at_any_size(
     kind: Kind, ranks: int, seed: int, profile: str, channels: int, slots: int
 ) -> None:
-    program = lower(greedy_schedule(kind, ranks, 2, seed), profile, channels=channels, slots=slots, paired=True)
+    program = lower(
+        greedy_schedule(kind, ranks, 2, seed), profile, Lowering(channels=channels, slots=slots, paired=True)
+    )
     execute(program, fifo_depth=slots, max_count=1)
 
 
@@ -168,7 +177,7 @@ def test_shared_thread_blocks_are_right_at_any_size(
 def test_impossible_numbers_are_refused(argument: str, value: int) -> None:
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
     with pytest.raises(ScheduleError, match=f"{value}"):
-        lower(schedule, "executor", **{argument: value})
+        lower(schedule, "executor", Lowering(**{argument: value}))
 
 
 @settings(max_examples=60)
@@ -195,7 +204,7 @@ def test_every_way_is_right_at_any_size(
     slots: int,
 ) -> None:
     schedule = greedy_schedule(kind, ranks, chunks, seed)
-    program = lower(schedule, profile, protocol=protocol, in_place=in_place, channels=channels, slots=slots)
+    program = lower(schedule, profile, Lowering(protocol=protocol, in_place=in_place, channels=channels, slots=slots))
     execute(program, fifo_depth=slots, max_count=1)
     execute(program, fifo_depth=FIFO_DEPTH[protocol])
 
@@ -204,19 +213,19 @@ def test_every_way_is_right_at_any_size(
 def test_every_kind_has_instances(kind: Kind, tmp_path: Path) -> None:
     """Chunks wait in scratch of the ranks on their way, which have more or less of it than those they come from."""
     schedule = synthesize(Collective(kind, 5, 5 * MIB), load(RING.replace("8", "5")))
-    result = translate(schedule, tmp_path / "two.xml", "executor", instances=2)
+    result = translate(schedule, tmp_path / "two.xml", "executor", Lowering(instances=2))
     execute(result.program, fifo_depth=2, max_count=1)
 
 
 def test_predictions_are_for_the_runtimes_own_slices(tmp_path: Path) -> None:
     topology = load(RING)
     schedule = build("ring", Collective(Kind.ALL_GATHER, 8, 8 * MIB), topology)
-    result = translate(schedule, tmp_path / "ring.xml", "rccl", protocol="LL", channels=1, slots=1)
+    result = translate(schedule, tmp_path / "ring.xml", "rccl", Lowering(protocol="LL", channels=1, slots=1))
     assert result.candidates[0].time_ps == simulate_program(result.program, topology, 8 * MIB, protocols=AMD).time_ps
 
 
 def test_a_name_that_msccl_takes_for_its_own_is_refused(tmp_path: Path) -> None:
     schedule = build("direct", Collective(Kind.ALL_TO_ALL, 4, 4 * MIB), load("switch:4,bandwidth=9GB/s,latency=1us"))
     with pytest.raises(ScheduleError, match=r'name="2D": with alltoall this runtime takes its own'):
-        translate(schedule, tmp_path / "2d.xml", "msccl", name="2D")
-    translate(schedule, tmp_path / "2d.xml", "executor", name="2D")
+        translate(schedule, tmp_path / "2d.xml", "msccl", Lowering(name="2D"))
+    translate(schedule, tmp_path / "2d.xml", "executor", Lowering(name="2D"))

@@ -2,13 +2,11 @@
 
 from hocket.translator.bundle.build import BundleReport, write_bundle
 from hocket.translator.bundle.manifest import Bundle, BundleFile, Predicted, is_bundle, read_bundle
-from hocket.translator.bundle.sources import Lowering
 
 __all__ = [
     "Bundle",
     "BundleFile",
     "BundleReport",
-    "Lowering",
     "Predicted",
     "is_bundle",
     "read_bundle",

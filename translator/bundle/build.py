@@ -16,10 +16,11 @@ from hocket.topology import Topology
 from hocket.translator.bundle.manifest import MANIFEST, PROGRAMS, Bundle, BundleFile, Predicted, read_bundle
 from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
-from hocket.translator.bundle.sources import Lowering, Source, Sources, read_sources
+from hocket.translator.bundle.sources import Source, Sources, read_sources
 from hocket.translator.bundle.windows import Window, windows
+from hocket.translator.lowering import Lowering
 from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.translate import Translation, prove
+from hocket.translator.proving import Translation, prove
 
 __all__ = ["BundleReport", "write_bundle"]
 
@@ -40,16 +41,14 @@ def write_bundle(
     paths: Sequence[Path],
     folder: Path | str,
     runtime: str | ProfileName | Profile,
+    lowering: Lowering | None = None,
     *,
     topology: Topology | None = None,
     root: int | None = None,
-    lowering: Lowering | None = None,
-    in_place: bool | None = None,
-    min_bytes: int = 0,
-    max_bytes: int = 0,
 ) -> BundleReport:
-    """Writes a folder of the sources' programs for calls of `min_bytes` to `max_bytes` (0: the largest size of a
-    source), in place, out of place or (None) both, each size served by the program that is the quickest by simulation.
+    """Writes a folder of the sources' programs for the lowering's calls of `min_bytes` to `max_bytes` (0: the largest
+    size of a source), in place, out of place or (None) both, each size served by the program that is the quickest by
+    simulation. Files have names of their own.
 
     Every program is proved before anything is written. A folder that is there is replaced when it is a bundle.
     Raises FormatError, ScheduleError or DeadlockError, naming the file, and HocketError for a folder in the way.
@@ -57,15 +56,11 @@ def write_bundle(
     profile, folder = find_profile(runtime), Path(folder)
     _check_free(folder)
     sources = read_sources(paths, topology, root)
-    largest = max_bytes or sources.members[-1].size_bytes
-    if largest < min_bytes:
-        raise ScheduleError(f"sizes from {min_bytes} to {largest} bytes: the largest is below the smallest")
+    asked = lowering or Lowering()
+    asked = replace(asked, max_bytes=asked.max_bytes or sources.members[-1].size_bytes)
     both = [True, False] if sources.collective.kind is not Kind.ALL_TO_ALL else [False]
-    calls = both if in_place is None else [in_place]
-    served = [
-        _Call(sources, profile, call, lowering or Lowering(), min_bytes, largest, profile.max_files // len(calls))
-        for call in calls
-    ]
+    calls = both if asked.in_place is None else [asked.in_place]
+    served = [_Call(sources, profile, replace(asked, in_place=call), profile.max_files // len(calls)) for call in calls]
     made = [(call, window) for call in served for window in call.windows]
     if not made:
         raise ScheduleError(f"{paths[0]}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
@@ -88,30 +83,22 @@ def write_bundle(
 class _Call:
     """One kind of call: the programs for it, and which serves which sizes."""
 
-    def __init__(
-        self,
-        sources: Sources,
-        profile: Profile,
-        in_place: bool,
-        lowering: Lowering,
-        min_bytes: int,
-        max_bytes: int,
-        most: int,
-    ) -> None:
+    def __init__(self, sources: Sources, profile: Profile, lowering: Lowering, most: int) -> None:
         self._sources = sources
         self._profile = profile
-        self._in_place = in_place
-        lowered = [(source, source.lowered(profile, in_place, lowering)) for source in sources.members]
+        self._in_place = bool(lowering.in_place)
+        least, largest = lowering.min_bytes, lowering.max_bytes
+        lowered = [(source, source.lowered(profile, lowering)) for source in sources.members]
         self._members = [(source, translation) for source, translation in lowered if translation is not None]
-        inside = {source.size_bytes for source, _ in self._members if min_bytes <= source.size_bytes <= max_bytes}
-        self._sizes = sorted(inside | {max(min_bytes, 1), max_bytes})
+        inside = {source.size_bytes for source, _ in self._members if least <= source.size_bytes <= largest}
+        self._sizes = sorted(inside | {max(least, 1), largest})
 
         @cache
         def time_ps(number: int, size: int) -> int:
             program = self._members[number][1].program
             return self._time(program, -(-size // program.chunks_per_loop) * program.chunks_per_loop)
 
-        self.windows = windows(time_ps, len(self._members), self._sizes, min_bytes, most) if self._members else []
+        self.windows = windows(time_ps, len(self._members), self._sizes, least, most) if self._members else []
 
     def file(self, window: Window, number: int, total: int) -> tuple[BundleFile, Translation]:
         """The proved program of a window, the `number`-th of `total` files."""

@@ -7,22 +7,14 @@ from pathlib import Path
 from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.schedule import Collective, Program, Schedule, load_expanded
 from hocket.topology import Topology
+from hocket.translator.lowering import Lowering
 from hocket.translator.profiles import Profile
-from hocket.translator.translate import Translation, lower_best, prove
+from hocket.translator.proving import Translation, prove
+from hocket.translator.translate import lower_best
 from hocket.translator.unfuse import retarget
 from hocket.translator.xml_read import read_xml
 
-__all__ = ["Lowering", "Source", "Sources", "read_sources"]
-
-
-@dataclass(frozen=True, slots=True)
-class Lowering:
-    """How schedules are lowered: arguments of `lower_best`."""
-
-    protocol: str = "Simple"
-    channels: int | None = None
-    slots: int | None = None
-    instances: int = 1
+__all__ = ["Source", "Sources", "read_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +29,15 @@ class Source:
     def size_bytes(self) -> int:
         return max(self.collective.size_bytes, 1)
 
-    def lowered(self, profile: Profile, in_place: bool, lowering: Lowering) -> Translation | None:
-        """A proved program for one kind of call and calls of any size; None: a program that is not for such calls.
+    def lowered(self, profile: Profile, lowering: Lowering) -> Translation | None:
+        """A proved program for the lowering's kind of call, of any size; None: a program that is not for such calls.
 
         Raises ScheduleError or DeadlockError, naming the file, when there is none.
         """
-        program = self.content
+        program, in_place = self.content, bool(lowering.in_place)
         try:
             if isinstance(program, Schedule):
-                return lower_best(
-                    program,
-                    profile,
-                    protocol=lowering.protocol,
-                    channels=lowering.channels,
-                    slots=lowering.slots,
-                    instances=lowering.instances,
-                    in_place=in_place,
-                )
+                return lower_best(program, profile, replace(lowering, min_bytes=0, max_bytes=0, name=None))
             if not (program.in_place if in_place else program.out_of_place):
                 return None
             only = replace(program, in_place=in_place, out_of_place=not in_place, name=program.name or self.path.stem)

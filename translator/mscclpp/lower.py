@@ -6,6 +6,7 @@ from hocket.core.errors import ScheduleError
 from hocket.core.units import format_bytes
 from hocket.schedule import Kind, Program, Schedule
 from hocket.translator.lower import lower
+from hocket.translator.lowering import Lowering
 from hocket.translator.mscclpp.emit import emit_gpu
 from hocket.translator.mscclpp.limits import MAX_OPS
 from hocket.translator.mscclpp.messages import deliver
@@ -30,15 +31,7 @@ _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at
 
 
 def lower_to_plan(
-    schedule: Schedule,
-    *,
-    protocol: str = "Simple",
-    channels: int = 1,
-    name: str | None = None,
-    in_place: bool | None = None,
-    min_bytes: int = 0,
-    max_bytes: int = 0,
-    ranks_per_node: int | None = None,
+    schedule: Schedule, lowering: Lowering | None = None, *, ranks_per_node: int | None = None
 ) -> tuple[Plan, PlanProof]:
     """The schedule as an MSCCL++ plan, as it is read back from its JSON, and its proof.
 
@@ -50,7 +43,10 @@ def lower_to_plan(
     Raises ScheduleError with the reason when MSCCL++ cannot do the collective, or the plan does not fit, and it or
     DeadlockError when it is not proved.
     """
-    kind = schedule.collective.kind
+    asked = lowering or Lowering()
+    if (asked.slots, asked.paired, asked.instances) != (None, None, 1):
+        raise ScheduleError("MSCCL++ plans have no slots, no shared thread blocks and no instances: leave them open")
+    kind, protocol, channels = schedule.collective.kind, asked.protocol, asked.channels or 1
     if kind not in _NAMES:
         raise ScheduleError(f"MSCCL++ plans have no {kind}; they have {', '.join(_NAMES)}")
     if protocol not in ("Simple", "LL"):
@@ -62,7 +58,7 @@ def lower_to_plan(
         )
     nodes = Nodes.of(schedule, ranks_per_node)
     while True:
-        program = lower(schedule, UNLIMITED, channels=channels, name=name, in_place=in_place)
+        program = lower(schedule, UNLIMITED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
         gpus = _gpus(program, nodes, packets=protocol == "LL")
         longest = max((len(block.ops) for gpu in gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // MAX_OPS)
@@ -76,15 +72,15 @@ def lower_to_plan(
         in_place=program.in_place,
         gpus=gpus,
         use_double_scratch_buffer=protocol == "LL",
-        min_message_size=min_bytes,
+        min_message_size=asked.min_bytes,
     )
     largest = largest_bytes(plan)
-    if max_bytes > largest:
+    if asked.max_bytes > largest:
         raise ScheduleError(
-            f"messages of {format_bytes(max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
+            f"messages of {format_bytes(asked.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
             f"{format_bytes(largest)}; give a smaller --max-bytes"
         )
-    plan = from_json(to_json(structs.replace(plan, max_message_size=max_bytes or largest)), program.name)
+    plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), program.name)
     return plan, verify_plan(plan, root=program.root)
 
 

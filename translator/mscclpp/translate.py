@@ -6,6 +6,7 @@ from shlex import quote
 
 from hocket.core.files import atomic_write
 from hocket.schedule import Schedule
+from hocket.translator.lowering import Lowering
 from hocket.translator.mscclpp.lower import lower_to_plan
 from hocket.translator.mscclpp.plan import Plan
 from hocket.translator.mscclpp.verify import PlanProof
@@ -23,31 +24,13 @@ class PlanTranslation:
 
 
 def translate_to_plan(
-    schedule: Schedule,
-    path: Path | str,
-    *,
-    protocol: str = "Simple",
-    channels: int = 1,
-    name: str | None = None,
-    in_place: bool | None = None,
-    min_bytes: int = 0,
-    max_bytes: int = 0,
-    ranks_per_node: int | None = None,
+    schedule: Schedule, path: Path | str, lowering: Lowering | None = None, *, ranks_per_node: int | None = None
 ) -> PlanTranslation:
     """Writes the schedule as an MSCCL++ plan; the arguments are those of `lower_to_plan`.
 
     Raises ScheduleError, with nothing written, when the plan does not fit MSCCL++ or the proof fails.
     """
-    plan, proof = lower_to_plan(
-        schedule,
-        protocol=protocol,
-        channels=channels,
-        name=name,
-        in_place=in_place,
-        min_bytes=min_bytes,
-        max_bytes=max_bytes,
-        ranks_per_node=ranks_per_node,
-    )
+    plan, proof = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
     with atomic_write(path) as file:
         file.write(to_json(plan))
     return PlanTranslation(plan, proof)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hocket.schedule import Program
-    from hocket.translator.strategies import Candidate
+    from hocket.translator.lowering import Candidate
 
 __all__ = ["app"]
 
@@ -95,9 +95,9 @@ def translate(
     from hocket.cli.translate_plan import print_plan
     from hocket.core.units import format_bytes, parse_bytes
     from hocket.schedule import FIFO_DEPTH
-    from hocket.translator import PROFILES, UNLIMITED, read_program, rewrite, run_recipe
+    from hocket.translator import PROFILES, UNLIMITED, Lowering, read_program, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
-    from hocket.translator.bundle import Lowering, write_bundle
+    from hocket.translator.bundle import write_bundle
     from hocket.translator.mscclpp import translate_to_plan
 
     one_of("--to", to, (*PROFILES, "mscclpp", UNLIMITED.name, *PLAIN))
@@ -105,6 +105,17 @@ def translate(
         one_of("--protocol", protocol, ["Simple", "LL"] if to == "mscclpp" else FIFO_DEPTH)
     if ranks_per_node is not None and to != "mscclpp":
         raise typer.BadParameter("--ranks-per-node is for --to mscclpp: others connect all ranks alike")
+    least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
+    lowering = Lowering(
+        protocol=protocol or "Simple",
+        channels=channels,
+        slots=slots,
+        instances=instances,
+        in_place=None if out_of_place is None else not out_of_place,
+        min_bytes=least or 0,
+        max_bytes=most or 0,
+        name=name,
+    )
     if bundle is not None:
         if (output, name, size) != (None, None, None):
             raise typer.BadParameter("--bundle DIR names its files itself: give neither --output, --name nor --size")
@@ -112,12 +123,9 @@ def translate(
             files,
             bundle,
             one_of("--to", to, PROFILES),
+            lowering,
             topology=None if topology is None else load_topology(topology, None, None),
             root=root,
-            lowering=Lowering(protocol or "Simple", channels, slots, instances),
-            in_place=None if out_of_place is None else not out_of_place,
-            min_bytes=parse_bytes(smallest or "0"),
-            max_bytes=parse_bytes(largest or "0"),
         )
         print_bundle(made, bundle)
         return
@@ -127,22 +135,11 @@ def translate(
     if to in PLAIN:
         write_plain(read_schedule(file, topology, size, root), to, output)
         return
-    least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
-    in_place = None if out_of_place is None else not out_of_place
     if to == "mscclpp":
         if slots is not None or instances != 1:
             raise typer.BadParameter("--to mscclpp has no --slots and --instances")
-        plan = translate_to_plan(
-            read_schedule(file, topology, size, root),
-            output,
-            protocol=protocol or "Simple",
-            channels=channels or 1,
-            name=name,
-            in_place=in_place,
-            min_bytes=least or 0,
-            max_bytes=most or 0,
-            ranks_per_node=ranks_per_node,
-        )
+        schedule = read_schedule(file, topology, size, root)
+        plan = translate_to_plan(schedule, output, lowering, ranks_per_node=ranks_per_node)
         print_plan(plan, output)
         return
     if file.suffix in (".xml", ".json"):
@@ -154,19 +151,7 @@ def translate(
             raise typer.BadParameter(f"--to {to} keeps the program of {file}: --topology and --size are for others")
         result = rewrite(read_program(file, root=root), output, to, name=name, min_bytes=least, max_bytes=most)
     else:
-        result = translate_schedule(
-            read_schedule(file, topology, size, root),
-            output,
-            to,
-            protocol=protocol or "Simple",
-            channels=channels,
-            slots=slots,
-            instances=instances,
-            name=name,
-            in_place=in_place,
-            min_bytes=least or 0,
-            max_bytes=most or 0,
-        )
+        result = translate_schedule(read_schedule(file, topology, size, root), output, to, lowering)
     program = result.program
     calls = "in-place" if program.in_place else "out-of-place"
     upper = format_bytes(program.max_bytes) if program.max_bytes else "any size"
