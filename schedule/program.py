@@ -184,7 +184,8 @@ class Program:
 
     `chunks_per_loop` is the number of chunks the whole buffer (nccl-tests' size) is cut into. `protocol` is `Simple`,
     `LL` or `LL128`. `in_place`/`out_of_place`: the calls it is right for. `min_bytes`, `max_bytes`: the sizes it is
-    meant for (0: open). `root` is not part of the XML; it matters for broadcast and reduce only.
+    meant for, both inclusive (`max_bytes` 0: open, -1: none). `root` is not part of the XML; it matters for broadcast
+    and reduce only.
     """
 
     name: str

@@ -45,7 +45,7 @@ def fit(
             num_channels=1 + max((block.channel for block in table.blocks), default=0),
             protocol=lowering.protocol,
             min_bytes=lowering.min_bytes,
-            max_bytes=profile.max_bytes(lowering.max_bytes),
+            max_bytes=lowering.max_bytes or profile.open_max_bytes,
             gpus=tuple(map(emission.gpu, range(len(buffers)))),
         )
         program = retarget(replicate(single, instances) if instances > 1 else single, profile)

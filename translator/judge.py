@@ -93,7 +93,7 @@ def judge(
     if not any(blocks for _, blocks in checked):
         columns = Columns(document)
         try:
-            program = build(columns, root)
+            program = build(columns, profile, root)
         except FormatError as error:
             findings.append(Finding(EXECUTION, Severity.WRONG, 0, "", str(error), ""))
     if program is not None:

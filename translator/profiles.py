@@ -50,10 +50,11 @@ class Profile:
     """What one runtime accepts and runs. Limits are inclusive maxima; sources: docs/translator.md#profiles.
 
     `attributes` are those an `<algo>` must have. `protocols` are those of its GPUs.
-    `open_max_bytes` is what `maxBytes` says when nothing bounds the size; `max_bytes_exclusive`: a call of exactly
-    maxBytes is not selected. `checks_program`: the parser compares chunks, peers and sizes with each other.
-    `refuses_channels`: more channels than it has are refused, not just warned of. `other_collectives` and `other_types`
-    are names that its parser takes and that no program here can use. `reads_xml`: programs go to it as XML.
+    `open_max_bytes` is the largest size served when nothing is said of it (0: any); `max_bytes_exclusive`: a call of
+    exactly maxBytes is not selected, and 0 selects none (else it selects any). `checks_program`: the parser compares
+    chunks, peers and sizes with each other. `refuses_channels`: more channels than it has are refused, not just warned
+    of. `other_collectives` and `other_types` are names that its parser takes and that no program here can use.
+    `reads_xml`: programs go to it as XML.
     """
 
     name: ProfileName
@@ -79,9 +80,16 @@ class Profile:
     max_files: int = 1024
     reads_xml: bool = True
 
-    def max_bytes(self, largest: int) -> int:
+    def max_attribute(self, largest: int) -> int:
         """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected."""
-        return largest + self.max_bytes_exclusive if largest else self.open_max_bytes
+        largest = largest or self.open_max_bytes
+        return largest + self.max_bytes_exclusive if largest else 0
+
+    def largest_bytes(self, max_attribute: int | None) -> int | None:
+        """The largest size that a `maxBytes` (None: there is none) selects; None: any."""
+        if max_attribute is None:
+            return self.open_max_bytes or None
+        return max_attribute - 1 if self.max_bytes_exclusive else max_attribute or None
 
 
 PROFILES = {
@@ -96,8 +104,8 @@ PROFILES = {
             max_thread_blocks=216,
             max_files=4,
             max_channels=32,
-            # scratch for maxBytes is reserved at start, so "open" is the runtime's own default of 128 MiB
-            open_max_bytes=1 << 27,
+            # scratch for maxBytes is reserved at start, so "open" is the runtime's own default of maxBytes, 128 MiB
+            open_max_bytes=(1 << 27) - 1,
             max_bytes_exclusive=True,
             checks_program=True,
             refuses_channels=False,

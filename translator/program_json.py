@@ -121,20 +121,21 @@ def is_program_json(path: Path | str) -> bool:
         raise FormatError(f"{path}: {error.strerror}") from error
 
 
-def read_program(path: Path | str, *, root: int | None = None) -> Program:
-    """The program in a file: of this JSON if it is named so, else MSCCL XML, whose `root` is found unless given.
+def read_program(path: Path | str, *, profile: str | None = None, root: int | None = None) -> Program:
+    """The program in a file: of this JSON if it is named so, else MSCCL XML for `profile`, whose `root` is found unless
+    given, as `from_xml`.
 
     Raises FormatError naming file, place and rule.
     """
     if Path(path).suffix != ".json":
-        return read_xml(path, root=root)
+        return read_xml(path, profile=profile, root=root)
     if not is_program_json(path):
         raise FormatError(
             f"{path}: not a hocket.program, which `hocket translate --to json` writes; an MSCCL++ plan is judged by "
             "`hocket verify`, and simulated or run as the .schedule, .xml or .json that it was made from"
         )
-    if root is not None:
-        raise FormatError(f"{path} says its root itself; give none")
+    if root is not None or profile is not None:
+        raise FormatError(f"{path} says its root itself, and is of no runtime; give neither")
     try:
         content = Path(path).read_bytes()
     except OSError as error:

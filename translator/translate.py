@@ -77,12 +77,11 @@ def rewrite(
     connections as deep as the protocol's, at every splitting of steps into messages; the same errors.
     """
     chosen = find_profile(profile)
-    largest = program.max_bytes or chosen.open_max_bytes if max_bytes is None else chosen.max_bytes(max_bytes)
     changed = replace(
         retarget(program, chosen),
         name=name or program.name or str(program.kind),
         min_bytes=program.min_bytes if min_bytes is None else min_bytes,
-        max_bytes=largest,
+        max_bytes=(program.max_bytes if max_bytes is None else max_bytes) or chosen.open_max_bytes,
     )
     translation = prove(changed, chosen)
     translation.write(path)

@@ -10,12 +10,11 @@ from hocket.schedule import STEP_ROW, Gpu, Kind, Program, Steps, StepType, Threa
 from hocket.translator.columns import Columns
 from hocket.translator.document import Document, read_document, read_file
 from hocket.translator.findings import Finding, Severity
-from hocket.translator.profiles import PROFILES, Profile, find_profile
-from hocket.translator.rules import check
+from hocket.translator.profiles import PROFILES, Profile, ProfileName, find_profile
+from hocket.translator.rules import check, window
 
 __all__ = ["build", "from_xml", "read_xml"]
 
-_DEFAULT_MAX_BYTES = 1 << 27  # only msccl takes a file without maxBytes, and this is what it then assumes
 _KINDS = {name: kind for profile in PROFILES.values() for kind, name in profile.collective_names.items()}
 
 
@@ -30,7 +29,9 @@ def from_xml(text: str | bytes, source: str, *, profile: str | None = None, root
     Stricter than the runtimes' parsers: what they read otherwise than it is written, or their kernels cannot execute,
     is refused too; their limits are not asked for (`check_limits`). The file does not say the root of a broadcast or
     reduce: it is taken from who receives (broadcast: the one rank that never does) or sends (reduce: the one that
-    never does), unless given. Raises FormatError, also where that leaves the root open.
+    never does), unless given. `maxBytes` means what it means to the runtime that the file was written for: without
+    `profile` the one that it names (attribute `runtime`, which no runtime reads), else executor where the file has
+    all attributes that this requires, else msccl. Raises FormatError, also where that leaves the root open.
     """
     return _strict(read_document(text, source), profile, root)
 
@@ -50,7 +51,7 @@ def _strict(document: Document, profile: str | None, root: int | None) -> Progra
         raise FormatError(
             f'{document.source}: ngpus="{document.num_ranks}": root {root} is not one of the ranks 0..{last}'
         )
-    return build(Columns(document), root)
+    return build(Columns(document), _written_for(document) if profile is None else chosen[0], root)
 
 
 def _refusal(document: Document, profile: Profile, *, strict_dialect: bool) -> Finding | None:
@@ -63,8 +64,18 @@ def _refusal(document: Document, profile: Profile, *, strict_dialect: bool) -> F
     return None
 
 
-def build(columns: Columns, root: int | None = None) -> Program:
-    """The program that the kernels run, of a document that breaks no rule that blocks it (`rules.check`).
+def _written_for(document: Document) -> Profile:
+    algorithm, executor = document.algorithm, PROFILES[ProfileName.EXECUTOR]
+    named = algorithm.text("runtime", 0)
+    if named in PROFILES:
+        return find_profile(named)
+    whole = all(algorithm.has(key)[0] for key in executor.attributes)
+    return executor if whole else PROFILES[ProfileName.MSCCL]
+
+
+def build(columns: Columns, profile: Profile, root: int | None = None) -> Program:
+    """The program that the kernels run, of a document that breaks no rule that blocks it (`rules.check`), for the sizes
+    for which a runtime selects it.
 
     Nops without a dependency, or without a step after them, are left out: the kernels do not see them either. Raises
     FormatError where a root is not given, and not to be told from the steps.
@@ -74,6 +85,7 @@ def build(columns: Columns, root: int | None = None) -> Program:
     in_place = bool(algorithm.number("inplace")[0])
     out_of_place = bool(algorithm.number("outofplace")[0]) if algorithm.has("outofplace")[0] else not in_place
     gpus = _gpus(columns)
+    smallest, largest = window(columns, profile)
     return Program(
         name=algorithm.text("name", 0),
         kind=kind,
@@ -82,8 +94,8 @@ def build(columns: Columns, root: int | None = None) -> Program:
         protocol=algorithm.text("proto", 0),
         in_place=in_place,
         out_of_place=out_of_place,
-        min_bytes=int(algorithm.long("minBytes")[0]),
-        max_bytes=int(algorithm.long("maxBytes")[0]) if algorithm.has("maxBytes")[0] else _DEFAULT_MAX_BYTES,
+        min_bytes=max(smallest, 0),
+        max_bytes=0 if largest is None else max(largest, -1) or -1,  # up to 0 bytes: no call
         gpus=gpus,
         root=_root(kind, gpus, columns.document.source) if root is None else root,
     )

@@ -50,7 +50,8 @@ def _lines(program: Program, profile: Profile) -> Iterator[str]:
         f'<algo name="{program.name}" proto="{program.protocol}" nchannels="{program.num_channels}" '
         f'nchunksperloop="{program.chunks_per_loop}" ngpus="{program.num_ranks}" '
         f'coll="{profile.collective_names[program.kind]}" inplace="{program.in_place:d}" '
-        f'outofplace="{program.out_of_place:d}" minBytes="{program.min_bytes}" maxBytes="{program.max_bytes}">'
+        f'outofplace="{program.out_of_place:d}" minBytes="{program.min_bytes}" '
+        f'maxBytes="{profile.max_attribute(program.max_bytes)}" runtime="{profile.name}">'
     )
     for rank, gpu in enumerate(program.gpus):
         yield from _gpu_lines(rank, gpu)

@@ -107,7 +107,7 @@ def test_a_bundle_from_the_command(schedules: list[Path], tmp_path: Path, runtim
         program = read_xml(folder / file.path, profile=runtime)
         assert (program.in_place, program.out_of_place) == (file.in_place, not file.in_place)
         assert (program.chunks_per_loop, program.min_bytes) == (file.chunks, file.min_bytes)
-        assert program.max_bytes == file.max_bytes + (runtime == "msccl")
+        assert program.max_bytes == file.max_bytes
         assert all(point.size_bytes % file.chunks == 0 for point in file.predicted)
 
 

@@ -201,21 +201,26 @@ def test_a_size_window_that_selects_nothing_is_refused(profile: str, window: dic
         lower(schedule, profile, Lowering(**window))
 
 
-def test_a_window_of_one_size_is_empty_where_max_bytes_is_exclusive() -> None:
+def test_a_window_may_hold_one_size() -> None:
     program = lower(build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4)), "executor")
     one_size = replace(program, min_bytes=4096, max_bytes=4096)
-    check_limits(one_size, "executor")
-    with pytest.raises(ScheduleError, match="no size of minBytes 4096 to maxBytes 4096 selects the file"):
-        check_limits(one_size, "msccl")
+    for profile, written in (("msccl", 4097), ("executor", 4096), ("rccl", 4096)):
+        assert f'minBytes="4096" maxBytes="{written}"' in to_xml(one_size, profile)
+        assert from_xml(to_xml(one_size, profile), "x").max_bytes == 4096
 
 
 def test_the_size_window_is_written_as_each_runtime_means_it() -> None:
     schedule = build("ring", Collective(Kind.ALL_GATHER, 4, 4000, 1), full(4))
     # msccl selects sizes below maxBytes, the others up to it; with 0 msccl selects nothing
-    assert lower(schedule, "msccl", Lowering(max_bytes=1 << 20)).max_bytes == (1 << 20) + 1
-    assert lower(schedule, "executor", Lowering(max_bytes=1 << 20)).max_bytes == 1 << 20
-    assert lower(schedule, "msccl").max_bytes == 128 * 2**20
-    assert lower(schedule, "rccl").max_bytes == 0
+    for profile, largest, written in (
+        ("msccl", 1 << 20, (1 << 20) + 1),
+        ("executor", 1 << 20, 1 << 20),
+        ("msccl", 0, 128 << 20),
+        ("rccl", 0, 0),
+    ):
+        program = lower(schedule, profile, Lowering(max_bytes=largest))
+        assert f'maxBytes="{written}"' in to_xml(program, profile)
+        assert program.max_bytes == (largest or max(written - 1, 0))
 
 
 @given(seed=st.integers(0, 1000), kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE]))

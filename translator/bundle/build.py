@@ -131,8 +131,7 @@ class _Call:
         )
 
     def _proved(self, source: Source, lowered: Translation, name: str, window: Window) -> Translation:
-        largest = self._profile.max_bytes(window.max_bytes)
-        program = replace(lowered.program, name=name, min_bytes=window.min_bytes, max_bytes=largest)
+        program = replace(lowered.program, name=name, min_bytes=window.min_bytes, max_bytes=window.max_bytes)
         try:
             return prove(program, self._profile, lowered.slots)
         except ScheduleError as error:

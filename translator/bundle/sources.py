@@ -103,4 +103,6 @@ def _read(path: Path, root: int | None) -> Source:
     program = read_xml(path, root=root)
     if not program.max_bytes:
         raise ScheduleError(f"{path}: maxBytes is open; give it the largest size that the file is good at")
+    if program.max_bytes < 0:
+        raise ScheduleError(f"{path}: its maxBytes selects no call; give it the largest size that the file is good at")
     return Source(path, Collective(program.kind, program.num_ranks, program.max_bytes, root=program.root), program)

@@ -19,11 +19,8 @@ WARP = 32
 def window(columns: Columns, profile: Profile) -> tuple[int, int | None]:
     """The least and the largest size, both inclusive, that the file's numbers let a runtime select (None: no end)."""
     algorithm = columns.document.algorithm
-    smallest = int(algorithm.long("minBytes")[0])
-    if profile.max_bytes_exclusive:
-        largest = int(algorithm.long("maxBytes")[0]) if algorithm.has("maxBytes")[0] else profile.open_max_bytes
-        return smallest, largest - 1
-    return smallest, int(algorithm.long("maxBytes")[0]) or None
+    written = int(algorithm.long("maxBytes")[0]) if algorithm.has("maxBytes")[0] else None
+    return int(algorithm.long("minBytes")[0]), profile.largest_bytes(written)
 
 
 def _never_selected(columns: Columns, profile: Profile) -> bool:

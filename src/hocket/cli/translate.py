@@ -37,6 +37,14 @@ def translate(
             " schedule.",
         ),
     ],
+    written_for: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="XML: runtime that it was written for (they mean maxBytes differently); told by its form by default.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; for chakra the prefix of a file a rank.")
     ] = None,
@@ -101,6 +109,10 @@ def translate(
     from hocket.translator.mscclpp import translate_to_plan
 
     one_of("--to", to, (*PROFILES, "mscclpp", UNLIMITED.name, *PLAIN))
+    if written_for is not None:
+        one_of("--from", written_for, PROFILES)
+        if bundle is not None or to not in (*PROFILES, UNLIMITED.name) or files[0].suffix != ".xml":
+            raise typer.BadParameter("--from is for an XML that becomes a program of another runtime")
     if protocol is not None:
         one_of("--protocol", protocol, ["Simple", "LL"] if to == "mscclpp" else FIFO_DEPTH)
     if ranks_per_node is not None and to != "mscclpp":
@@ -149,7 +161,9 @@ def translate(
             )
         if (topology, size) != (None, None):
             raise typer.BadParameter(f"--to {to} keeps the program of {file}: --topology and --size are for others")
-        result = rewrite(read_program(file, root=root), output, to, name=name, min_bytes=least, max_bytes=most)
+        result = rewrite(
+            read_program(file, profile=written_for, root=root), output, to, name=name, min_bytes=least, max_bytes=most
+        )
     else:
         result = translate_schedule(read_schedule(file, topology, size, root), output, to, lowering)
     program = result.program
