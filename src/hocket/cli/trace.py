@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hocket.chakra.profile import Profile
+from hocket.cli.trace_import import import_job
 from hocket.cli.trace_output import OutputOption, PrefixOption, ProfileOption, write_job
 from hocket.core.errors import ExitCode
 
@@ -151,3 +152,6 @@ def convert(
     if output.resolve() == Path(traces.paths[0]).resolve().parent:
         raise typer.BadParameter(f"-o {output} would replace the traces that are read: choose another folder")
     write_job(traces, output, prefix, profile)
+
+
+app.command("import", epilog="Example: hocket trace import profiles/ --from auto -o traces/")(import_job)

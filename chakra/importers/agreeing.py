@@ -1,0 +1,62 @@
+"""Calls that all ranks of their group recorded: rings that overwrote their beginning and jobs that hang lack some."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from hocket.chakra.importers.rank import Call, Notes
+
+__all__ = ["agreeing"]
+
+_SHOWN = 8
+
+
+def agreeing(
+    calls: Mapping[int, Sequence[Call]], groups: Mapping[str, tuple[int, ...]], notes: Notes
+) -> dict[int, list[Call]]:
+    """Each rank's calls without collectives that another of the given ranks of the group lacks, and without messages
+    whose other end, one of the given ranks, lacks them: `notes` says which. A collective is known by its `sequence`."""
+    by_group: dict[str, dict[int, dict[int, Call]]] = defaultdict(lambda: defaultdict(dict))
+    for rank, own in calls.items():
+        for call in own:
+            if not call.is_message and call.sequence is not None:
+                by_group[call.group][call.sequence][rank] = call
+    dropped: set[int] = set()
+    for group, by_sequence in by_group.items():
+        given = [rank for rank in groups[group] if rank in calls]
+        common = [number for number, of_number in by_sequence.items() if len(of_number) == len(given)]
+        early: set[int] = set()
+        for number, of_number in sorted(by_sequence.items()):
+            if len(of_number) == len(given):
+                continue
+            dropped |= {id(call) for call in of_number.values()}
+            if common and number < min(common):
+                early.add(number)
+                continue
+            kind = next(iter(of_number.values())).kind
+            lacking = [rank for rank in given if rank not in of_number]
+            message = f"{kind} #{number} of group {group}: by ranks {sorted(of_number)[:_SHOWN]}, not by"
+            notes[f"{message} {lacking[:_SHOWN]}: left out"] += 1
+        if early:
+            notes[f"collectives of group {group} before all its ranks' records begin: left out"] += len(early)
+    _unpaired(calls, dropped, notes)
+    return {rank: [call for call in own if id(call) not in dropped] for rank, own in calls.items()}
+
+
+def _unpaired(calls: Mapping[int, Sequence[Call]], dropped: set[int], notes: Notes) -> None:
+    """Adds to `dropped` the last messages of each channel that the other end lacks."""
+    ends: dict[tuple[int, int, int], dict[str, list[Call]]] = defaultdict(lambda: {"send": [], "recv": []})
+    for rank, own in calls.items():
+        for call in own:
+            if call.is_message:
+                source, destination = (rank, call.peer) if call.kind == "send" else (call.peer, rank)
+                ends[source, destination, call.tag][call.kind].append(call)
+    for (source, destination, tag), messages in sorted(ends.items()):
+        if source not in calls or destination not in calls:
+            continue
+        paired = min(len(messages["send"]), len(messages["recv"]))
+        for kind, own in messages.items():
+            dropped |= {id(call) for call in own[paired:]}
+            if len(own) > paired:
+                notes[f"{kind} from rank {source} to {destination}, tag {tag}, without partner: left out"] += (
+                    len(own) - paired
+                )

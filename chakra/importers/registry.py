@@ -1,0 +1,59 @@
+"""The formats that can be imported; one line each."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hocket.chakra.importers.files import files_in, head_of
+from hocket.chakra.importers.flight_recorder import is_flight_recorder, read_flight_recorder
+from hocket.chakra.importers.job import ImportedJob, assemble
+from hocket.chakra.importers.nccl_inspector import is_nccl_inspector, read_nccl_inspector
+from hocket.chakra.importers.rank import Notes, RankTrace
+from hocket.core.errors import FormatError
+
+__all__ = ["AUTO", "IMPORTERS", "Importer", "import_traces"]
+
+AUTO = "auto"
+
+
+class Importer(NamedTuple):
+    """A format: whether a file that begins with these bytes is of it; reads the files of one job, noting what they do
+    not tell; what it is, in words."""
+
+    matches: Callable[[bytes], bool]
+    read: Callable[[Sequence[Path], Notes], list[RankTrace]]
+    help: str
+
+
+IMPORTERS = {
+    "nccl-inspector": Importer(is_nccl_inspector, read_nccl_inspector, "NCCL Inspector's JSON lines"),
+    "flight-recorder": Importer(is_flight_recorder, read_flight_recorder, "PyTorch Flight Recorder dumps"),
+}
+
+
+def import_traces(paths: Sequence[Path | str], source: str = AUTO) -> ImportedJob:
+    """The job whose files, or folders of files, are given, as Chakra traces; `source` is a name in IMPORTERS or auto.
+
+    Raises FormatError, naming the file, for one that cannot be read or is of no known or of another format than the
+    others.
+    """
+    files = files_in(map(Path, paths))
+    notes = Notes()
+    importer = IMPORTERS[_format_of(files) if source == AUTO else source]
+    return assemble(importer.read(files, notes), notes, ", ".join(map(str, paths)))
+
+
+def _format_of(files: Sequence[Path]) -> str:
+    """The name of the one format that all files are of."""
+    found: dict[str, Path] = {}
+    for file in files:
+        head = head_of(file)
+        name = next((name for name, importer in IMPORTERS.items() if importer.matches(head)), None)
+        if name is None:
+            known = ", ".join(f"{name} ({importer.help})" for name, importer in IMPORTERS.items())
+            raise FormatError(f"{file}: of no format that can be imported; they are {known}; name it with --from")
+        found.setdefault(name, file)
+    if len(found) > 1:
+        shown = " and ".join(f"{file} ({name})" for name, file in found.items())
+        raise FormatError(f"{shown} are of different formats; import one at a time")
+    return next(iter(found))

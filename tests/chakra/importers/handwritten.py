@@ -1,0 +1,62 @@
+"""Hand-written pieces of what other tools record."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+
+def entry(record: int, name: str, sizes: list[list[int]], **more: Any) -> dict[str, Any]:
+    return {
+        "record_id": record,
+        "pg_id": 0,
+        "process_group": ("0", "default_pg"),
+        "collective_seq_id": record,
+        "p2p_seq_id": 0,
+        "op_id": record,
+        "profiling_name": name,
+        "time_created_ns": 1_700_000_000_000_000_000 + record * 50_000,
+        "duration_ms": 0.25,
+        "input_sizes": sizes,
+        "input_dtypes": ["Float"] * len(sizes),
+        "output_sizes": sizes,
+        "output_dtypes": ["Float"] * len(sizes),
+        "state": "completed",
+        "time_discovered_started_ns": None,
+        "time_discovered_completed_ns": None,
+        "retired": True,
+        "timeout_ms": 600000,
+        "is_p2p": False,
+    } | more
+
+
+def dump(path: Path, entries: list[dict[str, Any]], groups: dict[str, str]) -> Path:
+    config = {name: {"name": name, "desc": "", "ranks": ranks} for name, ranks in groups.items()}
+    path.write_bytes(pickle.dumps({"version": "2.10", "pg_config": config, "entries": entries}, protocol=2))
+    return path
+
+
+def record(rank: int, name: str, members: int, process: int, **done: Any) -> str:
+    return json.dumps(
+        {
+            "header": {"id": name, "rank": rank, "n_ranks": members, "nnodes": 1},
+            "metadata": {
+                "inspector_output_format_version": "v4.0",
+                "git_rev": "",
+                "rec_mechanism": "nccl_profiler_interface",
+                "dump_timestamp_us": 1749490229087081,
+                "hostname": "node",
+                "pid": 100 + process,
+            },
+        }
+        | done
+    )
+
+
+def collective(kind: str, number: int, size: int) -> dict[str, Any]:
+    times = {"coll_exec_time_us": 110, "coll_timing_source": "kernel_gpu", "coll_algobw_gbs": 1.0}
+    return {"coll_perf": {"coll": kind, "coll_sn": number, "coll_msg_size_bytes": size} | times}
+
+
+def message(kind: str, peer: int, size: int) -> dict[str, Any]:
+    return {"p2p_perf": {"p2p": kind, "p2p_sn": 1, "p2p_peer": peer, "p2p_msg_size_bytes": size, "p2p_exec_time_us": 5}}

@@ -1,0 +1,38 @@
+"""`hocket trace` as a user runs it, for the tests of the importers."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces
+
+
+def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hocket", "trace", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def imported(folder: Path, *arguments: object) -> tuple[TraceSet, str]:
+    """The traces that an import writes, which both profiles find valid, and what it printed."""
+    done = hocket("import", *arguments, "-o", folder / "out")
+    assert done.returncode == 0, done.stderr
+    checked = hocket("validate", folder / "out")
+    assert checked.returncode == 0, checked.stdout
+    astra = hocket("import", *arguments, "--profile", "astra-sim", "-o", folder / "astra")
+    assert astra.returncode == 0, astra.stderr
+    checked = hocket("validate", folder / "astra", "--profile", "astra-sim")
+    assert checked.returncode == 0, checked.stdout
+    return read_traces(folder / "out"), done.stdout
+
+
+def communication(trace: Trace) -> Counter[tuple[str, int]]:
+    """How often each kind and size of communication is in a trace."""
+    rows = [row for row in range(len(trace)) if trace.type[row] >= NodeType.COMM_SEND]
+    return Counter((kind(trace, row), int(trace.comm_bytes[row])) for row in rows)
+
+
+def kind(trace: Trace, row: int) -> str:
+    if trace.type[row] != NodeType.COMM_COLL:
+        return NodeType(trace.type[row]).name.removeprefix("COMM_").lower()
+    return CollectiveType(trace.comm_type[row]).name.lower()

@@ -1,0 +1,65 @@
+"""Random and damaged files are imported or refused with an error of ours; never anything else."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from handwritten import collective, entry, record
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hocket.chakra.importers import IMPORTERS, import_traces
+from hocket.chakra.importers.registry import AUTO
+from hocket.cli.trace_import import FORMATS
+from hocket.core.errors import HocketError
+
+quickly = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+_ENTRIES = [entry(1, "nccl:all_reduce", [[8]]), entry(2, "nccl:send 0->1", [[8]])]
+_DUMP = {"version": "2.10", "entries": _ENTRIES, "pg_config": {"0": {"name": "0", "desc": "", "ranks": "[0, 1]"}}}
+SAMPLES = {
+    "flight-recorder": [pickle.dumps(_DUMP, protocol=2), json.dumps(_DUMP).encode()],
+    "nccl-inspector": [record(0, "a", 1, 0, **collective("AllReduce", 1, 8)).encode()],
+}
+
+
+def import_or_refuse(path: Path, content: bytes, source: str) -> None:
+    path.write_bytes(content)
+    for name in (source, "auto"):
+        try:
+            import_traces([path], name)
+        except HocketError as error:
+            assert str(path) in str(error)
+
+
+def test_every_format_is_damaged_here() -> None:
+    assert SAMPLES.keys() == IMPORTERS.keys() == set(FORMATS) - {AUTO}
+
+
+@pytest.mark.parametrize("source", SAMPLES)
+def test_samples_are_read(tmp_path: Path, source: str) -> None:
+    for index, sample in enumerate(SAMPLES[source]):
+        (tmp_path / f"sample{index}").write_bytes(sample)
+        assert import_traces([tmp_path / f"sample{index}"]).traces
+
+
+@pytest.mark.parametrize("source", SAMPLES)
+@quickly
+@given(st.binary(max_size=200))
+def test_random_bytes(tmp_path: Path, source: str, content: bytes) -> None:
+    import_or_refuse(tmp_path / "rank0", content, source)
+
+
+@pytest.mark.parametrize("source", SAMPLES)
+@quickly
+@given(
+    st.integers(0, 1),
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4),
+    st.one_of(st.just(0), st.integers(0, 3000)),
+)
+def test_damaged_files(tmp_path: Path, source: str, which: int, changes: list[tuple[int, int]], cut: int) -> None:
+    content = bytearray(SAMPLES[source][which % len(SAMPLES[source])])
+    for place, value in changes:
+        content[place % len(content)] = value
+    import_or_refuse(tmp_path / "rank0", bytes(content[: len(content) - cut % len(content)]), source)
