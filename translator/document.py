@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 from functools import cached_property
 from pathlib import Path
@@ -78,13 +78,16 @@ class Table:
     document: "Document"
     rows: NDArray[np.int64]
     parent: NDArray[np.int64]
+    _read: dict[tuple[str, int], NDArray[np.int64]] = field(default_factory=dict, repr=False)  # by attribute and bits
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def value(self, key: str) -> NDArray[np.int64]:
         """Each element's value of an attribute as a position in `Document.values`; -1: it has none."""
-        return self.document.column(key)[self.rows]
+        if (key, 0) not in self._read:
+            self._read[key, 0] = self.document.column(key)[self.rows]
+        return self._read[key, 0]
 
     def has(self, key: str) -> NDArray[np.bool_]:
         return self.value(key) >= 0
@@ -96,7 +99,9 @@ class Table:
 
     def number(self, key: str, bits: int = 32) -> NDArray[np.int64]:
         """The same, in a C integer of so many bits."""
-        return _as_int(self.long(key), bits)
+        if (key, bits) not in self._read:
+            self._read[key, bits] = _as_int(self.long(key), bits)
+        return self._read[key, bits]
 
     def text(self, key: str, position: int) -> str:
         """The value of one element, empty where there is none."""
@@ -149,14 +154,18 @@ class Document:
     stopped_at: int
 
     @cached_property
+    def _read_values(self) -> list[tuple[int, bool]]:
+        return [strtol(text) for text in self.values] or [(0, False)]
+
+    @cached_property
     def numbers(self) -> NDArray[np.int64]:
         """Each of `values` as strtol reads it."""
-        return np.array([strtol(text)[0] for text in self.values] or [0], np.int64)
+        return np.array([number for number, _ in self._read_values], np.int64)
 
     @cached_property
     def are_numbers(self) -> NDArray[np.bool_]:
         """Whether each of `values` is a number and nothing else."""
-        return np.array([strtol(text)[1] for text in self.values] or [False], bool)
+        return np.array([whole for _, whole in self._read_values], bool)
 
     def _level(self, level: Level) -> Table:
         rows = np.flatnonzero(self.level == level)

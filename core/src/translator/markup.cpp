@@ -14,11 +14,9 @@ enum class Kind : uint8_t { kOpen, kClose, kSingle, kNone };
 
 constexpr bool ends_name(char c) { return c == ' ' || c == '>' || c == '/' || c == '\n' || c == '\r'; }
 
-std::string_view until_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
-
 class Reader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit Reader(std::string_view text) : text_(text), has_nul_(text.find('\0') != std::string_view::npos) {}
 
   Markup run() {
     while (true) {
@@ -46,6 +44,10 @@ class Reader {
     int64_t row;
     std::string_view name;
   };
+
+  std::string_view until_nul(std::string_view text) const {
+    return has_nul_ ? text.substr(0, text.find('\0')) : text;
+  }
 
   void fail(Stop stop, int64_t at) {
     markup_.stop = stop;
@@ -165,10 +167,10 @@ class Reader {
     markup_.flaws.push_back(dropped_ && level != Level::kSkipped ? kDroppedAttributes : 0);
     markup_.depth = std::max(markup_.depth, static_cast<int64_t>(open_.size()) + 1);
     if (level != Level::kSkipped) {
-      for (const Attribute& attribute : attributes_) {
+      for (size_t a = 0; a < attributes_.size(); a++) {
         markup_.element.push_back(row);
-        markup_.key.push_back(position(attribute.key));
-        markup_.value.push_back(position(attribute.value));
+        markup_.key.push_back(position(attributes_[a].key, key_before_[a]));
+        markup_.value.push_back(position(attributes_[a].value, value_before_[a]));
       }
     }
     if (kind != Kind::kSingle) open_.push_back({row, name_});
@@ -192,13 +194,18 @@ class Reader {
     }
   }
 
-  int32_t position(std::string_view text) {
-    const auto [found, added] = positions_.try_emplace(text, static_cast<int32_t>(markup_.strings.size()));
-    if (added) markup_.strings.push_back(text);
-    return found->second;
+  /// The text's number. `before` is that of the string in the same place of the element before: often the same.
+  int32_t position(std::string_view text, int32_t& before) {
+    if (before < 0 || markup_.strings[before] != text) {
+      const auto [found, added] = positions_.try_emplace(text, static_cast<int32_t>(markup_.strings.size()));
+      if (added) markup_.strings.push_back(text);
+      before = found->second;
+    }
+    return before;
   }
 
   std::string_view text_;
+  bool has_nul_;
   size_t at_ = 0;
   int64_t start_ = 0;
   std::string_view name_;
@@ -206,6 +213,8 @@ class Reader {
   bool dropped_ = false;
   std::vector<Open> open_;
   std::unordered_map<std::string_view, int32_t> positions_;
+  std::vector<int32_t> key_before_ = std::vector<int32_t>(kMostAttributes, -1);
+  std::vector<int32_t> value_before_ = std::vector<int32_t>(kMostAttributes, -1);
   Markup markup_;
 };
 
