@@ -3,6 +3,7 @@
 from hocket.translator.algorithm import Algorithm, Chunk
 from hocket.translator.document import read_document, read_file
 from hocket.translator.findings import Finding, Severity
+from hocket.translator.forestcoll import is_forest, read_forest
 from hocket.translator.graphs import schedule_graphs
 from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.lower import lower
@@ -36,6 +37,7 @@ __all__ = [
     "check_limits",
     "from_program_json",
     "from_xml",
+    "is_forest",
     "is_program_json",
     "judge",
     "lower",
@@ -44,6 +46,7 @@ __all__ = [
     "program_schedule",
     "read_document",
     "read_file",
+    "read_forest",
     "read_nccl_graph",
     "read_program",
     "read_ring_orders",

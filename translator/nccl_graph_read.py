@@ -1,7 +1,6 @@
 """The rings in NCCL's graph files (`NCCL_GRAPH_FILE`, `NCCL_GRAPH_DUMP_FILE`), and the schedule that they make."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +10,10 @@ from hocket.core.files import read_text
 from hocket.schedule import Collective, Schedule
 from hocket.schedule.algorithms import along_rings
 from hocket.topology import Topology
+from hocket.translator.tags import tags
 
 __all__ = ["read_nccl_graph", "read_ring_orders"]
 
-_TAG = re.compile(r'<(/?)([A-Za-z_]\w*)((?:\s+\w+="[^"<>]*")*)\s*/?>')
-_BLANK = re.compile(r"(?:\s+|<!--.*?-->)*", re.DOTALL)
-_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _RING = "4"  # the pattern of rings
 
 
@@ -40,8 +37,11 @@ def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
     or twice in a ring, or the rings are not of the same GPUs.
     """
     orders: list[list[int]] = []
-    inside = False
-    for line, closing, name, attributes in _tags(read_text(path), str(path)):
+    inside, outermost = False, ""
+    for line, closing, name, attributes in tags(read_text(path), str(path)):
+        outermost = outermost or name
+        if outermost != "graphs":
+            raise FormatError(f"{path}: expected <graphs>; is this NCCL's graph file?")
         if name == "graph":
             inside = not closing and attributes.get("pattern") == _RING
         elif inside and name == "channel" and not closing:
@@ -54,22 +54,3 @@ def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
     if not orders or any(sorted(order) != sorted(orders[0]) or len(order) < 2 for order in orders):
         raise FormatError(f'{path}: expected <graph pattern="{_RING}"> with channels, each a ring of the same GPUs')
     return [tuple(order) for order in orders]
-
-
-def _tags(text: str, source: str) -> Iterator[tuple[int, bool, str, dict[str, str]]]:
-    """Line, whether it closes, name and attributes of each element's tag."""
-    position = _skip(text, 0)
-    if not text.startswith("<graphs", position):
-        raise FormatError(f"{source}: expected <graphs>; is this NCCL's graph file?")
-    while position < len(text):
-        line = text.count("\n", 0, position) + 1
-        tag = _TAG.match(text, position)
-        if tag is None:
-            raise FormatError(f'{source}:{line}: expected an element <name key="value" ...>')
-        yield line, bool(tag[1]), tag[2], dict(_ATTRIBUTE.findall(tag[3]))
-        position = _skip(text, tag.end())
-
-
-def _skip(text: str, position: int) -> int:
-    match = _BLANK.match(text, position)
-    return position if match is None else match.end()

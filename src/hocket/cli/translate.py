@@ -26,7 +26,9 @@ def translate(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="A .schedule, or a program: .xml of any runtime, .json; several for a --bundle."
+            metavar="FILE...",
+            help="A .schedule, ForestColl's trees (.xml), or a program: .xml of any runtime, .json; several for a"
+            " --bundle.",
         ),
     ],
     to: Annotated[
@@ -80,9 +82,17 @@ def translate(
     name: Annotated[str | None, typer.Option(help="Name inside the file.")] = None,
     topology: Annotated[
         str | None,
-        typer.Option("--topology", "-t", metavar="SPEC|FILE", help="XML to what is no XML, --bundle: where it runs."),
+        typer.Option(
+            "--topology", "-t", metavar="SPEC|FILE", help="XML to what is no XML, trees, --bundle: where it runs."
+        ),
     ] = None,
-    size: Annotated[str | None, typer.Option("--size", "-s", help="XML to what is no XML: of the call.")] = None,
+    size: Annotated[str | None, typer.Option("--size", "-s", help="XML to what is no XML, trees: of the call.")] = None,
+    collective: Annotated[
+        str | None,
+        typer.Option(
+            "--collective", "-c", help="ForestColl's trees: all_gather (the default), reduce_scatter or all_reduce."
+        ),
+    ] = None,
     root: Annotated[
         int | None, typer.Option(help="XML: root of a rooted collective; found in the file by default.")
     ] = None,
@@ -99,7 +109,7 @@ def translate(
     """
     from hocket.cli.options import load_topology, one_of
     from hocket.cli.translate_bundle import print_bundle
-    from hocket.cli.translate_plain import PLAIN, read_schedule, write_plain
+    from hocket.cli.translate_plain import PLAIN, is_lowered, read_schedule, write_plain
     from hocket.cli.translate_plan import print_plan
     from hocket.core.units import format_bytes, parse_bytes
     from hocket.schedule import FIFO_DEPTH
@@ -129,8 +139,10 @@ def translate(
         name=name,
     )
     if bundle is not None:
-        if (output, name, size) != (None, None, None):
-            raise typer.BadParameter("--bundle DIR names its files itself: give neither --output, --name nor --size")
+        if (output, name, size, collective) != (None,) * 4:
+            raise typer.BadParameter(
+                "--bundle DIR names its files itself: give neither --output, --name nor --size, nor --collective"
+            )
         made = write_bundle(
             files,
             bundle,
@@ -145,27 +157,29 @@ def translate(
         raise typer.BadParameter("give one FILE and --output, or --bundle DIR for several")
     file = files[0]
     if to in PLAIN:
-        write_plain(read_schedule(file, topology, size, root), to, output)
+        write_plain(read_schedule(file, topology, size, root, collective), to, output)
         return
     if to == "mscclpp":
         if slots is not None or instances != 1:
             raise typer.BadParameter("--to mscclpp has no --slots and --instances")
-        schedule = read_schedule(file, topology, size, root)
+        schedule = read_schedule(file, topology, size, root, collective)
         plan = translate_to_plan(schedule, output, lowering, ranks_per_node=ranks_per_node)
         print_plan(plan, output)
         return
-    if file.suffix in (".xml", ".json"):
+    if is_lowered(file):
         if (protocol, channels, slots, out_of_place) != (None,) * 4 or instances != 1:
             raise typer.BadParameter(
                 f"{file} is lowered already: --protocol, --channels, --slots, --instances, --in-place are for schedules"
             )
-        if (topology, size) != (None, None):
-            raise typer.BadParameter(f"--to {to} keeps the program of {file}: --topology and --size are for others")
+        if (topology, size, collective) != (None,) * 3:
+            raise typer.BadParameter(
+                f"--to {to} keeps the program of {file}: --topology, --size and --collective are for others"
+            )
         result = rewrite(
             read_program(file, profile=written_for, root=root), output, to, name=name, min_bytes=least, max_bytes=most
         )
     else:
-        result = translate_schedule(read_schedule(file, topology, size, root), output, to, lowering)
+        result = translate_schedule(read_schedule(file, topology, size, root, collective), output, to, lowering)
     program = result.program
     calls = "in-place" if program.in_place else "out-of-place"
     upper = format_bytes(program.max_bytes) if program.max_bytes else "any size"

@@ -10,25 +10,41 @@ import typer
 if TYPE_CHECKING:
     from hocket.schedule import Schedule
 
-__all__ = ["PLAIN", "read_schedule", "write_plain"]
+__all__ = ["PLAIN", "is_lowered", "read_schedule", "write_plain"]
 
 #: Targets that are no runtimes' programs.
 PLAIN = ("chakra", "table", "nccl-graph", "schedule")
 
 
-def read_schedule(file: Path, topology: str | None, size: str | None, root: int | None) -> Schedule:
-    """The schedule in a file, or what a program does on a topology at a size."""
-    from hocket.core.units import parse_bytes
-    from hocket.schedule import load_expanded
-    from hocket.topology import load
-    from hocket.translator import program_schedule, read_program
+def is_lowered(file: Path) -> bool:
+    """Whether a file, by its name and beginning, is a program: no schedule and no trees."""
+    from hocket.translator import is_forest
 
+    return file.suffix == ".json" or (file.suffix == ".xml" and not is_forest(file))
+
+
+def read_schedule(
+    file: Path, topology: str | None, size: str | None, root: int | None, collective: str | None = None
+) -> Schedule:
+    """The schedule in a file, or what a program, or ForestColl's trees, do on a topology at a size."""
+    from hocket.cli.options import one_of
+    from hocket.core.units import parse_bytes
+    from hocket.schedule import Kind, load_expanded
+    from hocket.topology import load
+    from hocket.translator import program_schedule, read_forest, read_program
+
+    of_trees = file.suffix == ".xml" and not is_lowered(file)
+    if collective is not None and not of_trees:
+        raise typer.BadParameter(f"{file} says its collective: --collective is for ForestColl's trees")
     if file.suffix not in (".xml", ".json"):
         if (topology, size, root) != (None, None, None):
             raise typer.BadParameter(f"{file} has a topology, size and root: --topology, --size, --root are others'")
         return load_expanded(file)
     if topology is None or size is None:
         raise typer.BadParameter(f"{file} names no links and bytes: give --topology and --size")
+    if of_trees:
+        kind = one_of("--collective", collective or Kind.ALL_GATHER, [str(kind) for kind in Kind])
+        return read_forest(file, load(topology), parse_bytes(size), Kind(kind))
     return program_schedule(read_program(file, root=root), load(topology), parse_bytes(size))
 
 

@@ -19,7 +19,7 @@ def verify(
         typer.Argument(
             metavar="FILE...",
             help="A .schedule (or several that run at once), an MSCCL XML of any origin (.xml), an MSCCL++ plan "
-            "or a program of translate --to json (.json), or TACOS' .csv.",
+            "or a program of translate --to json (.json), ForestColl's trees (.xml), or TACOS' .csv.",
         ),
     ],
     runtime: Annotated[
@@ -46,12 +46,13 @@ def verify(
         int | None, typer.Option(min=1, help="XML: messages a connection holds (Simple 2, LL and LL128 8).")
     ] = None,
     topology: Annotated[
-        str | None, typer.Option("--topology", "-t", metavar="SPEC|FILE", help="TACOS' XML: what it was made for.")
+        str | None,
+        typer.Option("--topology", "-t", metavar="SPEC|FILE", help="TACOS' XML, trees: what it was made for."),
     ] = None,
-    size: Annotated[str | None, typer.Option("--size", "-s", help="TACOS' XML: the output's size.")] = None,
+    size: Annotated[str | None, typer.Option("--size", "-s", help="TACOS' XML, trees: the output's size.")] = None,
     claimed: Annotated[str | None, typer.Option(metavar="TIME", help="TACOS: the time that it printed.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="TACOS: write the causal schedule here.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="TACOS, trees: write the schedule here.")
     ] = None,
 ) -> None:
     """Prove a schedule, an MSCCL XML or an MSCCL++ plan right.
@@ -65,6 +66,8 @@ def verify(
     three) loads, selects and runs the XML right; 1: not, with a counterexample (deadlocks too); 3: the file cannot be
     read.
     """
+    from hocket.translator.forestcoll import is_forest
+
     file, *others = files
     if others:
         if (
@@ -73,6 +76,8 @@ def verify(
         ):
             raise typer.BadParameter("several files at once are .schedule files, without options")
         _verify_together(files)
+    elif file.suffix == ".xml" and is_forest(file):
+        _verify_forest(file, topology, size, output)
     elif file.suffix == ".csv" or topology is not None:
         _verify_tacos(file, topology, size, claimed, output)
     elif claimed is not None or output is not None or size is not None:
@@ -125,6 +130,28 @@ def _verify_tacos(file: Path, topology: str | None, size: str | None, claimed: s
         verify_orders(file, orders, None if claimed is None else parse_time(claimed), output)
     except ScheduleError as error:
         raise _refuted(error) from error
+
+
+def _verify_forest(file: Path, topology: str | None, size: str | None, output: Path | None) -> None:
+    from hocket.core.errors import ScheduleError
+    from hocket.core.units import parse_bytes
+    from hocket.schedule import save
+    from hocket.schedule import verify as verify_schedule
+    from hocket.topology import load
+    from hocket.translator import read_forest
+
+    if topology is None or size is None:
+        raise typer.BadParameter("ForestColl's trees name no links and bytes: give --topology and --size")
+    try:
+        schedule = read_forest(file, load(topology), parse_bytes(size))
+        report = verify_schedule(schedule)
+    except ScheduleError as error:
+        raise _refuted(error) from error
+    typer.echo(f"{file}: {schedule.collective.describe()} on {schedule.topology.name}, by ForestColl's trees")
+    typer.echo(f"proved: {report.describe()}: values, links and causality")
+    if output is not None:
+        save(schedule, output)
+        typer.echo(f"written {output}")
 
 
 def _verify_schedule(file: Path) -> None:
