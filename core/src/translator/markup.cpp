@@ -45,9 +45,7 @@ class Reader {
     std::string_view name;
   };
 
-  std::string_view until_nul(std::string_view text) const {
-    return has_nul_ ? text.substr(0, text.find('\0')) : text;
-  }
+  std::string_view until_nul(std::string_view text) const { return has_nul_ ? text.substr(0, text.find('\0')) : text; }
 
   void fail(Stop stop, int64_t at) {
     markup_.stop = stop;
