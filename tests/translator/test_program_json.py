@@ -17,7 +17,7 @@ from hocket.core.errors import FormatError, HocketError
 from hocket.schedule import Collective, Kind, execute, retime, save
 from hocket.schedule.algorithms import build
 from hocket.topology import load
-from hocket.translator import from_program_json, lower, read_program, read_xml, to_program_json, translate
+from hocket.translator import Lowering, from_program_json, lower, read_program, read_xml, to_program_json, translate
 from hocket.translator.mscclpp import translate_to_plan
 
 DATA = Path(__file__).parents[1] / "data" / "msccl_xml"
@@ -136,7 +136,7 @@ def test_programs_of_json_are_simulated_and_run_and_plans_are_not(tmp_path: Path
     network = "ring:4,bandwidth=10GB/s,latency=5us"
     schedule = retime(build("ring", Collective(Kind.ALL_REDUCE, 4, 4096), load(network)))
     for name, to in (("ar.json", "json"), ("ar.xml", "executor")):
-        translate(schedule, tmp_path / name, to, channels=1, slots=1)
+        translate(schedule, tmp_path / name, to, Lowering(channels=1, slots=1))
     plan = tmp_path / "plan.json"
     translate_to_plan(schedule, plan)
 
