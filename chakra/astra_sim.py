@@ -63,6 +63,7 @@ def adapt_trace(trace: Trace, numbers: Mapping[str, str] | None = None, changes:
         comm_type=np.where(replayed, -1, np.where(block, CollectiveType.REDUCE_SCATTER, trace.comm_type)),
         comm_bytes=np.where(replayed, -1, trace.comm_bytes),
         root=np.where(replayed, -1, trace.root),
+        dtype=np.where(replayed, -1, trace.dtype).astype(np.int32),
         process_group=np.where(replayed, -1, renamed.process_group).astype(np.int32),
         is_cpu_op=np.zeros(len(trace), np.int8),
     )

@@ -26,6 +26,7 @@ _ABSENT: dict[str, int] = {
     "tensor_bytes": -1,
     "involved_dims": -1,
     "in_splits": -1,
+    "dtype": -1,
 }
 _DTYPES: dict[str, DTypeLike] = {
     "id": np.uint64,
@@ -36,6 +37,7 @@ _DTYPES: dict[str, DTypeLike] = {
     "is_cpu_op": np.int8,
     "process_group": np.int32,
     "in_splits": np.int32,
+    "dtype": np.int32,
 }
 
 
@@ -72,12 +74,15 @@ class TraceBuilder:
         group: str = "",
         root: int = -1,
         in_splits: Sequence[int] = (),
+        dtype: str = "",
         **common: Any,
     ) -> int:
         """A collective of a process group; `num_bytes` is the size of this rank's input, `in_splits` (in any unit) how
-        it is cut for the members; none: evenly."""
+        it is cut for the members; none: evenly; `dtype` the type of its elements, as PyTorch calls it."""
         if in_splits:
             common["in_splits"] = self._string(str(list(in_splits)))
+        if dtype:
+            common["dtype"] = self._string(dtype)
         return self.add(
             NodeType.COMM_COLL, name, comm_type=kind, comm_bytes=num_bytes, group=group, root=root, **common
         )
@@ -136,6 +141,7 @@ class TraceBuilder:
         }
         columns["data_offset"], columns["data_deps"] = _csr(self._data_deps)
         columns["ctrl_offset"], columns["ctrl_deps"] = _csr(self._ctrl_deps)
+        columns["rest_offset"], columns["rest"] = np.zeros(len(self) + 1, np.int64), np.empty(0, np.uint8)
         begins = [(number, begin) for begin, number in self._steps.items() if begin < len(self)]
         metadata = self._metadata | step_metadata(begins)
         return Trace(version="1.0.0", metadata=metadata, strings=tuple(self._strings), **columns)

@@ -1,30 +1,90 @@
-"""The bytes of a `.et` file, plain or gzip."""
+"""The records of a `.et` file, plain or gzip: whole, or block by block so that memory does not grow with the file."""
 
 import gzip
 import mmap
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core import chakra as engine
 from hocket.core.errors import FormatError
 
-__all__ = ["file_bytes"]
+__all__ = ["BLOCK_BYTES", "file_bytes", "open_records", "record_blocks", "split_length"]
 
+BLOCK_BYTES = 16 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
+
+
+@contextmanager
+def _readable(path: Path | str) -> Iterator[tuple[IO[bytes], bool]]:
+    """The open file, and whether it is gzip. Raises FormatError, naming the file, when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            is_gzip = file.read(2) == _GZIP_MAGIC
+            file.seek(0)
+            yield file, is_gzip
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def file_bytes(path: Path | str) -> NDArray[np.uint8]:
     """The file's bytes, uint8, memory-mapped; unpacked when it is gzip. Raises FormatError when it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            magic = file.read(2)
-            file.seek(0)
-            if magic == _GZIP_MAGIC:
-                return np.frombuffer(gzip.GzipFile(fileobj=file).read(), np.uint8)
-            if not magic:
-                return np.empty(0, np.uint8)
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    with _readable(path) as (file, is_gzip):
+        if is_gzip:
+            return np.frombuffer(gzip.GzipFile(fileobj=file).read(), np.uint8)
+        if file.seek(0, 2) == 0:
+            return np.empty(0, np.uint8)
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+
+
+def record_blocks(path: Path | str, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Whole records, about `block_bytes` of them at a time, and the byte at which each block begins (unpacked).
+
+    A file that ends within a record ends with a block that does. Raises FormatError, naming the file, when it cannot be
+    read or a record is longer than a message can be.
+    """
+    begin, rest = 0, np.empty(0, np.uint8)
+    for chunk in _chunks(path, block_bytes):
+        data = np.concatenate([rest, chunk])
+        size = engine.whole_records(data, str(path), begin)
+        if size:
+            yield begin, data[:size]
+        begin, rest = begin + size, data[size:]
+    if len(rest):
+        yield begin, rest
+
+
+def _chunks(path: Path | str, size: int) -> Iterator[NDArray[np.uint8]]:
+    with _readable(path) as (file, is_gzip):
+        source = gzip.GzipFile(fileobj=file) if is_gzip else file
+        while data := source.read(size):
+            yield np.frombuffer(data, np.uint8)
+
+
+def split_length(data: memoryview, start: int, path: Path | str, byte: int = 0) -> tuple[int, int]:
+    """Where the bytes after the varint at `start` begin, and its value; `byte` is the place of `data` in the file."""
+    value = 0
+    for index, octet in enumerate(data[start : start + 5]):
+        value |= (octet & 0x7F) << 7 * index
+        if octet < 0x80:
+            return start + index + 1, value
+    raise FormatError(f"{path}: byte {byte + start}: a record starts with its length as a varint of at most 5 bytes")
+
+
+def open_records(block: NDArray[np.uint8], byte: int, path: Path | str) -> Iterator[tuple[int, bytes]]:
+    """The messages of a block one by one, and the byte at which each begins in the file. Raises FormatError, naming the
+    file and the byte, at a record that is truncated."""
+    data, end = block.data, 0
+    while end < len(data):
+        start, length = split_length(data, end, path, byte)
+        end = start + length
+        if end > len(data):
+            raise FormatError(
+                f"{path}: byte {byte + start}: truncated: {length} bytes announced, {len(data) - start} left"
+            )
+        yield byte + start, bytes(data[start:end])

@@ -1,56 +1,23 @@
-"""The messages of et_def.proto as protobuf classes, for what the columns of a `Trace` do not hold.
-
-The classes live in a descriptor pool of their own: no generated code that binds to one protobuf version, and no clash
-with another copy of et_def.proto in the same process.
-"""
+"""Whole messages of a trace, for what the columns of a `Trace` do not hold."""
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
-from hocket.chakra.file import file_bytes
+from hocket.chakra.eras import Era
+from hocket.chakra.schema import AttributeProto, GlobalMetadata, Node
+from hocket.chakra.trace_file import TraceFile
 from hocket.core.errors import FormatError, TraceError
 
-__all__ = ["AttributeProto", "GlobalMetadata", "Node", "decode_metadata", "encode_metadata", "read_messages", "to_json"]
-
-
-def _message_classes(*names: str) -> list[Any]:
-    pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(
-        files("hocket.chakra").joinpath("et_def.binpb").read_bytes()
-    ).file:
-        pool.Add(file)
-    return [message_factory.GetMessageClass(pool.FindMessageTypeByName(f"ChakraProtoMsg.{name}")) for name in names]
-
-
-AttributeProto, GlobalMetadata, Node = _message_classes("AttributeProto", "GlobalMetadata", "Node")
+__all__ = ["AttributeProto", "GlobalMetadata", "Node", "encode_metadata", "read_messages", "to_json"]
 
 _MEMBERS = {bool: "bool", int: "int64", float: "double", str: "string", bytes: "bytes"}
 
 
-def decode_metadata(message: bytes, source: Path | str) -> tuple[str, dict[str, object]]:
-    """Version and attributes of a serialized GlobalMetadata. Raises FormatError, naming `source`, for other bytes."""
-    try:
-        metadata = GlobalMetadata.FromString(message)
-    except DecodeError as error:
-        raise FormatError(f"{source}: the first record is no GlobalMetadata; this is no Chakra trace") from error
-    return metadata.version, {attribute.name: _value(attribute) for attribute in metadata.attr}
-
-
-def _value(attribute: Any) -> object:
-    member = attribute.WhichOneof("value")
-    if member is None:
-        return None
-    value = getattr(attribute, member)
-    return list(value.values) if member.endswith("_list") else value
-
-
 def encode_metadata(version: str, attributes: Mapping[str, object]) -> bytes:
-    """Serialized GlobalMetadata: the inverse of `decode_metadata`, integers as int64, floats as double.
+    """Serialized GlobalMetadata: the inverse of `TraceFile.metadata`, integers as int64, floats as double.
 
     Raises TraceError for a value that is no bool, int, float, str or bytes, nor a list of one of these.
     """
@@ -71,35 +38,19 @@ def encode_metadata(version: str, attributes: Mapping[str, object]) -> bytes:
     return bytes(metadata.SerializeToString())
 
 
-def read_messages(path: Path | str) -> Iterator[Message]:
-    """The messages of a `.et` file one by one: GlobalMetadata, then every Node, with all their fields.
+def read_messages(path: Path | str, era: Era | str | None = None) -> Iterator[Message]:
+    """The messages of a `.et` file one by one: GlobalMetadata, then every Node, with all their fields; those of an old
+    schema as messages of today's.
 
     Raises FormatError, naming the file and the byte offset, at the first record that is truncated or malformed.
     """
-    data = file_bytes(path).data
-    kind, end = GlobalMetadata, 0
-    if not data:
-        raise FormatError(f"{path}: byte 0: the file is empty")
-    while end < len(data):
-        start, length = _varint(data, end, path)
-        end = start + length
-        if end > len(data):
-            raise FormatError(f"{path}: byte {start}: truncated: {length} bytes announced, {len(data) - start} left")
+    file = TraceFile(path, era)
+    yield file.head
+    for byte, record in file.messages():
         try:
-            yield kind.FromString(bytes(data[start:end]))
+            yield Node.FromString(record)
         except DecodeError as error:
-            raise FormatError(f"{path}: byte {start}: no {kind.DESCRIPTOR.name} message: {error}") from error
-        kind = Node
-
-
-def _varint(data: memoryview, start: int, path: Path | str) -> tuple[int, int]:
-    """Where the bytes after the varint at `start` begin, and its value."""
-    value = 0
-    for index, byte in enumerate(data[start : start + 5]):
-        value |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            return start + index + 1, value
-    raise FormatError(f"{path}: byte {start}: a record starts with its length as a varint of at most 5 bytes")
+            raise FormatError(f"{path}: byte {byte}: no Node message: {error}") from error
 
 
 def to_json(message: Message) -> str:

@@ -1,61 +1,111 @@
 """Reads execution traces: one rank's `.et` file, or the files of all ranks of a job."""
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hocket._core import chakra as engine
-from hocket.chakra.file import file_bytes
+from hocket.chakra.eras import Era
+from hocket.chakra.file import BLOCK_BYTES
 from hocket.chakra.groups import FILE_NAMES, read_groups
-from hocket.chakra.messages import decode_metadata
-from hocket.chakra.trace import Trace, TraceSet
+from hocket.chakra.trace import Trace, TraceSet, members_of
+from hocket.chakra.trace_file import TraceFile
 from hocket.core.errors import FormatError
 
-__all__ = ["read_trace", "read_traces"]
+__all__ = ["TraceFiles", "find_groups", "rank_files", "read_trace", "read_traces"]
 
-_RANK_FILE = re.compile(r"(.+)\.(0|[1-9][0-9]*)\.et")
+_RANK_FILE = re.compile(r"(.+)\.(0|[1-9][0-9]*)\.et(?:\.gz)?")
+_LEAST_BLOCK = 1 << 20
 
 
-def read_trace(path: Path | str) -> Trace:
-    """One rank's trace from a `.et` file of schema 0.0.4 or 1.0.0, plain or gzip.
+def read_trace(path: Path | str, era: Era | str | None = None, complete: bool = False) -> Trace:
+    """One rank's trace from a `.et` file, plain or gzip, of any schema; `era` says of which where the file does not.
 
-    Raises FormatError, naming the file and the byte offset, when the file is absent, truncated or of another format.
-    Dependencies are not checked here: `hocket.chakra.validate` does.
+    `complete` keeps what has no column, for writing it again. Raises FormatError, naming the file and the byte offset,
+    when the file is absent, truncated or of another format. Dependencies are not checked here:
+    `hocket.chakra.validate` does.
     """
-    columns, strings, metadata = engine.read(file_bytes(path), str(path))
-    version, attributes = decode_metadata(metadata, path)
-    return Trace(version=version, metadata=attributes, strings=strings, **columns)
+    return next(TraceFile(path, era).blocks(None, complete))
 
 
-def read_traces(path: Path | str, groups: Path | str | None = None) -> TraceSet:
+def read_traces(
+    path: Path | str, groups: Path | str | None = None, era: Era | str | None = None, complete: bool = False
+) -> TraceSet:
     """The traces of a job: `PREFIX.<rank>.et` for every rank from 0, given `PREFIX` or a folder with one such prefix.
 
     Process groups come from the file `groups`, else from comm_groups.json or comm_group.json in the traces' folder.
     Raises FormatError for files that cannot be read, a rank that is missing (`world_size` in the metadata, where it
     is there, tells the last), and a folder with several prefixes.
     """
-    files = _rank_files(Path(path))
-    if groups is None:
-        beside = [files[0].with_name(name) for name in FILE_NAMES]
-        groups = next((file for file in beside if file.is_file()), None)
-    traces = tuple(read_trace(file) for file in files)
-    for file, trace in zip(files, traces, strict=True):
-        _check_world(Path(path), file, trace.metadata.get("world_size", len(files)), len(files))
-    return TraceSet(
-        traces=traces,
-        groups={} if groups is None else read_groups(groups),
-        paths=tuple(str(file) for file in files),
-    )
+    return TraceFiles.of_job(path, groups, era).read(complete)
 
 
-def _rank_files(path: Path) -> list[Path]:
-    """Files of the ranks 0, 1, ... of the trace that `path` names."""
+class TraceFiles:
+    """The traces of a job as files: `blocks` goes through their nodes without holding them.
+
+    `paths` has a rank's file at its place; `groups` as in `TraceSet`. Raises FormatError when a file is no trace.
+    """
+
+    def __init__(
+        self, files: Sequence[Path], groups: dict[str, tuple[int, ...]] | None = None, era: Era | str | None = None
+    ) -> None:
+        self.files = tuple(TraceFile(file, era) for file in files)
+        self.groups = groups or {}
+        self.paths = tuple(str(file) for file in files)
+
+    @classmethod
+    def of_job(cls, path: Path | str, groups: Path | str | None = None, era: Era | str | None = None) -> "TraceFiles":
+        """The files that `read_traces` reads, with its errors."""
+        path = Path(path)
+        files = rank_files(path)
+        if groups is None:
+            groups = find_groups(files[0].parent)
+        traces = cls(files, {} if groups is None else read_groups(groups), era)
+        for file in traces.files:
+            _check_world(path, file.path, file.metadata.get("world_size", len(files)), len(files))
+        return traces
+
+    @property
+    def num_ranks(self) -> int:
+        return len(self.files)
+
+    def members(self, group: str) -> tuple[int, ...]:
+        """World ranks of a process group, in group order. Raises KeyError when it is unknown."""
+        return members_of(group, self.groups, self.num_ranks)
+
+    def blocks(self, complete: bool = False) -> Iterator[tuple[int, Trace]]:
+        """Ranks and blocks of their nodes: the ranks' first blocks, then their second ones, as ranks go in step."""
+        size = max(BLOCK_BYTES // self.num_ranks, _LEAST_BLOCK)
+        waiting = {rank: file.blocks(size, complete) for rank, file in enumerate(self.files)}
+        while waiting:
+            for rank, blocks in list(waiting.items()):
+                trace = next(blocks, None)
+                if trace is None:
+                    del waiting[rank]
+                else:
+                    yield rank, trace
+
+    def read(self, complete: bool = False) -> TraceSet:
+        """All of it in memory."""
+        traces = tuple(next(file.blocks(None, complete)) for file in self.files)
+        return TraceSet(traces, self.groups, self.paths)
+
+
+def find_groups(folder: Path) -> Path | None:
+    """The comm-group JSON beside traces."""
+    return next((folder / name for name in FILE_NAMES if (folder / name).is_file()), None)
+
+
+def rank_files(path: Path) -> list[Path]:
+    """Files of the ranks 0, 1, ... of the trace that `path` names. Raises FormatError where one is missing."""
     folder, wanted = (path, None) if path.is_dir() else (path.parent, path.name)
     if not folder.is_dir():
         raise FormatError(f"{path}: no such folder or trace prefix")
     found: dict[str, dict[int, Path]] = {}
     for file in folder.iterdir():
         if match := _RANK_FILE.fullmatch(file.name):
-            found.setdefault(match[1], {})[int(match[2])] = file
+            other = found.setdefault(match[1], {}).setdefault(int(match[2]), file)
+            if other != file:
+                raise FormatError(f"{folder}: {other.name} and {file.name} are both of rank {match[2]}: remove one")
     if wanted is None and len(found) > 1:
         prefixes = ", ".join(str(folder / prefix) for prefix in sorted(found))
         raise FormatError(f"{folder}: traces of several runs; name one of the prefixes {prefixes}")

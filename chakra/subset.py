@@ -9,7 +9,7 @@ from hocket.chakra.trace import Trace
 
 __all__ = ["subset"]
 
-_DEPENDENCIES = ("data_offset", "data_deps", "ctrl_offset", "ctrl_deps")
+_LISTS = ("data_offset", "data_deps", "ctrl_offset", "ctrl_deps", "rest_offset", "rest")
 
 
 def subset(trace: Trace, keep: NDArray[np.bool_]) -> tuple[Trace, int]:
@@ -22,8 +22,11 @@ def subset(trace: Trace, keep: NDArray[np.bool_]) -> tuple[Trace, int]:
     columns: dict[str, NDArray[np.generic]] = {
         field.name: getattr(trace, field.name)[keep]
         for field in fields(trace)
-        if field.name not in ("version", "metadata", "strings", *_DEPENDENCIES)
+        if field.name not in ("version", "metadata", "strings", *_LISTS)
     }
+    lengths = np.diff(trace.rest_offset)
+    columns["rest"] = trace.rest[np.repeat(keep, lengths)]
+    columns["rest_offset"] = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
     num_dangling = 0
     for kind in ("data", "ctrl"):
         offset, deps = getattr(trace, f"{kind}_offset"), getattr(trace, f"{kind}_deps")

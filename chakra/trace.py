@@ -1,12 +1,14 @@
 """The execution-trace data model: one rank's nodes as columns, and the traces of all ranks of a job."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Protocol, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CollectiveType", "NodeType", "Trace", "TraceSet"]
+__all__ = ["CollectiveType", "NodeType", "Trace", "TraceSet", "TraceSource", "members_of"]
 
 
 class NodeType(IntEnum):
@@ -50,9 +52,11 @@ class Trace:
     `root` int64 (Hocket's attribute `comm_root`, a world rank); `involved_dims` int64 (ASTRA-sim's `involved_dim`:
     bit d is set where a collective involves network dimension d, and one more bit is behind the last);
     `in_splits` int32, an index into `strings`: PyTorch's attribute `in_split_size`, such as "[3, 5]", how a rank's
-    input is cut for the members of the group, in group order and in any unit.
+    input is cut for the members of the group, in group order and in any unit; `dtype` int32, an index into `strings`:
+    Hocket's attribute `dtype`, the type of a collective's elements by PyTorch's name, such as bfloat16.
     Dependencies are node ids, in CSR form: those of row k are `data_deps[data_offset[k]:data_offset[k+1]]`
-    (uint64 ids, int64 offsets), and the same for `ctrl_deps`.
+    (uint64 ids, int64 offsets), and the same for `ctrl_deps`. `rest` (uint8, int64 offsets) holds the serialized fields
+    of each node that have no column, where they were asked for: they are written as they were read.
     `metadata` holds the attributes of the file's GlobalMetadata.
     """
 
@@ -78,13 +82,21 @@ class Trace:
     tensor_bytes: NDArray[np.int64]
     involved_dims: NDArray[np.int64]
     in_splits: NDArray[np.int32]
+    dtype: NDArray[np.int32]
     data_offset: NDArray[np.int64]
     data_deps: NDArray[np.uint64]
     ctrl_offset: NDArray[np.int64]
     ctrl_deps: NDArray[np.uint64]
+    rest_offset: NDArray[np.int64]
+    rest: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.id)
+
+    def text(self, column: NDArray[np.int32], row: SupportsIndex) -> str:
+        """The string of a row in one of the columns of strings, "" where the node lacks it."""
+        index = column[row]
+        return self.strings[index] if index >= 0 else ""
 
 
 @dataclass(frozen=True)
@@ -99,14 +111,40 @@ class TraceSet:
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
 
+    def blocks(self) -> Iterator[tuple[int, Trace]]:
+        """Ranks and their nodes: what checks and counts go through (`hocket.chakra.reading.TraceFiles` has more)."""
+        yield from enumerate(self.traces)
+
     @property
     def num_ranks(self) -> int:
         return len(self.traces)
 
     def members(self, group: str) -> tuple[int, ...]:
         """World ranks of a process group, in group order. Raises KeyError when it is unknown."""
-        if group in self.groups:
-            return self.groups[group]
-        if group in ("", "0"):
-            return tuple(range(self.num_ranks))
-        raise KeyError(group)
+        return members_of(group, self.groups, self.num_ranks)
+
+
+def members_of(group: str, groups: Mapping[str, tuple[int, ...]], num_ranks: int) -> tuple[int, ...]:
+    """World ranks of a process group of a job, in group order. Raises KeyError when it is unknown."""
+    if group in groups:
+        return groups[group]
+    if group in ("", "0"):
+        return tuple(range(num_ranks))
+    raise KeyError(group)
+
+
+class TraceSource(Protocol):
+    """The traces of a job, in memory (`TraceSet`) or in files (`hocket.chakra.reading.TraceFiles`)."""
+
+    @property
+    def groups(self) -> dict[str, tuple[int, ...]]: ...
+
+    @property
+    def paths(self) -> tuple[str, ...]: ...
+
+    @property
+    def num_ranks(self) -> int: ...
+
+    def members(self, group: str) -> tuple[int, ...]: ...
+
+    def blocks(self) -> Iterator[tuple[int, Trace]]: ...

@@ -10,6 +10,7 @@ from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.messages import encode_metadata
 from hocket.chakra.profile import Profile
 from hocket.chakra.trace import Trace, TraceSet
+from hocket.chakra.trace_file import framed
 from hocket.core.files import atomic_write
 
 __all__ = ["SCHEMA_VERSION", "write_trace", "write_traces"]
@@ -29,14 +30,9 @@ def write_trace(path: Path | str, trace: Trace, profile: Profile | str = Profile
     encoder = engine.Encoder(trace)
     metadata = encode_metadata(trace.version or SCHEMA_VERSION, trace.metadata)
     with atomic_write(path, "wb") as file:
-        file.write(_varint(len(metadata)) + metadata)
+        file.write(framed(metadata))
         for begin in range(0, len(trace), _NODES_AT_ONCE):
             file.write(encoder.encode(begin, begin + _NODES_AT_ONCE))
-
-
-def _varint(value: int) -> bytes:
-    low, rest = value & 0x7F, value >> 7
-    return bytes([low]) if rest == 0 else bytes([low | 0x80]) + _varint(rest)
 
 
 def write_traces(

@@ -12,34 +12,39 @@ namespace {
 using chakra::Columns;
 using chakra::TraceView;
 
-nb::object decode(std::span<const std::string_view> strings, const In<uint8_t>& file, const std::string& source) {
+nb::object decode(std::span<const std::string_view> strings, const In<uint8_t>& records, const chakra::Place& place) {
   const auto decoded = nb::steal(PyTuple_New(std::ssize(strings)));
   for (Py_ssize_t number = 0; number < std::ssize(strings); number++) {
     const std::string_view text = strings[number];
     PyObject* object = PyUnicode_DecodeUTF8(text.data(), std::ssize(text), nullptr);
     if (object == nullptr) {
       PyErr_Clear();
-      const auto offset = reinterpret_cast<const uint8_t*>(text.data()) - file.data();
-      throw FormatError(source + ": byte " + std::to_string(offset) + ": a name is not UTF-8");
+      const auto offset = reinterpret_cast<const uint8_t*>(text.data()) - records.data();
+      throw FormatError(std::string(place.source) + ": byte " + std::to_string(place.byte + offset) +
+                        ": a name is not UTF-8");
     }
     PyTuple_SetItem(decoded.ptr(), number, object);
   }
   return decoded;
 }
 
-/// The columns by name, the tuple of strings, and the bytes of the GlobalMetadata message.
-nb::tuple read(In<uint8_t> file, const std::string& source) {
-  chakra::TraceFile trace;
+size_t whole_records(In<uint8_t> bytes, const std::string& source, uint64_t byte) {
+  return chakra::whole_records(view(bytes), {source, byte});
+}
+
+/// The columns by name, and the tuple of strings.
+nb::tuple read_nodes(In<uint8_t> records, const std::string& source, uint64_t byte, uint64_t row, bool keep_rest) {
+  const chakra::Place place{source, byte, row};
+  chakra::Nodes nodes;
   {
     nb::gil_scoped_release unlocked;
-    trace = chakra::read(view(file), source);
+    nodes = chakra::read_nodes(view(records), place, keep_rest);
   }
   nb::dict columns;
   const auto hand_over = [&](const char* name, auto& column) { columns[name] = give(std::move(column)); };
-  trace.columns.each_attribute(hand_over);
-  trace.columns.each_dependency(hand_over);
-  return nb::make_tuple(columns, decode(trace.strings, file, source),
-                        nb::bytes(trace.metadata.data(), trace.metadata.size()));
+  nodes.columns.each_attribute(hand_over);
+  nodes.columns.each_list(hand_over);
+  return nb::make_tuple(columns, decode(nodes.strings, records, place));
 }
 
 /// Views a `hocket.chakra.Trace` without copying it: valid as long as the object lives.
@@ -53,7 +58,7 @@ TraceView view_trace(nb::handle trace) {
     column = bind::view(array);
   };
   view.columns.each_attribute(look);
-  view.columns.each_dependency(look);
+  view.columns.each_list(look);
   for (const nb::handle text : trace.attr("strings")) {
     Py_ssize_t size = 0;
     const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
@@ -98,7 +103,8 @@ nb::tuple find_dependency_faults(nb::handle trace, size_t max_cycles) {
 }  // namespace
 
 void bind_chakra(nb::module_& m) {
-  m.def("read", &read, "file"_a, "source"_a);
+  m.def("whole_records", &whole_records, "bytes"_a, "source"_a, "byte"_a);
+  m.def("read_nodes", &read_nodes, "records"_a, "source"_a, "byte"_a, "row"_a, "keep_rest"_a);
   m.def("find_dependency_faults", &find_dependency_faults, "trace"_a, "max_cycles"_a);
   nb::class_<Encoder>(m, "Encoder")
       .def(nb::init<nb::object>(), "trace"_a)

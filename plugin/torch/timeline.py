@@ -123,7 +123,14 @@ class _Builder:
             kind = CollectiveType[call.kind.upper()]
             root = -1 if call.root is None else call.root
             node = self._builder.add_collective(
-                call.kind, kind, call.num_bytes, group=group, root=root, in_splits=call.in_splits, **common
+                call.kind,
+                kind,
+                call.num_bytes,
+                group=group,
+                root=root,
+                in_splits=call.in_splits,
+                dtype=call.dtype,
+                **common,
             )
         self._calls[index] = node, deps
 

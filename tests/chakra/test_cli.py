@@ -23,7 +23,13 @@ def traces(tmp_path: Path) -> Path:
         builder = TraceBuilder({"rank": rank})
         first = builder.add_comp("compute", duration_ns=1_234_567)
         second = builder.add_collective(
-            "all_reduce", CollectiveType.ALL_REDUCE, 1 << 20, group="dp", deps=[first], duration_ns=2000
+            "all_reduce",
+            CollectiveType.ALL_REDUCE,
+            1 << 20,
+            group="dp",
+            dtype="bfloat16",
+            deps=[first],
+            duration_ns=2000,
         )
         builder.add_collective("barrier", CollectiveType.BARRIER, 0, deps=[second])
         ranks.append(builder.build())
@@ -44,6 +50,11 @@ def test_info_as_json(traces: Path, tmp_path: Path) -> None:
     shown = json.loads(hocket("info", traces, "--json", "-").stdout)
     assert shown["nodes_per_type"] == {"COMP": 2, "COMM_COLL": 4}
     assert shown["communication"][0]["total_bytes"] == 2 << 20
+    assert shown["collectives"] == [
+        {"rank": rank, "kind": kind, "group_ranks": [0, 1], "bytes": size, "dtype": dtype, "count": 1}
+        for rank in (0, 1)
+        for kind, size, dtype in (("all_reduce", 1 << 20, "bfloat16"), ("barrier", 0, ""))
+    ]
     assert hocket("info", traces / "trace.1.et", "--json", tmp_path / "one.json").returncode == 0
     assert json.loads((tmp_path / "one.json").read_text())["num_ranks"] == 1
 

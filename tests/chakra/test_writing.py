@@ -96,7 +96,7 @@ def test_columns_that_disagree_are_refused(tmp_path: Path) -> None:
     for changes, message in [
         ({"comm_tag": trace.comm_tag[:2].copy()}, "comm_tag has 2 rows, id has 6"),
         ({"id": trace.id.astype(np.int64)}, "column id is not a contiguous array"),
-        ({"strings": ()}, "row 0: name, process_group or in_splits"),
+        ({"strings": ()}, "row 0: name, process_group, dtype or in_splits"),
         ({"data_offset": trace.data_offset[::-1].copy()}, "data_offset is not"),
         ({"type": trace.type + np.uint8(9)}, "row 0: no node type has the number 13"),
     ]:

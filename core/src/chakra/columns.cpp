@@ -8,10 +8,10 @@
 namespace hocket::chakra {
 namespace {
 
-void check_dependencies(const char* name, std::span<const int64_t> offset, size_t num_nodes, size_t num_deps) {
+void check_lists(const char* name, std::span<const int64_t> offset, size_t num_nodes, size_t num_items) {
   const bool sound = offset.size() == num_nodes + 1 && offset.front() == 0 &&
-                     offset.back() == static_cast<int64_t>(num_deps) && std::ranges::is_sorted(offset);
-  if (!sound) throw TraceError(std::string(name) + " is not a row of ascending offsets into the dependencies");
+                     offset.back() == static_cast<int64_t>(num_items) && std::ranges::is_sorted(offset);
+  if (!sound) throw TraceError(std::string(name) + " is not a row of ascending offsets into its lists");
 }
 
 }  // namespace
@@ -24,15 +24,16 @@ void TraceView::check() const {
                        std::to_string(columns.size()));
     }
   });
-  check_dependencies("data_offset", columns.data_offset, columns.size(), columns.data_deps.size());
-  check_dependencies("ctrl_offset", columns.ctrl_offset, columns.size(), columns.ctrl_deps.size());
+  check_lists("data_offset", columns.data_offset, columns.size(), columns.data_deps.size());
+  check_lists("ctrl_offset", columns.ctrl_offset, columns.size(), columns.ctrl_deps.size());
+  check_lists("rest_offset", columns.rest_offset, columns.size(), columns.rest.size());
   const auto num_strings = static_cast<int64_t>(strings.size());
   const auto is_text = [num_strings](int32_t index) { return index >= -1 && index < num_strings; };
   for (size_t row = 0; row < columns.size(); row++) {
     if (columns.name[row] < 0 || !is_text(columns.name[row]) || !is_text(columns.process_group[row]) ||
-        !is_text(columns.in_splits[row])) {
+        !is_text(columns.dtype[row]) || !is_text(columns.in_splits[row])) {
       throw TraceError("row " + std::to_string(row) +
-                       ": name, process_group or in_splits is no index into the strings");
+                       ": name, process_group, dtype or in_splits is no index into the strings");
     }
     if (columns.type[row] >= kNumNodeTypes) {
       throw TraceError("row " + std::to_string(row) + ": no node type has the number " +

@@ -1,5 +1,6 @@
 #include "hocket/chakra/reader.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -151,7 +152,7 @@ OwnedColumn<int64_t> Columns::* integer_column(std::string_view name) {
 
 class Reader {
  public:
-  explicit Reader(size_t num_nodes) {
+  Reader(size_t num_nodes, bool keep_rest) : keep_rest_(keep_rest) {
     columns_.id.resize(num_nodes);
     columns_.type.resize(num_nodes);
     columns_.name.resize(num_nodes);
@@ -160,6 +161,7 @@ class Reader {
     columns_.duration_us.resize(num_nodes);
     columns_.is_cpu_op.assign(num_nodes, -1);
     columns_.process_group.assign(num_nodes, -1);
+    columns_.dtype.assign(num_nodes, -1);
     columns_.in_splits.assign(num_nodes, -1);
     for (auto column : {&Columns::duration_ns, &Columns::comm_type, &Columns::comm_bytes, &Columns::comm_src,
                         &Columns::comm_dst, &Columns::comm_tag, &Columns::comm_priority, &Columns::root,
@@ -168,6 +170,7 @@ class Reader {
     }
     columns_.data_offset.assign(num_nodes + 1, 0);
     columns_.ctrl_offset.assign(num_nodes + 1, 0);
+    columns_.rest_offset.assign(num_nodes + 1, 0);
     columns_.data_deps.reserve(num_nodes);
   }
 
@@ -209,9 +212,10 @@ class Reader {
         case tag(kNodeInputs, wire::kBytes):
         case tag(kNodeOutputs, wire::kBytes):
           cursor.bytes();
+          keep(start, cursor.position());
           break;
         case tag(kNodeAttr, wire::kBytes):
-          store(parse_attribute(Cursor(cursor.bytes())), start, row);
+          if (!store(parse_attribute(Cursor(cursor.bytes())), start, row)) keep(start, cursor.position());
           break;
         default:
           if (key >> 3 <= kNodeAttr) {
@@ -219,17 +223,19 @@ class Reader {
                                        std::to_string(key & 7) + "; this is no Chakra trace of schema 0.0.4 or later");
           }
           cursor.skip(key);
+          keep(start, cursor.position());
       }
     }
     names_[row] = name;
     columns_.data_offset[row + 1] = static_cast<int64_t>(columns_.data_deps.size());
     columns_.ctrl_offset[row + 1] = static_cast<int64_t>(columns_.ctrl_deps.size());
+    columns_.rest_offset[row + 1] = static_cast<int64_t>(columns_.rest.size());
     if (columns_.duration_ns[row] == -1) columns_.duration_ns[row] = nanoseconds(record.data(), row);
   }
 
-  TraceFile finish(std::string_view metadata) {
+  Nodes finish() {
     interner_.index_all(names_, columns_.name);
-    return {std::move(columns_), interner_.take(), metadata};
+    return {std::move(columns_), interner_.take()};
   }
 
  private:
@@ -249,11 +255,18 @@ class Reader {
     return static_cast<int64_t>(micros * 1000);
   }
 
-  void store(const Attribute& attribute, const uint8_t* start, size_t row) {
+  void keep(const uint8_t* begin, const uint8_t* end) {
+    if (keep_rest_) columns_.rest.insert(columns_.rest.end(), begin, end);
+  }
+
+  /// Puts the attribute into its column; false if it has none.
+  bool store(const Attribute& attribute, const uint8_t* start, size_t row) {
     if (is(attribute.name, "is_cpu_op")) {
       columns_.is_cpu_op[row] = integer(attribute, start) != 0;
     } else if (is(attribute.name, "pg_name")) {
       columns_.process_group[row] = text(attribute, start);
+    } else if (is(attribute.name, "dtype")) {
+      columns_.dtype[row] = text(attribute, start);
     } else if (is(attribute.name, "in_split_size")) {
       columns_.in_splits[row] = text(attribute, start);
     } else if (is(attribute.name, "involved_dim")) {
@@ -262,7 +275,10 @@ class Reader {
       columns_.involved_dims[row] = bits(attribute.bools, start);
     } else if (const auto column = integer_column(attribute.name)) {
       (columns_.*column)[row] = integer(attribute, start);
+    } else {
+      return false;
     }
+    return true;
   }
 
   int32_t text(const Attribute& attribute, const uint8_t* start) {
@@ -281,6 +297,7 @@ class Reader {
     return attribute.integer;
   }
 
+  const bool keep_rest_;
   Columns columns_;
   OwnedColumn<std::string_view> names_;
   Interner interner_;
@@ -292,28 +309,50 @@ size_t count_records(Cursor cursor) {
   return count;
 }
 
+[[noreturn]] void refuse(const Place& place, std::span<const uint8_t> bytes, const std::string& what,
+                         const Malformed& error) {
+  throw FormatError(std::string(place.source) + ": byte " + std::to_string(place.byte + (error.at - bytes.data())) +
+                    " (" + what + "): " + error.what());
+}
+
 }  // namespace
 
-TraceFile read(std::span<const uint8_t> file, std::string_view source) {
-  std::string place = "GlobalMetadata";
+size_t whole_records(std::span<const uint8_t> bytes, const Place& place) {
+  constexpr ptrdiff_t kLongestVarint = 10;
+  const uint8_t* const end = bytes.data() + bytes.size();
+  const uint8_t* at = bytes.data();
+  try {
+    while (at != end) {
+      if (end - at < kLongestVarint && std::all_of(at, end, [](uint8_t byte) { return byte >= 0x80; })) break;
+      Cursor cursor({at, end});
+      const uint64_t length = cursor.varint();
+      if (length > INT32_MAX) {
+        throw Malformed(at, "a record of " + std::to_string(length) + " bytes; a message has less than 2^31");
+      }
+      if (length > static_cast<uint64_t>(end - cursor.position())) break;
+      at = cursor.position() + length;
+    }
+  } catch (const Malformed& error) {
+    refuse(place, bytes, "record framing", error);
+  }
+  return static_cast<size_t>(at - bytes.data());
+}
+
+Nodes read_nodes(std::span<const uint8_t> records, const Place& place, bool keep_rest) {
+  std::string what = "record framing";
   size_t row = 0;
   try {
-    Cursor cursor(file);
-    if (cursor.at_end()) throw Malformed(file.data(), "the file is empty");
-    const std::string_view metadata = cursor.text();
-    place = "record framing";
+    Cursor cursor(records);
     const size_t num_nodes = count_records(cursor);
     if (num_nodes > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
       throw Malformed(cursor.position(), "more than 2^31 - 1 nodes");
     }
-    place.clear();
-    Reader reader(num_nodes);
+    what.clear();
+    Reader reader(num_nodes, keep_rest);
     for (; row < num_nodes; row++) reader.read_node(cursor.bytes(), row);
-    return reader.finish(metadata);
+    return reader.finish();
   } catch (const Malformed& error) {
-    if (place.empty()) place = "node record " + std::to_string(row);
-    throw FormatError(std::string(source) + ": byte " + std::to_string(error.at - file.data()) + " (" + place +
-                      "): " + error.what());
+    refuse(place, records, what.empty() ? "node record " + std::to_string(place.row + row) : what, error);
   }
 }
 

@@ -104,6 +104,9 @@ void put_node(const TraceView& trace, size_t row, std::string& out) {
   put_packed(out, kNodeDataDeps, slice(columns.data_offset, columns.data_deps));
   put_field(out, kNodeStartMicros, columns.start_us[row]);
   put_field(out, kNodeDurationMicros, columns.duration_us[row]);
+  const auto rest =
+      columns.rest.subspan(columns.rest_offset[row], columns.rest_offset[row + 1] - columns.rest_offset[row]);
+  out.append(reinterpret_cast<const char*>(rest.data()), rest.size());
   if (columns.is_cpu_op[row] >= 0) put_attribute(out, "is_cpu_op", kAttrBool, columns.is_cpu_op[row]);
   for (const IntegerAttribute& attribute : kIntegerAttributes) {
     const int64_t value = (columns.*attribute.column)[row];
@@ -113,6 +116,7 @@ void put_node(const TraceView& trace, size_t row, std::string& out) {
   if (columns.process_group[row] >= 0) {
     put_attribute(out, "pg_name", trace.strings[columns.process_group[row]]);
   }
+  if (columns.dtype[row] >= 0) put_attribute(out, "dtype", trace.strings[columns.dtype[row]]);
   if (columns.in_splits[row] >= 0) put_attribute(out, "in_split_size", trace.strings[columns.in_splits[row]]);
   if (static_cast<uint64_t>(columns.duration_ns[row]) != columns.duration_us[row] * 1000) {
     put_attribute(out, "duration_ns", kAttrInt64, columns.duration_ns[row]);

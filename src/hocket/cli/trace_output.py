@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from hocket.chakra.profile import Profile
 if TYPE_CHECKING:
     from hocket.chakra import TraceSet
 
-__all__ = ["OutputOption", "PrefixOption", "ProfileOption", "write_job"]
+__all__ = ["OutputOption", "PrefixOption", "ProfileOption", "other_folder", "write_job"]
 
 
 def _file_name(prefix: str) -> str:
@@ -26,6 +27,12 @@ def _file_name(prefix: str) -> str:
 OutputOption = Annotated[Path, typer.Option("-o", "--output", help="Folder for the traces and comm_groups.json.")]
 ProfileOption = Annotated[Profile, typer.Option(help="Who shall read the traces: mlcommons (all), astra-sim.")]
 PrefixOption = Annotated[str, typer.Option(callback=_file_name, help="The files are called PREFIX.<rank>.et.")]
+
+
+def other_folder(output: Path, paths: Iterable[str]) -> None:
+    """Refuses a folder whose traces are being read."""
+    if output.resolve() in {Path(path).resolve().parent for path in paths}:
+        raise typer.BadParameter(f"-o {output} would replace the traces that are read: choose another folder")
 
 
 def write_job(traces: TraceSet, output: Path, prefix: str, profile: Profile) -> None:

@@ -14,8 +14,9 @@ enum class NodeType : uint8_t { kInvalid, kMetadata, kMemLoad, kMemStore, kComp,
 inline constexpr uint64_t kNumNodeTypes = 8;
 
 /// The nodes of one execution trace as columns, a row a node in file order; -1 where a node lacks an attribute.
-/// `name`, `process_group` and `in_splits` are indices into the trace's strings. Node k depends on the ids
-/// `data_deps[data_offset[k]]` up to `data_deps[data_offset[k + 1]]` (exclusive), and the same for `ctrl_deps`.
+/// `name`, `process_group`, `dtype` and `in_splits` are indices into the trace's strings. Node k depends on the ids
+/// `data_deps[data_offset[k]]` up to `data_deps[data_offset[k + 1]]` (exclusive), and the same for `ctrl_deps`. `rest`
+/// holds the serialized fields of each node that have no column, if they were asked for.
 template <template <typename> typename Column>
 struct Table {
   Column<uint64_t> id;
@@ -32,6 +33,7 @@ struct Table {
   Column<int64_t> comm_tag;
   Column<int64_t> comm_priority;
   Column<int32_t> process_group;
+  Column<int32_t> dtype;
   Column<int64_t> root;
   Column<int64_t> num_ops;
   Column<int64_t> tensor_bytes;
@@ -41,6 +43,8 @@ struct Table {
   Column<uint64_t> data_deps;
   Column<int64_t> ctrl_offset;
   Column<uint64_t> ctrl_deps;
+  Column<int64_t> rest_offset;
+  Column<uint8_t> rest;
 
   size_t size() const { return id.size(); }
 
@@ -61,6 +65,7 @@ struct Table {
     visit("comm_tag", comm_tag);
     visit("comm_priority", comm_priority);
     visit("process_group", process_group);
+    visit("dtype", dtype);
     visit("root", root);
     visit("num_ops", num_ops);
     visit("tensor_bytes", tensor_bytes);
@@ -68,13 +73,15 @@ struct Table {
     visit("in_splits", in_splits);
   }
 
-  /// Calls `visit(name, column)` for the four columns that hold the dependencies.
+  /// Calls `visit(name, column)` for the columns of lists: where each node's begins, then all of them.
   template <typename Visit>
-  void each_dependency(Visit&& visit) {
+  void each_list(Visit&& visit) {
     visit("data_offset", data_offset);
     visit("data_deps", data_deps);
     visit("ctrl_offset", ctrl_offset);
     visit("ctrl_deps", ctrl_deps);
+    visit("rest_offset", rest_offset);
+    visit("rest", rest);
   }
 };
 

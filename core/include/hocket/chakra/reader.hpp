@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -7,19 +8,28 @@
 
 namespace hocket::chakra {
 
-/// What a `.et` file holds. `strings` and `metadata` point into the bytes that were read.
-struct TraceFile {
+/// What records of a `.et` file hold. `strings` point into the bytes that were read.
+struct Nodes {
   Columns columns;
   /// Names and process groups, each once, in order of first appearance; not yet checked to be UTF-8.
   OwnedColumn<std::string_view> strings;
-  /// The serialized GlobalMetadata message.
-  std::string_view metadata;
 };
 
-/// Reads a whole `.et` file: varint length and GlobalMetadata, then varint length and Node up to the end.
+/// Where records stand in their file, for errors.
+struct Place {
+  std::string_view source;
+  uint64_t byte = 0;  ///< of the first record
+  uint64_t row = 0;   ///< and its number among the nodes
+};
+
+/// How many of the bytes are whole records (varint length, message) at their beginning: the others are part of the
+/// next. Throws FormatError for a length that is no varint.
+size_t whole_records(std::span<const uint8_t> bytes, const Place& place);
+
+/// Reads Node records: varint length and message, up to the end of `records`; `keep_rest` fills the column `rest`.
 ///
-/// An integer attribute may use any integer member of the oneof. Throws FormatError naming `source`, the byte offset
+/// An integer attribute may use any integer member of the oneof. Throws FormatError naming the source, the byte offset
 /// and the node for whatever is truncated, of another schema, or out of range.
-TraceFile read(std::span<const uint8_t> file, std::string_view source);
+Nodes read_nodes(std::span<const uint8_t> records, const Place& place, bool keep_rest = false);
 
 }  // namespace hocket::chakra

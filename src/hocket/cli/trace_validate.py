@@ -1,0 +1,39 @@
+"""`hocket trace validate`: whether traces are complete and consistent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hocket.chakra.profile import Profile
+from hocket.cli.trace_input import GroupsOption, PathArgument, SchemaOption, open_traces
+from hocket.core.errors import ExitCode
+
+__all__ = ["EPILOG", "validate"]
+
+EPILOG = "Example: hocket trace validate traces/ --profile astra-sim"
+
+
+def validate(
+    path: PathArgument,
+    groups: GroupsOption = None,
+    schema: SchemaOption = None,
+    profile: Annotated[Profile, typer.Option(help="Also check what this reader of traces needs.")] = Profile.MLCOMMONS,
+) -> None:
+    """Check every node and what the ranks have to agree on; exit 1 when there are errors."""
+    from hocket.chakra.astra_sim import violations
+    from hocket.chakra.validate import Severity, validate_trace
+    from hocket.chakra.validate import validate as find
+
+    traces = open_traces(path, groups, schema).read()
+    findings = validate_trace(traces.traces[0], traces.paths[0]) if path.is_file() else find(traces)
+    if profile is Profile.ASTRA_SIM:
+        findings += violations(traces)
+    for finding in findings:
+        typer.echo(str(finding))
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    num_nodes = sum(map(len, traces.traces))
+    typer.echo(f"{traces.num_ranks} ranks, {num_nodes} nodes: {errors} errors, {len(findings) - errors} warnings")
+    if errors:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
