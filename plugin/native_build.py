@@ -14,7 +14,7 @@ from pathlib import Path
 from hocket.core.errors import HocketError
 from hocket.core.files import atomic_path, make_folder
 
-__all__ = ["build", "cache_folder"]
+__all__ = ["build", "cache_folder", "find_built"]
 
 _LAST_LINES = 15  # of a compiler's complaints, with its first line
 
@@ -35,10 +35,7 @@ def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, na
 
     Raises HocketError, with what the compiler said, when it is absent or fails, or the cache cannot be written.
     """
-    digest = hashlib.sha256("\0".join([*compiler_command, key]).encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    library = cache_folder() / f"{name}-{digest.hexdigest()[:16]}.so"
+    library = _library_path(sources, compiler_command, key, name)
     if library.is_file():
         return library
     lock_path = make_folder(library.parent) / f"{name}.lock"
@@ -55,6 +52,19 @@ def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, na
     finally:
         os.close(lock)
     return library
+
+
+def find_built(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path | None:
+    """What `build` would return, None where it would have to compile."""
+    library = _library_path(sources, compiler_command, key, name)
+    return library if library.is_file() else None
+
+
+def _library_path(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path:
+    digest = hashlib.sha256("\0".join([*compiler_command, key]).encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    return cache_folder() / f"{name}-{digest.hexdigest()[:16]}.so"
 
 
 def _compile(command: Sequence[str], name: str) -> None:

@@ -14,9 +14,9 @@ import torch
 import torch.distributed as dist
 
 from hocket.core.errors import FormatError
+from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import FOREVER, ClockServer, measure_offset
 from hocket.plugin.torch.folder import merged_files, stream_path
-from hocket.plugin.torch.hook import PythonHook
 from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
 from hocket.plugin.torch.stream import FORMAT, record
@@ -57,7 +57,7 @@ class Collector:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FormatError(f"{settings.out}: cannot collect into this folder: {error.strerror}") from error
-        self._hook = PythonHook()
+        self._hook, self._remark = choose_hook(settings.hook)
         self.steps = Steps(settings, self._hook.select)
         self._hook.install(self._start)
 
@@ -88,7 +88,7 @@ class Collector:
                 epoch_ns=time.time_ns(),
                 perf_ns=time.perf_counter_ns(),
                 step=self.steps.number,
-                hook="python",
+                hook=self._remark,
             )
         )
         self.steps.stream = self._stream

@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 from hocket.core.errors import FormatError
 
-__all__ = ["OPTIONS", "OUT_VARIABLE", "Option", "Settings"]
+__all__ = ["HOOKS", "OPTIONS", "OUT_VARIABLE", "Option", "Settings", "variable"]
 
 # Set, it arms the collector in every process that imports torch, and names the folder.
 OUT_VARIABLE = "HOCKET_COLLECT"
+
+# What HOCKET_COLLECT_HOOK may ask for: the compiled hook if it was built, the compiled one and build it, the one in
+# Python. Who starts a collection by Hocket's own launcher gets it built; nothing is compiled in a job unasked.
+HOOKS = ("auto", "native", "python")
 
 
 class Option(NamedTuple):
@@ -36,12 +40,13 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The folder and the value of each of OPTIONS."""
+    """The folder, the value of each of OPTIONS, and which of HOOKS."""
 
     out: str
     skip_steps: int = 0
     steps: int | None = None
     timeout: int = 60
+    hook: str = "auto"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings | None":
@@ -55,11 +60,14 @@ class Settings:
                     values[name] = option.parse(text)
                 except ValueError as error:
                     raise FormatError(f"environment variable {variable(name)}: {error}") from error
-        return cls(environment[OUT_VARIABLE], **values)
+        hook = environment.get(variable("hook"), "auto")
+        if hook not in HOOKS:
+            raise FormatError(f"environment variable {variable('hook')}: '{hook}' is not one of {', '.join(HOOKS)}")
+        return cls(environment[OUT_VARIABLE], **values, hook=hook)
 
     def to_environment(self) -> dict[str, str]:
         """The variables from which `from_environment` makes equal settings."""
-        values = {variable(name): getattr(self, name) for name in OPTIONS}
+        values = {variable(name): getattr(self, name) for name in (*OPTIONS, "hook")}
         return {OUT_VARIABLE: self.out} | {name: str(value) for name, value in values.items() if value is not None}
 
 

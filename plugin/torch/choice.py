@@ -1,0 +1,39 @@
+"""Which hook records: the compiled one where it is there, else the one in Python."""
+
+import os
+import sys
+from typing import NamedTuple
+
+import torch
+
+from hocket.core.errors import HocketError
+from hocket.plugin.torch.hook import Hook, PythonHook
+from hocket.plugin.torch.native.hook import NativeHook
+from hocket.plugin.torch.native.library import build_library, find_library, load_library
+
+__all__ = ["Choice", "choose_hook"]
+
+
+class Choice(NamedTuple):
+    """A hook and what to say of it in the summary: "native", or "python" and why."""
+
+    hook: Hook
+    remark: str
+
+
+def choose_hook(wanted: str) -> Choice:
+    """The hook for `wanted`, one of HOOKS of settings; PythonHook whenever the compiled one cannot be had."""
+    if wanted == "python":
+        return Choice(PythonHook(), "python")
+    try:
+        path = find_library()
+        if path is None and wanted == "auto":
+            missing = f"none is built for PyTorch {torch.__version__}; `hocket collect build` builds the faster one"
+            return Choice(PythonHook(), f"python: {missing}")
+        if path is None:
+            if os.environ.get("LOCAL_RANK", "0") == "0":
+                print(f"hocket: building the collector's hook for PyTorch {torch.__version__}, once", file=sys.stderr)
+            path = build_library()
+        return Choice(NativeHook(load_library(path)), "native")
+    except HocketError as error:
+        return Choice(PythonHook(), f"python: {str(error).splitlines()[0]}; try `hocket collect build`")

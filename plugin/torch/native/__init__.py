@@ -1,0 +1,1 @@
+"""The compiled hook: kernels in C++, built with the user's compiler for the PyTorch that is installed."""

@@ -1,0 +1,134 @@
+/// The compiled hook as a Python module; the Python half is hook.py beside it.
+
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cerrno>
+
+#include "kernels.hpp"
+
+namespace py = pybind11;
+
+namespace hocket {
+namespace {
+
+PyObject* original_wait = nullptr;
+
+/// `Work.wait`: where Python code, torch.distributed's own included, waits.
+PyObject* Wait(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
+  std::vector<PyObject*> passed(arguments, arguments + all);
+  passed.insert(passed.begin(), self);
+  const std::int64_t begin = Now();
+  PyObject* result = PyObject_Vectorcall(original_wait, passed.data(), count + 1, names);
+  if (result == nullptr) return nullptr;
+  Recorder& recorder = Shared::Get().recorder;
+  const auto* work = py::handle(self).cast<c10d::Work*>();
+  if (const auto issued = recorder.TakeWork(work)) {
+    if (issued->any_source == nullptr) {
+      recorder.Waited(issued->id, begin);
+    } else {
+      recorder.Waited(issued->id, begin, issued->any_source->ranks.at(work->sourceRank()));
+    }
+  }
+  return result;
+}
+
+PyMethodDef wait_method = {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Wait)),
+                           METH_FASTCALL | METH_KEYWORDS, nullptr};
+
+void WrapWait(const py::object& work_type) {
+  original_wait = py::object(work_type.attr("wait")).release().ptr();
+  auto* type = reinterpret_cast<PyTypeObject*>(work_type.ptr());
+  work_type.attr("wait") = py::reinterpret_steal<py::object>(PyDescr_NewMethod(type, &wait_method));
+}
+
+Detail::What WhatOf(const std::string& name) {
+  static const std::map<std::string, Detail::What> names = {{"rank", Detail::What::kRank},
+                                                            {"splits", Detail::What::kSplits},
+                                                            {"number", Detail::What::kNumber},
+                                                            {"reduction", Detail::What::kReduction}};
+  return names.at(name);
+}
+
+Signature SignatureOf(const py::handle& python) {
+  Signature signature{
+      .op = python.attr("op").cast<std::string>(),
+      .group = python.attr("group").cast<int>(),
+      .input = python.attr("input").cast<int>(),
+      .output = python.attr("output").cast<int>(),
+      .in_parts = python.attr("in_parts").cast<bool>(),
+      .is_async = python.attr("is_async").cast<int>(),
+      .async_default = python.attr("async_default").cast<bool>(),
+      .returns_work = python.attr("returns_work").cast<bool>(),
+      .numbered = python.attr("numbered").cast<bool>(),
+      .addressed = python.attr("addressed").cast<bool>(),
+      .any_source = python.attr("any_source").cast<bool>(),
+      .details = {},
+  };
+  for (const py::handle detail : python.attr("details")) {
+    signature.details.push_back({WhatOf(detail.attr("what").cast<std::string>()), detail.attr("key").cast<std::string>(),
+                                 detail.attr("position").cast<int>()});
+  }
+  return signature;
+}
+
+/// Kernels are in force for the life of the process; functions are kept for it too.
+void Install(const py::list& signatures, std::vector<std::string> reductions, const py::function& start,
+             const py::function& find_group, const py::object& work_type) {
+  Shared& shared = Shared::Get();
+  shared.reductions = std::move(reductions);
+  PyObject* const starts = py::object(start).release().ptr();
+  PyObject* const finds = py::object(find_group).release().ptr();
+  shared.start = [starts] {
+    const py::gil_scoped_acquire locked;
+    py::handle{starts}();
+  };
+  shared.find_group = [finds](const std::string& name) {
+    const py::gil_scoped_acquire locked;
+    const auto [id, ranks] = py::handle{finds}(name).cast<std::pair<std::int64_t, std::vector<std::int64_t>>>();
+    auto group = std::make_unique<Group>();
+    group->id = id;
+    group->ranks = ranks;
+    return group;
+  };
+  using torch::Library;
+  static Library* collectives =
+      new Library(Library::IMPL, "c10d", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
+  static Library* functional =
+      new Library(Library::IMPL, "_c10d_functional", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
+  int bit = 0;
+  for (const py::handle python : signatures) {
+    Signature signature = SignatureOf(python);
+    const std::string op = signature.op;
+    auto kernel = std::make_unique<Kernel>(std::move(signature), bit++);
+    collectives->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
+  }
+  functional->impl("wait_tensor", torch::CppFunction::makeFromBoxedFunctor(std::make_unique<WaitTensorKernel>()));
+  WrapWait(work_type);
+}
+
+void Open(const std::string& path) {
+  try {
+    Shared::Get().recorder.Open(path);
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
+    throw py::error_already_set();
+  }
+}
+
+}  // namespace
+
+PYBIND11_MODULE(hocket_hook, module) {
+  module.def("install", &Install);
+  module.def("open", &Open);
+  module.def("select", [](bool recording) { Shared::Get().recorder.Select(recording); });
+  // Without Python's lock: threads that hold the recorder's never need Python's, but this one may have to wait for it.
+  module.def("write", [](std::string_view line) { Shared::Get().recorder.Write(line); });
+  module.def("close", [] { Shared::Get().recorder.Close(); });
+  module.def("abandon", [] { Shared::Get().recorder.Abandon(); });
+}
+
+}  // namespace hocket

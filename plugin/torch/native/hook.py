@@ -1,0 +1,40 @@
+"""The Python half of the compiled hook."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+
+from hocket.plugin.torch.groups import Groups
+from hocket.plugin.torch.signature import signatures
+from hocket.plugin.torch.stream import Stream
+
+__all__ = ["NativeHook"]
+
+
+class NativeHook:
+    """Hook by the kernels of a loaded library. Completion is seen by a C++ callback, which needs no lock of Python's."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._groups: Groups | None = None
+
+    def install(self, start: Callable[[], None]) -> None:
+        kinds = dist.ReduceOp.RedOpType.__members__.items()
+        reductions = [name for _, name in sorted((int(kind), name) for name, kind in kinds)]
+        self._module.install(signatures(), reductions, start, self._find_group, dist.Work)
+
+    def open(self, path: Path) -> Stream:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._module.open(str(path))
+        stream: Stream = self._module
+        self._groups = Groups(stream)
+        return stream
+
+    def select(self, recording: bool) -> None:
+        self._module.select(recording)
+
+    def _find_group(self, name: str) -> tuple[int, list[int]]:
+        assert self._groups is not None  # asked only while the stream is open
+        return self._groups.find_by_name(name)

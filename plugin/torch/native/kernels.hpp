@@ -1,0 +1,294 @@
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/DispatchKeySet.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <torch/library.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "recorder.hpp"
+
+namespace hocket {
+
+/// The dispatch keys that come after the one at which the kernels stand.
+inline constexpr c10::DispatchKeySet kBelow(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
+
+/// An argument that only some operations have: Detail of signature.py.
+struct Detail {
+  enum class What { kRank, kSplits, kNumber, kReduction };
+  What what;
+  std::string key;
+  int position;
+};
+
+/// Signature of signature.py: an operation's arguments by position, -1 where it has none of a kind.
+struct Signature {
+  std::string op;
+  int group;
+  int input;
+  int output;
+  bool in_parts;
+  int is_async;
+  bool async_default;
+  bool returns_work;
+  bool numbered;
+  bool addressed;
+  bool any_source;
+  std::vector<Detail> details;
+};
+
+/// What all kernels share. Never destroyed: gloo's threads may call back while the process ends.
+struct Shared {
+  Recorder recorder;
+  std::atomic<bool> started = false;
+  std::function<void()> start;                                  // opens the stream; takes Python's lock
+  std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
+  std::vector<std::string> reductions;                          // names by number
+
+  std::mutex groups_mutex;
+  // A group that is gone leaves its address to another, but not its name.
+  std::unordered_map<const c10d::ProcessGroup*, std::pair<std::string, Group*>> groups;
+  std::vector<std::unique_ptr<Group>> all_groups;
+
+  std::mutex backward_mutex;
+  std::map<int, std::vector<std::int64_t>> backward;  // what each autograd pass has issued
+
+  static Shared& Get() {
+    static Shared* shared = new Shared;
+    return *shared;
+  }
+};
+
+inline Group& FindGroup(const c10d::ProcessGroup& process_group) {
+  Shared& shared = Shared::Get();
+  const std::string& name = process_group.getGroupName();
+  {
+    const std::lock_guard lock(shared.groups_mutex);
+    const auto known = shared.groups.find(&process_group);
+    if (known != shared.groups.end() && known->second.first == name) return *known->second.second;
+  }
+  std::unique_ptr<Group> group = shared.find_group(name);  // not under our lock: it waits for Python's
+  const std::lock_guard lock(shared.groups_mutex);
+  shared.groups[&process_group] = {name, group.get()};
+  return *shared.all_groups.emplace_back(std::move(group));
+}
+
+/// Calls `visit` with each tensor in a value that is a tensor, a list of them or a list of lists.
+template <typename Visit>
+void ForEachTensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    visit(value.toTensor());
+  } else {
+    for (const c10::IValue& element : value.toListRef()) ForEachTensor(element, visit);
+  }
+}
+
+/// Notes what an autograd pass issues and when it ends: DDP's reducer waits there, in C++, for all of it.
+///
+/// The engine runs its final callbacks in order of arrival. One queued now precedes DDP's, which comes with the last
+/// bucket; one queued from there follows it.
+inline void WatchBackward(std::int64_t id) {
+  const int task = torch::autograd::get_current_graph_task_id();
+  if (task == -1) return;
+  Shared& shared = Shared::Get();
+  {
+    const std::lock_guard lock(shared.backward_mutex);
+    std::vector<std::int64_t>& ids = shared.backward[task];
+    ids.push_back(id);
+    if (ids.size() > 1) return;
+  }
+  torch::autograd::Engine::get_default_engine().queue_callback([task] {
+    const std::int64_t begin = Now();
+    torch::autograd::Engine::get_default_engine().queue_callback([task, begin] {
+      Shared& shared = Shared::Get();
+      std::unique_lock lock(shared.backward_mutex);
+      const auto ids = shared.backward.extract(task);
+      lock.unlock();
+      shared.recorder.Backward(ids.mapped(), begin);
+    });
+  });
+}
+
+/// Records a `c10d::*` operation and hands it on to the backend below.
+class Kernel final : public c10::OperatorKernel {
+ public:
+  /// `bit` is its own among those of Group::without_future.
+  Kernel(Signature signature, int bit) : signature_(std::move(signature)), bit_(std::uint64_t{1} << bit) {}
+
+  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    const c10::IValue* arguments = stack->data() + (stack->size() - handle.schema().arguments().size());
+    const bool is_async =
+        signature_.is_async < 0 ? signature_.async_default : arguments[signature_.is_async].toBool();
+    Group* group = nullptr;
+    const std::int64_t id = Issue(arguments, is_async, group);
+    const std::int64_t begin = Now();
+    handle.redispatchBoxed(keys & kBelow, stack);
+    if (id < 0) return;
+    Recorder& recorder = Shared::Get().recorder;
+    if (!signature_.returns_work) return recorder.Waited(id, begin);
+    const auto work = stack->back().toCustomClass<c10d::Work>();
+    recorder.Remember(work.get(), {id, signature_.any_source ? group : nullptr});
+    if (is_async && signature_.numbered) {  // the end of a synchronous one is the end of its wait
+      AwaitDone(id, *work, *group);
+      WatchBackward(id);
+    }
+  }
+
+ private:
+  /// Writes the call down and returns its number; -1 when it is not one of those to record. Sets `group`.
+  std::int64_t Issue(const c10::IValue* arguments, bool is_async, Group*& group) {
+    Shared& shared = Shared::Get();
+    if (!shared.started) {
+      shared.start();
+      shared.started = true;
+    }
+    if (shared.recorder.dropping()) return -1;
+    try {
+      group = &FindGroup(*arguments[signature_.group].toCustomClass<c10d::ProcessGroup>());
+      const std::int64_t sequence = signature_.numbered ? group->next_sequence++ : 0;
+      if (!shared.recorder.recording()) return -1;
+      thread_local std::string shape;
+      thread_local std::vector<const void*> addresses;
+      Describe(arguments, *group, is_async, shape);
+      addresses.clear();
+      if (is_async && signature_.addressed) {
+        ForEachTensor(arguments[signature_.output],
+                      [](const at::Tensor& tensor) { addresses.push_back(tensor.data_ptr()); });
+      }
+      return shared.recorder.Issue(shape, sequence, addresses);
+    } catch (const std::exception& error) {  // must not stop the job: it becomes a line in the stream
+      shared.recorder.Write(ErrorLine(error.what()));
+      return -1;
+    }
+  }
+
+  void Describe(const c10::IValue* arguments, const Group& group, bool is_async, std::string& text) const {
+    std::int64_t input_bytes = 0, output_bytes = 0;
+    const THPDtype* dtype = nullptr;
+    const auto add_up = [&](int position, std::int64_t& bytes) {
+      if (position < 0) return;
+      ForEachTensor(arguments[position], [&](const at::Tensor& tensor) {
+        if (dtype == nullptr) dtype = torch::getTHPDtype(tensor.scalar_type());
+        bytes += static_cast<std::int64_t>(tensor.nbytes());
+      });
+    };
+    add_up(signature_.input, input_bytes);
+    if (signature_.input == signature_.output) {
+      output_bytes = input_bytes;
+    } else {
+      add_up(signature_.output, output_bytes);
+    }
+    text = R"("op":")";
+    text.append(signature_.op).append(R"(","group":)");
+    Append(text, group.id);
+    AppendNumber(text, "in", input_bytes);
+    AppendNumber(text, "out", output_bytes);
+    if (dtype != nullptr) AppendText(text, "dtype", dtype->name);
+    if (is_async) AppendNumber(text, "async", 1);
+    if (signature_.in_parts) AppendParts(text, arguments[signature_.input]);
+    for (const Detail& detail : signature_.details) AppendDetail(text, detail, arguments[detail.position], group);
+  }
+
+  void AppendDetail(std::string& text, const Detail& detail, const c10::IValue& value, const Group& group) const {
+    switch (detail.what) {
+      case Detail::What::kRank:  // a rank in an argument counts within the group; in the stream, within the world
+        return AppendNumber(text, detail.key, group.ranks.at(value.toInt()));
+      case Detail::What::kNumber:
+        return AppendNumber(text, detail.key, value.toInt());
+      case Detail::What::kReduction:
+        return AppendText(text, detail.key,
+                          Shared::Get().reductions.at(value.toCustomClass<c10d::ReduceOp>()->op_));
+      case Detail::What::kSplits: {
+        std::vector<std::int64_t> sizes;
+        for (const c10::IValue& size : value.toListRef()) sizes.push_back(size.toInt());
+        if (!sizes.empty()) AppendList(text, detail.key, sizes);
+      }
+    }
+  }
+
+  /// The bytes of each tensor of a list, where they differ.
+  static void AppendParts(std::string& text, const c10::IValue& tensors) {
+    std::vector<std::int64_t> sizes;
+    ForEachTensor(tensors,
+                  [&](const at::Tensor& tensor) { sizes.push_back(static_cast<std::int64_t>(tensor.nbytes())); });
+    for (const std::int64_t size : sizes) {
+      if (size != sizes.front()) return AppendList(text, "in_splits", sizes);
+    }
+  }
+
+  static void AppendKey(std::string& text, std::string_view key) { text.append(",\"").append(key).append("\":"); }
+
+  static void AppendNumber(std::string& text, std::string_view key, std::int64_t number) {
+    AppendKey(text, key);
+    Append(text, number);
+  }
+
+  static void AppendText(std::string& text, std::string_view key, std::string_view value) {
+    AppendKey(text, key);
+    text.append("\"").append(value).append("\"");
+  }
+
+  static void AppendList(std::string& text, std::string_view key, const std::vector<std::int64_t>& numbers) {
+    AppendKey(text, key);
+    text += '[';
+    for (const std::int64_t number : numbers) {
+      Append(text, number);
+      text += ',';
+    }
+    text.back() = ']';
+  }
+
+  void AwaitDone(std::int64_t id, c10d::Work& work, Group& group) const {
+    if (group.without_future & bit_) return;
+    try {
+      if (const auto future = work.getFuture()) {
+        const auto done = [id](c10::ivalue::Future&) { Shared::Get().recorder.Done(id); };
+        return future->addCallback(done, /*uses_future=*/false);
+      }
+    } catch (const c10::Error&) {  // gloo's coalesced reduce_scatter has none: its end is the end of its wait
+    }
+    group.without_future |= bit_;  // to ask again would cost a backtrace
+  }
+
+  /// JSON with the first line of what went wrong.
+  std::string ErrorLine(std::string_view message) const {
+    std::string line = R"({"k":"error","op":")" + signature_.op + R"(","message":")";
+    for (const char letter : message.substr(0, message.find('\n'))) {
+      if (letter == '"' || letter == '\\') line += '\\';
+      line += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+    }
+    return line + "\"}\n";
+  }
+
+  Signature signature_;
+  std::uint64_t bit_;
+};
+
+/// `wait_tensor`: where functional collectives are waited for, in C++, known by the tensor they wrote.
+class WaitTensorKernel final : public c10::OperatorKernel {
+ public:
+  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    const std::int64_t begin = Now();
+    handle.redispatchBoxed(keys & kBelow, stack);
+    const at::Tensor& tensor = stack->back().toTensor();
+    if (!tensor.has_storage()) return;
+    Recorder& recorder = Shared::Get().recorder;
+    if (const auto id = recorder.TakeAddress(tensor.data_ptr())) recorder.Waited(*id, begin);
+  }
+};
+
+}  // namespace hocket
