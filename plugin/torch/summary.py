@@ -60,12 +60,16 @@ class RankRow:
 
 @dataclass(frozen=True)
 class Summary:
-    """A collection. `absent` ranks have no stream or call; the scripts of `unended` ones did not come to their end."""
+    """A collection. `absent` ranks have no stream or call; the scripts of `unended` ones did not come to their end.
+
+    `hooks` are those that recorded: "native", or "python" and why not the native one.
+    """
 
     world: int
     steps: int
     absent: tuple[int, ...]
     unended: tuple[int, ...]
+    hooks: tuple[str, ...]
     clock: str
     clock_residual_ns: int
     groups: tuple[GroupRow, ...]
@@ -99,6 +103,7 @@ def summarize(
         steps=max((len(_steps(recording)) for recording in recordings), default=0),
         absent=tuple(sorted(set(range(world)) - {recording.rank for recording in present})),
         unended=tuple(recording.rank for recording in recordings if recording.failed or not recording.ended),
+        hooks=tuple(sorted({recording.meta.hook for recording in recordings})),
         clock=clock,
         clock_residual_ns=clock_residual_ns,
         groups=tuple(

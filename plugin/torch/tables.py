@@ -17,6 +17,7 @@ def render(summary: Summary) -> str:
     text = StringIO()
     console = Console(file=text, width=120, color_system=None, highlight=False, soft_wrap=True)
     console.print(f"{summary.world} ranks, {summary.steps} training steps recorded")
+    console.print(f"hook: {'; '.join(summary.hooks)}")
     console.print(f"clocks: {summary.clock}; worst residual {_time(summary.clock_residual_ns)}\n")
     console.print(_table("group|name|members", map(_group_cells, summary.groups)))
     kinds = "operation|group|count|least bytes|total bytes|transfer|skew"

@@ -16,7 +16,7 @@ from pathlib import Path
 from hocket.core.errors import FormatError, HocketError, exit_code
 from hocket.plugin.torch.settings import OPTIONS, OUT_VARIABLE, variable
 
-__all__ = ["check_script", "main", "step"]
+__all__ = ["check_script", "check_torch", "main", "step"]
 
 
 def step() -> None:
@@ -29,10 +29,15 @@ def step() -> None:
     collector.mark_step()
 
 
-def check_script(script: str) -> None:
-    """Raises HocketError when PyTorch is not installed, FormatError when there is no such script."""
+def check_torch() -> None:
+    """Raises HocketError when PyTorch is not installed."""
     if find_spec("torch") is None:
         raise HocketError("collecting needs PyTorch, which is not installed: pip install 'hocket[torch]'")
+
+
+def check_script(script: str) -> None:
+    """Raises HocketError when PyTorch is not installed, FormatError when there is no such script."""
+    check_torch()
     if not Path(script).is_file():
         raise FormatError(f"{script}: no such script")
 

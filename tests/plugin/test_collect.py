@@ -1,6 +1,7 @@
 """Collects one torchrun of many parallelisms, and compares with PyTorch's profiler and with arithmetic."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -21,13 +22,18 @@ NAMES = ["ddp", "fsdp2", "hybrid_fsdp2", "tensor_parallel", "pipeline", "functio
 Calls = list[dict[str, Any]]
 
 
+@pytest.fixture(scope="module", params=["native", "python"])
+def hook(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def collected(tmp_path_factory: pytest.TempPathFactory, hook: str) -> Path:
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("collected")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}"]
     command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(WORKLOADS), str(folder)]
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run(command, check=True, timeout=300, env=os.environ | {"HOCKET_COLLECT_HOOK": hook})
     return folder
 
 

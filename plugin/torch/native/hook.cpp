@@ -68,8 +68,8 @@ Signature SignatureOf(const py::handle& python) {
       .details = {},
   };
   for (const py::handle detail : python.attr("details")) {
-    signature.details.push_back({WhatOf(detail.attr("what").cast<std::string>()), detail.attr("key").cast<std::string>(),
-                                 detail.attr("position").cast<int>()});
+    signature.details.push_back({WhatOf(detail.attr("what").cast<std::string>()),
+                                 detail.attr("key").cast<std::string>(), detail.attr("position").cast<int>()});
   }
   return signature;
 }
@@ -94,8 +94,7 @@ void Install(const py::list& signatures, std::vector<std::string> reductions, co
     return group;
   };
   using torch::Library;
-  static Library* collectives =
-      new Library(Library::IMPL, "c10d", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
+  static Library* collectives = new Library(Library::IMPL, "c10d", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
   static Library* functional =
       new Library(Library::IMPL, "_c10d_functional", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
   int bit = 0;

@@ -14,7 +14,7 @@ __all__ = ["NativeHook"]
 
 
 class NativeHook:
-    """Hook by the kernels of a loaded library. Completion is seen by a C++ callback, which needs no lock of Python's."""
+    """Hook by the kernels of a loaded library. Completion is seen by a callback in C++, without Python's lock."""
 
     def __init__(self, module: Any) -> None:
         self._module = module

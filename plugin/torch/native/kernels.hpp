@@ -6,9 +6,6 @@
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/csrc/distributed/c10d/Types.hpp>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <torch/library.h>
 
 #include <functional>
@@ -16,6 +13,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -55,9 +55,9 @@ struct Signature {
 struct Shared {
   Recorder recorder;
   std::atomic<bool> started = false;
-  std::function<void()> start;                                  // opens the stream; takes Python's lock
+  std::function<void()> start;                                           // opens the stream; takes Python's lock
   std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
-  std::vector<std::string> reductions;                          // names by number
+  std::vector<std::string> reductions;                                   // names by number
 
   std::mutex groups_mutex;
   // A group that is gone leaves its address to another, but not its name.
@@ -131,8 +131,7 @@ class Kernel final : public c10::OperatorKernel {
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const c10::IValue* arguments = stack->data() + (stack->size() - handle.schema().arguments().size());
-    const bool is_async =
-        signature_.is_async < 0 ? signature_.async_default : arguments[signature_.is_async].toBool();
+    const bool is_async = signature_.is_async < 0 ? signature_.async_default : arguments[signature_.is_async].toBool();
     Group* group = nullptr;
     const std::int64_t id = Issue(arguments, is_async, group);
     const std::int64_t begin = Now();
@@ -210,8 +209,7 @@ class Kernel final : public c10::OperatorKernel {
       case Detail::What::kNumber:
         return AppendNumber(text, detail.key, value.toInt());
       case Detail::What::kReduction:
-        return AppendText(text, detail.key,
-                          Shared::Get().reductions.at(value.toCustomClass<c10d::ReduceOp>()->op_));
+        return AppendText(text, detail.key, Shared::Get().reductions.at(value.toCustomClass<c10d::ReduceOp>()->op_));
       case Detail::What::kSplits: {
         std::vector<std::int64_t> sizes;
         for (const c10::IValue& size : value.toListRef()) sizes.push_back(size.toInt());

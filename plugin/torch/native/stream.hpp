@@ -65,7 +65,8 @@ class Stream {
  private:
   static constexpr std::int64_t kReserve = 1 << 20;
 
-  /// Maps the file from the page of `end` on, with room for `size` bytes at least. Returns an errno, 0 when all is well.
+  /// Maps the file from the page of `end` on, with room for `size` bytes at least. Returns an errno, 0 when all is
+  /// well.
   int Reserve(std::int64_t end, std::int64_t size) {
     const std::int64_t page = sysconf(_SC_PAGESIZE);
     const std::int64_t offset = end / page * page;

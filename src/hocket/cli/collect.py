@@ -59,7 +59,9 @@ def launch(
     check_script(script)
     if stream_paths(out):
         raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
-    settings = Settings(out, skip_steps, steps, timeout)
+    # Unlike a job under another launcher, this one may take the time to build the compiled hook.
+    hook = os.environ.get(variable("hook"), "native")
+    settings = Settings(out, skip_steps, steps, timeout, hook)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
     finished = subprocess.run(command, env=os.environ | settings.to_environment())
@@ -77,3 +79,19 @@ def merge(
     from hocket.plugin.torch.tables import render
 
     typer.echo(render(merge_streams(folder)), nl=False)
+
+
+@app.command(epilog="Example: hocket collect build")
+def build() -> None:
+    """Compile the collector's fast hook for the installed PyTorch into the cache: half a minute, once.
+
+    `hocket collect script.py` does so by itself; a job under another launcher only uses what is there.
+    """
+    from hocket.collect import check_torch
+    from hocket.plugin.native_build import cache_folder
+
+    check_torch()
+    from hocket.plugin.torch.native.library import build_library
+
+    typer.echo(f"compiling into {cache_folder()}, unless it is there")
+    typer.echo(str(build_library()))
