@@ -60,7 +60,7 @@ def _print_mutations() -> None:
         schedule = build(name, Collective(kind, 4, 1 << 20), load("ring:4,bandwidth=50GB/s,latency=500ns"))
         for protocol in ("Simple", "LL"):
             for ranks_per_node in (4, 2):
-                plan, _ = lower_to_plan(schedule, Lowering(protocol=protocol), ranks_per_node=ranks_per_node)
+                plan = lower_to_plan(schedule, Lowering(protocol=protocol), ranks_per_node=ranks_per_node).plan
                 for what, mutant in _mutants(json.loads(to_json(plan))):
                     made.setdefault(what, []).append(_refuted(mutant))
     table = Table("mutation", "made", "found", box=None, title="mutations of plans made here, 4 ranks")
@@ -105,7 +105,7 @@ def _print_times() -> None:
     for name, kind, protocol in LARGE:
         schedule = build(name, Collective(kind, 64, 1 << 26), load("ring:64,bandwidth=50GB/s,latency=500ns"))
         start = time.process_time()
-        plan, _ = lower_to_plan(schedule, Lowering(protocol=protocol))
+        plan = lower_to_plan(schedule, Lowering(protocol=protocol)).plan
         lowered = time.process_time()
         verify_plan(plan)
         proved = time.process_time()

@@ -39,7 +39,7 @@ class Recipe:
     trouble: tuple[str, ...] = ()
 
 
-RECIPES = {
+RECIPES: dict[str, Recipe] = {
     ProfileName.MSCCL: Recipe(
         "microsoft/msccl (a fork of NCCL 2.12)",
         "MSCCL",

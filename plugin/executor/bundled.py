@@ -12,7 +12,7 @@ from hocket.plugin.executor.datatypes import DATA_TYPES
 from hocket.plugin.executor.job import Job, Row
 from hocket.plugin.executor.launch import launch
 from hocket.plugin.executor.runner import prepare
-from hocket.translator.bundle import Bundle, BundleFile, read_bundle
+from hocket.translator.bundle import Bundle, BundleFile, BundleRuntime, read_bundle
 
 __all__ = ["BundleRun", "Served"]
 
@@ -38,6 +38,12 @@ class BundleRun:
         self, folder: Path, backend: str, ranks: int | None, sizes: Sequence[int], verify: bool = True, **options: Any
     ) -> None:
         self.bundle: Bundle = read_bundle(folder)
+        if self.bundle.runtime == BundleRuntime.MSCCLPP:
+            sources = sorted({file.source for file in self.bundle.files})
+            raise HocketError(
+                f"{folder}: MSCCL++ plans write into each other's memory, which no backend here can; run what they "
+                f"were made from: hocket translate {' '.join(sources)} --to executor --bundle DIR"
+            )
         self.sizes = tuple(sizes)
         data_type = options["data_type"]
         if data_type not in DATA_TYPES:

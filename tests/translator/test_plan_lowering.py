@@ -39,7 +39,8 @@ def prove(schedule: Schedule, ranks_per_node: int | None = None) -> Plan:
         if (protocol == "LL" and kind is Kind.BROADCAST) or (in_place and kind is Kind.ALL_TO_ALL):
             continue
         lowering = Lowering(protocol=protocol, in_place=in_place)
-        plan, proof = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
+        made = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
+        plan, proof = made.plan, made.proof
         assert proof.values
         assert proof.assumed is None, proof.assumed
         assert proof.launches == (3 if protocol == "LL" else 2)
@@ -78,7 +79,7 @@ def test_synthesized_schedules(kind: Kind) -> None:
 def test_nodes_are_the_machines_of_the_topology() -> None:
     links = [(src, dst, 1000, 10**9) for src, dst in product(range(4), range(4)) if src != dst]
     topology = Topology.from_links("two hosts", 4, links, machine=[0, 0, 1, 1])
-    plan, _ = lower_to_plan(build("direct", Collective(Kind.ALL_GATHER, 4, 4096), topology))
+    plan = lower_to_plan(build("direct", Collective(Kind.ALL_GATHER, 4, 4096), topology)).plan
     # a rank talks to each peer over two channels, one a direction
     assert sorted(plan.gpus[0].peers("memory")) == [1, 1]
     assert sorted(plan.gpus[0].peers("port")) == [2, 2, 3, 3]
@@ -86,7 +87,7 @@ def test_nodes_are_the_machines_of_the_topology() -> None:
 
 def test_long_lists_are_spread_over_connections() -> None:
     topology = load("ring:16,bandwidth=50GB/s,latency=500ns")
-    plan, _ = lower_to_plan(build("ring", Collective(Kind.ALL_REDUCE, 16, 16 << 10), topology))
+    plan = lower_to_plan(build("ring", Collective(Kind.ALL_REDUCE, 16, 16 << 10), topology)).plan
     # 2 * 15 messages, each more than two ops at the sender: more than the 64 that a thread block can have
     assert len(plan.gpus[0].peers("memory")) > 2
     assert max(len(block.ops) for gpu in plan.gpus for block in gpu.thread_blocks) <= 64
@@ -94,7 +95,7 @@ def test_long_lists_are_spread_over_connections() -> None:
 
 def ring(kind: Kind = Kind.ALL_REDUCE, ranks_per_node: int | None = None, **options: Any) -> Plan:
     schedule = build("ring", Collective(kind, RANKS, 1 << 20), home("ring"))
-    return lower_to_plan(schedule, Lowering(**options), ranks_per_node=ranks_per_node)[0]
+    return lower_to_plan(schedule, Lowering(**options), ranks_per_node=ranks_per_node).plan
 
 
 @pytest.mark.parametrize(

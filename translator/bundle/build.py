@@ -8,19 +8,22 @@ from pathlib import Path
 import msgspec
 
 from hocket import __version__
-from hocket.core.errors import HocketError, ScheduleError
+from hocket.core.errors import DeadlockError, HocketError, ScheduleError
 from hocket.core.files import atomic_folder
 from hocket.schedule import Kind, Program
 from hocket.simulator import simulate_program
 from hocket.topology import Topology
 from hocket.translator.bundle.manifest import MANIFEST, PROGRAMS, Bundle, BundleFile, Predicted, read_bundle
+from hocket.translator.bundle.plan_files import REGISTRATION, plan_readme, plan_script, registration
+from hocket.translator.bundle.plan_target import PlanTarget
 from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source, Sources, read_sources
+from hocket.translator.bundle.target import Lowered, Target, Written, XmlTarget
 from hocket.translator.bundle.windows import Window, windows
 from hocket.translator.lowering import Lowering
+from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.proving import Translation, prove
 
 __all__ = ["BundleReport", "write_bundle"]
 
@@ -29,11 +32,12 @@ _README, _SCRIPT = "README.md", "run.sh"
 
 @dataclass(frozen=True, slots=True)
 class BundleReport:
-    """A bundle that was written, the proved programs of its files, and the sources that no file was made from, as
-    others are the quicker at every size."""
+    """A bundle that was written, how many executions proved its files, how many files the runtime loads, and the
+    sources that no file was made from, as others are the quicker at every size."""
 
     bundle: Bundle
-    translations: tuple[Translation, ...]
+    proofs: int
+    max_files: int
     unused: tuple[Path, ...]
 
 
@@ -45,6 +49,7 @@ def write_bundle(
     *,
     topology: Topology | None = None,
     root: int | None = None,
+    ranks_per_node: int | None = None,
 ) -> BundleReport:
     """Writes a folder of the sources' programs for the lowering's calls of `min_bytes` to `max_bytes` (0: the largest
     size of a source), in place, out of place or (None) both, each size served by the program that is the quickest by
@@ -53,43 +58,52 @@ def write_bundle(
     Every program is proved before anything is written. A folder that is there is replaced when it is a bundle.
     Raises FormatError, ScheduleError or DeadlockError, naming the file, and HocketError for a folder in the way.
     """
-    profile, folder = find_profile(runtime), Path(folder)
+    folder = Path(folder)
     _check_free(folder)
     sources = read_sources(paths, topology, root)
+    target = _target(runtime, sources, ranks_per_node)
     asked = lowering or Lowering()
     asked = replace(asked, max_bytes=asked.max_bytes or sources.members[-1].size_bytes)
     both = [True, False] if sources.collective.kind is not Kind.ALL_TO_ALL else [False]
     calls = both if asked.in_place is None else [asked.in_place]
-    served = [_Call(sources, profile, replace(asked, in_place=call), profile.max_files // len(calls)) for call in calls]
+    served = [_Call(sources, target, replace(asked, in_place=call), target.max_files // len(calls)) for call in calls]
     made = [(call, window) for call in served for window in call.windows]
     if not made:
         raise ScheduleError(f"{paths[0]}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
     parts = [call.file(window, number, len(made)) for number, (call, window) in enumerate(made, 1)]
     bundle = Bundle(
         hocket=__version__,
-        runtime=profile.name,
+        runtime=target.name,
         collective=sources.collective.kind,
         ranks=sources.collective.num_ranks,
         root=sources.collective.root,
         topology=sources.topology.name,
+        ranks_per_node=target.ranks_per_node,
         files=tuple(file for file, _ in parts),
     )
-    translations = tuple(translation for _, translation in parts)
-    _write(folder, bundle, translations)
+    written = [written for _, written in parts]
+    _write(folder, bundle, written)
     used = {file.source for file in bundle.files}
-    return BundleReport(bundle, translations, tuple(path for path in paths if path.name not in used))
+    unused = tuple(path for path in paths if path.name not in used)
+    return BundleReport(bundle, sum(one.proofs for one in written), target.max_files, unused)
+
+
+def _target(runtime: str | ProfileName | Profile, sources: Sources, ranks_per_node: int | None) -> Target:
+    if runtime == PLAN_RUNTIME:
+        return PlanTarget(sources, ranks_per_node)
+    return XmlTarget(find_profile(runtime))
 
 
 class _Call:
     """One kind of call: the programs for it, and which serves which sizes."""
 
-    def __init__(self, sources: Sources, profile: Profile, lowering: Lowering, most: int) -> None:
+    def __init__(self, sources: Sources, target: Target, lowering: Lowering, most: int) -> None:
         self._sources = sources
-        self._profile = profile
+        self._target = target
         self._in_place = bool(lowering.in_place)
         least, largest = lowering.min_bytes, lowering.max_bytes
-        lowered = [(source, source.lowered(profile, lowering)) for source in sources.members]
-        self._members = [(source, translation) for source, translation in lowered if translation is not None]
+        lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
+        self._members = [(source, program) for source, program in lowered if program is not None]
         inside = {source.size_bytes for source, _ in self._members if least <= source.size_bytes <= largest}
         self._sizes = sorted(inside | {max(least, 1), largest})
 
@@ -100,49 +114,53 @@ class _Call:
 
         self.windows = windows(time_ps, len(self._members), self._sizes, least, most) if self._members else []
 
-    def file(self, window: Window, number: int, total: int) -> tuple[BundleFile, Translation]:
+    def _lowered(self, source: Source, lowering: Lowering) -> Lowered | None:
+        try:
+            return self._target.lowered(source, lowering)
+        except (ScheduleError, DeadlockError) as error:
+            call = "in-place" if self._in_place else "out-of-place"
+            raise type(error)(f"{source.path}: {call} calls: {error}") from error
+
+    def file(self, window: Window, number: int, total: int) -> tuple[BundleFile, Written]:
         """The proved program of a window, the `number`-th of `total` files."""
         source, lowered = self._members[window.program]
         call = "in-place" if self._in_place else "out-of-place"
         sizes = f"{window.min_bytes}-{window.max_bytes}"
         name = f"{number:0{len(str(total))}}-{lowered.program.kind}-{call}-{sizes}"
-        translation = self._proved(source, lowered, name, window)
-        program = translation.program
-        loop = program.chunks_per_loop
+        try:
+            written = lowered.written(name, window)
+        except (ScheduleError, DeadlockError) as error:
+            raise type(error)(f"{source.path}: {error}") from error
+        loop = written.chunks * written.alignment
         sizes_served = {size // loop * loop for size in self._sizes if window.min_bytes <= size <= window.max_bytes}
         sizes_served |= {-(-max(window.min_bytes, 1) // loop) * loop, window.max_bytes // loop * loop}
-        scratch = max(gpu.scratch_chunks for gpu in program.gpus)
         return (
             BundleFile(
-                path=f"{PROGRAMS}/{name}.xml",
+                path=f"{PROGRAMS}/{name}{self._target.suffix}",
                 in_place=self._in_place,
                 min_bytes=window.min_bytes,
                 max_bytes=window.max_bytes,
-                chunks=loop,
-                protocol=program.protocol,
-                channels=program.num_channels,
-                thread_blocks=max(len(gpu.thread_blocks) for gpu in program.gpus),
-                steps=max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0),
-                scratch_bytes=-(-window.max_bytes // loop) * scratch,
+                chunks=written.chunks,
+                alignment=written.alignment,
+                protocol=written.protocol,
+                channels=written.channels,
+                thread_blocks=written.thread_blocks,
+                steps=written.steps,
+                scratch_bytes=-(-window.max_bytes // written.chunks) * written.scratch_chunks,
                 source=source.path.name,
-                predicted=tuple(Predicted(size, self._time(program, size)) for size in sorted(sizes_served - {0})),
+                predicted=tuple(
+                    Predicted(size, self._time(lowered.program, size)) for size in sorted(sizes_served - {0})
+                ),
             ),
-            translation,
+            written,
         )
-
-    def _proved(self, source: Source, lowered: Translation, name: str, window: Window) -> Translation:
-        program = replace(lowered.program, name=name, min_bytes=window.min_bytes, max_bytes=window.max_bytes)
-        try:
-            return prove(program, self._profile, lowered.slots)
-        except ScheduleError as error:
-            raise ScheduleError(f"{source.path}: {error}") from error
 
     def _time(self, program: Program, size: int) -> int:
         return simulate_program(
             program,
             self._sources.topology,
             size,
-            protocols=self._profile.protocols,
+            protocols=self._target.protocols,
             placement=self._sources.ranks,
         ).time_ps
 
@@ -153,7 +171,7 @@ def _check_free(folder: Path) -> None:
         return
     if not (folder / MANIFEST).is_file():
         raise HocketError(f"{folder}: exists and is no bundle; give a new folder")
-    known = {MANIFEST, _README, _SCRIPT, *(file.path for file in read_bundle(folder).files)}
+    known = {MANIFEST, _README, _SCRIPT, REGISTRATION, *(file.path for file in read_bundle(folder).files)}
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if found - known:
         raise HocketError(
@@ -161,13 +179,16 @@ def _check_free(folder: Path) -> None:
         )
 
 
-def _write(folder: Path, bundle: Bundle, translations: Sequence[Translation]) -> None:
+def _write(folder: Path, bundle: Bundle, written: Sequence[Written]) -> None:
     with atomic_folder(folder) as temporary:
         (temporary / PROGRAMS).mkdir()
-        for file, translation in zip(bundle.files, translations, strict=True):
-            (temporary / file.path).write_text(translation.text, encoding="ascii")
+        for file, one in zip(bundle.files, written, strict=True):
+            (temporary / file.path).write_text(one.text, encoding="ascii")
         manifest = msgspec.json.format(msgspec.json.encode(bundle), indent=1)
         (temporary / MANIFEST).write_bytes(manifest + b"\n")
-        (temporary / _README).write_text(readme(bundle), encoding="utf-8")
-        (temporary / _SCRIPT).write_text(run_script(bundle), encoding="utf-8")
+        of_plans = bundle.runtime == PLAN_RUNTIME
+        (temporary / _README).write_text((plan_readme if of_plans else readme)(bundle), encoding="utf-8")
+        (temporary / _SCRIPT).write_text((plan_script if of_plans else run_script)(bundle), encoding="utf-8")
+        if of_plans:
+            (temporary / REGISTRATION).write_text(registration(bundle), encoding="utf-8")
         (temporary / _SCRIPT).chmod(0o755)

@@ -1,16 +1,17 @@
 """`bundle.json`: what a bundle holds, for programs."""
 
+from math import lcm
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from hocket.core.enums import StrEnum
 from hocket.core.errors import FormatError
 from hocket.core.files import read_text
 from hocket.schedule import Kind
-from hocket.translator.profiles import ProfileName
 
-__all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "Predicted", "is_bundle", "read_bundle"]
+__all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "BundleRuntime", "Predicted", "is_bundle", "read_bundle"]
 
 MANIFEST = "bundle.json"
 PROGRAMS = "algorithms"  # the folder of its programs: runtimes read all files there
@@ -19,6 +20,15 @@ VERSION = 1
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+
+class BundleRuntime(StrEnum):
+    """The runtimes that bundles are for."""
+
+    MSCCL = "msccl"
+    EXECUTOR = "executor"
+    RCCL = "rccl"
+    MSCCLPP = "mscclpp"
 
 
 class Predicted(msgspec.Struct, frozen=True):
@@ -30,13 +40,15 @@ class Predicted(msgspec.Struct, frozen=True):
 
 class BundleFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of a bundle, `path` below its folder, and the calls it is for: of `min_bytes` to `max_bytes` (inclusive),
-    whose elements its `chunks` divide. `source` is the file it was made from; `scratch_bytes` of a rank at most."""
+    whose elements its `chunks` divide, into chunks of a multiple of `alignment` bytes. `source` is the file it was made
+    from; `scratch_bytes` of a rank at most."""
 
     path: str
     in_place: bool
     min_bytes: _Count
     max_bytes: _Positive
     chunks: _Positive
+    alignment: _Positive = 1
     protocol: str
     channels: _Positive
     thread_blocks: _Count
@@ -52,20 +64,23 @@ class BundleFile(msgspec.Struct, frozen=True, kw_only=True):
     def serves(self, size_bytes: int, element_bytes: int, in_place: bool) -> bool:
         """Whether a runtime would take the file for a call on its number of ranks."""
         inside = self.in_place == in_place and self.min_bytes <= size_bytes <= self.max_bytes
-        return inside and size_bytes % (self.chunks * element_bytes) == 0
+        return inside and size_bytes % (self.chunks * lcm(element_bytes, self.alignment)) == 0
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A collective's programs for one runtime; `files` in the order in which the runtime looks at them."""
+    """A collective's programs for one runtime; `files` in the order in which the runtime looks at them.
+
+    `ranks_per_node`, of plans: of each node that they are for; 0: nodes differ, or it does not matter."""
 
     format: str = FORMAT
     version: int = VERSION
     hocket: str
-    runtime: ProfileName
+    runtime: BundleRuntime
     collective: Kind
     ranks: _Positive
     root: _Count
     topology: str
+    ranks_per_node: _Count = 0
     files: tuple[BundleFile, ...]
 
     def serving(self, size_bytes: int, element_bytes: int, in_place: bool) -> BundleFile | None:

@@ -9,7 +9,7 @@ from hocket.translator.recipes import NCCL_TESTS, RECIPES
 
 __all__ = ["readme"]
 
-_ORDER = {
+_ORDER: dict[str, str] = {
     ProfileName.MSCCL: "It looks at them in the order of MSCCL_XML_FILES, at most 4, and takes the first that matches.",
     ProfileName.EXECUTOR: "It reads every file of `algorithms/`, sorted by name, and takes the first that matches; a"
     " file that is no program ends the scan, so put nothing else there.",

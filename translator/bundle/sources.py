@@ -1,17 +1,12 @@
-"""What a bundle is made from: schedules and programs of one collective, and how each becomes a program of a runtime."""
+"""What a bundle is made from: schedules and programs of one collective."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Program, Schedule, load_expanded
 from hocket.topology import Topology
-from hocket.translator.lowering import Lowering
-from hocket.translator.profiles import Profile
-from hocket.translator.proving import Translation, prove
-from hocket.translator.translate import lower_best
-from hocket.translator.unfuse import retarget
 from hocket.translator.xml_read import read_xml
 
 __all__ = ["Source", "Sources", "read_sources"]
@@ -28,23 +23,6 @@ class Source:
     @property
     def size_bytes(self) -> int:
         return max(self.collective.size_bytes, 1)
-
-    def lowered(self, profile: Profile, lowering: Lowering) -> Translation | None:
-        """A proved program for the lowering's kind of call, of any size; None: a program that is not for such calls.
-
-        Raises ScheduleError or DeadlockError, naming the file, when there is none.
-        """
-        program, in_place = self.content, bool(lowering.in_place)
-        try:
-            if isinstance(program, Schedule):
-                return lower_best(program, profile, replace(lowering, min_bytes=0, max_bytes=0, name=None))
-            if not (program.in_place if in_place else program.out_of_place):
-                return None
-            only = replace(program, in_place=in_place, out_of_place=not in_place, name=program.name or self.path.stem)
-            return prove(retarget(only, profile), profile)
-        except (ScheduleError, DeadlockError) as error:
-            call = "in-place" if in_place else "out-of-place"
-            raise type(error)(f"{self.path}: {call} calls: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from hocket.translator.mscclpp.counterexample import op_places
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME, PlanJudgement, judge_plan
 from hocket.translator.mscclpp.limits import check_plan_limits
-from hocket.translator.mscclpp.lower import lower_to_plan
+from hocket.translator.mscclpp.lower import PlanTranslation, lower_to_plan
 from hocket.translator.mscclpp.plan import Plan
 from hocket.translator.mscclpp.read import from_json, read_plan
 from hocket.translator.mscclpp.references import References
-from hocket.translator.mscclpp.translate import PlanTranslation, plan_recipe, translate_to_plan
+from hocket.translator.mscclpp.translate import plan_recipe, translate_to_plan
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
 

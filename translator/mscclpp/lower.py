@@ -1,5 +1,7 @@
 """Lowering: from a schedule to an MSCCL++ plan that is proved before anyone sees it."""
 
+from dataclasses import dataclass, replace
+
 from msgspec import structs
 
 from hocket.core.errors import ScheduleError
@@ -18,7 +20,7 @@ from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
 from hocket.translator.profiles import UNLIMITED
 
-__all__ = ["lower_to_plan"]
+__all__ = ["PlanTranslation", "lower_to_plan"]
 
 _NAMES: dict[Kind, CollectiveName] = {
     Kind.ALL_REDUCE: "allreduce",
@@ -30,10 +32,19 @@ _NAMES: dict[Kind, CollectiveName] = {
 _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
 
 
+@dataclass(frozen=True, slots=True)
+class PlanTranslation:
+    """A plan, what was proved of it, and the program of sends and receives whose messages it puts."""
+
+    plan: Plan
+    proof: PlanProof
+    program: Program
+
+
 def lower_to_plan(
     schedule: Schedule, lowering: Lowering | None = None, *, ranks_per_node: int | None = None
-) -> tuple[Plan, PlanProof]:
-    """The schedule as an MSCCL++ plan, as it is read back from its JSON, and its proof.
+) -> PlanTranslation:
+    """The schedule as an MSCCL++ plan, as it is read back from its JSON, with its proof.
 
     Thread blocks are those of `hocket.translator.lower`; nobody waits for room at a receiver, since every message has a
     place of its own: the one where it belongs, or scratch. `protocol` LL sends packets (small sizes), Simple puts and
@@ -81,7 +92,7 @@ def lower_to_plan(
             f"{format_bytes(largest)}; give a smaller --max-bytes"
         )
     plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), program.name)
-    return plan, verify_plan(plan, root=program.root)
+    return PlanTranslation(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
 
 
 def _gpus(program: Program, nodes: Nodes, packets: bool) -> tuple[PlanGpu, ...]:

@@ -1,26 +1,16 @@
 """Schedule to MSCCL++ plan file: written only when the very text has been read back and proved."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from hocket.core.files import atomic_write
 from hocket.schedule import Schedule
 from hocket.translator.lowering import Lowering
-from hocket.translator.mscclpp.lower import lower_to_plan
+from hocket.translator.mscclpp.lower import PlanTranslation, lower_to_plan
 from hocket.translator.mscclpp.plan import Plan
-from hocket.translator.mscclpp.verify import PlanProof
 from hocket.translator.mscclpp.write import to_json
 
-__all__ = ["PlanTranslation", "plan_recipe", "translate_to_plan"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlanTranslation:
-    """A file that was written: the plan in it, and what was proved of it."""
-
-    plan: Plan
-    proof: PlanProof
+__all__ = ["plan_recipe", "translate_to_plan"]
 
 
 def translate_to_plan(
@@ -30,10 +20,10 @@ def translate_to_plan(
 
     Raises ScheduleError, with nothing written, when the plan does not fit MSCCL++ or the proof fails.
     """
-    plan, proof = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
+    translation = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
     with atomic_write(path) as file:
-        file.write(to_json(plan))
-    return PlanTranslation(plan, proof)
+        file.write(to_json(translation.plan))
+    return translation
 
 
 def plan_recipe(plan: Plan, path: Path | str) -> str:
@@ -45,7 +35,7 @@ def plan_recipe(plan: Plan, path: Path | str) -> str:
     return "\n".join(
         [
             "# microsoft/mscclpp 0.9; MSCCLPP= its checkout, built and installed with pip (cupy and mpi4py are needed)",
-            f"mpirun -np {plan.num_ranks} -x MSCCLPP_DEBUG=INFO -x MSCCLPP_DEBUG_SUBSYS=EXEC \\",
+            f"mpirun -np {plan.num_ranks} -x MSCCLPP_LOG_LEVEL=INFO -x MSCCLPP_LOG_SUBSYS=EXEC \\",
             f"  python3 $MSCCLPP/python/test/executor_test.py -path {quote(str(Path(path).resolve()))} --size 1M"
             + (" --in_place" if plan.in_place else ""),
             f'# The log proves that it was used: "Starting execution with plan: {plan.name}"',

@@ -20,12 +20,13 @@ EPILOG = (
 @app.command(epilog=EPILOG)
 def explain(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="DIR|FILE...", help="Folder of XML files, or files in the order given.")
+        list[Path],
+        typer.Argument(metavar="DIR|FILE...", help="Folder of XML files (of plans), or files in the order given."),
     ],
     collective: Annotated[str, typer.Option("--collective", "-c", help="all_reduce, all_gather, ...")],
     size: Annotated[str, typer.Option("--size", "-s", help="Bytes of a rank's whole buffer, as nccl-tests counts.")],
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks of the communicator.")],
-    runtime: Annotated[str, typer.Option(help="msccl, executor or rccl.")],
+    runtime: Annotated[str, typer.Option(help="msccl, executor, rccl or mscclpp.")],
     dtype: Annotated[str, typer.Option(help="float32, float16, bfloat16, int8, ...")] = "float32",
     in_place: Annotated[bool, typer.Option("--in-place/--out-of-place", help="The kind of call.")] = False,
     json_path: Annotated[
@@ -42,17 +43,22 @@ def explain(
     from hocket.core.units import parse_bytes
     from hocket.schedule import Kind
     from hocket.translator import PROFILES
+    from hocket.translator.mscclpp import PLAN_RUNTIME
+    from hocket.translator.plan_selection import plans_in_order, select_plan
     from hocket.translator.selection import ELEMENT_BYTES, Call, files_in_order, select
 
     one_of("--collective", collective, [str(kind) for kind in Kind])
-    one_of("--runtime", runtime, PROFILES)
+    one_of("--runtime", runtime, (*PROFILES, PLAN_RUNTIME))
     one_of("--dtype", dtype, ELEMENT_BYTES)
     size_bytes = parse_bytes(size)
     if size_bytes % ELEMENT_BYTES[dtype]:
         raise typer.BadParameter(f"--size {size}: no whole number of {dtype} elements")
-    files = files_in_order(paths[0], runtime) if len(paths) == 1 and paths[0].is_dir() else paths
     call = Call(Kind(collective), size_bytes, dtype, ranks, in_place)
-    found = select(files, call, runtime)
+    in_folder = len(paths) == 1 and paths[0].is_dir()
+    if runtime == PLAN_RUNTIME:
+        found = select_plan(plans_in_order(paths[0]) if in_folder else paths, call)
+    else:
+        found = select(files_in_order(paths[0], runtime) if in_folder else paths, call, runtime)
     if json_path is not None:
         _write_json(found, json_path)
     if str(json_path) != "-":

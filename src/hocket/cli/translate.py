@@ -146,10 +146,11 @@ def translate(
         made = write_bundle(
             files,
             bundle,
-            one_of("--to", to, PROFILES),
+            one_of("--to", to, (*PROFILES, "mscclpp")),
             lowering,
             topology=None if topology is None else load_topology(topology, None, None),
             root=root,
+            ranks_per_node=ranks_per_node,
         )
         print_bundle(made, bundle)
         return

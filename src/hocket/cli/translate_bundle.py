@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 
 from hocket.core.units import format_bytes, format_time
-from hocket.translator import PROFILES
 from hocket.translator.bundle import BundleReport
 
 __all__ = ["print_bundle"]
@@ -31,8 +30,9 @@ def print_bundle(report: BundleReport, folder: Path) -> None:
         )
     Console(width=160, no_color=True).print(table)
     for path in report.unused:
-        most = PROFILES[bundle.runtime].max_files
-        typer.echo(f"not used: {path}: others serve its sizes, as quick or to keep to the {most} files that are loaded")
-    proofs = sum(len(translation.proofs) for translation in report.translations)
-    typer.echo(f"proved: {proofs} executions, any size: no deadlock, no race, every contribution exactly once")
+        typer.echo(
+            f"not used: {path}: others serve its sizes, as quick or to keep to the {report.max_files} files that are "
+            "loaded"
+        )
+    typer.echo(f"proved: {report.proofs} executions, any size: no deadlock, no race, every contribution exactly once")
     typer.echo(f"run it: {folder}/run.sh; what, how and when not: {folder}/README.md")
