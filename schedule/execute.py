@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket._core import schedule as engine
 from hocket.core.errors import DeadlockError, ScheduleError
@@ -149,8 +150,15 @@ class _Call:
 
     def run(self, fifo_depth: int, max_count: int | None) -> tuple[_Outcome, list[int], int]:
         """The outcome, the facts of its counterexample, and the number of messages."""
+        try:
+            outcome, facts, messages = self._execute(fifo_depth, max_count)
+        except MemoryError:
+            raise ScheduleError("the memory does not suffice to execute the program; use fewer chunks") from None
+        return _Outcome(outcome), facts.tolist(), messages
+
+    def _execute(self, fifo_depth: int, max_count: int | None) -> tuple[int, NDArray[np.int64], int]:
         flat, memory = self.flat, self.memory
-        outcome, facts, messages = engine.execute(
+        return engine.execute(
             num_ranks=self.num_ranks,
             num_connections=len(flat.connections),
             block_rank=flat.block_rank,
@@ -170,7 +178,6 @@ class _Call:
             fifo_depth=fifo_depth,
             max_count=int(flat.count.max(initial=1)) if max_count is None else max_count,
         )
-        return _Outcome(outcome), facts.tolist(), messages
 
     def completes(self, fifo_depth: int, max_count: int) -> bool:
         """Whether every block reaches its end and every message is taken; values and races are not asked for."""

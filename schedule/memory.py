@@ -7,10 +7,14 @@ from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule.collective import Kind
-from hocket.schedule.program import Program
+from hocket.schedule.program import Program, StepType, ThreadBlock
 
 __all__ = ["Memory", "call_sizes", "lay_out"]
 
+#: Chunks in all buffers of a call, and chunks that all steps move, that any program may have, and for each step more.
+_LARGEST, _A_STEP = 1 << 21, 71
+_NOP = list(StepType).index(StepType.NOP)
+_CLOCKS = 1 << 28  # entries of vector clocks of one rank: 1 GiB
 _IN_BLOCKS = {Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER}
 
 
@@ -32,9 +36,11 @@ class Memory:
 def lay_out(program: Program, in_place: bool) -> Memory:
     """The memory of an in-place or out-of-place call (aliasing as NCCL detects it, docs/translator.md#msccl-xml).
 
-    Raises ScheduleError when the program declares buffers that the collective's call does not have.
+    Raises ScheduleError when the program declares buffers that the collective's call does not have, and for one that a
+    few lines make too large to execute.
     """
     n, slots = program.num_ranks, program.chunks_per_loop
+    _check_extent(program)
     if program.kind in _IN_BLOCKS and slots % n:
         raise ScheduleError(f"{program.kind}: {slots} chunks per loop cannot be shared by {n} ranks; use a multiple")
     base = np.zeros((n, 3), np.int64)
@@ -66,6 +72,31 @@ def lay_out(program: Program, in_place: bool) -> Memory:
     initial[known[:, 0]] = known[:, 1]
     owner = np.repeat(np.arange(n, dtype=np.int32), np.diff(ends, prepend=0))
     return Memory(base, owner, initial, np.concatenate(wanted))
+
+
+def _check_extent(program: Program) -> None:
+    """Raises ScheduleError when execution would take much more memory and time than reading the program did."""
+    steps = len(program.rows)
+    most = max(_LARGEST, _A_STEP * steps)
+    held = sum(sum(call_sizes(program, rank)) + gpu.scratch_chunks for rank, gpu in enumerate(program.gpus))
+    moved_by = [sum(map(_moved, gpu.thread_blocks)) for gpu in program.gpus]
+    for number, what in ((held, "chunks in the buffers of all ranks"), (sum(moved_by), "chunks moved by its steps")):
+        if number > most:
+            raise ScheduleError(
+                f"{program.kind} of {program.chunks_per_loop} chunks on {program.num_ranks} ranks: {number} {what} are "
+                f"too many to execute, limit {most} ({_LARGEST}, or {_A_STEP} for each of {steps} steps); use fewer "
+                "chunks"
+            )
+    for rank, (gpu, moved) in enumerate(zip(program.gpus, moved_by, strict=True)):
+        if len(gpu.thread_blocks) * moved > _CLOCKS:
+            raise ScheduleError(
+                f"rank {rank}: {len(gpu.thread_blocks)} thread blocks that move {moved} chunks are too many to "
+                f"execute, limit {_CLOCKS} blocks times chunks; use fewer of either"
+            )
+
+
+def _moved(block: ThreadBlock) -> int:
+    return int(block.rows["count"][block.rows["type"] != _NOP].sum(dtype=np.int64))
 
 
 def call_sizes(program: Program, rank: int) -> tuple[int, int]:

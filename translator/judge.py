@@ -1,6 +1,7 @@
 """What a runtime does with an MSCCL XML: loads it, runs it, gets it right, up to which size."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from hocket.core.enums import StrEnum
 from hocket.core.errors import FormatError, ScheduleError
@@ -100,13 +101,10 @@ def judge(
         if profile.checks_program:  # it does not read outofplace
             program = replace(program, out_of_place=not program.in_place)
         depth = profile.protocols[program.protocol].fifo_depth if fifo_depth is None else fifo_depth
-        outcome = _outcome(program, depth)
+        outcome, least, above = _execution(replace(program, name="", min_bytes=0, max_bytes=0), depth)
         if not isinstance(outcome, Proof):
             findings.append(Finding(EXECUTION, Severity.WRONG, 0, "", outcome.text, ""))
-        least = _least_safe_count(program, depth)
         largest = _largest_safe_bytes(program, profile, least)
-        if least and least > 1:
-            above = _outcome(program, depth, least - 1)
         findings += _size_findings(window(columns, profile)[1], largest)
         findings += residency_findings(program, profile, gpu)
     severities = {finding.severity for finding in findings}
@@ -124,6 +122,17 @@ def judge(
         outcome=outcome,
         above=above,
     )
+
+
+@lru_cache(maxsize=2)
+def _execution(
+    program: Program, fifo_depth: int
+) -> tuple[Proof | Counterexample, int | None, Proof | Counterexample | None]:
+    """What whole steps make of it, the least safe number of chunks in a message, and what one less does; kept, as most
+    runtimes execute the same."""
+    outcome = _outcome(program, fifo_depth)
+    least = _least_safe_count(program, fifo_depth)
+    return outcome, least, _outcome(program, fifo_depth, least - 1) if least and least > 1 else None
 
 
 def _outcome(program: Program, fifo_depth: int, max_count: int | None = None) -> Proof | Counterexample:

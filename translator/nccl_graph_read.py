@@ -36,7 +36,7 @@ def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
     Raises FormatError, naming file and line, when the text is no graph file, it has no ring graph, a GPU is no number
     or twice in a ring, or the rings are not of the same GPUs.
     """
-    orders: list[list[int]] = []
+    orders: list[dict[int, None]] = []
     inside, outermost = False, ""
     for line, closing, name, attributes in tags(read_text(path), str(path)):
         outermost = outermost or name
@@ -45,12 +45,12 @@ def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
         if name == "graph":
             inside = not closing and attributes.get("pattern") == _RING
         elif inside and name == "channel" and not closing:
-            orders.append([])
+            orders.append({})
         elif inside and name == "gpu" and orders:
             text = attributes.get("rank", attributes.get("dev", ""))
             if not re.fullmatch("[0-9]{1,6}", text) or int(text) in orders[-1]:
                 raise FormatError(f'{path}:{line}: <gpu dev="{text}">: each ring names each GPU once, by its number')
-            orders[-1].append(int(text))
-    if not orders or any(sorted(order) != sorted(orders[0]) or len(order) < 2 for order in orders):
+            orders[-1][int(text)] = None
+    if not orders or any(order.keys() != orders[0].keys() or len(order) < 2 for order in orders):
         raise FormatError(f'{path}: expected <graph pattern="{_RING}"> with channels, each a ring of the same GPUs')
     return [tuple(order) for order in orders]
