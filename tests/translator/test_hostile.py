@@ -36,7 +36,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     files = {
         "xml": [*mutants(program("msccl", 1), 60, 1), *(wide(*case) for case in WIDE)],
         "json": mutants(program("json", 2), 60, 2),
-        "plan": mutants(to_json(lower_to_plan(schedule)), 40, 3),
+        "plan": mutants(to_json(lower_to_plan(schedule)[0]), 40, 3),
         "graph": [
             *mutants(nccl_graph(schedule), 20, 4),
             f'<graphs version="1"><graph pattern="4"><channel>{gpus}</channel></graph></graphs>',
