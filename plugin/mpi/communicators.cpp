@@ -1,0 +1,45 @@
+/// Wrappers of what makes communicators: each is numbered when it is made, which all its members do in one order.
+
+#include "calls.hpp"
+
+namespace hocket::mpi {
+namespace {
+
+int Registered(int result, const char* maker, const MPI_Comm* made) {
+  Recorder* const recorder = Recorder::Get();
+  if (result == MPI_SUCCESS && recorder != nullptr && *made != MPI_COMM_NULL) recorder->groups().Register(*made, maker);
+  return result;
+}
+
+#define HOCKET_MAKER(name, parameters, arguments)                                                       \
+  HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Comm* made) {                                      \
+    return Registered(HOCKET_REAL(name)(HOCKET_LIST arguments, made), #name, made);                     \
+  }
+
+}  // namespace
+
+HOCKET_MAKER(MPI_Comm_dup, (MPI_Comm comm), (comm))
+HOCKET_MAKER(MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info), (comm, info))
+HOCKET_MAKER(MPI_Comm_create, (MPI_Comm comm, MPI_Group group), (comm, group))
+HOCKET_MAKER(MPI_Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag), (comm, group, tag))
+HOCKET_MAKER(MPI_Comm_split, (MPI_Comm comm, int color, int key), (comm, color, key))
+HOCKET_MAKER(MPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info), (comm, type, key, info))
+HOCKET_MAKER(MPI_Cart_create,
+             (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder),
+             (comm, dimensions, sizes, periods, reorder))
+HOCKET_MAKER(MPI_Cart_sub, (MPI_Comm comm, const int remaining[]), (comm, remaining))
+HOCKET_MAKER(MPI_Graph_create, (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder),
+             (comm, nodes, index, edges, reorder))
+HOCKET_MAKER(MPI_Dist_graph_create,
+             (MPI_Comm comm, int n, const int sources[], const int degrees[], const int destinations[],
+              const int weights[], MPI_Info info, int reorder),
+             (comm, n, sources, degrees, destinations, weights, info, reorder))
+HOCKET_MAKER(MPI_Dist_graph_create_adjacent,
+             (MPI_Comm comm, int in_degree, const int sources[], const int source_weights[], int out_degree,
+              const int destinations[], const int destination_weights[], MPI_Info info, int reorder),
+             (comm, in_degree, sources, source_weights, out_degree, destinations, destination_weights, info, reorder))
+HOCKET_MAKER(MPI_Intercomm_create, (MPI_Comm local, int leader, MPI_Comm peers, int remote_leader, int tag),
+             (local, leader, peers, remote_leader, tag))
+HOCKET_MAKER(MPI_Intercomm_merge, (MPI_Comm comm, int high), (comm, high))
+
+}  // namespace hocket::mpi

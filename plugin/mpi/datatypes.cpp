@@ -1,0 +1,104 @@
+#include "datatypes.hpp"
+
+#include <utility>
+
+namespace hocket::mpi {
+namespace {
+
+int64_t ElementBytes(MPI_Datatype type) {
+  MPI_Count bytes = 0;
+  const int result = HOCKET_REAL(MPI_Type_size_x)(type, &bytes);
+  return result == MPI_SUCCESS && bytes != MPI_UNDEFINED ? static_cast<int64_t>(bytes) : 0;
+}
+
+/// A family of types that differ in size: its members are called by the name and the number of their bits.
+struct Family {
+  const char* name;
+  std::vector<MPI_Datatype> types;
+};
+
+std::vector<Family> Families() {
+  return {
+      {"int",
+       {MPI_CHAR, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T,
+        MPI_INT64_T, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER}},
+      {"uint",
+       {MPI_BYTE, MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG,
+        MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}},
+      {"float", {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION}},
+      {"complex",
+       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX}},
+  };
+}
+
+std::vector<std::pair<MPI_Datatype, const char*>> Singles() {
+  return {{MPI_C_BOOL, "bool"},       {MPI_LOGICAL, "bool"},         {MPI_PACKED, "packed"},
+          {MPI_WCHAR, "wchar"},       {MPI_FLOAT_INT, "float_int"},  {MPI_DOUBLE_INT, "double_int"},
+          {MPI_LONG_INT, "long_int"}, {MPI_SHORT_INT, "short_int"},  {MPI_LONG_DOUBLE_INT, "long_double_int"},
+          {MPI_2INT, "2int"},         {MPI_CHARACTER, "character"}};
+}
+
+}  // namespace
+
+Datatypes::Datatypes()
+    : reductions_{{MPI_SUM, "SUM"},   {MPI_PROD, "PRODUCT"},    {MPI_MAX, "MAX"},       {MPI_MIN, "MIN"},
+                  {MPI_BAND, "BAND"}, {MPI_BOR, "BOR"},         {MPI_BXOR, "BXOR"},     {MPI_LAND, "LAND"},
+                  {MPI_LOR, "LOR"},   {MPI_LXOR, "LXOR"},       {MPI_MINLOC, "MINLOC"}, {MPI_MAXLOC, "MAXLOC"},
+                  {MPI_NO_OP, "NO_OP"}, {MPI_REPLACE, "REPLACE"}} {
+  for (const auto& [type, name] : Singles()) {
+    if (type != MPI_DATATYPE_NULL) predefined_.try_emplace(type, ElementBytes(type), name);
+  }
+  for (const Family& family : Families()) {
+    for (const MPI_Datatype type : family.types) {
+      if (type == MPI_DATATYPE_NULL) continue;  // Fortran's, where there is no Fortran
+      const int64_t bytes = ElementBytes(type);
+      predefined_.try_emplace(type, bytes, family.name + std::to_string(8 * bytes));
+    }
+  }
+}
+
+TypeInfo Datatypes::Of(MPI_Datatype type) const {
+  const auto found = predefined_.find(type);
+  if (found != predefined_.end()) return {found->second.first, found->second.second.c_str()};
+  return {ElementBytes(type), BaseName(type)};
+}
+
+const char* Datatypes::Reduction(MPI_Op op) const {
+  for (const auto& [known, name] : reductions_) {
+    if (known == op) return name;
+  }
+  return "USER";
+}
+
+int64_t ReceivedBytes(const MPI_Status& status) {
+  MPI_Count bytes = 0;
+  HOCKET_REAL(MPI_Get_elements_x)(&status, MPI_BYTE, &bytes);
+  return static_cast<int64_t>(bytes);
+}
+
+const char* Datatypes::BaseName(MPI_Datatype type) const {
+  const auto found = predefined_.find(type);
+  if (found != predefined_.end()) return found->second.second.c_str();
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  HOCKET_REAL(MPI_Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+  if (combiner == MPI_COMBINER_NAMED || types == 0) return "";
+  std::vector<int> some_integers(static_cast<size_t>(integers));
+  std::vector<MPI_Aint> some_addresses(static_cast<size_t>(addresses));
+  std::vector<MPI_Datatype> parts(static_cast<size_t>(types));
+  if (HOCKET_REAL(MPI_Type_get_contents)(type, integers, addresses, types, some_integers.data(), some_addresses.data(),
+                                         parts.data()) != MPI_SUCCESS) {
+    return "";
+  }
+  const char* name = nullptr;
+  for (MPI_Datatype& part : parts) {
+    const char* const part_name = BaseName(part);
+    name = name == nullptr || name == part_name ? part_name : "";
+    if (!predefined_.contains(part)) {
+      HOCKET_REAL(MPI_Type_get_envelope)(part, &integers, &addresses, &types, &combiner);
+      if (combiner != MPI_COMBINER_NAMED) HOCKET_REAL(MPI_Type_free)(&part);
+    }
+  }
+  return name;
+}
+
+}  // namespace hocket::mpi

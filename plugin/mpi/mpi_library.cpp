@@ -1,0 +1,77 @@
+#include "mpi_library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace hocket::mpi {
+namespace {
+
+#if defined(OPEN_MPI)
+constexpr const char* kInterface = "Open MPI";
+#elif defined(MPI_ABI)
+constexpr const char* kInterface = "the MPI standard ABI";
+#else
+constexpr const char* kInterface = "MPICH";
+#endif
+
+[[noreturn]] void Fail(const std::string& message) {
+  std::fprintf(stderr, "hocket: %s\n", message.c_str());
+  _exit(3);
+}
+
+/// Handle of the first loaded object through which MPI's profiling functions are found.
+void* OpenLibrary() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* found) {
+        static_cast<std::vector<std::string>*>(found)->push_back(object->dlpi_name);
+        return 0;
+      },
+      &paths);
+  for (const std::string& path : paths) {
+    void* const handle = dlopen(path.empty() ? nullptr : path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr && dlsym(handle, "PMPI_Init") != nullptr) return handle;
+  }
+  Fail("no MPI library is loaded, though MPI was called");
+}
+
+void* Library() {
+  static void* const library = OpenLibrary();
+  return library;
+}
+
+}  // namespace
+
+void* FindSymbol(const char* name) {
+  void* const symbol = dlsym(Library(), name);
+  if (symbol == nullptr) Fail(LibraryPath() + " has no " + name + ": choose its own compiler by --mpicc");
+  return symbol;
+}
+
+std::string LibraryPath() {
+  Dl_info where{};
+  dladdr(dlsym(Library(), "PMPI_Init"), &where);
+  return where.dli_fname == nullptr ? "the MPI library" : where.dli_fname;
+}
+
+void RequireSameInterface() {
+  const std::string path = LibraryPath();
+  const char* interface = "MPICH";
+  if (path.substr(path.rfind('/') + 1).starts_with("libmpi_abi")) {
+    interface = "the MPI standard ABI";
+  } else if (dlsym(Library(), "ompi_mpi_comm_world") != nullptr) {
+    interface = "Open MPI";
+  }
+  if (std::string(interface) != kInterface) {
+    Fail("the program loaded " + path + ", which has the interface of " + interface +
+         "; the recorder was compiled for that of " + kInterface + ": choose that library's compiler by --mpicc");
+  }
+}
+
+}  // namespace hocket::mpi

@@ -1,0 +1,87 @@
+/// The recorder of this process, from MPI_Init to MPI_Finalize.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "../native/mapped_stream.hpp"
+#include "datatypes.hpp"
+#include "groups.hpp"
+#include "shape.hpp"
+
+namespace hocket::mpi {
+
+/// Nanoseconds of CLOCK_MONOTONIC: what Python's time.perf_counter_ns shows.
+int64_t Now();
+
+/// One collective or message of a call, described before the call is made.
+struct Operation {
+  std::shared_ptr<const Group> group;
+  Shape shape;
+  bool is_message = false;
+  bool has_status = false;  // the status of the call's end is that of this receive
+  int64_t id = -1;          // in the stream, while under way; -1 when it is not recorded
+};
+
+/// Where everything is written. Only `Get` and what it leads to may be used before MPI_Init and after MPI_Finalize.
+class Recorder {
+ public:
+  /// The recorder at work; nullptr when there is none.
+  static Recorder* Get() { return active_.load(std::memory_order_acquire); }
+
+  /// Starts recording if HOCKET_COLLECT_MPI names a folder; all ranks do so at once, after MPI_Init. What fails is said
+  /// on stderr and leaves the program without a recorder.
+  static void Start();
+
+  /// Stops recording; all ranks do so at once, before MPI_Finalize.
+  static void Stop();
+
+  const Datatypes& datatypes() const { return datatypes_; }
+  Groups& groups() { return groups_; }
+
+  /// Writes that `operations` are issued now, in one call, and gives each its id.
+  void Issue(std::span<Operation> operations);
+
+  /// Writes that a thread waited for `operations` from `begin` until now, and takes back their ids.
+  void Complete(std::span<Operation> operations, int64_t begin, const MPI_Status* status);
+
+  /// Ends a step of the program.
+  void EndStep();
+
+  /// Writes, once, why calls of `op` are not recorded.
+  void Omit(const char* op, const char* reason);
+
+ private:
+  explicit Recorder(const std::string& folder);
+
+  void WriteMeta(int rank, int ranks);
+  void WriteClock();
+  int64_t Intern(const Shape& shape);
+  int64_t ThreadNumber();
+
+  static std::atomic<Recorder*> active_;
+
+  std::optional<MPI_Comm> comm_;  // a duplicate of MPI_COMM_WORLD for ping-pongs; none where all share a clock
+  Datatypes datatypes_;
+  Groups groups_;
+  int64_t first_step_;
+  int64_t end_step_;
+  std::mutex mutex_;  // of all below
+  int64_t step_ = 0;
+  std::optional<MappedStream> stream_;
+  std::unordered_map<Shape, int64_t, ShapeHash> shapes_;
+  int64_t next_shape_ = 0;
+  int64_t next_id_ = 0;
+  int64_t next_thread_ = 0;
+  std::set<std::string> omitted_;
+};
+
+}  // namespace hocket::mpi

@@ -1,0 +1,57 @@
+/// What requests stand for, from the call that makes them to the one that ends them.
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "mpi_library.hpp"
+#include "recorder.hpp"
+
+namespace hocket::mpi {
+
+/// The operations of a request; a persistent one stays when they are complete.
+struct Request {
+  std::vector<Operation> operations;
+  bool is_persistent = false;
+};
+
+/// The requests under way. MPICH gives all small sends one handle, so that several may have the same.
+class Requests {
+ public:
+  using Table = std::unordered_multimap<MPI_Request, Request>;
+  using Node = Table::node_type;
+
+  static Requests& Instance();
+
+  void Add(MPI_Request handle, Request request);
+
+  /// Takes out one of this handle; an empty node when none is known. What MPI then leaves under way goes back by
+  /// `Return`: in between MPI may give the handle to another thread.
+  Node Take(MPI_Request handle);
+  void Return(Node node);
+
+ private:
+  std::mutex mutex_;
+  Table table_;
+};
+
+/// The requests a call may complete: taken out before the call, for MPI clears the handles that it completes.
+class Watched {
+ public:
+  explicit Watched(std::span<const MPI_Request> handles);
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  /// Puts back what was not completed, and persistent requests.
+  ~Watched();
+
+  /// The request at `index` is complete; a thread waited for it from `begin` until now.
+  void Complete(int index, int64_t begin, const MPI_Status& status);
+
+ private:
+  std::vector<Requests::Node> nodes_;
+};
+
+}  // namespace hocket::mpi

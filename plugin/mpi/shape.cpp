@@ -1,0 +1,39 @@
+#include "shape.hpp"
+
+#include "json.hpp"
+
+namespace hocket::mpi {
+
+std::string Shape::Line(int64_t id) const {
+  JsonLine line("shape");
+  line.Add("id", id).Add("op", op).Add("kind", kind).Add("group", group);
+  line.Add("in", input_bytes).Add("out", output_bytes);
+  if (*type != '\0') line.Add("dtype", type);
+  if (is_async) line.Add("async", 1);
+  if (root >= 0) line.Add("root", root);
+  if (peer >= 0) line.Add("peer", peer);
+  if (tag != 0) line.Add("tag", tag);
+  if (*reduction != '\0') line.Add("reduce", reduction);
+  if (!input_splits.empty()) line.Add("in_splits", input_splits);
+  if (!output_splits.empty()) line.Add("out_splits", output_splits);
+  return line.Finish();
+}
+
+size_t ShapeHash::operator()(const Shape& shape) const {
+  uint64_t hash = 0;
+  const auto mix = [&hash](uint64_t value) {  // splitmix64
+    hash += value + 0x9e3779b97f4a7c15;
+    hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
+    hash ^= hash >> 27;
+  };
+  mix(reinterpret_cast<uintptr_t>(shape.op));
+  mix(static_cast<uint64_t>(shape.group));
+  mix(static_cast<uint64_t>(shape.input_bytes));
+  mix(static_cast<uint64_t>(shape.output_bytes));
+  mix(static_cast<uint64_t>(shape.peer) << 32 | static_cast<uint32_t>(shape.tag));
+  for (const int64_t bytes : shape.input_splits) mix(static_cast<uint64_t>(bytes));
+  for (const int64_t bytes : shape.output_splits) mix(static_cast<uint64_t>(bytes));
+  return hash;
+}
+
+}  // namespace hocket::mpi
