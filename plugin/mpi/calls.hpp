@@ -47,7 +47,7 @@ int Blocking(std::vector<Operation> operations, const MPI_Status* status, Call c
   recorder->Issue(operations);
   const int64_t begin = Now();
   const int result = call();
-  if (result == MPI_SUCCESS) recorder->Complete(operations, begin, status);
+  if (result == MPI_SUCCESS) recorder->Complete(operations, {begin, Now()}, status);
   return result;
 }
 

@@ -25,17 +25,17 @@ class KnownStatuses {
 };
 
 /// Completes the request that MPI chose out of several; `index` is MPI_UNDEFINED when there was none.
-void CompleteOne(Watched& watched, int index, int64_t begin, const MPI_Status& status) {
-  if (index != MPI_UNDEFINED) watched.Complete(index, begin, status);
+void CompleteOne(Watched& watched, int index, Interval wait, const MPI_Status& status) {
+  if (index != MPI_UNDEFINED) watched.Complete(index, wait, status);
 }
 
-void CompleteAll(Watched& watched, int count, int64_t begin, const MPI_Status* statuses) {
-  for (int index = 0; index < count; ++index) watched.Complete(index, begin, statuses[index]);
+void CompleteAll(Watched& watched, int count, Interval wait, const MPI_Status* statuses) {
+  for (int index = 0; index < count; ++index) watched.Complete(index, wait, statuses[index]);
 }
 
 /// Statuses are in the order of `indices`.
-void CompleteSome(Watched& watched, int count, const int* indices, int64_t begin, const MPI_Status* statuses) {
-  for (int k = 0; count != MPI_UNDEFINED && k < count; ++k) watched.Complete(indices[k], begin, statuses[k]);
+void CompleteSome(Watched& watched, int count, const int* indices, Interval wait, const MPI_Status* statuses) {
+  for (int k = 0; count != MPI_UNDEFINED && k < count; ++k) watched.Complete(indices[k], wait, statuses[k]);
 }
 
 void IssueStarted(int count, const MPI_Request* requests) {
@@ -70,7 +70,7 @@ HOCKET_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* callers) {
   const KnownStatuses status(1, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Wait)(request, status.get());
-  if (result == MPI_SUCCESS) CompleteAll(watched, 1, begin, status.get());
+  if (result == MPI_SUCCESS) CompleteAll(watched, 1, {begin, Now()}, status.get());
   return result;
 }
 
@@ -79,7 +79,7 @@ HOCKET_EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status call
   const KnownStatuses statuses(count, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Waitall)(count, requests, statuses.get());
-  if (result == MPI_SUCCESS) CompleteAll(watched, count, begin, statuses.get());
+  if (result == MPI_SUCCESS) CompleteAll(watched, count, {begin, Now()}, statuses.get());
   return result;
 }
 
@@ -88,7 +88,7 @@ HOCKET_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI
   const KnownStatuses status(1, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Waitany)(count, requests, index, status.get());
-  if (result == MPI_SUCCESS) CompleteOne(watched, *index, begin, *status.get());
+  if (result == MPI_SUCCESS) CompleteOne(watched, *index, {begin, Now()}, *status.get());
   return result;
 }
 
@@ -97,7 +97,7 @@ HOCKET_EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int* completed
   const KnownStatuses statuses(count, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Waitsome)(count, requests, completed, indices, statuses.get());
-  if (result == MPI_SUCCESS) CompleteSome(watched, *completed, indices, begin, statuses.get());
+  if (result == MPI_SUCCESS) CompleteSome(watched, *completed, indices, {begin, Now()}, statuses.get());
   return result;
 }
 
@@ -106,7 +106,7 @@ HOCKET_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* callers)
   const KnownStatuses status(1, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Test)(request, flag, status.get());
-  if (result == MPI_SUCCESS && *flag != 0) CompleteAll(watched, 1, begin, status.get());
+  if (result == MPI_SUCCESS && *flag != 0) CompleteAll(watched, 1, {begin, Now()}, status.get());
   return result;
 }
 
@@ -115,7 +115,7 @@ HOCKET_EXPORT int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_
   const KnownStatuses statuses(count, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Testall)(count, requests, flag, statuses.get());
-  if (result == MPI_SUCCESS && *flag != 0) CompleteAll(watched, count, begin, statuses.get());
+  if (result == MPI_SUCCESS && *flag != 0) CompleteAll(watched, count, {begin, Now()}, statuses.get());
   return result;
 }
 
@@ -124,7 +124,7 @@ HOCKET_EXPORT int MPI_Testany(int count, MPI_Request requests[], int* index, int
   const KnownStatuses status(1, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Testany)(count, requests, index, flag, status.get());
-  if (result == MPI_SUCCESS && *flag != 0) CompleteOne(watched, *index, begin, *status.get());
+  if (result == MPI_SUCCESS && *flag != 0) CompleteOne(watched, *index, {begin, Now()}, *status.get());
   return result;
 }
 
@@ -133,7 +133,7 @@ HOCKET_EXPORT int MPI_Testsome(int count, MPI_Request requests[], int* completed
   const KnownStatuses statuses(count, callers);
   const int64_t begin = Now();
   const int result = HOCKET_REAL(MPI_Testsome)(count, requests, completed, indices, statuses.get());
-  if (result == MPI_SUCCESS) CompleteSome(watched, *completed, indices, begin, statuses.get());
+  if (result == MPI_SUCCESS) CompleteSome(watched, *completed, indices, {begin, Now()}, statuses.get());
   return result;
 }
 

@@ -138,8 +138,7 @@ void Recorder::Issue(std::span<Operation> operations) {
   }
 }
 
-void Recorder::Complete(std::span<Operation> operations, int64_t begin, const MPI_Status* status) {
-  const int64_t duration = Now() - begin;
+void Recorder::Complete(std::span<Operation> operations, Interval wait, const MPI_Status* status) {
   const std::lock_guard lock(mutex_);
   for (Operation& operation : operations) {
     if (operation.id < 0) continue;
@@ -150,7 +149,7 @@ void Recorder::Complete(std::span<Operation> operations, int64_t begin, const MP
       received.output_bytes = ReceivedBytes(*status);
       if (received != operation.shape) stream_->WriteNumbers('s', {operation.id, Intern(received)});
     }
-    stream_->WriteNumbers('w', {operation.id, begin, duration, ThreadNumber()});
+    stream_->WriteNumbers('w', {operation.id, wait.begin, wait.end - wait.begin, ThreadNumber()});
     operation.id = -1;
   }
 }

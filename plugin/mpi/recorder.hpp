@@ -22,6 +22,12 @@ namespace hocket::mpi {
 /// Nanoseconds of CLOCK_MONOTONIC: what Python's time.perf_counter_ns shows.
 int64_t Now();
 
+/// When a thread was in a call.
+struct Interval {
+  int64_t begin;
+  int64_t end;
+};
+
 /// One collective or message of a call, described before the call is made.
 struct Operation {
   std::shared_ptr<const Group> group;
@@ -50,8 +56,9 @@ class Recorder {
   /// Writes that `operations` are issued now, in one call, and gives each its id.
   void Issue(std::span<Operation> operations);
 
-  /// Writes that a thread waited for `operations` from `begin` until now, and takes back their ids.
-  void Complete(std::span<Operation> operations, int64_t begin, const MPI_Status* status);
+  /// Writes that this thread waited for `operations`, now complete, and takes back their ids. `status` is that of the
+  /// receive among them, if there is one.
+  void Complete(std::span<Operation> operations, Interval wait, const MPI_Status* status);
 
   /// Ends a step of the program.
   void EndStep();

@@ -36,11 +36,11 @@ Watched::~Watched() {
   }
 }
 
-void Watched::Complete(int index, int64_t begin, const MPI_Status& status) {
+void Watched::Complete(int index, Interval wait, const MPI_Status& status) {
   Requests::Node& node = nodes_[static_cast<size_t>(index)];
   Recorder* const recorder = Recorder::Get();
   if (node.empty() || recorder == nullptr) return;
-  recorder->Complete(node.mapped().operations, begin, &status);
+  recorder->Complete(node.mapped().operations, wait, &status);
   if (!node.mapped().is_persistent) node = Requests::Node();
 }
 

@@ -47,8 +47,8 @@ class Watched {
   /// Puts back what was not completed, and persistent requests.
   ~Watched();
 
-  /// The request at `index` is complete; a thread waited for it from `begin` until now.
-  void Complete(int index, int64_t begin, const MPI_Status& status);
+  /// The request at `index` is complete; this thread waited for it.
+  void Complete(int index, Interval wait, const MPI_Status& status);
 
  private:
   std::vector<Requests::Node> nodes_;

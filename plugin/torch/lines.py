@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -16,16 +16,30 @@ __all__ = ["BackwardLine", "ClockLine", "EndLine", "ErrorLine", "GroupLine", "Me
 
 Whole = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 Time = Annotated[int, msgspec.Meta(gt=-(2**62), lt=2**62)]
+Kind = Literal[
+    "all_reduce",
+    "reduce",
+    "all_gather",
+    "gather",
+    "scatter",
+    "broadcast",
+    "all_to_all",
+    "reduce_scatter",
+    "barrier",
+    "send",
+    "recv",
+]
 
 
-class Meta(msgspec.Struct, tag="meta", tag_field="k"):
+class Meta(msgspec.Struct, tag="meta", tag_field="k", kw_only=True):
     """First line of a session."""
 
     rank: int
     world: int
     job: str
     boot: str
-    torch: str
+    torch: str = ""
+    mpi: str = ""
     script: str
     epoch_ns: Time
     perf_ns: Time
@@ -48,6 +62,7 @@ class ShapeLine(msgspec.Struct, tag="shape", tag_field="k"):
     group: int
     input_bytes: int = msgspec.field(name="in")
     output_bytes: int = msgspec.field(name="out")
+    kind: Kind | None = None
     dtype: str = ""
     is_async: int = msgspec.field(name="async", default=0)
     root: Whole | None = None
@@ -95,10 +110,10 @@ _FORMAT_DECODER = msgspec.json.Decoder(_Format)
 _Kind = TypeVar("_Kind")
 
 # Lines of numbers: how many stand behind each letter.
-_WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5}
+_WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5, b"s": 2}
 _NUMBERS = re.compile(b"|".join(rb"^%b(?: \d{1,18}){%d}\n" % item for item in _WIDTHS.items()), re.MULTILINE)
 _JSON = re.compile(rb"^\{.*\n", re.MULTILINE)
-_DIGITS = bytes.maketrans(b"cdwa", b"0000")
+_DIGITS = bytes.maketrans(b"cdwas", b"00000")
 _FIRST = b'{"k":"meta",'
 
 

@@ -1,5 +1,6 @@
 """Puts the ranks' calls together: which belong to one collective or message, and where ranks disagree."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ __all__ = [
 
 # Kinds that no rank can leave before all have entered.
 SYNCHRONIZING = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+
+# MPI's functions in which each rank may give another size.
+_UNEVEN = re.compile(r"MPI_I?(all)?(gather|scatter)v", re.IGNORECASE)
 
 # Sorted members, and which of the groups with these members, in order of creation.
 GroupKey = tuple[tuple[int, ...], int]
@@ -108,8 +112,8 @@ def _disagreements(collective: Collective) -> Iterator[Mismatch]:
     if missing:
         yield Mismatch("missing", f"{place}: recorded by ranks {sorted(calls)}, not by {missing}")
     for aspect in ("kind", "num_bytes", "dtype", "root", "reduction"):
-        if aspect == "num_bytes" and first.kind == "all_to_all":
-            continue  # splits may differ
+        if aspect == "num_bytes" and (first.kind == "all_to_all" or _UNEVEN.match(first.op)):
+            continue
         values = {rank: getattr(call, aspect) for rank, call in calls.items()}
         for rank, value in values.items():
             if value != values[first_rank]:

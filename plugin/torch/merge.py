@@ -41,7 +41,8 @@ def merge(folder: Path | str) -> Summary:
         stale.unlink()
     for recording in present:
         metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
-        metadata |= {"torch": recording.meta.torch, "script": recording.meta.script}
+        meta = recording.meta
+        metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
         write_trace(folder / f"trace.{recording.rank}.et", build_trace(recording, groups, origin, metadata))
     write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in groups.values() if number})
     with atomic_write(folder / "summary.json") as file:

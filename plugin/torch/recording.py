@@ -221,7 +221,7 @@ def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
 def _shape(line: ShapeLine, group: Group) -> Shape:
     return Shape(
         op=line.op,
-        kind=OPERATIONS[line.op].kind,
+        kind=line.kind or OPERATIONS[line.op].kind,
         group=group,
         input_bytes=line.input_bytes,
         output_bytes=line.output_bytes,
@@ -253,6 +253,7 @@ def _columns(
             raise FormatError(f"{session.path}: a line refers to an operation {unknown[0]} that no line tells of")
         return rows
 
+    shape_ids[rows_of(lines["s"][:, 0])] = lines["s"][:, 1]
     done = np.full(len(ids), NONE)
     done[rows_of(lines["d"][:, 0])] = lines["d"][:, 1]
     waits = find_waits(start, thread, done, _seen_waits(session, rows_of))

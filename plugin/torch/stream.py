@@ -7,14 +7,16 @@ A session starts with a line of kind meta; a file that is appended to holds seve
     d ID T                                   the operation is complete
     w ID T DURATION THREAD                   a thread waited for the operation from T on
     a ID T DURATION THREAD PEER              the same of a receive from any source: world rank PEER was the source
+    s ID SHAPE                               the operation, a receive of MPI, turned out to have this shape
 
 IDs ascend from 0 with the issues. A message's SEQUENCE is 0. THREAD numbers the threads by their first appearance.
 What is rare is a JSON object whose "k" is its kind:
 
     meta      the rank, its job, its clock, the format of the stream (FORMAT), the training step it starts in
     group     a process group, at its first use: id, name, description, world ranks, backend, order
-    shape     what calls have in common, at first use: id, op, group, in and out (bytes), dtype, "async" if so, root,
-              peer, tag, reduce, in_splits, out_splits; numbers ascend, and one description may come again
+    shape     what calls have in common, at first use: id, op, its kind where it is MPI's, group, in and out (bytes),
+              dtype, "async" if so, root, peer, tag, reduce, in_splits, out_splits; numbers ascend, and one description
+              may come again
     backward  an autograd pass ended; between t0 and t1 it waited for those of its operations `ids` that have no wait
     step      training step `n` ended at t; what is issued later belongs to the next
     clock     the offset to rank 0's clock: add it to t of this rank

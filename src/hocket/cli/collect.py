@@ -4,10 +4,13 @@ from typing import Annotated, Any
 
 import typer
 
+from hocket.cli.collect_mpi import MPI_EXAMPLE, asks_for_mpi, collect_mpi
 from hocket.plugin.torch.settings import OPTIONS, variable
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
+# What comes behind the program is the program's.
+_LAUNCH_LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXAMPLE = "Example: hocket collect --out traces/ -n 4 --skip-steps 2 --steps 3 train.py --epochs 1"
 
 
@@ -17,24 +20,24 @@ def _option(name: str) -> Any:
 
 
 class _LaunchByDefault(typer.core.TyperGroup):
-    """`hocket collect ... script.py` means `hocket collect launch ... script.py`."""
+    """`hocket collect ... script.py` means `hocket collect launch ... script.py`, `... --mpi ...` likewise `mpi`."""
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
         if arguments and arguments[0] not in (*self.commands, "--help"):
-            arguments = ["launch", *arguments]
+            arguments = ["mpi" if asks_for_mpi(arguments) else "launch", *arguments]
         return super().parse_args(context, arguments)
 
 
 @app.callback(cls=_LaunchByDefault, epilog=_EXAMPLE)
 def _collect() -> None:
-    """Capture a PyTorch job's collectives into Chakra traces, one a rank.
+    """Capture a PyTorch or MPI job's collectives into Chakra traces, one a rank.
 
-    Under your own launcher use `torchrun ... -m hocket.collect --out DIR script.py`, or leave the launch line as it is
-    and set HOCKET_COLLECT=DIR.
+    An MPI job: `hocket collect --out DIR --mpi mpiexec -n 4 ./program`. PyTorch under your own launcher: `torchrun ...
+    -m hocket.collect --out DIR script.py`; or leave the launch line as it is and set HOCKET_COLLECT=DIR.
     """
 
 
-@app.command(epilog=_EXAMPLE, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@app.command(epilog=_EXAMPLE, context_settings=_LAUNCH_LINE)
 def launch(
     script: Annotated[str, typer.Argument(help="Training script.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="The script's arguments.")] = None,
@@ -68,6 +71,9 @@ def launch(
     if finished.returncode == 0 and not any(Path(out).glob("trace.*.et")):
         raise HocketError(f"{out}: nothing was recorded: no rank issued a collective in the steps to record")
     raise typer.Exit(finished.returncode)
+
+
+app.command("mpi", epilog=MPI_EXAMPLE, context_settings=_LAUNCH_LINE)(collect_mpi)
 
 
 @app.command(epilog="Example: hocket collect merge traces/")

@@ -1,0 +1,1 @@
+"""Records the MPI calls of unmodified programs: a library preloaded into them, compiled against their MPI."""

@@ -1,0 +1,74 @@
+"""Compiles the recorder against the headers of an MPI, which alone tell what its handles are."""
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from hocket.core.errors import HocketError
+from hocket.plugin.native_build import build
+
+__all__ = ["build_recorder", "find_mpicc"]
+
+_HERE = Path(__file__).parent
+_EXPORTS = _HERE / "exports.map"
+_FLAGS = (
+    *("-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"),
+    # Into every process of the launch: it must bring no C++ library along, and hide its own from the program.
+    *("-static-libstdc++", "-static-libgcc", f"-Wl,--version-script={_EXPORTS}", "-Wl,-z,defs"),
+)
+_COMPILERS = ("g++", "c++", "clang++")
+
+
+def find_mpicc(launcher: str) -> str:
+    """The compiler wrapper of the MPI that `launcher` belongs to: the one beside it, else the first on the PATH.
+
+    Raises HocketError when there is none, or no such launcher.
+    """
+    found = shutil.which(launcher)
+    if found is None:
+        raise HocketError(f"{launcher}: no such command; what follows --mpi is the job's whole launch line")
+    beside = Path(found).with_name("mpicc")
+    mpicc = shutil.which(str(beside)) or shutil.which("mpicc")
+    if mpicc is None:
+        raise HocketError(
+            f"no mpicc beside {found} nor on the PATH: the recorder is compiled against the program's MPI; install its"
+            " compiler wrappers (pip install mpich has them, apt-get install libmpich-dev), or name one by --mpicc"
+        )
+    return mpicc
+
+
+def build_recorder(mpicc: str) -> Path:
+    """The recorder for the MPI of this compiler wrapper, from the cache where it was built before.
+
+    Raises HocketError when the wrapper does not tell its flags, there is no C++ compiler, or no mpi.h.
+    """
+    includes = _include_flags(mpicc)
+    compiler = shlex.split(os.environ.get("CXX", "")) or [_find_compiler()]
+    sources = [*sorted(_HERE.glob("*.?pp")), _HERE.parent / "native" / "mapped_stream.cpp"]
+    headers = hashlib.sha256()
+    for flag in includes:
+        header = Path(flag.removeprefix("-I"), "mpi.h")
+        headers.update(header.read_bytes() if header.is_file() else b"")
+    return build(sources, [*compiler, *_FLAGS, *includes], headers.hexdigest(), "hocket-mpi")
+
+
+def _include_flags(mpicc: str) -> Sequence[str]:
+    """What the wrapper adds for the preprocessor: MPICH and Open MPI both tell by `-show`."""
+    try:
+        shown = subprocess.run([mpicc, "-show"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        raise HocketError(f"{mpicc}: {error.strerror}; name the program's MPI compiler by --mpicc") from error
+    if shown.returncode != 0:
+        raise HocketError(f"{mpicc} -show failed; name the program's MPI compiler by --mpicc: {shown.stderr.strip()}")
+    return [flag for flag in shlex.split(shown.stdout) if flag.startswith(("-I", "-D"))]
+
+
+def _find_compiler() -> str:
+    for name in _COMPILERS:
+        if shutil.which(name):
+            return name
+    raise HocketError(f"no C++ compiler ({', '.join(_COMPILERS)}): apt-get install g++, or name one by CXX")

@@ -1,0 +1,200 @@
+"""`hocket collect --mpi`: what programs issue, as they count it themselves, is what the traces hold."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import streams
+
+from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
+from hocket.plugin.torch.recording import Recording, read_recording
+
+pytestmark = pytest.mark.mpi
+
+CALLS = Path(__file__).with_name("mpi_calls.py")
+PROGRAM = Path(__file__).with_name("mpi_program.c")
+HOCKET = [sys.executable, "-m", "hocket"]
+KINDS = {NodeType.COMM_SEND: "send", NodeType.COMM_RECV: "recv"}
+
+
+def mpich(tool: str) -> str:
+    """A tool of the MPI beside this Python, which the wheel `mpich` brings."""
+    found = shutil.which(tool, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if found is None:
+        pytest.skip(f"needs {tool}: pip install 'hocket[mpi]'")
+    return found
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def collect(cache: Path, tmp_path: Path):  # type: ignore[no-untyped-def]  # a function of the tests' own
+    def run(*command: str, out: str = "traces", ranks: int = 2, **variables: str) -> subprocess.CompletedProcess[str]:
+        line = [*HOCKET, "collect", "--out", str(tmp_path / out), "--mpi", mpich("mpiexec"), "-n", str(ranks), *command]
+        environment = os.environ | {"HOCKET_CACHE": str(cache)} | variables
+        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=200, cwd=tmp_path)
+
+    return run
+
+
+def recordings(folder: Path, ranks: int) -> list[Recording]:
+    return [read_recording(folder / "stream" / f"rank{rank}.stream") for rank in range(ranks)]
+
+
+def nodes(traces: TraceSet, rank: int) -> list[tuple[str, tuple[int, ...], int, int]]:
+    """Kind, members of the group, bytes and peer of a rank's communication, in order of issue."""
+    trace = traces.traces[rank]
+    found = []
+    for k in range(len(trace.id)):
+        kind = NodeType(int(trace.type[k]))
+        if kind == NodeType.COMM_COLL:
+            name = CollectiveType(int(trace.comm_type[k])).name.lower()
+        elif kind in KINDS:
+            name = KINDS[kind]
+        else:
+            continue
+        peer = {"send": trace.comm_dst, "recv": trace.comm_src}.get(name)
+        members = traces.members(trace.strings[trace.process_group[k]])
+        found.append((name, tuple(members), int(trace.comm_bytes[k]), -1 if peer is None else int(peer[k])))
+    return found
+
+
+def test_every_kind_of_call_is_in_the_traces_as_the_program_counts_it(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    finished = collect(sys.executable, str(CALLS), str(tmp_path), ranks=4)
+    assert finished.returncode == 0, finished.stderr
+    assert "no disagreement between ranks" in finished.stdout
+    traces = read_traces(tmp_path / "traces")
+    for rank in range(4):
+        issued = json.loads((tmp_path / f"rank{rank}.json").read_text())
+        expected = [(kind, tuple(members), num_bytes, peer) for kind, members, num_bytes, peer in issued]
+        assert Counter(nodes(traces, rank)) == Counter(expected)
+    (recording, *_) = recordings(tmp_path / "traces", 4)
+    operations = {call.op.removesuffix("_c") for call in recording.calls}
+    assert {"MPI_Iallreduce", "MPI_Alltoallw", "MPI_Allreduce_init", "MPI_Bsend", "MPI_Sendrecv"} <= operations
+    assert all(call.end is not None for call in recording.calls)
+    reductions = {call.reduction for call in recording.calls if call.kind == "reduce"}
+    assert reductions == {"MAX", "SUM"}
+    assert {call.dtype for call in recording.calls} == {"float64", ""}
+
+    validate = [*HOCKET, "trace", "validate", "--profile", "mlcommons", str(tmp_path / "traces")]
+    assert subprocess.run(validate, capture_output=True).returncode == 0
+    topology = "ring:4,bandwidth=50GB/s,latency=500ns"
+    simulated = subprocess.run(
+        [*HOCKET, "simulate", str(tmp_path / "traces"), "--topology", topology], capture_output=True, text=True
+    )
+    assert simulated.returncode == 0, simulated.stderr
+    assert "all_to_all" in simulated.stdout
+
+
+def test_a_c_program_with_steps_that_forks_and_frees_requests(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    program = tmp_path / "program"
+    subprocess.run([mpich("mpicc"), str(PROGRAM), "-o", str(program)], check=True)
+    finished = collect(str(program))
+    assert finished.returncode == 0, finished.stderr
+    counted = dict(line.split() for line in finished.stdout.splitlines()[:3])
+    for recording in recordings(tmp_path / "traces", 2):
+        assert Counter(call.kind for call in recording.calls) == {kind: int(n) for kind, n in counted.items()}
+        assert [call.step for call in recording.calls if call.kind == "all_reduce"] == [0, 1, 2]
+        other = 1 - recording.rank
+        # 8 floats came where 64 would fit; from anyone, with any tag, where that was asked for.
+        received = [(call.peer, call.tag, call.num_bytes) for call in recording.calls if call.kind == "recv"]
+        assert received == [(other, tag, 32) for tag in (1, 2, 3, 4)]
+    assert "MPI_Scan: execution traces have no prefix sums" in finished.stdout
+
+    skipped = collect(str(program), out="two", HOCKET_COLLECT_SKIP_STEPS="1", HOCKET_COLLECT_STEPS="1")
+    assert skipped.returncode == 0, skipped.stderr
+    (call,) = recordings(tmp_path / "two", 2)[0].calls
+    assert (call.kind, call.step, call.sequence) == ("all_reduce", 1, 1)
+
+
+def test_what_a_killed_rank_recorded_is_merged_and_named(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    program = (
+        "import os, signal; from mpi4py import MPI\n"
+        "for step in range(5):\n"
+        "    MPI.COMM_WORLD.Barrier()\n"
+        "    if step == 3 and MPI.COMM_WORLD.rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    finished = collect(sys.executable, "-c", program)
+    assert finished.returncode not in (0, 3)  # the job's own
+    assert "unended: rank 1" in finished.stdout
+    killed = recordings(tmp_path / "traces", 2)[1]
+    assert [call.kind for call in killed.calls] == ["barrier"] * 4 and not killed.ended
+
+
+def test_threads_may_call_at_once(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    program = (
+        "import threading, numpy as np; from mpi4py import MPI\n"
+        "comms = [MPI.COMM_WORLD.Dup() for _ in range(4)]\n"
+        "def work(comm, tag):\n"
+        "    other, x, y = 1 - comm.rank, np.zeros(4), np.zeros(4)\n"
+        "    for _ in range(200):\n"
+        "        MPI.Request.Waitall([comm.Irecv(y, other, tag), comm.Isend(x, other, tag)])\n"
+        "    comm.Allreduce(x, y)\n"
+        "threads = [threading.Thread(target=work, args=(comm, tag)) for tag, comm in enumerate(comms)]\n"
+        "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n"
+    )
+    finished = collect(sys.executable, "-c", program)
+    assert finished.returncode == 0, finished.stderr
+    assert "no disagreement between ranks" in finished.stdout
+    for recording in recordings(tmp_path / "traces", 2):
+        kinds = Counter((call.group.order, call.tag, call.kind) for call in recording.calls)
+        expected = {(1 + tag, tag, kind): 200 for tag in range(4) for kind in ("send", "recv")}
+        assert kinds == expected | {(1 + tag, 0, "all_reduce"): 1 for tag in range(4)}
+        assert len({call.thread for call in recording.calls}) == 4
+        assert all(call.wait is not None for call in recording.calls)
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "expected"),
+    [
+        (["true"], {}, "no process initialized MPI through a shared library"),
+        (["true"], {"CXX": "no-such-compiler"}, "no-such-compiler: cannot be run"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said(collect, tmp_path, command, variables, expected) -> None:  # type: ignore[no-untyped-def]
+    finished = collect(*command, **variables)
+    assert finished.returncode == 3 and expected in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--mpi", "no-such-launcher"], "no-such-launcher: no such command"),
+        (["--mpicc", "no-such-wrapper", "--mpi", "true"], "no-such-wrapper: No such file"),
+        (["--mpicc", "false", "--mpi", "true"], "false -show failed"),
+        (["--mpicc", "echo", "--mpi", "true"], "mpi.h: No such file"),
+    ],
+)
+def test_a_launch_line_that_cannot_work_is_refused(tmp_path: Path, options: list[str], expected: str) -> None:
+    environment = os.environ | {"HOCKET_CACHE": str(tmp_path / "cache")}
+    line = [*HOCKET, "collect", "--out", str(tmp_path / "traces"), *options]
+    finished = subprocess.run(line, env=environment, capture_output=True, text=True)
+    assert finished.returncode == 3 and expected in finished.stderr
+    assert not list(tmp_path.glob("traces/trace.*"))
+
+
+def test_a_program_of_another_mpi_is_told_to_name_its_compiler(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    program = tmp_path / "program"
+    subprocess.run([mpich("mpicc_abi"), str(PROGRAM), "-o", str(program)], check=True)
+    finished = collect(str(program))
+    assert finished.returncode == 3
+    assert "has the interface of the MPI standard ABI" in finished.stderr and "by --mpicc" in finished.stderr
+    line = ["--mpicc", mpich("mpicc_abi"), "--mpi", mpich("mpiexec"), "-n", "2", str(program)]
+    environment = os.environ | {"HOCKET_CACHE": str(tmp_path / "cache")}
+    told = subprocess.run([*HOCKET, "collect", "--out", str(tmp_path / "two"), *line], env=environment)
+    assert told.returncode == 0
+    assert [call.kind for call in recordings(tmp_path / "two", 2)[0].calls].count("all_reduce") == 3
+
+
+def test_a_second_run_into_a_folder_is_refused(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    streams.write(tmp_path / "traces", 0, streams.meta(0))
+    finished = collect("true")
+    assert finished.returncode == 3 and "holds a collection already" in finished.stderr
