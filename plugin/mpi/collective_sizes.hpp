@@ -41,7 +41,9 @@ struct Blocks {
   }
 };
 
-inline int64_t Sum(const std::vector<int64_t>& bytes) { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
+inline int64_t Sum(const std::vector<int64_t>& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+}
 
 /// Makes the shapes of one call.
 class CollectiveSizes {

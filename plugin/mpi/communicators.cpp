@@ -11,9 +11,9 @@ int Registered(int result, const char* maker, const MPI_Comm* made) {
   return result;
 }
 
-#define HOCKET_MAKER(name, parameters, arguments)                                                       \
-  HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Comm* made) {                                      \
-    return Registered(HOCKET_REAL(name)(HOCKET_LIST arguments, made), #name, made);                     \
+#define HOCKET_MAKER(name, parameters, arguments)                                   \
+  HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Comm* made) {                  \
+    return Registered(HOCKET_REAL(name)(HOCKET_LIST arguments, made), #name, made); \
   }
 
 }  // namespace
@@ -24,8 +24,7 @@ HOCKET_MAKER(MPI_Comm_create, (MPI_Comm comm, MPI_Group group), (comm, group))
 HOCKET_MAKER(MPI_Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag), (comm, group, tag))
 HOCKET_MAKER(MPI_Comm_split, (MPI_Comm comm, int color, int key), (comm, color, key))
 HOCKET_MAKER(MPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info), (comm, type, key, info))
-HOCKET_MAKER(MPI_Cart_create,
-             (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder),
+HOCKET_MAKER(MPI_Cart_create, (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder),
              (comm, dimensions, sizes, periods, reorder))
 HOCKET_MAKER(MPI_Cart_sub, (MPI_Comm comm, const int remaining[]), (comm, remaining))
 HOCKET_MAKER(MPI_Graph_create, (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder),

@@ -32,18 +32,18 @@ std::vector<Family> Families() {
 }
 
 std::vector<std::pair<MPI_Datatype, const char*>> Singles() {
-  return {{MPI_C_BOOL, "bool"},       {MPI_LOGICAL, "bool"},         {MPI_PACKED, "packed"},
-          {MPI_WCHAR, "wchar"},       {MPI_FLOAT_INT, "float_int"},  {MPI_DOUBLE_INT, "double_int"},
-          {MPI_LONG_INT, "long_int"}, {MPI_SHORT_INT, "short_int"},  {MPI_LONG_DOUBLE_INT, "long_double_int"},
+  return {{MPI_C_BOOL, "bool"},       {MPI_LOGICAL, "bool"},        {MPI_PACKED, "packed"},
+          {MPI_WCHAR, "wchar"},       {MPI_FLOAT_INT, "float_int"}, {MPI_DOUBLE_INT, "double_int"},
+          {MPI_LONG_INT, "long_int"}, {MPI_SHORT_INT, "short_int"}, {MPI_LONG_DOUBLE_INT, "long_double_int"},
           {MPI_2INT, "2int"},         {MPI_CHARACTER, "character"}};
 }
 
 }  // namespace
 
 Datatypes::Datatypes()
-    : reductions_{{MPI_SUM, "SUM"},   {MPI_PROD, "PRODUCT"},    {MPI_MAX, "MAX"},       {MPI_MIN, "MIN"},
-                  {MPI_BAND, "BAND"}, {MPI_BOR, "BOR"},         {MPI_BXOR, "BXOR"},     {MPI_LAND, "LAND"},
-                  {MPI_LOR, "LOR"},   {MPI_LXOR, "LXOR"},       {MPI_MINLOC, "MINLOC"}, {MPI_MAXLOC, "MAXLOC"},
+    : reductions_{{MPI_SUM, "SUM"},     {MPI_PROD, "PRODUCT"},   {MPI_MAX, "MAX"},       {MPI_MIN, "MIN"},
+                  {MPI_BAND, "BAND"},   {MPI_BOR, "BOR"},        {MPI_BXOR, "BXOR"},     {MPI_LAND, "LAND"},
+                  {MPI_LOR, "LOR"},     {MPI_LXOR, "LXOR"},      {MPI_MINLOC, "MINLOC"}, {MPI_MAXLOC, "MAXLOC"},
                   {MPI_NO_OP, "NO_OP"}, {MPI_REPLACE, "REPLACE"}} {
   for (const auto& [type, name] : Singles()) {
     if (type != MPI_DATATYPE_NULL) predefined_.try_emplace(type, ElementBytes(type), name);

@@ -48,7 +48,7 @@ def build_recorder(mpicc: str) -> Path:
     """
     includes = _include_flags(mpicc)
     compiler = shlex.split(os.environ.get("CXX", "")) or [_find_compiler()]
-    sources = [*sorted(_HERE.glob("*.?pp")), _HERE.parent / "native" / "mapped_stream.cpp"]
+    sources = [*sorted(_HERE.glob("*.?pp")), _HERE.parent / "torch" / "native" / "stream.hpp"]
     headers = hashlib.sha256()
     for flag in includes:
         header = Path(flag.removeprefix("-I"), "mpi.h")

@@ -39,7 +39,8 @@ void AppendMessage(std::vector<Operation>& operations, const char* op, bool is_s
   shape.type = type.name;
   if (peer != MPI_ANY_SOURCE) shape.peer = group->peers[static_cast<size_t>(peer)];
   if (tag != MPI_ANY_TAG) shape.tag = tag;
-  operations.push_back({.group = std::move(group), .shape = std::move(shape), .is_message = true, .has_status = !is_send});
+  operations.push_back(
+      {.group = std::move(group), .shape = std::move(shape), .is_message = true, .has_status = !is_send});
 }
 
 std::vector<Operation> SendOf(const char* op, int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
@@ -114,21 +115,21 @@ HOCKET_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI
   const void *buffer, HOCKET_COUNT count, MPI_Datatype type, int destination, int tag, MPI_Comm comm
 #define HOCKET_SEND_ARGUMENTS buffer, count, type, destination, tag, comm
 
-#define HOCKET_SEND(name, nonblocking_name)                                     \
-  HOCKET_BLOCKING_SEND(HOCKET_JOIN(MPI_##name, HOCKET_ENDING))                  \
+#define HOCKET_SEND(name, nonblocking_name)                                            \
+  HOCKET_BLOCKING_SEND(HOCKET_JOIN(MPI_##name, HOCKET_ENDING))                         \
   HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), Nonblocking) \
   HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##name##_init, HOCKET_ENDING), Persistent)
 
-#define HOCKET_BLOCKING_SEND(name)                                                                       \
-  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS) {                                                       \
-    return Blocking(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm), nullptr,             \
-                    [&] { return HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS); });                           \
+#define HOCKET_BLOCKING_SEND(name)                                                           \
+  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS) {                                           \
+    return Blocking(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm), nullptr, \
+                    [&] { return HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS); });               \
   }
 
-#define HOCKET_SEND_REQUEST(name, record)                                                                \
-  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS, MPI_Request* request) {                                 \
-    return record(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm), request,               \
-                  [&] { return HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS, request); });                    \
+#define HOCKET_SEND_REQUEST(name, record)                                                  \
+  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS, MPI_Request* request) {                   \
+    return record(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm), request, \
+                  [&] { return HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS, request); });      \
   }
 
 #define HOCKET_ENDING

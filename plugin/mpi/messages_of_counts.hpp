@@ -8,29 +8,26 @@ HOCKET_SEND(Rsend, Irsend)
 HOCKET_EXPORT int HOCKET_JOIN(MPI_Recv, HOCKET_ENDING)(void* buffer, HOCKET_COUNT count, MPI_Datatype type, int source,
                                                        int tag, MPI_Comm comm, MPI_Status* status) {
   const KnownStatus known(status);
-  return Blocking(ReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Recv, HOCKET_ENDING)), count, type, source, tag, comm),
-                  known.get(), [&] {
-                    return HOCKET_REAL(HOCKET_JOIN(MPI_Recv, HOCKET_ENDING))(buffer, count, type, source, tag, comm,
-                                                                             known.get());
-                  });
+  return Blocking(
+      ReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Recv, HOCKET_ENDING)), count, type, source, tag, comm), known.get(), [&] {
+        return HOCKET_REAL(HOCKET_JOIN(MPI_Recv, HOCKET_ENDING))(buffer, count, type, source, tag, comm, known.get());
+      });
 }
 
 HOCKET_EXPORT int HOCKET_JOIN(MPI_Irecv, HOCKET_ENDING)(void* buffer, HOCKET_COUNT count, MPI_Datatype type, int source,
                                                         int tag, MPI_Comm comm, MPI_Request* request) {
-  return Nonblocking(ReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Irecv, HOCKET_ENDING)), count, type, source, tag, comm),
-                     request, [&] {
-                       return HOCKET_REAL(HOCKET_JOIN(MPI_Irecv, HOCKET_ENDING))(buffer, count, type, source, tag, comm,
-                                                                                 request);
-                     });
+  return Nonblocking(
+      ReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Irecv, HOCKET_ENDING)), count, type, source, tag, comm), request, [&] {
+        return HOCKET_REAL(HOCKET_JOIN(MPI_Irecv, HOCKET_ENDING))(buffer, count, type, source, tag, comm, request);
+      });
 }
 
 HOCKET_EXPORT int HOCKET_JOIN(MPI_Recv_init, HOCKET_ENDING)(void* buffer, HOCKET_COUNT count, MPI_Datatype type,
                                                             int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  return Persistent(ReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Recv_init, HOCKET_ENDING)), count, type, source, tag, comm),
-                    request, [&] {
-                      return HOCKET_REAL(HOCKET_JOIN(MPI_Recv_init, HOCKET_ENDING))(buffer, count, type, source, tag,
-                                                                                    comm, request);
-                    });
+  return Persistent(
+      ReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Recv_init, HOCKET_ENDING)), count, type, source, tag, comm), request, [&] {
+        return HOCKET_REAL(HOCKET_JOIN(MPI_Recv_init, HOCKET_ENDING))(buffer, count, type, source, tag, comm, request);
+      });
 }
 
 HOCKET_EXPORT int HOCKET_JOIN(MPI_Sendrecv, HOCKET_ENDING)(const void* send, HOCKET_COUNT send_count,
@@ -63,20 +60,16 @@ HOCKET_EXPORT int HOCKET_JOIN(MPI_Sendrecv_replace, HOCKET_ENDING)(void* buffer,
 HOCKET_EXPORT int HOCKET_JOIN(MPI_Mrecv, HOCKET_ENDING)(void* buffer, HOCKET_COUNT count, MPI_Datatype type,
                                                         MPI_Message* message, MPI_Status* status) {
   const KnownStatus known(status);
-  return Blocking(MatchedReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Mrecv, HOCKET_ENDING)), count, type, *message),
-                  known.get(), [&] {
-                    return HOCKET_REAL(HOCKET_JOIN(MPI_Mrecv, HOCKET_ENDING))(buffer, count, type, message,
-                                                                              known.get());
-                  });
+  return Blocking(
+      MatchedReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Mrecv, HOCKET_ENDING)), count, type, *message), known.get(),
+      [&] { return HOCKET_REAL(HOCKET_JOIN(MPI_Mrecv, HOCKET_ENDING))(buffer, count, type, message, known.get()); });
 }
 
 HOCKET_EXPORT int HOCKET_JOIN(MPI_Imrecv, HOCKET_ENDING)(void* buffer, HOCKET_COUNT count, MPI_Datatype type,
                                                          MPI_Message* message, MPI_Request* request) {
-  return Nonblocking(MatchedReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Imrecv, HOCKET_ENDING)), count, type, *message),
-                     request, [&] {
-                       return HOCKET_REAL(HOCKET_JOIN(MPI_Imrecv, HOCKET_ENDING))(buffer, count, type, message,
-                                                                                  request);
-                     });
+  return Nonblocking(
+      MatchedReceiveOf(HOCKET_TEXT(HOCKET_JOIN(MPI_Imrecv, HOCKET_ENDING)), count, type, *message), request,
+      [&] { return HOCKET_REAL(HOCKET_JOIN(MPI_Imrecv, HOCKET_ENDING))(buffer, count, type, message, request); });
 }
 
 #if HOCKET_LARGE_COUNTS

@@ -27,10 +27,10 @@ void RequireSameInterface();
 
 /// The library's own function behind the MPI function `name`.
 #define HOCKET_REAL(name) HOCKET_REAL_(name)
-#define HOCKET_REAL_(name)                                                                                   \
-  ([]() noexcept {                                                                                           \
-    static const auto real = reinterpret_cast<decltype(&P##name)>(::hocket::mpi::FindSymbol("P" #name));     \
-    return real;                                                                                             \
+#define HOCKET_REAL_(name)                                                                               \
+  ([]() noexcept {                                                                                       \
+    static const auto real = reinterpret_cast<decltype(&P##name)>(::hocket::mpi::FindSymbol("P" #name)); \
+    return real;                                                                                         \
   }())
 
 #define HOCKET_EXPORT extern "C" __attribute__((visibility("default")))

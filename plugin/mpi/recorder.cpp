@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -18,7 +19,7 @@
 namespace hocket::mpi {
 namespace {
 
-constexpr int kStreamFormat = 2;        // plugin/torch/stream.py
+constexpr int kStreamFormat = 2;         // plugin/torch/stream.py
 constexpr size_t kMostShapes = 1 << 12;  // remembered: memory must not grow with a program that never repeats itself
 
 int64_t Nanoseconds(clockid_t clock) {
@@ -78,9 +79,8 @@ void Recorder::Stop() {
   recorder->WriteClock();
   active_.store(nullptr);
   const std::lock_guard lock(recorder->mutex_);
-  if (!recorder->stream_) return;
-  recorder->stream_->Write(JsonLine("end").Add("t", Now()).Add("ok", true).Finish());
-  recorder->stream_->Close();
+  recorder->stream_.Append(JsonLine("end").Add("t", Now()).Add("ok", true).Finish());
+  recorder->stream_.Close();
 }
 
 Recorder::Recorder(const std::string& folder)
@@ -93,7 +93,7 @@ Recorder::Recorder(const std::string& folder)
   try {
     const std::filesystem::path streams = std::filesystem::path(folder) / "stream";
     std::filesystem::create_directories(streams);
-    stream_.emplace(streams / ("rank" + std::to_string(rank) + ".stream"));
+    stream_.Open(streams / ("rank" + std::to_string(rank) + ".stream"));
     WriteMeta(rank, ranks);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "hocket: %s: rank %d is not recorded\n", error.what(), rank);
@@ -112,29 +112,28 @@ void Recorder::WriteMeta(int rank, int ranks) {
   line.Add("format", kStreamFormat).Add("rank", rank).Add("world", ranks).Add("job", Job()).Add("boot", boot);
   line.Add("pid", getpid()).Add("mpi", first_line).Add("script", Script());
   line.Add("epoch_ns", Nanoseconds(CLOCK_REALTIME)).Add("perf_ns", Now()).Add("step", 0).Add("hook", "pmpi");
-  stream_->Write(line.Finish());
+  stream_.Append(line.Finish());
 }
 
 void Recorder::WriteClock() {
   if (!comm_) return;
   const Offset offset = MeasureOffset(*comm_);
   const std::lock_guard lock(mutex_);
-  if (!stream_) return;
   JsonLine line("clock");
   line.Add("t", offset.t).Add("offset", offset.offset).Add("round_trip", offset.round_trip);
-  stream_->Write(line.Finish());
+  stream_.Append(line.Finish());
 }
 
 void Recorder::Issue(std::span<Operation> operations) {
   const std::lock_guard lock(mutex_);
-  const bool is_selected = stream_ && first_step_ <= step_ && step_ < end_step_;
+  const bool is_selected = !stream_.dropping() && first_step_ <= step_ && step_ < end_step_;
   for (Operation& operation : operations) {
     const int64_t sequence = operation.is_message ? 0 : operation.group->collectives++;
     if (!is_selected) continue;
-    if (!std::exchange(operation.group->is_written, true)) stream_->Write(operation.group->Line());
+    if (!std::exchange(operation.group->is_written, true)) stream_.Append(operation.group->Line());
     const int64_t shape = Intern(operation.shape);
     operation.id = next_id_++;
-    stream_->WriteNumbers('c', {operation.id, shape, sequence, Now(), ThreadNumber()});
+    WriteNumbers('c', {operation.id, shape, sequence, Now(), ThreadNumber()});
   }
 }
 
@@ -147,31 +146,44 @@ void Recorder::Complete(std::span<Operation> operations, Interval wait, const MP
       received.peer = operation.group->peers[static_cast<size_t>(status->MPI_SOURCE)];
       received.tag = status->MPI_TAG;
       received.output_bytes = ReceivedBytes(*status);
-      if (received != operation.shape) stream_->WriteNumbers('s', {operation.id, Intern(received)});
+      if (received != operation.shape) WriteNumbers('s', {operation.id, Intern(received)});
     }
-    stream_->WriteNumbers('w', {operation.id, wait.begin, wait.end - wait.begin, ThreadNumber()});
+    WriteNumbers('w', {operation.id, wait.begin, wait.end - wait.begin, ThreadNumber()});
     operation.id = -1;
   }
 }
 
 void Recorder::EndStep() {
   const std::lock_guard lock(mutex_);
-  if (stream_) stream_->Write(JsonLine("step").Add("n", step_).Add("t", Now()).Finish());
+  stream_.Append(JsonLine("step").Add("n", step_).Add("t", Now()).Finish());
   ++step_;
 }
 
 void Recorder::Omit(const char* op, const char* reason) {
   const std::lock_guard lock(mutex_);
-  if (omitted_.insert(op).second && stream_) {
-    stream_->Write(JsonLine("error").Add("op", op).Add("message", reason).Finish());
+  if (omitted_.insert(op).second) {
+    stream_.Append(JsonLine("error").Add("op", op).Add("message", reason).Finish());
   }
 }
 
 int64_t Recorder::Intern(const Shape& shape) {
   if (shapes_.size() >= kMostShapes) shapes_.clear();
   const auto [found, is_new] = shapes_.try_emplace(shape, next_shape_);
-  if (is_new) stream_->Write(shape.Line(next_shape_++));
+  if (is_new) stream_.Append(shape.Line(next_shape_++));
   return found->second;
+}
+
+void Recorder::WriteNumbers(char letter, std::initializer_list<int64_t> numbers) {
+  constexpr size_t kDigits = 20;
+  char line[8 * (kDigits + 1)];
+  char* end = line;
+  *end++ = letter;
+  for (const int64_t number : numbers) {
+    *end++ = ' ';
+    end = std::to_chars(end, end + kDigits, number).ptr;
+  }
+  *end++ = '\n';
+  stream_.Append({line, end});
 }
 
 int64_t Recorder::ThreadNumber() {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../native/mapped_stream.hpp"
+#include "../torch/native/stream.hpp"
 #include "datatypes.hpp"
 #include "groups.hpp"
 #include "shape.hpp"
@@ -73,6 +74,7 @@ class Recorder {
   void WriteClock();
   int64_t Intern(const Shape& shape);
   int64_t ThreadNumber();
+  void WriteNumbers(char letter, std::initializer_list<int64_t> numbers);
 
   static std::atomic<Recorder*> active_;
 
@@ -83,7 +85,7 @@ class Recorder {
   int64_t end_step_;
   std::mutex mutex_;  // of all below
   int64_t step_ = 0;
-  std::optional<MappedStream> stream_;
+  Stream stream_;
   std::unordered_map<Shape, int64_t, ShapeHash> shapes_;
   int64_t next_shape_ = 0;
   int64_t next_id_ = 0;

@@ -17,6 +17,7 @@ __all__ = [
     "group_key",
     "match",
     "number_groups",
+    "scattered_bytes",
 ]
 
 # Kinds that no rank can leave before all have entered.
@@ -121,6 +122,15 @@ def _disagreements(collective: Collective) -> Iterator[Mismatch]:
                 yield Mismatch(
                     "different", f"{place}: {name} is {values[first_rank]} on rank {first_rank}, {value} on rank {rank}"
                 )
+
+
+def scattered_bytes(collectives: Sequence[Collective]) -> dict[tuple[int, int], int]:
+    """What goes into each scatter, by group and sequence: its root alone knows, where parts differ."""
+    return {
+        (collective.group, collective.sequence): max(call.input_bytes for call in collective.calls.values())
+        for collective in collectives
+        if collective.kind == "scatter"
+    }
 
 
 def clock_residual(collectives: Sequence[Collective]) -> tuple[int, Collective | None]:

@@ -10,7 +10,7 @@ from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write
 from hocket.plugin.torch.alignment import align
 from hocket.plugin.torch.folder import merged_files, stream_path, stream_paths
-from hocket.plugin.torch.matching import Mismatch, clock_residual, match, number_groups
+from hocket.plugin.torch.matching import Mismatch, clock_residual, match, number_groups, scattered_bytes
 from hocket.plugin.torch.recording import Recording, read_recording
 from hocket.plugin.torch.summary import Summary, summarize
 from hocket.plugin.torch.tables import render
@@ -36,6 +36,7 @@ def merge(folder: Path | str) -> Summary:
     summary = summarize(recordings, groups, collectives, mismatches, clock, residual)
 
     present = [recording for recording in recordings if recording.calls]
+    scattered = scattered_bytes(collectives)
     origin = min(window(recording)[0] for recording in present)
     for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
         stale.unlink()
@@ -43,7 +44,7 @@ def merge(folder: Path | str) -> Summary:
         metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
         meta = recording.meta
         metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
-        write_trace(folder / f"trace.{recording.rank}.et", build_trace(recording, groups, origin, metadata))
+        write_trace(folder / f"trace.{recording.rank}.et", build_trace(recording, groups, scattered, origin, metadata))
     write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in groups.values() if number})
     with atomic_write(folder / "summary.json") as file:
         json.dump(asdict(summary), file, indent=1)

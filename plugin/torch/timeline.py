@@ -26,15 +26,20 @@ def window(recording: Recording) -> tuple[int, int]:
 
 
 def build_trace(
-    recording: Recording, groups: Mapping[GroupKey, tuple[int, Group]], origin: int, metadata: Mapping[str, object]
+    recording: Recording,
+    groups: Mapping[GroupKey, tuple[int, Group]],
+    scattered: Mapping[tuple[int, int], int],
+    origin: int,
+    metadata: Mapping[str, object],
 ) -> Trace:
-    """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0.
+    """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0, `scattered` the
+    input of each scatter (`matching.scattered_bytes`).
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
     for a call, the compute that follows depends on it; between issue and wait both run side by side. Of each recorded
     step the nodes are told (`hocket.chakra.steps`).
     """
-    builder = _Builder(recording, groups, origin, metadata)
+    builder = _Builder(recording, groups, scattered, origin, metadata)
     begin, end = window(recording)
     events = []
     for index, call in enumerate(recording.calls):
@@ -85,11 +90,13 @@ class _Builder:
         self,
         recording: Recording,
         groups: Mapping[GroupKey, tuple[int, Group]],
+        scattered: Mapping[tuple[int, int], int],
         origin: int,
         metadata: Mapping[str, object],
     ) -> None:
         self._rank = recording.rank
         self._groups = groups
+        self._scattered = scattered
         self._origin = origin
         self._builder = TraceBuilder(metadata)
         self._tails: dict[int, frozenset[int]] = defaultdict(frozenset)
@@ -112,7 +119,8 @@ class _Builder:
             "duration_ns": 0 if call.end is None else call.end - call.start,
             "deps": sorted(deps),
         }
-        group = str(self._groups[group_key(call.group)][0])
+        number = self._groups[group_key(call.group)][0]
+        group = str(number)
         if call.kind in PEER_TO_PEER:
             if call.peer is None:  # a receive from anyone that never ended: from whom is not known
                 return
@@ -125,7 +133,7 @@ class _Builder:
             node = self._builder.add_collective(
                 call.kind,
                 kind,
-                call.num_bytes,
+                self._scattered.get((number, call.sequence)) or call.num_bytes,
                 group=group,
                 root=root,
                 in_splits=call.in_splits,

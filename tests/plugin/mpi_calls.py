@@ -1,7 +1,7 @@
 """An MPI program that issues every kind of call the recorder knows and counts them itself.
 
-`mpiexec -n 4 python mpi_calls.py DIR` writes DIR/rank<r>.json: [kind, members of the group, bytes, peer], of each call in
-order of issue. Bytes are what goes in on this rank; of a receive what came.
+`mpiexec -n 4 python mpi_calls.py DIR` writes DIR/rank<r>.json: [kind, members of the group, bytes, peer] of each call,
+in order of issue. Bytes are what goes in on this rank; of a receive what came.
 """
 
 import json
