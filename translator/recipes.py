@@ -28,7 +28,8 @@ class Recipe:
 
     `variable` says where the runtime was built and `library` which file of it a program must load. `environment` has
     `{files}` (their paths, joined by colons) or `{folder}`, in which they are alone. `proof`: extended regular
-    expressions of log lines that say that the programs were loaded; `trouble`: of lines that say that one was not.
+    expressions of log lines that say that the programs were loaded; `launched`: which of them comes only when one is
+    launched for a call (empty: the runtime logs no such line); `trouble`: of a line that says that one was refused.
     """
 
     title: str
@@ -36,7 +37,8 @@ class Recipe:
     library: str
     environment: tuple[str, ...]
     proof: tuple[str, ...]
-    trouble: tuple[str, ...] = ()
+    launched: str = ""
+    trouble: str = ""
 
 
 RECIPES: dict[str, Recipe] = {
@@ -56,7 +58,7 @@ RECIPES: dict[str, Recipe] = {
             "Parsed MSCCL Algorithm .*successfully",
             "Connected [0-9]+ MSCCL algorithms",
         ),
-        ("failed to initialize. Will be ignored",),
+        trouble="failed to initialize. Will be ignored",
     ),
     ProfileName.EXECUTOR: Recipe(
         "Azure/msccl-executor-nccl (a fork of NCCL 2.23)",
@@ -69,6 +71,7 @@ RECIPES: dict[str, Recipe] = {
             "NCCL_DEBUG=INFO",
         ),
         ("Using MSCCL Algo files from", "MSCCL: Initialization finished", "MSCCL: Setup Kernel finished"),
+        launched="MSCCL: Setup Kernel finished",
     ),
     ProfileName.RCCL: Recipe(
         "RCCL with MSCCL compiled in (ROCm 5.5 to 7.1)",
@@ -82,6 +85,7 @@ RECIPES: dict[str, Recipe] = {
             "NCCL_DEBUG_SUBSYS=INIT,COLL",
         ),
         ("Using MSCCL files from", "MSCCL: Initialization finished", "Setup Kernel finished"),
+        launched="Setup Kernel finished",
     ),
 }
 
@@ -107,7 +111,7 @@ def run_recipe(program: Program, profile: ProfileName, path: Path | str) -> str:
             f"mpirun -np {program.num_ranks} env \\",
             *(f"  {setting} \\" for setting in environment),
             f"  {NCCL_TESTS.get(program.kind, 'YOUR_PROGRAM')} {sizes} -g 1 -c 1",
-            "# The log proves that the file was loaded and used:",
+            f"# The log proves that the file was loaded{' and launched' if recipe.launched else ''}:",
             *(f"#   {line}" for line in recipe.proof),
             f"# It serves {modes[program.in_place, program.out_of_place]} columns, and only sizes whose element count",
             f"# divides by {program.chunks_per_loop}; everything else silently runs the library's own algorithm.",

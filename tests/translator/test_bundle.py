@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hocket.schedule.algorithms import build
 from hocket.topology import Topology, load
 from hocket.translator import PROFILES, Lowering, read_xml, translate
 from hocket.translator.bundle import read_bundle, write_bundle
-from hocket.translator.bundle.windows import windows
+from hocket.translator.bundle.windows import multiples, windows
 from hocket.translator.mscclpp import read_plan
 from hocket.translator.plan_selection import plans_in_order, select_plan
 from hocket.translator.selection import Call, files_in_order, select
@@ -224,6 +225,9 @@ def test_the_script_fails_unless_the_log_proves_it(schedules: list[Path], tmp_pa
 
     done = run(LOGS[runtime])
     assert done.returncode == 0, done.stderr
+    # msccl's lines are printed when programs are loaded; the others have one of a launch
+    assert ("LOADED:" in done.stdout, "USED:" in done.stdout) == (runtime == "msccl", runtime != "msccl")
+    assert "=()" not in (tmp_path / "b" / "run.sh").read_text()  # bash before 4.4 calls an empty array unset
     made = [line for line in calls.read_text().splitlines() if line.startswith("ran mpirun -np 4 env ")]
     assert len(made) == len({(file.min_bytes, file.max_bytes) for file in bundle.files})
     assert all(f"{'/b/algorithms' if runtime != 'msccl' else bundle.files[0].path}" in line for line in made)
@@ -242,9 +246,38 @@ def test_the_script_fails_unless_the_log_proves_it(schedules: list[Path], tmp_pa
         assert (done.returncode, "NOT USED: a program was refused: file x" in done.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("runtime", [*RUNTIMES, "mscclpp"])
+def test_a_window_without_a_size_is_refused(schedules: list[Path], tmp_path: Path, runtime: str) -> None:
+    # 4 chunks of 1 byte, of 16 in a plan: no multiple of 4 between 61 and 63, nor of 64 between 65 and 127
+    smallest, largest = (65, 127) if runtime == "mscclpp" else (61, 63)
+    asked = Lowering(in_place=True, min_bytes=smallest, max_bytes=largest)
+    with pytest.raises(ScheduleError, match="give a wider range"):
+        write_bundle(schedules[1:], tmp_path / "b", runtime, asked)
+    assert not (tmp_path / "b").exists()
+    # with the next byte there is one: the only size that is measured and predicted
+    served = write_bundle(schedules[1:], tmp_path / "b", runtime, replace(asked, max_bytes=largest + 1)).bundle
+    assert [[point.size_bytes for point in file.predicted] for file in served.files] == [[largest + 1]]
+    measured = f" {largest + 1} " if runtime == "mscclpp" else "measure 64 64 float"
+    assert measured in (tmp_path / "b" / "run.sh").read_text()
+
+
+def test_sizes_that_no_float_has_are_measured_in_bytes(schedules: list[Path], tmp_path: Path) -> None:
+    # 4 chunks of 4 bytes would be 16 or 32: of 17 to 31 bytes only 20, 24 and 28 are served, and only to bytes
+    write_bundle(schedules[1:], tmp_path / "b", "executor", Lowering(min_bytes=17, max_bytes=31))
+    assert "measure 20 28 int8" in (tmp_path / "b" / "run.sh").read_text()
+
+
+@given(smallest=st.integers(0, 200), width=st.integers(0, 200), unit=st.integers(1, 64))
+def test_multiples_are_the_ends_of_what_is_served(smallest: int, width: int, unit: int) -> None:
+    first, last = multiples(smallest, smallest + width, unit)
+    inside = [size for size in range(max(smallest, 1), smallest + width + 1) if size % unit == 0]
+    assert (first, last) == (inside[0], inside[-1]) if inside else first > last
+
+
 def test_the_readme_says_what_falls_back(schedules: list[Path], tmp_path: Path) -> None:
     write_bundle(schedules, tmp_path / "b", "executor", Lowering(in_place=True))
     text = (tmp_path / "b" / "README.md").read_text()
+    assert "prints USED where" in text
     for fact in ("another size than 4", "do not divide", "out-of-place calls", "AVG", "| in-place | 0 B |", "run.sh"):
         assert fact in text
 

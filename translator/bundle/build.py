@@ -20,7 +20,7 @@ from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source, Sources, read_sources
 from hocket.translator.bundle.target import Lowered, Target, Written, XmlTarget
-from hocket.translator.bundle.windows import Window, windows
+from hocket.translator.bundle.windows import Window, multiples, windows
 from hocket.translator.lowering import Lowering
 from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.profiles import Profile, ProfileName, find_profile
@@ -132,8 +132,13 @@ class _Call:
         except (ScheduleError, DeadlockError) as error:
             raise type(error)(f"{source.path}: {error}") from error
         loop = written.chunks * written.alignment
-        sizes_served = {size // loop * loop for size in self._sizes if window.min_bytes <= size <= window.max_bytes}
-        sizes_served |= {-(-max(window.min_bytes, 1) // loop) * loop, window.max_bytes // loop * loop}
+        first, last = multiples(window.min_bytes, window.max_bytes, loop)
+        if first > last:
+            raise ScheduleError(
+                f"{source.path}: {call} calls of {window.min_bytes} to {window.max_bytes} bytes are never a multiple "
+                f"of {loop} bytes, as the program needs; give a wider range of sizes, or a schedule of fewer chunks"
+            )
+        sizes_served = {first, last, *(size // loop * loop for size in self._sizes if first <= size <= last)}
         return (
             BundleFile(
                 path=f"{PROGRAMS}/{name}{self._target.suffix}",
@@ -148,9 +153,7 @@ class _Call:
                 steps=written.steps,
                 scratch_bytes=-(-window.max_bytes // written.chunks) * written.scratch_chunks,
                 source=source.path.name,
-                predicted=tuple(
-                    Predicted(size, self._time(lowered.program, size)) for size in sorted(sizes_served - {0})
-                ),
+                predicted=tuple(Predicted(size, self._time(lowered.program, size)) for size in sorted(sizes_served)),
             ),
             written,
         )

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import Bundle, BundleFile
+from hocket.translator.bundle.windows import multiples
 
 __all__ = ["REGISTRATION", "plan_readme", "plan_script", "registration"]
 
@@ -85,9 +86,7 @@ def _script_lines(bundle: Bundle) -> Iterator[str]:
     yield f"plans=({' '.join(map(_name, bundle.files))})"
     yield _SCRIPT
     for file in bundle.files:
-        unit = file.chunks * file.alignment
-        first, last = -(-max(file.min_bytes, 1) // unit) * unit, file.max_bytes // unit * unit
-        for size in sorted({min(first, last), last}):
+        for size in sorted(set(multiples(file.min_bytes, file.max_bytes, file.chunks * file.alignment))):
             given = size // bundle.ranks if bundle.collective is Kind.ALL_GATHER else size
             yield f"measure {_name(file)} {given}{' --in_place' if file.in_place else ''}"
 

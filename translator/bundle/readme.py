@@ -42,9 +42,18 @@ def _lines(bundle: Bundle) -> Iterator[str]:
     yield f"{variable}=/where/it/is ./run.sh torchrun --nproc-per-node {bundle.ranks} train.py   # a PyTorch job"
     yield "```"
     yield "`run.sh` sets the environment, runs nccl-tests over every window (`NCCL_TESTS=` the folder of its programs),"
-    yield "and exits with 1 where the log lacks a line that proves that the programs were loaded:"
+    yield "and exits with 1 where the log lacks one of the lines"
     yield ""
     yield from (f"    {line}" for line in recipe.proof)
+    yield ""
+    if recipe.launched:
+        yield f"Those before `{recipe.launched}` prove that the programs were loaded; it comes when one is"
+        yield "launched for the first time. run.sh runs window by window, each with its own log, and prints USED where"
+        yield "the log proves that a program was launched; no line says that every call was."
+    else:
+        yield "They prove that the programs were loaded. This runtime logs nothing when one runs, so run.sh prints"
+        yield "LOADED, not USED. What shows that they run: other times with NCCL_ALGO=RING, and where a size is in the"
+        yield "window of one kind of call only, other times in the in-place than in the out-of-place column."
     yield ""
     yield f"{_ORDER[bundle.runtime]} Which file a call runs: `hocket explain algorithms/ --runtime {bundle.runtime}"
     yield f"--collective {bundle.collective} --ranks {bundle.ranks} --size 1MiB --in-place`."

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from hocket.translator.bundle.manifest import PROGRAMS, Bundle, BundleFile
+from hocket.translator.bundle.windows import multiples
 from hocket.translator.recipes import NCCL_TESTS, RECIPES, Recipe
 
 __all__ = ["measured_sizes", "run_script"]
@@ -11,21 +12,19 @@ __all__ = ["measured_sizes", "run_script"]
 _ALIGNMENT = 16  # bytes of a chunk that all runtimes move at full speed
 
 _BODY = r"""
-prove() { # LOG: whether it says that the programs were loaded
+prove() { # LOG: whether it says that the programs were loaded, and launched where the runtime says that
   local log=$1 line
-  for line in "${trouble[@]}"; do
-    if grep -qE -- "$line" "$log"; then
-      echo "NOT USED: a program was refused: $(grep -m1 -E -- "$line" "$log")" >&2
-      return 1
-    fi
-  done
+  if [ -n "$trouble" ] && grep -qE -- "$trouble" "$log"; then
+    echo "NOT USED: a program was refused: $(grep -m1 -E -- "$trouble" "$log")" >&2
+    return 1
+  fi
   for line in "${proof[@]}"; do
     if ! grep -qE -- "$line" "$log"; then
       echo "NOT USED: no line '$line' in $log; the library ran its own algorithm (README.md: what falls back)" >&2
       return 1
     fi
   done
-  echo "USED: $log has all lines that prove that the programs were loaded"
+  echo "$verdict ($log)"
 }
 
 if [ $# -gt 0 ]; then
@@ -34,10 +33,10 @@ if [ $# -gt 0 ]; then
   exit
 fi
 
-measure() { # FIRST LAST: from one size to another, doubling
+measure() { # FIRST LAST TYPE: from one size to another, doubling
   local log=$logs.$1-$2.log
-  mpirun -np "$ranks" env "${settings[@]}" "${NCCL_TESTS:+$NCCL_TESTS/}$perf" -b "$1" -e "$2" -f 2 -g 1 -c 1 2>&1 |
-    tee "$log"
+  mpirun -np "$ranks" env "${settings[@]}" "${NCCL_TESTS:+$NCCL_TESTS/}$perf" -b "$1" -e "$2" -f 2 -d "$3" \
+    -g 1 -c 1 2>&1 | tee "$log"
   prove "$log"
 }
 """
@@ -48,11 +47,13 @@ def run_script(bundle: Bundle) -> str:
     return "\n".join(_lines(bundle, RECIPES[bundle.runtime])) + "\n"
 
 
-def measured_sizes(file: BundleFile) -> tuple[int, int]:
-    """First and last size of nccl-tests over a file's window: all that doubling gives are served."""
-    unit = file.chunks * _ALIGNMENT
-    largest = file.max_bytes // file.chunks * file.chunks
-    return min(-(-max(file.min_bytes, 1) // unit) * unit, largest), largest
+def measured_sizes(file: BundleFile) -> tuple[int, int, str]:
+    """First and last size of nccl-tests over a file's window, and its data type: all that doubling gives are served."""
+    for chunk_bytes, data_type in ((_ALIGNMENT, "float"), (4, "float")):
+        first, last = multiples(file.min_bytes, file.max_bytes, file.chunks * chunk_bytes)
+        if first <= last:
+            return first, last, data_type
+    return *multiples(file.min_bytes, file.max_bytes, file.chunks), "int8"
 
 
 def _lines(bundle: Bundle, recipe: Recipe) -> Iterator[str]:
@@ -64,7 +65,7 @@ def _lines(bundle: Bundle, recipe: Recipe) -> Iterator[str]:
     yield f"#   {variable}=/where/it/is ./run.sh                 {perf} of nccl-tests, on PATH or in $NCCL_TESTS"
     yield f"#   {variable}=/where/it/is ./run.sh {job}"
     yield "#"
-    yield "# Logs go to $LOGS.*.log (hocket-run). Exit code 1: they do not prove that the programs of this folder ran."
+    yield "# Logs go to $LOGS.*.log (hocket-run). Exit code 1: they do not prove what README.md says of them."
     yield "# One GPU a process. Written from the documentation and source code of the runtime, and not run on GPUs."
     yield "set -euo pipefail"
     yield ""
@@ -82,8 +83,12 @@ def _lines(bundle: Bundle, recipe: Recipe) -> Iterator[str]:
     if "{files}" in "".join(recipe.environment):
         yield 'case $here in *:*) echo "$here: a path must have no colon for this runtime" >&2 && exit 1 ;; esac'
     yield f"proof=({' '.join(map(quote, recipe.proof))})"
-    yield f"trouble=({' '.join(map(quote, recipe.trouble))})"
+    yield f"trouble={quote(recipe.trouble)}"
+    if recipe.launched:
+        yield 'verdict="USED: the log has all lines that prove that programs were loaded, and one launched"'
+    else:
+        yield 'verdict="LOADED: the log has all lines that prove that programs were loaded; none says which one ran"'
     yield _BODY.rstrip("\n")
     yield ""
-    for first, last in sorted({measured_sizes(file) for file in bundle.files}):
-        yield f"measure {first} {last}"
+    for first, last, data_type in sorted({measured_sizes(file) for file in bundle.files}):
+        yield f"measure {first} {last} {data_type}"

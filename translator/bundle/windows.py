@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations, groupby, pairwise
 from math import isqrt
 
-__all__ = ["Window", "windows"]
+__all__ = ["Window", "multiples", "windows"]
 
 _NEAR = 16  # a crossover is looked for to within a sixteenth of the size
 
@@ -18,6 +18,12 @@ class Window:
     program: int
     min_bytes: int
     max_bytes: int
+
+
+def multiples(min_bytes: int, max_bytes: int, unit_bytes: int) -> tuple[int, int]:
+    """The least and the largest size between the two, both included, that is a multiple of a unit: the least above the
+    largest where there is none."""
+    return -(-max(min_bytes, 1) // unit_bytes) * unit_bytes, max_bytes // unit_bytes * unit_bytes
 
 
 def windows(
