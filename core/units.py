@@ -18,6 +18,7 @@ __all__ = [
     "format_bandwidth",
     "format_bytes",
     "format_bytes_apart",
+    "format_limit",
     "format_time",
     "parse_bandwidth",
     "parse_bytes",
@@ -130,6 +131,13 @@ def format_bytes(size: int) -> str:
 def format_bandwidth(bandwidth: float) -> str:
     """Bytes per second for people, in decimal units: `50 GB/s`."""
     return _scaled(bandwidth, [(1, "B/s"), (10**3, "kB/s"), (10**6, "MB/s"), (10**9, "GB/s"), (10**12, "TB/s")])
+
+
+def format_limit(size: int) -> str:
+    """A size of which the last byte matters: as `format_bytes` where that says it all, else in bytes."""
+    text = format_bytes(size)
+    number, unit = text.split()
+    return text if Fraction(number) * _SCALE[unit.removesuffix("B")] == size else f"{size} B"
 
 
 def format_bytes_apart(sizes: Sequence[int]) -> dict[int, str]:

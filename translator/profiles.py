@@ -6,7 +6,7 @@ from hocket.core.enums import StrEnum
 from hocket.core.errors import ScheduleError
 from hocket.schedule import AMD, NVIDIA, Kind, Protocol, StepType
 
-__all__ = ["MAX_COUNT", "PROFILES", "UNLIMITED", "Profile", "ProfileName", "find_profile"]
+__all__ = ["LARGEST_BYTES", "MAX_COUNT", "PROFILES", "UNLIMITED", "Profile", "ProfileName", "find_profile"]
 
 
 class ProfileName(StrEnum):
@@ -40,6 +40,8 @@ _MSCCL_NAMES = {
 }
 _COMMON_ATTRIBUTES = frozenset({"proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace"})
 _NOT_EXECUTED = frozenset({"send", "recv", "alltoallv"})
+#: The largest size of a call, in bytes: one more is a number of 64 bits too.
+LARGEST_BYTES = (1 << 63) - 2
 #: Chunks of a step.
 MAX_COUNT = 71
 _UNFUSED = frozenset({StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.REDUCE, StepType.NOP})
@@ -54,7 +56,7 @@ class Profile:
     exactly maxBytes is not selected, and 0 selects none (else it selects any). `checks_program`: the parser compares
     chunks, peers and sizes with each other. `refuses_channels`: more channels than it has are refused, not just warned
     of. `other_collectives` and `other_types` are names that its parser takes and that no program here can use.
-    `reads_xml`: programs go to it as XML.
+    `max_name`: bytes that it keeps of a name. `reads_xml`: programs go to it as XML.
     """
 
     name: ProfileName
@@ -78,10 +80,16 @@ class Profile:
     max_children: int = 1024
     max_depth: int = 10_000
     max_files: int = 1024
+    max_name: int = 255
     reads_xml: bool = True
 
     def max_attribute(self, largest: int) -> int:
-        """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected."""
+        """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected.
+
+        Raises ScheduleError beyond LARGEST_BYTES.
+        """
+        if largest > LARGEST_BYTES:
+            raise ScheduleError(f"calls of up to {largest} bytes: sizes are at most {LARGEST_BYTES} (2^63 - 2)")
         largest = largest or self.open_max_bytes
         return largest + self.max_bytes_exclusive if largest else 0
 
@@ -89,7 +97,7 @@ class Profile:
         """The largest size that a `maxBytes` (None: there is none) selects; None: any."""
         if max_attribute is None:
             return self.open_max_bytes or None
-        return max_attribute - 1 if self.max_bytes_exclusive else max_attribute or None
+        return max_attribute - 1 if self.max_bytes_exclusive else min(max_attribute, LARGEST_BYTES) or None
 
 
 PROFILES = {
@@ -103,6 +111,7 @@ PROFILES = {
             max_steps=256,
             max_thread_blocks=216,
             max_files=4,
+            max_name=63,
             max_channels=32,
             # scratch for maxBytes is reserved at start, so "open" is the runtime's own default of maxBytes, 128 MiB
             open_max_bytes=(1 << 27) - 1,

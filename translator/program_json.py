@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import FormatError
+from hocket.core.errors import FormatError, ScheduleError
 from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Kind, Program, Steps, StepType, ThreadBlock
+from hocket.translator.profiles import LARGEST_BYTES
 from hocket.translator.xml_read import read_xml
 
 __all__ = ["from_program_json", "is_program_json", "read_program", "to_program_json"]
@@ -20,6 +21,7 @@ _MAX_PLACES = 1 << 26  # chunks of all ranks' buffers: what a proof has memory f
 _T = TypeVar("_T")
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 _Index = Annotated[int, msgspec.Meta(ge=-1, le=(1 << 31) - 1)]
+_Size = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_BYTES)]
 
 
 class _Steps(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,14 +62,19 @@ class _Program(msgspec.Struct, forbid_unknown_fields=True):
     protocol: Literal["Simple", "LL", "LL128"]
     in_place: bool
     out_of_place: bool
-    min_bytes: Annotated[int, msgspec.Meta(ge=0)]
-    max_bytes: Annotated[int, msgspec.Meta(ge=0)]
+    min_bytes: _Size
+    max_bytes: _Size
     root: _Count
     gpus: Annotated[list[msgspec.Raw], msgspec.Meta(min_length=1)]
 
 
 def to_program_json(program: Program) -> str:
-    """The program as JSON text."""
+    """The program as JSON text. Raises ScheduleError when its sizes are none that a call can have."""
+    if not 0 <= program.min_bytes <= LARGEST_BYTES or not 0 <= program.max_bytes <= LARGEST_BYTES:
+        raise ScheduleError(
+            f"no call is of {program.min_bytes} to {program.max_bytes} bytes, the sizes that "
+            f"{program.name or 'the program'} is for: give --min-bytes and --max-bytes of 0 to {LARGEST_BYTES}"
+        )
     return b"".join(_pieces(program)).decode()
 
 

@@ -11,7 +11,6 @@ from hocket.translator.rules import check
 
 __all__ = ["LimitError", "check_limits", "to_xml"]
 
-_MAX_NAME = 63  # what msccl keeps of it
 _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
 
@@ -30,8 +29,12 @@ def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
     if program.kind not in chosen.collective_names:
         known = ", ".join(chosen.collective_names)
         raise ScheduleError(f"{name} does not fit {chosen.name}: it has no collective {program.kind}; it has {known}")
-    if len(program.name) > _MAX_NAME or '"' in program.name or not program.name.isprintable():
-        raise ScheduleError(f"the name must be at most {_MAX_NAME} printable characters without quotes")
+    # the runtimes' tokenizer ends values at quotes and decodes no entities
+    if len(name) > chosen.max_name or not (name.isascii() and name.isprintable()) or set(name) & set('"<>&'):
+        raise ScheduleError(
+            f"{name!r} cannot be a name for {chosen.name}: it must be at most {chosen.max_name} printable ASCII "
+            "characters without quotes, <, > and &; give another with --name"
+        )
     text = "\n".join(_lines(program, chosen)) + "\n"
     for finding, _ in check(read_document(text, name), chosen):
         if finding.severity not in _HARMLESS:

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError
-from hocket.core.units import exact_bandwidth, exact_time, format_bytes_apart, parse_bandwidth, parse_bytes, parse_time
+from hocket.core.units import (
+    exact_bandwidth,
+    exact_time,
+    format_bytes_apart,
+    format_limit,
+    parse_bandwidth,
+    parse_bytes,
+    parse_time,
+)
 
 LARGEST = 2**63 - 1
 
@@ -38,3 +46,13 @@ def test_what_the_engine_cannot_hold_is_refused(text: str) -> None:
 def test_sizes_that_would_read_alike_are_exact() -> None:
     texts = format_bytes_apart([2**20, 2**20 + 16, 4])
     assert texts == {2**20: "1048576 B", 2**20 + 16: "1048592 B", 4: "4 B"}
+
+
+@given(size=st.integers(0, 1 << 50))
+def test_limits_are_exact(size: int) -> None:
+    assert parse_bytes(format_limit(size)) == size
+    assert (format_limit(55295), format_limit(3 << 19), format_limit((4 << 30) - 4)) == (
+        "55295 B",
+        "1.5 MiB",
+        "4294967292 B",
+    )

@@ -184,3 +184,16 @@ def test_numbers_of_any_length_are_read_as_c_reads_them(runtime: str) -> None:
     # strtol stops at 2^63 - 1, of which an int keeps -1: no such rank is in any communicator
     huge = judge(read_document(TEXT.replace('ngpus="4"', f'ngpus="{"9" * 5000}"'), "x"), runtime)
     assert "ranks" in {finding.rule for finding in huge.findings}
+
+
+def test_a_send_over_ll_is_no_guard_on_rccl() -> None:
+    # RCCL's kernels have no barrier after an LL send (told from their source), so a wait for one is not a guard
+    text = re.sub('(type="s" .*)hasdep="."', r'\1hasdep="0"', TEXT)
+    assert 'proto="LL"' in text
+    waited = re.sub('(type="s" .*)hasdep="0"', r'\1hasdep="1"', text, count=1)
+    for runtime in PROFILES:
+        for content, told in ((text, False), (waited, runtime == "rccl"), (waited.replace('"LL"', '"Simple"'), False)):
+            notes = [
+                one for one in judge(read_document(content, "x"), runtime).findings if one.severity == Severity.NOTE
+            ]
+            assert [one.rule for one in notes if one.rule == "unguarded send"] == ["unguarded send"] * told

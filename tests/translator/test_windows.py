@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -10,10 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hocket.core.errors import FormatError, ScheduleError
 from hocket.schedule import Collective, Kind, Program
 from hocket.schedule.algorithms import build
 from hocket.topology import load
-from hocket.translator import PROFILES, Lowering, ProfileName, lower, read_xml, rewrite, to_xml
+from hocket.translator import (
+    PROFILES,
+    Lowering,
+    ProfileName,
+    from_program_json,
+    from_xml,
+    lower,
+    read_xml,
+    rewrite,
+    to_program_json,
+    to_xml,
+)
 from hocket.translator.selection import Call, select
 
 PAIRS = list(product(PROFILES, PROFILES))
@@ -88,3 +101,38 @@ def test_files_of_others_say_by_their_form_or_with_from(tmp_path: Path) -> None:
     refused = translate(empty, "--to", "executor", "--from", "msccl")
     assert "no size of minBytes 1 to maxBytes -1 selects the file" in refused
     assert not out.exists()
+
+
+@pytest.mark.parametrize("runtime", PROFILES)
+def test_sizes_of_64_bits(tmp_path: Path, runtime: ProfileName) -> None:
+    largest = (1 << 63) - 2  # for msccl one more is written
+    program = broadcast(1, runtime, 1, largest)
+    text = to_xml(program, runtime)
+    assert from_xml(text, "x").max_bytes == largest
+    with pytest.raises(ScheduleError, match=rf"sizes are at most {largest} \(2\^63 - 2\)"):
+        to_xml(replace(program, max_bytes=largest + 1), runtime)
+    # what every call is below is not told apart from what every call is up to
+    beyond = from_xml(text.replace(f'maxBytes="{largest}"', f'maxBytes="{largest + 1}"'), "x")
+    assert from_program_json(to_program_json(beyond), "x").max_bytes == largest
+
+
+def test_json_holds_sizes_of_calls_only() -> None:
+    program = broadcast(1, ProfileName.EXECUTOR, 1, 64)
+    for sizes in ({"min_bytes": -1}, {"max_bytes": -1}, {"max_bytes": (1 << 63) - 1}):
+        with pytest.raises(ScheduleError, match="give --min-bytes and --max-bytes of 0 to 9223372036854775806"):
+            to_program_json(replace(program, **sizes))
+    for largest in ("-1", "9223372036854775807", str(10**30)):
+        text = to_program_json(program).replace('"max_bytes":64', f'"max_bytes":{largest}')
+        with pytest.raises(FormatError, match="max_bytes"):
+            from_program_json(text, "x")
+
+
+@pytest.mark.parametrize("runtime", PROFILES)
+def test_names_are_what_the_runtime_keeps(runtime: ProfileName) -> None:
+    most = 63 if runtime == "msccl" else 255
+    program = broadcast(1, runtime, 1, 64)
+    whole = replace(program, name="n" * most)
+    assert from_xml(to_xml(whole, runtime), "x").name == whole.name
+    for name in ("n" * (most + 1), 'a"b', "a<b", "a>b", "a&amp;b", "a\tb", "é", "\ud800"):
+        with pytest.raises(ScheduleError, match=f"cannot be a name for {runtime}: .* give another with --name"):
+            to_xml(replace(program, name=name), runtime)

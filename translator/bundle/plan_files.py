@@ -6,7 +6,7 @@ Source: microsoft/mscclpp 0.9 (its Python package, python/test/executor_test.py,
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from hocket.core.units import format_bytes, format_time
+from hocket.core.units import format_bytes, format_limit, format_time
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import Bundle, BundleFile
 from hocket.translator.bundle.windows import multiples
@@ -124,7 +124,7 @@ def _readme_lines(bundle: Bundle) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for file in bundle.files:
         times = ", ".join(f"{format_time(one.time_ps)} at {format_bytes(one.size_bytes)}" for one in file.predicted)
-        window = f"{format_bytes(file.min_bytes)} | {format_bytes(file.max_bytes)}"
+        window = f"{format_limit(file.min_bytes)} | {format_limit(file.max_bytes)}"
         yield f"| `{file.path}` | {file.call} | {window} | {file.chunks * file.alignment} B | {times} |"
     yield ""
     yield "Sizes count a rank's whole buffer, the larger of input and output; both ends are served. `predicted` is"

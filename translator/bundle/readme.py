@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hocket.core.units import format_bytes, format_time
+from hocket.core.units import format_bytes, format_limit, format_time
 from hocket.translator.bundle.manifest import Bundle, BundleFile
 from hocket.translator.profiles import ProfileName
 from hocket.translator.recipes import NCCL_TESTS, RECIPES
@@ -79,5 +79,5 @@ def _row(file: BundleFile) -> str:
     predicted = ", ".join(
         f"{format_time(point.time_ps)} at {format_bytes(point.size_bytes)}" for point in file.predicted
     )
-    sizes = f"{format_bytes(file.min_bytes)} | {format_bytes(file.max_bytes)}"
+    sizes = f"{format_limit(file.min_bytes)} | {format_limit(file.max_bytes)}"
     return f"| `{file.path}` | {file.call} | {sizes} | {file.chunks} | {predicted} |"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.core.errors import FormatError, ScheduleError
-from hocket.core.units import format_bytes
+from hocket.core.units import format_limit
 from hocket.schedule import Counterexample
 from hocket.translator.findings import Finding, Severity
 from hocket.translator.judge import EXECUTION, Verdict
@@ -83,7 +83,7 @@ def _judged(
     unit = plan.slots * plan.buffer_alignment
     selectable = plan.max_message_size // unit * unit >= max(plan.min_message_size, 1)
     if not selectable:
-        window = f"{format_bytes(plan.min_message_size)} to {format_bytes(plan.max_message_size)}"
+        window = f"{format_limit(plan.min_message_size)} to {format_limit(plan.max_message_size)}"
         text = f"no size of {window} is a multiple of its {plan.slots} chunks of {plan.buffer_alignment} B: widen it"
         findings.append(_finding(Severity.SIZE, text))
     return PlanJudgement(

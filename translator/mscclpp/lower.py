@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from hocket.core.errors import ScheduleError
-from hocket.core.units import format_bytes
+from hocket.core.units import format_limit
 from hocket.schedule import Kind, Program, Schedule
 from hocket.translator.lower import lower
 from hocket.translator.lowering import Lowering
@@ -88,8 +88,8 @@ def lower_to_plan(
     largest = largest_bytes(plan)
     if asked.max_bytes > largest:
         raise ScheduleError(
-            f"messages of {format_bytes(asked.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
-            f"{format_bytes(largest)}; give a smaller --max-bytes"
+            f"messages of {format_limit(asked.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
+            f"{format_limit(largest)}; give a smaller --max-bytes"
         )
     plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), program.name)
     return PlanTranslation(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))

@@ -7,7 +7,7 @@ import numpy as np
 
 from hocket._core import schedule as engine
 from hocket.core.errors import DeadlockError, ScheduleError
-from hocket.core.units import format_bytes
+from hocket.core.units import format_limit
 from hocket.schedule import Counterexample, Kind
 from hocket.translator.mscclpp.counterexample import Words
 from hocket.translator.mscclpp.flatten import FlatPlan
@@ -49,7 +49,7 @@ class PlanProof:
         rounds = "" if self.rounds == (1,) else f", pipelines of {', '.join(map(str, self.rounds))} rounds a chunk"
         parts = "" if self.parts == 1 else f", chunks of {self.parts} equal parts"
         return (
-            f"{call}, {self.launches} calls in a row, messages of up to {format_bytes(self.largest_bytes)}{rounds}"
+            f"{call}, {self.launches} calls in a row, messages of up to {format_limit(self.largest_bytes)}{rounds}"
             f"{parts}, {self.events} events: no deadlock, no race, {values}"
         )
 
@@ -158,6 +158,6 @@ def _case(plan: Plan, granularity: Granularity) -> str:
         return ""
     right = round_bytes(plan, granularity.rounds - 1)
     return (
-        f"with messages of more than {format_bytes(right)} ({granularity.rounds} rounds of the pipeline a chunk, of "
+        f"with messages of more than {format_limit(right)} ({granularity.rounds} rounds of the pipeline a chunk, of "
         f"which scratch holds {granularity.scratch_rounds}; lower max_message_size to {right} to use the plan below): "
     )

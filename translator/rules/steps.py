@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hocket.schedule import BUFFERS, StepType
 from hocket.translator.columns import MAX_FUSED, RESIDUAL_ADD, TYPES, Columns
 from hocket.translator.findings import Severity
-from hocket.translator.profiles import Profile
+from hocket.translator.profiles import Profile, ProfileName
 from hocket.translator.rules.rule import Rule, block_rule, step_rule
 
 __all__ = ["STEP_RULES"]
@@ -106,6 +106,12 @@ def _after_nop(columns: Columns) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     after = real[np.searchsorted(real[:-1], np.arange(len(columns.block)))]
     after = np.where(columns.block[after] == columns.block, after, -1) if len(after) else after
     return ~columns.real & (columns.depend_block >= 0), after
+
+
+def _unguarded_send(columns: Columns, profile: Profile) -> NDArray[np.bool_]:
+    over_ll = profile.name is ProfileName.RCCL and columns.document.algorithm.text("proto", 0) == "LL"
+    sends: NDArray[np.bool_] = (columns.type == TYPES.index(StepType.SEND)) & (columns.has_dependents == 1)
+    return sends & over_ll
 
 
 def _last_nop(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
@@ -229,6 +235,16 @@ STEP_RULES: list[Rule] = [
         lambda columns, _, row: f'hasdep="{columns.has_dependents[row]}" is neither 0 nor 1',
         "write 0 or 1",
         blocks=True,
+    ),
+    step_rule(
+        "unguarded send",
+        Severity.NOTE,
+        _unguarded_send,
+        lambda *_: (
+            "is a send over LL that others wait for: RCCL's kernels have no barrier after it (told from their source, "
+            "not tried), so that what is overwritten next may not have been read by all threads"
+        ),
+        "use Simple where it matters",
     ),
     step_rule(
         "nop",

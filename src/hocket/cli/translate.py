@@ -111,7 +111,7 @@ def translate(
     from hocket.cli.translate_bundle import print_bundle
     from hocket.cli.translate_plain import PLAIN, is_lowered, read_schedule, write_plain
     from hocket.cli.translate_plan import print_plan
-    from hocket.core.units import format_bytes, parse_bytes
+    from hocket.core.units import format_limit, parse_bytes
     from hocket.schedule import FIFO_DEPTH
     from hocket.translator import PROFILES, UNLIMITED, Lowering, read_program, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
@@ -183,10 +183,10 @@ def translate(
         result = translate_schedule(read_schedule(file, topology, size, root, collective), output, to, lowering)
     program = result.program
     calls = "in-place" if program.in_place else "out-of-place"
-    upper = format_bytes(program.max_bytes) if program.max_bytes else "any size"
+    upper = format_limit(program.max_bytes) if program.max_bytes else "any size"
     typer.echo(
         f"{output}: {program.kind} on {program.num_ranks} ranks for {result.profile.name}, {program.protocol}, "
-        f"{calls} calls of {format_bytes(program.min_bytes)} to {upper} in {program.chunks_per_loop} chunks"
+        f"{calls} calls of {format_limit(program.min_bytes)} to {upper} in {program.chunks_per_loop} chunks"
     )
     _print_ranks(program)
     if len(result.candidates) > 1:

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hocket.core.units import format_bytes, format_time
+from hocket.core.units import format_limit, format_time
 from hocket.translator.bundle import BundleReport
 
 __all__ = ["print_bundle"]
@@ -22,8 +22,8 @@ def print_bundle(report: BundleReport, folder: Path) -> None:
         table.add_row(
             file.path,
             file.call,
-            format_bytes(file.min_bytes),
-            format_bytes(file.max_bytes),
+            format_limit(file.min_bytes),
+            format_limit(file.max_bytes),
             str(file.chunks),
             str(file.thread_blocks),
             f"{format_time(first.time_ps)} to {format_time(last.time_ps)}",

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hocket.core.units import format_bytes
+from hocket.core.units import format_limit
 from hocket.topology.naming import spans
 from hocket.translator.mscclpp import PlanTranslation, plan_recipe
 
@@ -19,7 +19,7 @@ def print_plan(translation: PlanTranslation, path: Path) -> None:
     calls = "in-place" if plan.in_place else "out-of-place"
     typer.echo(
         f"{path}: {plan.collective} on {plan.num_ranks} ranks for MSCCL++ 0.9, {plan.protocol}, {calls} calls of "
-        f"{format_bytes(plan.min_message_size)} to {format_bytes(plan.max_message_size)} in {plan.slots} chunks"
+        f"{format_limit(plan.min_message_size)} to {format_limit(plan.max_message_size)} in {plan.slots} chunks"
     )
     alike: dict[tuple[int, ...], list[int]] = {}
     for rank, gpu in enumerate(plan.gpus):

@@ -58,7 +58,7 @@ def _print(file: Path, judgements: "Sequence[Judgement]", page: Path | None) -> 
     from rich.console import Console
     from rich.table import Table
 
-    from hocket.core.units import format_bytes
+    from hocket.core.units import format_limit
     from hocket.schedule import Proof
     from hocket.translator import Severity
     from hocket.translator.judge import EXECUTION
@@ -73,15 +73,16 @@ def _print(file: Path, judgements: "Sequence[Judgement]", page: Path | None) -> 
     for title in ("runtime", "parser", "runs", "correct", "selected", "largest safe size"):
         table.add_column(title)
     for one in judgements:
-        safe = "any" if one.largest_safe_bytes is None else format_bytes(one.largest_safe_bytes)
+        safe = "any" if one.largest_safe_bytes is None else format_limit(one.largest_safe_bytes)
         flags = (one.runnable, one.correct, one.selectable)
         table.add_row(one.runtime, f"{one.verdict}s", *("yes" if flag else "no" for flag in flags), safe)
     Console().print(table)
     reasons: dict[str, list[str]] = {}
     for one in judgements:
         for finding in one.findings:
-            if finding.severity != Severity.NOTE and finding.rule != EXECUTION:
-                reasons.setdefault(finding.describe(), []).append(str(one.runtime))
+            if finding.rule != EXECUTION:
+                note = "note: " if finding.severity == Severity.NOTE else ""
+                reasons.setdefault(note + finding.describe(), []).append(str(one.runtime))
     for reason, names in reasons.items():
         typer.echo(f"{', '.join(names)}: {reason}")
     for outcome in dict.fromkeys(outcome for one in judgements for outcome in (one.outcome, one.above)):
