@@ -1,1 +1,12 @@
-"""What runs inside a job: the PyTorch collector, the NCCL plugins, the executors of programs."""
+"""What runs inside a job: the PyTorch collector, programs in place of its collectives, the NCCL plugins, executors."""
+
+from pathlib import Path
+
+__all__ = ["use"]
+
+
+def use(source: str | Path) -> None:
+    """Serves this process's collectives from now on with proved programs: see `hocket.plugin.algorithms.use`."""
+    from hocket.plugin import algorithms
+
+    algorithms.use(source)

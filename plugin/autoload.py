@@ -1,4 +1,4 @@
-"""Called by every `import torch` (entry point `torch.backends`): arms the collector when HOCKET_COLLECT is set."""
+"""Called by every `import torch` (entry point `torch.backends`): arms what the environment asks for."""
 
 import os
 from importlib import import_module
@@ -7,9 +7,15 @@ __all__ = ["arm"]
 
 
 def arm() -> None:
-    """Does nothing, at the cost of one dictionary look-up, unless HOCKET_COLLECT names a folder."""
-    if os.environ.get("HOCKET_COLLECT"):
-        import_module("torch")  # first: its import comes back here, and must not meet a collector half imported
+    """Does nothing, at the cost of two dictionary look-ups, unless HOCKET_COLLECT or HOCKET_ALGORITHMS is set."""
+    collects, serves = os.environ.get("HOCKET_COLLECT"), os.environ.get("HOCKET_ALGORITHMS")
+    if collects or serves:
+        import_module("torch")  # first: its import comes back here, and must not meet a module half imported
+    if serves:
+        from hocket.plugin.algorithms import arm as arm_algorithms
+
+        arm_algorithms()
+    if collects:
         from hocket.plugin.torch import collector
 
         collector.arm()

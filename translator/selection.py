@@ -16,7 +16,7 @@ from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.rules import window
 
-__all__ = ["ELEMENT_BYTES", "Call", "Choice", "Selection", "files_in_order", "select"]
+__all__ = ["ELEMENT_BYTES", "Call", "Choice", "Selection", "files_in_order", "mismatch", "select"]
 
 #: Bytes of an element of NCCL's data types.
 ELEMENT_BYTES = {
@@ -136,19 +136,28 @@ def _mismatch(document: Document, call: Call, profile: Profile) -> str | None:
     in_place = bool(algorithm.number("inplace")[0])
     if profile.name == ProfileName.MSCCL:
         # it does not ask the file for an all_to_all
-        right = not call.in_place if call.kind is Kind.ALL_TO_ALL else in_place == call.in_place
+        in_place = in_place and call.kind is not Kind.ALL_TO_ALL
+        out_of_place = not in_place
     else:
-        right = in_place if call.in_place else bool(algorithm.number("outofplace")[0])
-    if not right:
+        out_of_place = bool(algorithm.number("outofplace")[0])
+    return mismatch(call, in_place, out_of_place, window(columns, profile), columns.num_chunks)
+
+
+def mismatch(
+    call: Call, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None], num_chunks: int
+) -> str | None:
+    """The first condition that a call of the right collective does not meet, of a program for in-place or out-of-place
+    calls of `sizes` bytes (both inclusive; None: no end), whose buffer is cut into `num_chunks`."""
+    if not (in_place if call.in_place else out_of_place):
         return f"is not for {'in-place' if call.in_place else 'out-of-place'} calls"
-    smallest, largest = window(columns, profile)
+    smallest, largest = sizes
     if call.size_bytes < smallest or (largest is not None and call.size_bytes > largest):
         upper = "any size" if largest is None else f"{format_bytes(largest)} ({largest} B)"
         return f"is for {format_bytes(smallest)} ({smallest} B) to {upper}; the call has {call.size_bytes} B"
     elements = call.size_bytes // ELEMENT_BYTES[call.data_type]
-    if columns.num_chunks < 1 or elements % columns.num_chunks:
+    if num_chunks < 1 or elements % num_chunks:
         return (
-            f"cuts the buffer into {columns.num_chunks} chunks, which do not divide {elements} elements of "
+            f"cuts the buffer into {num_chunks} chunks, which do not divide {elements} elements of "
             f"{call.data_type} ({call.size_bytes} B)"
         )
     return None

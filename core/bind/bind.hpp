@@ -59,5 +59,6 @@ void bind_demand(nb::module_& m);                // a part of `synthesizer`
 void bind_simulator(nb::module_& m);
 void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);
+void bind_executor(nb::module_& m);
 
 }  // namespace hocket::bind

@@ -27,4 +27,5 @@ NB_MODULE(_core, m) {
   subject("simulator", hocket::bind::bind_simulator);
   subject("astra", hocket::bind::bind_astra);
   subject("translator", hocket::bind::bind_translator);
+  subject("executor", hocket::bind::bind_executor);
 }

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hocket/executor/program.hpp"
+
+namespace hocket::executor {
+
+using Clock = std::chrono::steady_clock;
+
+/// Where a rank listens; whoever connects must know its `token`, so that strangers are turned away.
+struct Address {
+  std::string host;
+  uint16_t port;
+  uint64_t token;
+};
+
+/// One rank's TCP connections with the others of its group, one for each endpoint, opened when first needed.
+class Mesh {
+ public:
+  /// Listens on `address.host`, on a free port if `address.port` is 0. Throws Error where it cannot.
+  Mesh(int32_t rank, Address address);
+  ~Mesh();
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+
+  uint16_t port() const { return address_.port; }
+
+  /// Opens the connections to `wanted` that are not open yet. All ranks must open theirs to each other, in one order of
+  /// calls; of a pair the lower rank connects. Throws Error, naming the rank that could not be reached or did not come
+  /// before `deadline`.
+  void open(std::span<const Endpoint> wanted, std::span<const Address> addresses, Clock::time_point deadline);
+
+  /// The non-blocking socket of an open connection.
+  int socket(Endpoint endpoint) const { return sockets_.at(endpoint); }
+
+  /// Closes everything; peers that wait for this rank get an error.
+  void close() noexcept;
+
+ private:
+  void connect_to(Endpoint endpoint, const Address& address, Clock::time_point deadline);
+  /// Takes one connection, if it is of a rank of this group.
+  void accept_one();
+
+  int32_t rank_;
+  Address address_;
+  int listener_ = -1;
+  std::map<Endpoint, int> sockets_;
+};
+
+}  // namespace hocket::executor

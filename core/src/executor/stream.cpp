@@ -1,0 +1,87 @@
+#include "stream.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "hocket/error.hpp"
+
+namespace hocket::executor {
+namespace {
+
+constexpr size_t kEarlyBytes = 1 << 20;
+
+[[noreturn]] void lost(int32_t peer, const char* why) {
+  throw Error("lost the connection to rank " + std::to_string(peer) + " (" + why +
+              "): it has ended, or given up because of another rank; its own output says more");
+}
+
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+int64_t Stream::write(std::span<const std::byte> data) {
+  auto* signature = reinterpret_cast<std::byte*>(&signature_);
+  iovec parts[] = {{signature + signature_sent_, sizeof signature_ - signature_sent_},
+                   {const_cast<std::byte*>(data.data()), data.size()}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  const ssize_t sent = sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0) {
+    if (would_block()) return 0;
+    lost(peer_, std::strerror(errno));
+  }
+  const size_t header = std::min(parts[0].iov_len, static_cast<size_t>(sent));
+  signature_sent_ += header;
+  return sent - static_cast<int64_t>(header);
+}
+
+int64_t Stream::read(std::span<std::byte> data) {
+  if (early_taken_ == early_.size()) return receive(data);
+  const size_t count = std::min(early_.size() - early_taken_, data.size());
+  std::memcpy(data.data(), early_.data() + early_taken_, count);
+  early_taken_ += count;
+  return static_cast<int64_t>(count);
+}
+
+bool Stream::keep_early() {
+  if (early_taken_ == early_.size()) {
+    early_.clear();
+    early_taken_ = 0;
+  }
+  const size_t before = early_.size();
+  early_.resize(before + std::min<size_t>(kEarlyBytes, to_come_));
+  const int64_t count = receive({early_.data() + before, early_.size() - before});
+  early_.resize(before + count);
+  return count > 0;
+}
+
+int64_t Stream::receive(std::span<std::byte> data) {
+  auto* theirs = reinterpret_cast<std::byte*>(&their_signature_);
+  const size_t missing = sizeof their_signature_ - signature_received_;
+  iovec parts[] = {{theirs + signature_received_, missing}, {data.data(), data.size()}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  const ssize_t received = recvmsg(socket_, &message, MSG_DONTWAIT);
+  if (received == 0) lost(peer_, "closed");
+  if (received < 0) {
+    if (would_block()) return 0;
+    lost(peer_, std::strerror(errno));
+  }
+  const size_t header = std::min(missing, static_cast<size_t>(received));
+  signature_received_ += header;
+  if (signature_received_ == sizeof their_signature_ && their_signature_ != signature_) {
+    throw Error("rank " + std::to_string(peer_) +
+                " is in another collective: the ranks issue theirs in different order, or with different sizes");
+  }
+  const int64_t count = received - static_cast<int64_t>(header);
+  to_come_ -= count;
+  return count;
+}
+
+}  // namespace hocket::executor

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hocket::executor {
+
+/// This rank's end of one connection during one call: the bytes of all its messages after one word, the signature of
+/// the call. Neither direction ever blocks. Errors of the socket throw Error, naming the peer.
+class Stream {
+ public:
+  Stream(int socket, int32_t peer, uint64_t signature) : socket_(socket), peer_(peer), signature_(signature) {}
+
+  int socket() const { return socket_; }
+  int32_t peer() const { return peer_; }
+
+  /// One message more of this call will come in.
+  void expect(int64_t bytes) { to_come_ += bytes; }
+
+  /// Whether the socket still owes bytes of this call.
+  bool owes() const { return to_come_ > 0; }
+
+  /// Hands over what the socket takes; returns how much that was.
+  int64_t write(std::span<const std::byte> data);
+
+  /// Fills `data` as far as bytes have come; returns how much that is.
+  int64_t read(std::span<std::byte> data);
+
+  /// Takes bytes from the socket that nobody asked for yet; returns whether there were any.
+  bool keep_early();
+
+ private:
+  int64_t receive(std::span<std::byte> data);
+
+  int socket_;
+  int32_t peer_;
+  uint64_t signature_;
+  size_t signature_sent_ = 0;
+  size_t signature_received_ = 0;
+  uint64_t their_signature_ = 0;
+  int64_t to_come_ = 0;
+  std::vector<std::byte> early_;
+  size_t early_taken_ = 0;
+};
+
+}  // namespace hocket::executor

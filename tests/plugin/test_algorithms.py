@@ -1,0 +1,94 @@
+"""Jobs of real ranks whose collectives run programs, compared with the same jobs under gloo's own algorithms."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import handmade
+import pytest
+
+from hocket.schedule import Kind, Program
+from hocket.translator import to_program_json
+
+pytestmark = pytest.mark.torch
+
+RANKS = 4
+JOB = Path(__file__).with_name("algorithms_job.py")
+
+
+def write(folder: Path, *programs: Program) -> Path:
+    folder.mkdir()
+    for program in programs:
+        path = folder / f"{program.kind}_{program.num_ranks}.json"
+        path.write_text(to_program_json(program))
+    return folder
+
+
+def torchrun(*arguments: Any, ranks: int = RANKS, **environment: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One of every kind for four ranks, with every step type, and for pairs what hybrid sharding needs."""
+    return write(
+        tmp_path_factory.mktemp("programs") / "made",
+        handmade.ring_all_reduce(4),
+        handmade.exchange(Kind.ALL_GATHER, 4),
+        handmade.exchange(Kind.ALL_TO_ALL, 4),
+        handmade.direct_reduce_scatter(4),
+        handmade.chain_broadcast(4, 1),
+        handmade.chain_reduce(4, 2),
+        handmade.star(Kind.GATHER, 4, 3),
+        handmade.star(Kind.SCATTER, 4, 0),
+        handmade.ring_all_reduce(2),
+        handmade.exchange(Kind.ALL_GATHER, 2),
+    )
+
+
+@pytest.fixture(scope="module")
+def job(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("job")
+    report = folder / "report.json"
+    done = torchrun(JOB, programs, folder, HOCKET_ALGORITHMS_REPORT=report)
+    assert done.returncode == 0, done.stderr[-4000:]
+    facts = [json.loads((folder / f"facts.{rank}.json").read_text()) for rank in range(RANKS)]
+    return facts, done.stderr, json.loads(report.read_text())
+
+
+def test_every_collective_gives_the_same_bits_as_gloo(job: tuple[list[dict[str, Any]], str, Any]) -> None:
+    for facts in job[0]:
+        # 8 types, 4 + 3 sizes of operations, 3 collectives; 4 types, 4 sizes, 6 collectives; 7 others; sync and async
+        assert facts["cases"] == 2 * (8 * 7 * 3 + 4 * 4 * 6 + 7)
+        assert facts["wrong"] == []
+
+
+def test_training_ends_with_the_same_parameters(job: tuple[list[dict[str, Any]], str, Any]) -> None:
+    for facts in job[0]:
+        assert list(facts["far"]) == ["ddp", "fsdp2", "fsdp2_with_replicas", "tensor_parallel"]
+        assert max(facts["far"].values()) < 1e-6
+
+
+def test_averages_and_asynchronous_works(job: tuple[list[dict[str, Any]], str, Any]) -> None:
+    for facts in job[0]:
+        assert facts["average"] and facts["completed"]
+        assert facts["future"] == [[4.0] * 4]
+
+
+def test_report_says_what_ran_and_what_did_not(job: tuple[list[dict[str, Any]], str, dict[str, Any]]) -> None:
+    _, printed, report = job
+    assert all(entry["calls"] > 0 for entry in report["algorithms"]), report
+    reasons = {(entry["operation"], entry["reason"]) for entry in report["stock"]}
+    assert ("allreduce", "empty tensors") in reasons
+    assert ("reduce_scatter_base", "no program for reduce_scatter on 2 ranks") in reasons
+    assert "made/all_reduce_4.json (all_reduce on 4 ranks): " in printed
