@@ -60,3 +60,56 @@ def collective(kind: str, number: int, size: int) -> dict[str, Any]:
 
 def message(kind: str, peer: int, size: int) -> dict[str, Any]:
     return {"p2p_perf": {"p2p": kind, "p2p_sn": 1, "p2p_peer": peer, "p2p_msg_size_bytes": size, "p2p_exec_time_us": 5}}
+
+
+def attribute(name: str, value: Any) -> dict[str, Any]:
+    return {"name": name, "type": type(value).__name__, "value": value}
+
+
+def host_node(number: int, name: str, inputs: list[Any], outputs: list[Any] = [], **attributes: Any) -> dict[str, Any]:  # noqa: B006  # read only
+    """A node of an execution trace; its record function id is its number."""
+    told = {"rf_id": number, "tid": 1} | attributes
+    return {
+        "id": number,
+        "name": name,
+        "ctrl_deps": 1,
+        "inputs": {"values": inputs, "shapes": [], "types": []},
+        "outputs": {"values": outputs, "shapes": [], "types": []},
+        "attrs": [attribute(key, value) for key, value in told.items()],
+    }
+
+
+def host_trace(nodes: list[dict[str, Any]], schema: str = "1.1.1-chakra.0.0.4") -> str:
+    return json.dumps({"schema": schema, "pid": 7, "time": "", "start_ts": 0, "nodes": nodes, "finish_ts": 1})
+
+
+def span(category: str, name: str, begin: float, duration: float, thread: int = 1, **args: Any) -> dict[str, Any]:
+    """An event of Kineto's timeline; underscores in `args` stand for spaces."""
+    told = {key.replace("_", " "): value for key, value in args.items()}
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": 7,
+        "tid": thread,
+        "ts": begin,
+        "dur": duration,
+        "args": told,
+    }
+
+
+def kineto(events: list[dict[str, Any]], rank: int, world: int, groups: dict[str, list[int]]) -> str:
+    told = [
+        {"pg_name": name, "pg_desc": "", "backend_config": "cuda:nccl", "pg_size": len(ranks), "ranks": ranks}
+        for name, ranks in groups.items()
+    ]
+    info = {"backend": "nccl", "rank": rank, "world_size": world, "pg_count": len(groups), "pg_config": told}
+    return json.dumps(
+        {
+            "schemaVersion": 1,
+            "distributedInfo": info,
+            "baseTimeNanoseconds": 10**18,
+            "traceEvents": events,
+            "traceName": "",
+        }
+    )

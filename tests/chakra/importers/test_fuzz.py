@@ -5,7 +5,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from handwritten import collective, entry, record
+from handwritten import collective, entry, host_node, host_trace, kineto, record, span
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,21 @@ quickly = settings(max_examples=100, deadline=None, suppress_health_check=[Healt
 
 _ENTRIES = [entry(1, "nccl:all_reduce", [[8]]), entry(2, "nccl:send 0->1", [[8]])]
 _DUMP = {"version": "2.10", "entries": _ENTRIES, "pg_config": {"0": {"name": "0", "desc": "", "ranks": "[0, 1]"}}}
+_TENSOR = [1, 2, 0, 8, 4, "cpu"]
+_NODES = [host_node(5, "c10d::allreduce_", [[_TENSOR], "<Object>", "<Object>", None, False], [[_TENSOR]])]
+_EVENTS = [
+    span(
+        "cpu_op", "c10d::allreduce_", 5, 3, Record_function_id=5, Input_Dims=[[[8]], []], Input_type=["TensorList", ""]
+    ),
+    span("user_annotation", "gloo:all_reduce", 6, 9, 2, Input_Dims=[[8]], Input_type=["float"]),
+    span("kernel", "ncclDevKernel_AllReduce", 6, 9, 2, stream=3, correlation=4),
+]
 SAMPLES = {
+    "pytorch": [
+        kineto(_EVENTS, 0, 1, {"0": [0]}).encode(),
+        kineto(_EVENTS[:2], 0, 1, {"0": [0]}).encode(),
+        host_trace(_NODES).encode(),
+    ],
     "flight-recorder": [pickle.dumps(_DUMP, protocol=2), json.dumps(_DUMP).encode()],
     "nccl-inspector": [record(0, "a", 1, 0, **collective("AllReduce", 1, 8)).encode()],
 }
@@ -54,7 +68,7 @@ def test_random_bytes(tmp_path: Path, source: str, content: bytes) -> None:
 @pytest.mark.parametrize("source", SAMPLES)
 @quickly
 @given(
-    st.integers(0, 1),
+    st.integers(0, 2),
     st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4),
     st.one_of(st.just(0), st.integers(0, 3000)),
 )

@@ -1,0 +1,1 @@
+"""Profiles of PyTorch: ExecutionTraceObserver's host trace and Kineto's timeline."""

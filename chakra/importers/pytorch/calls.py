@@ -1,0 +1,55 @@
+"""Issues of a rank as calls of its job: ranks translated, sizes in full; those that lack something are left out."""
+
+from collections.abc import Mapping, Sequence
+
+from hocket.chakra.importers.pytorch.issues import Issue
+from hocket.chakra.importers.rank import Call, Notes, Wait
+
+__all__ = ["calls_of"]
+
+_ROOTED = ("broadcast", "reduce", "gather", "scatter")
+
+
+def calls_of(
+    issues: Sequence[Issue], groups: Mapping[str, tuple[int, ...]], waits: Mapping[Issue, Wait], notes: Notes
+) -> list[Call]:
+    """A call for each issue whose group, size and peer are known; `notes` counts the others. `groups` has the world
+    ranks of each group of the rank."""
+    calls = []
+    for issue in issues:
+        call = call_of(issue, groups, waits.get(issue), notes)
+        if call is not None:
+            calls.append(call)
+    return calls
+
+
+def call_of(issue: Issue, groups: Mapping[str, tuple[int, ...]], wait: Wait | None, notes: Notes) -> Call | None:
+    """The call, or None where something that it needs is not known."""
+    described = issue.described
+    kind = described.kind
+    members = groups.get(issue.group) if issue.group is not None else None
+    if members is None:
+        among = "" if issue.group is not None else f" (one of {', '.join(sorted(groups))})" if groups else ""
+        notes[f"{kind}: its group, which no profile tells{among}: left out; hocket collect records it"] += 1
+        return None
+    if described.num_bytes < 0:
+        notes[f"{kind}: its size, which was not recorded (record_shapes=True does): left out"] += 1
+        return None
+    if kind in ("send", "recv") and not 0 <= described.peer < len(members):
+        notes[f"{kind}: its other end, which was not recorded: left out"] += 1
+        return None
+    if kind in _ROOTED and not 0 <= described.root < len(members):
+        notes[f"{kind} operations with unknown root"] += 1
+    return Call(
+        kind,
+        issue.group or "",
+        described.num_bytes * (len(members) if described.per_member else 1),
+        issue.event.start,
+        issue.end,
+        issue.event.thread,
+        members[described.root] if 0 <= described.root < len(members) else -1,
+        members[described.peer] if 0 <= described.peer < len(members) else -1,
+        described.tag,
+        described.in_splits if len(described.in_splits) == len(members) else (),
+        wait=wait,
+    )

@@ -1,0 +1,144 @@
+"""The trace of a rank that computes on a device: what its streams did, in the order they did it.
+
+The host's operators are no nodes: they run beside the device. Where the whole device is idle it waits for the host,
+and a COMP node `host` lasts as long.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from hocket.chakra.builder import TraceBuilder
+from hocket.chakra.importers.lanes import add_call
+from hocket.chakra.importers.pytorch.calls import call_of
+from hocket.chakra.importers.pytorch.issues import Issue
+from hocket.chakra.importers.pytorch.kineto import DeviceEvent, Kineto
+from hocket.chakra.importers.pytorch.streams import awaited, dependencies
+from hocket.chakra.importers.pytorch.work import Work
+from hocket.chakra.importers.rank import Call, Notes
+from hocket.chakra.trace import NodeType, Trace
+
+__all__ = ["device_trace"]
+
+
+def device_trace(
+    rank: int, kineto: Kineto, issues: Sequence[Issue], groups: Mapping[str, tuple[int, ...]], notes: Notes
+) -> Trace:
+    """The trace of a rank whose profile has a device."""
+    events = sorted(kineto.device, key=lambda event: (event.start, event.end, event.correlation))
+    of_event = _issues_of_kernels(events, kineto, issues, notes)
+    left = sum(issue.is_gloo for issue in issues)
+    if left:
+        notes["collectives of gloo beside a device: left out"] += left
+    deps = dependencies(events, kineto, of_event)
+    if not kineto.waited:
+        notes["streams' waits, which have to be inferred (enable_cuda_sync_events=True records them)"] += 1
+    builder = _Device(rank, events, kineto)
+    for index, event in enumerate(events):
+        calls = [call_of(issue, groups, None, notes) for issue in of_event.get(index, ())]
+        known = [replace(call, start=event.start, end=event.end) for call in calls if call is not None]
+        builder.add(index, event, known, deps[index])
+    unawaited = len(of_event) - len(awaited(deps, of_event))
+    if unawaited:
+        notes["collectives that no later kernel is seen to wait for"] += unawaited
+    return builder.build()
+
+
+def _issues_of_kernels(
+    events: Sequence[DeviceEvent], kineto: Kineto, issues: Sequence[Issue], notes: Notes
+) -> dict[int, list[Issue]]:
+    """Which operations each of NCCL's kernels does: the one that launched it, else, as with batches of messages, all
+    that its thread recorded since its last launch."""
+    recorded: dict[int, list[Issue]] = defaultdict(list)
+    by_external = {}
+    for issue in issues:
+        if not issue.is_gloo:
+            recorded[issue.event.thread].append(issue)
+            by_external[(issue.record or issue.event).external] = issue
+    found: dict[int, list[Issue]] = {}
+    kernels = [index for index, event in enumerate(events) if event.is_collective]
+    kernels.sort(key=lambda index: kineto.launches.get(events[index].correlation, (events[index].start, -1)))
+    for index in kernels:
+        time, thread = kineto.launches.get(events[index].correlation, (events[index].start, -1))
+        waiting = recorded[thread]
+        count = sum(1 for issue in waiting if issue.event.start <= time)
+        own = by_external.get(events[index].external)
+        found[index] = [own] if own in waiting[:count] and own is not None else waiting[:count]
+        del waiting[:count]
+        if not found[index]:
+            notes["kernels of NCCL that no record explains: computation of their duration"] += 1
+    for waiting in recorded.values():
+        if waiting:
+            notes["operations of NCCL without a kernel: left out"] += len(waiting)
+    return {index: own for index, own in found.items() if own}
+
+
+@dataclass(frozen=True)
+class _Done:
+    """Nodes that are complete at `end`."""
+
+    end: int
+    nodes: tuple[int, ...]
+
+
+class _Device:
+    """Adds the nodes of a device's events, which come in order of start."""
+
+    def __init__(self, rank: int, events: Sequence[DeviceEvent], kineto: Kineto) -> None:
+        self._rank = rank
+        self._kineto = kineto
+        self._builder = TraceBuilder({"generator": "PyTorch profiler"})
+        self._steps = sorted(kineto.steps, reverse=True)
+        begin = min([event.start for event in events[:1]] + [start for start, _ in kineto.steps])
+        self._last = _Done(begin, ())
+        self._tails: dict[int, tuple[int, ...]] = defaultdict(tuple)
+        self._nodes: dict[int, tuple[int, ...]] = {}
+        self._work = _work_of_kernels(events, kineto)
+
+    def add(self, index: int, event: DeviceEvent, calls: Sequence[Call], deps: Sequence[int]) -> None:
+        launch, _ = self._kineto.launches.get(event.correlation, (event.start, 0))
+        while self._steps and self._steps[-1][0] <= launch:
+            self._builder.begin_step(self._steps.pop()[1])
+        before = {*self._tails[event.stream], *(node for other in deps for node in self._nodes[other])}
+        if event.start > self._last.end:
+            host = self._builder.add_comp(
+                "host",
+                start_us=self._last.end // 1000,
+                duration_ns=event.start - self._last.end,
+                deps=sorted({*self._tails[event.stream], *self._last.nodes}),
+            )
+            before.add(host)
+        nodes = tuple(add_call(self._builder, self._rank, call, sorted(before)) for call in calls)
+        self._nodes[index] = self._tails[event.stream] = nodes or (self._compute(index, event, sorted(before)),)
+        if event.end >= self._last.end:
+            self._last = _Done(event.end, self._nodes[index])
+
+    def _compute(self, index: int, event: DeviceEvent, deps: list[int]) -> int:
+        copies = {"HtoD": NodeType.MEM_LOAD, "DtoH": NodeType.MEM_STORE} if event.kind == "memcpy" else {}
+        kind = next((kind for direction, kind in copies.items() if direction in event.name), NodeType.COMP)
+        work = self._work.get(index)
+        return self._builder.add(
+            kind,
+            event.name,
+            start_us=event.start // 1000,
+            duration_ns=event.end - event.start,
+            deps=deps,
+            num_ops=-1 if work is None else work.num_ops,
+            tensor_bytes=event.num_bytes or -1 if work is None else work.num_bytes,
+        )
+
+    def build(self) -> Trace:
+        return self._builder.build()
+
+
+def _work_of_kernels(events: Sequence[DeviceEvent], kineto: Kineto) -> dict[int, Work]:
+    """The work of operators, by the longest of the kernels each launched; the others of it have none."""
+    work = {operation.external: operation.work for operation in kineto.operations if operation.work is not None}
+    kernels = [index for index, event in enumerate(events) if event.kind == "kernel" and event.external in work]
+    kernels.sort(key=lambda index: events[index].external)
+    found = {}
+    for external, own in groupby(kernels, key=lambda index: events[index].external):
+        longest = max(own, key=lambda index: (events[index].end - events[index].start, -index))
+        found[longest] = work[external]
+    return found

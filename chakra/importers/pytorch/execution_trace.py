@@ -1,0 +1,210 @@
+"""ExecutionTraceObserver's JSON, schemas 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0: operations with arguments, no times.
+
+Its parents (ctrl_deps) are not used: of gloo's asynchronous operations they are wrong.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from hocket.chakra.importers.dtypes import element_bytes
+from hocket.chakra.importers.files import MALFORMED
+from hocket.chakra.importers.json_array import JsonArray
+from hocket.chakra.importers.pytorch.c10d import OPERATIONS, RECORDED, Described, Tensors, describe
+from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
+from hocket.core.errors import FormatError
+
+__all__ = ["ExecutionTrace", "read_execution_trace"]
+
+_Id = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+_SCHEMA = re.compile(r"1\.(0\.[23]|1\.[01])-chakra\.(0\.0\.4|1\.0\.0)")
+_GROUPS = re.compile(r"## process_group:init ##")
+_MOST = 2**60
+
+
+class _Values(msgspec.Struct):
+    values: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class _Attribute(msgspec.Struct):
+    name: str
+    value: Any = None
+
+
+class _Node(msgspec.Struct):
+    id: _Id
+    name: str
+    inputs: _Values
+    outputs: _Values
+    attrs: list[_Attribute] = []
+
+
+class _Rest(msgspec.Struct):
+    schema: str
+    pid: int = -1
+
+
+class _Group(msgspec.Struct):
+    pg_name: str
+    pg_desc: str = ""
+    ranks: list[Annotated[int, msgspec.Meta(ge=0, le=2**24)]] = []
+    group_size: Annotated[int, msgspec.Meta(ge=0, le=2**24)] = 0
+
+
+@dataclass(frozen=True)
+class ExecutionTrace:
+    """One rank's host trace: its communication in the order of issue, and its process groups."""
+
+    pid: int
+    events: tuple[HostEvent, ...]
+    groups: tuple[ProcessGroup, ...]
+    is_cut: bool
+
+
+def read_execution_trace(path: Path) -> ExecutionTrace:
+    """Reads a file, plain or gzip. Raises FormatError, naming it, for other content and unknown schemas."""
+    array: JsonArray[_Node, _Rest] = JsonArray(path, "nodes", _Node, _Rest)
+    events: list[HostEvent] = []
+    groups: dict[str, ProcessGroup] = {}
+    for nodes in array.blocks():
+        for node in nodes:
+            try:
+                if _GROUPS.fullmatch(node.name):
+                    groups |= {group.name: group for group in _groups(node)}
+                else:
+                    events += _events(node)
+            except MALFORMED as error:
+                raise FormatError(f"{path}: node {node.id} '{node.name}': {error}") from error
+    rest = array.rest
+    if not _SCHEMA.fullmatch(rest.schema):
+        raise FormatError(
+            f"{path}: schema '{rest.schema}'; execution traces 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0 can be read"
+        )
+    events.sort(key=lambda event: event.order)
+    return ExecutionTrace(rest.pid, tuple(events), tuple(groups.values()), array.is_cut)
+
+
+def _groups(node: _Node) -> Iterator[ProcessGroup]:
+    values = msgspec.json.decode(node.inputs.values, type=list[str])
+    for group in msgspec.json.decode(values[0], type=list[_Group]) if values else []:
+        yield ProcessGroup(group.pg_name, group.pg_desc, group.group_size, tuple(group.ranks))
+
+
+def _events(node: _Node) -> Iterator[HostEvent]:
+    namespace, _, operation = node.name.rpartition("::")
+    if namespace == "c10d" and operation in OPERATIONS:
+        arguments, written = _Arguments(_decoded(node.inputs)), _Arguments(_decoded(node.outputs))
+        described = describe(OPERATIONS[operation], arguments)
+        position = OPERATIONS[operation].output
+        tensors = arguments.ids(position) if position is not None else frozenset()
+        yield _event(What.CALL, node, described=described, tensors=tensors | written.ids(0))
+    elif namespace == "_c10d_functional":
+        values = _decoded(node.inputs)
+        if operation == "wait_tensor":
+            yield _event(What.WAIT_TENSOR, node, tensors=_Arguments(values).ids(0))
+        elif values and isinstance(values[-1], str):
+            yield _event(What.FUNCTIONAL, node, group=values[-1])
+    elif node.name == "record_param_comms":
+        yield from _recorded(node)
+
+
+def _recorded(node: _Node) -> Iterator[HostEvent]:
+    """An operation of NCCL: [tensors], number (or [number, is P2P]), [group, description], rank, name, splits, ...;
+    a wait has no tensors."""
+    values = _decoded(node.inputs)
+    attributes = {attribute.name: attribute.value for attribute in node.attrs}
+    at = next((index for index, value in enumerate(values) if isinstance(value, str) and index >= 3), None)
+    if at is None or at + 1 >= len(values):
+        return
+    sequence, group, name = values[at - 3], values[at - 2], values[at]
+    if isinstance(sequence, list):
+        sequence = sequence[0] if sequence else None
+    sequence = sequence if type(sequence) is int else None
+    if name == "wait":
+        yield _event(What.WAIT, node, sequence=sequence)
+        return
+    kind = RECORDED.get(name)
+    if kind is None:
+        return
+    arguments = _Arguments(values)
+    splits = arguments.integers(at + 1)
+    size = element_bytes(str(attributes.get("dtype", "")))
+    elements = attributes.get("out_msg_nelems" if kind in ("scatter", "recv") else "in_msg_nelems")
+    tensors = arguments.tensors(0) if at >= 4 else None
+    num_bytes = elements * size if type(elements) is int and size and 0 <= elements < _MOST else -1
+    if num_bytes < 0 and tensors is not None:
+        num_bytes = tensors.num_bytes
+    is_async = attributes.get("is_asynchronized_op")
+    described = Described(
+        kind,
+        0 if kind == "barrier" else num_bytes,
+        kind == "scatter",
+        in_splits=splits if len(set(splits)) > 1 else (),
+        is_async=is_async if isinstance(is_async, bool) else None,
+        members=arguments.integer(at + 5) or 0,
+    )
+    named = group[0] if isinstance(group, list) and group and isinstance(group[0], str) else None
+    yield _event(What.RECORD, node, described=described, group=named, sequence=sequence)
+
+
+def _event(what: What, node: _Node, **more: Any) -> HostEvent:
+    attributes = {attribute.name: attribute.value for attribute in node.attrs}
+    function, thread = (attributes.get(name, 0) for name in ("rf_id", "tid"))
+    return HostEvent(
+        what, node.name, node.id, function if type(function) is int else 0, thread if type(thread) is int else 0, **more
+    )
+
+
+def _decoded(values: _Values) -> list[Any]:
+    return msgspec.json.decode(values.values, type=list[Any])
+
+
+class _Arguments:
+    """Values of a node; a tensor is [tensor id, storage id, offset, elements, bytes of an element, device]."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    def tensors(self, position: int) -> Tensors | None:
+        value = self._at(position)
+        if not isinstance(value, list):
+            return None
+        found = list(_tensors(value))
+        sizes = [max(elements, 0) * max(size, 0) for _, elements, size in found]
+        return Tensors(len(found), sum(max(elements, 0) for _, elements, _ in found), min(sum(sizes), _MOST))
+
+    def ids(self, position: int) -> frozenset[int]:
+        """Storages of tensors."""
+        return frozenset(storage for storage, _, _ in _tensors(self._at(position)))
+
+    def integer(self, position: int) -> int | None:
+        value = self._at(position)
+        return value if type(value) is int and -(2**31) <= value < 2**31 else None
+
+    def boolean(self, position: int) -> bool | None:
+        value = self._at(position)
+        return value if isinstance(value, bool) else None
+
+    def integers(self, position: int) -> tuple[int, ...]:
+        value = self._at(position)
+        return (
+            tuple(value) if isinstance(value, list) and all(type(item) is int and item >= 0 for item in value) else ()
+        )
+
+    def _at(self, position: int) -> Any:
+        return self._values[position] if position < len(self._values) else None
+
+
+def _tensors(value: Any) -> Iterator[tuple[int, int, int]]:
+    """Storage, elements and bytes of an element of the tensors in a value, through all lists."""
+    if not isinstance(value, list):
+        return
+    if len(value) == 6 and isinstance(value[5], str) and all(type(item) is int for item in value[:5]):
+        yield value[1], value[3], value[4]
+        return
+    for item in value:
+        yield from _tensors(item)

@@ -1,0 +1,111 @@
+"""The collectives and messages that a host issued, each with all that the profiles tell of it."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from hocket.chakra.importers.pytorch.c10d import Described
+from hocket.chakra.importers.pytorch.execution_trace import ExecutionTrace
+from hocket.chakra.importers.pytorch.host import HostEvent, What
+from hocket.chakra.importers.pytorch.kineto import Kineto
+from hocket.chakra.importers.rank import Notes
+
+__all__ = ["Issue", "issues_of", "joined"]
+
+_SEARCHED = 64
+
+
+@dataclass(eq=False)
+class Issue:
+    """An operation from its issue on: `event` is the c10d call, or NCCL's record where that is all there is. `group`
+    is a name, None while unknown; `spans` are the backend's; a functional one is waited for by wait_tensor."""
+
+    event: HostEvent
+    described: Described
+    group: str | None = None
+    record: HostEvent | None = None
+    spans: list[HostEvent] = field(default_factory=list)
+    is_functional: bool = False
+
+    @property
+    def is_gloo(self) -> bool:
+        return any(span.name.startswith("gloo:") for span in self.spans)
+
+    @property
+    def end(self) -> int:
+        """When it is complete, as far as the host's events tell."""
+        return max([self.event.end, *(span.end for span in self.spans)])
+
+
+def joined(trace: ExecutionTrace | None, kineto: Kineto | None, notes: Notes) -> list[HostEvent]:
+    """The host's events in order: with Kineto's times and, by record function id, the execution trace's arguments."""
+    if kineto is None:
+        return list(trace.events) if trace else []
+    told = {event.function: event for event in trace.events if event.function} if trace else {}
+    events = []
+    for event in kineto.events:
+        other = told.pop(event.function, None)
+        if other is not None and other.what is event.what:
+            event = replace(
+                event, described=other.described, group=other.group, sequence=other.sequence, tensors=other.tensors
+            )
+        events.append(event)
+    lost = [event for event in told.values() if event.what in (What.CALL, What.RECORD)]
+    if trace and lost:
+        notes["calls of the execution trace that Kineto's profile lacks: left out"] += len(lost)
+    return events
+
+
+def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
+    """What was issued, in order of issue."""
+    issues: list[Issue] = []
+    latest: dict[int, Issue] = {}  # by thread
+    named: dict[int, str | None] = {}  # the group of a thread's functional operation whose call is still to come
+    spans: list[HostEvent] = []
+    for event in events:
+        if event.what is What.FUNCTIONAL:
+            named[event.thread] = event.group
+        elif event.what is What.SPAN:
+            spans.append(event)
+        elif event.what is What.CALL and event.described is not None:
+            is_functional = event.thread in named
+            issue = Issue(event, event.described, named.pop(event.thread, None), is_functional=is_functional)
+            issues.append(issue)
+            latest[event.thread] = issue
+        elif event.what is What.RECORD and event.described is not None:
+            issued = latest.get(event.thread)
+            if issued is None or issued.record is not None or event.start > issued.event.end:
+                issues.append(Issue(event, event.described, event.group, event))
+            else:
+                _record(issued, event, event.described)
+    _attach(spans, issues)
+    for issue in issues:
+        if issue.described.num_bytes < 0 and issue.spans:
+            sizes = [span.described.num_bytes for span in issue.spans if span.described]
+            issue.described = replace(issue.described, num_bytes=sum(sizes) if min(sizes) >= 0 else -1)
+    return issues
+
+
+def _record(issue: Issue, event: HostEvent, recorded: Described) -> None:
+    """Adds NCCL's record of a call: it knows the group and the sizes, the call root, peer and whether it is async."""
+    called = issue.described
+    issue.record = event
+    issue.group = event.group if event.group is not None else issue.group
+    issue.described = replace(
+        called,
+        num_bytes=recorded.num_bytes if recorded.num_bytes >= 0 else called.num_bytes,
+        in_splits=called.in_splits or recorded.in_splits,
+        members=recorded.members or called.members,
+        is_async=called.is_async if called.is_async is not None else recorded.is_async,
+    )
+
+
+def _attach(spans: Sequence[HostEvent], issues: Sequence[Issue]) -> None:
+    """Gives the backends' spans to the calls within which they begin."""
+    starts = [issue.event.start for issue in issues]
+    for span in spans:
+        last = bisect_right(starts, span.start)
+        for issue in reversed(issues[max(0, last - _SEARCHED) : last]):
+            if issue.event.end >= span.start and issue.event.end > issue.event.start:
+                issue.spans.append(span)
+                break

@@ -1,0 +1,257 @@
+"""Kineto's timeline (chrome trace JSON): times of operators, communication and what runs on the device."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from hocket.chakra.importers.dtypes import element_bytes
+from hocket.chakra.importers.files import MALFORMED
+from hocket.chakra.importers.json_array import JsonArray
+from hocket.chakra.importers.pytorch.c10d import OPERATIONS, RECORDED, Described, describe
+from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
+from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, numbers_in
+from hocket.chakra.importers.pytorch.work import Work, work_of
+from hocket.core.errors import FormatError
+
+__all__ = ["DeviceEvent", "Kineto", "Operation", "read_kineto"]
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**60)]
+_Id = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+# Microseconds; with the base they make at most 7.5e18 ns.
+_Time = Annotated[float, msgspec.Meta(ge=0, le=2.5e15)]
+_Duration = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+
+
+class _Args(msgspec.Struct):
+    external: _Id = msgspec.field(name="External id", default=-1)
+    function: _Id = msgspec.field(name="Record function id", default=0)
+    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=msgspec.Raw(b"[]"))
+    types: msgspec.Raw = msgspec.field(name="Input type", default=msgspec.Raw(b"[]"))
+    concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=msgspec.Raw(b"[]"))
+    correlation: _Id = -1
+    stream: _Id | str | None = None
+    num_bytes: float = msgspec.field(name="bytes", default=0)
+    collective: str = msgspec.field(name="Collective name", default="")
+    dtype: str = ""
+    elements_in: _Id = msgspec.field(name="In msg nelems", default=-1)
+    elements_out: _Id = msgspec.field(name="Out msg nelems", default=-1)
+    in_splits: str = msgspec.field(name="In split size", default="")
+    group: str | None = msgspec.field(name="Process Group Name", default=None)
+    group_size: _Id = msgspec.field(name="Group size", default=0)
+    group_ranks: str = msgspec.field(name="Process Group Ranks", default="")
+    rank_start: _Id = msgspec.field(name="Global rank start", default=-1)
+    rank_stride: _Id = msgspec.field(name="Global rank stride", default=-1)
+    sequence: _Id | None = msgspec.field(name="Seq", default=None)
+    sync: str = msgspec.field(name="cuda_sync_kind", default="")
+    waited_stream: _Id = msgspec.field(name="wait_on_stream", default=-1)
+    waited_record: _Id = msgspec.field(name="wait_on_cuda_event_record_corr_id", default=-1)
+
+
+class _Event(msgspec.Struct):
+    ph: str = ""
+    cat: str = ""
+    name: str = ""
+    ts: _Time = 0.0
+    dur: _Duration = 0.0
+    tid: int | str = 0
+    args: _Args | None = None
+
+
+class _Group(msgspec.Struct):
+    pg_name: str
+    pg_desc: str = ""
+    pg_size: _Count = 0
+    ranks: list[_Count] = []
+
+
+class _Distributed(msgspec.Struct, frozen=True):
+    rank: Annotated[int, msgspec.Meta(ge=0, le=2**24)] | None = None
+    world_size: Annotated[int, msgspec.Meta(ge=1, le=2**24)] | None = None
+    pg_config: tuple[_Group, ...] = ()
+
+
+class _Rest(msgspec.Struct):
+    base: Annotated[int, msgspec.Meta(ge=0, le=4 * 10**18)] = msgspec.field(name="baseTimeNanoseconds", default=0)
+    distributed: _Distributed = msgspec.field(name="distributedInfo", default=_Distributed())
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator or annotation on a thread of the host, in ns; `work` where a formula tells it."""
+
+    name: str
+    thread: int
+    start: int
+    end: int
+    external: int
+    is_annotation: bool
+    work: Work | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvent:
+    """A kernel, copy or fill on a stream, in ns; `correlation` is that of its launch, `external` the External id of
+    the operator that launched it."""
+
+    kind: str
+    name: str
+    stream: int
+    start: int
+    end: int
+    correlation: int
+    external: int
+    num_bytes: int
+
+    @property
+    def is_collective(self) -> bool:
+        return self.kind == "kernel" and "nccl" in self.name.lower()
+
+
+@dataclass
+class Kineto:
+    """One rank's timeline. `launches` is the time and thread of each call of CUDA by correlation; `stream_waits` the
+    correlations of calls that made a stream wait for an event; `waited`, where the profile has synchronization events,
+    the waiting and the awaited stream of such a call and the correlation of the event's record. Times count from
+    `base`."""
+
+    rank: int | None = None
+    world: int | None = None
+    groups: list[ProcessGroup] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    events: list[HostEvent] = field(default_factory=list)
+    device: list[DeviceEvent] = field(default_factory=list)
+    launches: dict[int, tuple[int, int]] = field(default_factory=dict)
+    stream_waits: list[int] = field(default_factory=list)
+    waited: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    steps: list[tuple[int, int]] = field(default_factory=list)
+    base: int = 0
+    is_cut: bool = False
+
+
+_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+_RUNTIME = ("cuda_runtime", "cuda_driver")
+_STEP = re.compile(r"ProfilerStep#(\d{1,9})")
+
+
+def read_kineto(path: Path) -> Kineto:
+    """Reads a file, plain or gzip, in little memory beside what is kept. Raises FormatError, naming it, for others."""
+    array: JsonArray[_Event, _Rest] = JsonArray(path, "traceEvents", _Event, _Rest)
+    kineto = Kineto()
+    reader = _Reader(kineto)
+    for block in array.blocks():
+        for event in block:
+            if event.ph == "X":
+                try:
+                    reader.add(event)
+                except MALFORMED as error:
+                    raise FormatError(f"{path}: event '{event.name}' at {event.ts}: {error}") from error
+    rest = array.rest
+    info = rest.distributed
+    kineto.rank, kineto.world, kineto.is_cut = info.rank, info.world_size, array.is_cut
+    told = [ProcessGroup(group.pg_name, group.pg_desc, group.pg_size, tuple(group.ranks)) for group in info.pg_config]
+    kineto.groups = list({group.name: group for group in [*reader.groups.values(), *told]}.values())
+    kineto.base = rest.base
+    kineto.events.sort(key=lambda event: (event.start, -event.end))
+    return kineto
+
+
+class _Reader:
+    """Sorts events into what a `Kineto` keeps."""
+
+    def __init__(self, kineto: Kineto) -> None:
+        self._kineto = kineto
+        self._threads: dict[int | str, int] = {}
+        self._names: dict[str, str] = {}
+        self.groups: dict[str, ProcessGroup] = {}
+
+    def add(self, event: _Event) -> None:
+        args = event.args or _Args()
+        start = round(event.ts * 1000)
+        end = start + max(round(event.dur * 1000), 0)
+        thread = self._threads.setdefault(event.tid, len(self._threads))
+        name = self._names.setdefault(event.name, event.name)
+        if event.cat in _DEVICE:
+            kind = event.cat.removeprefix("gpu_")
+            stream = _stream(args.stream, thread)
+            num_bytes = int(min(max(args.num_bytes, 0), 2**60))
+            self._kineto.device.append(
+                DeviceEvent(kind, name, stream, start, end, args.correlation, args.external, num_bytes)
+            )
+        elif event.cat in _RUNTIME:
+            self._kineto.launches[args.correlation] = start, thread
+            if name in ("cudaStreamWaitEvent", "cuStreamWaitEvent", "hipStreamWaitEvent"):
+                self._kineto.stream_waits.append(args.correlation)
+        elif event.cat == "cuda_sync":
+            if args.sync == "Stream Wait Event":
+                stream = _stream(args.stream, thread)
+                self._kineto.waited[args.correlation] = stream, args.waited_stream, args.waited_record
+        elif event.cat in ("cpu_op", "user_annotation", "Operator"):
+            self._host(event, args, name, thread, start, end)
+
+    def _host(self, event: _Event, args: _Args, name: str, thread: int, start: int, end: int) -> None:
+        if step := _STEP.fullmatch(name):
+            self._kineto.steps.append((start, int(step[1])))
+        arguments = KinetoArguments(args.dims, args.types, args.concrete)
+        namespace, _, operation = name.rpartition("::")
+        common: dict[str, Any] = {"order": start, "thread": thread, "start": start, "end": end}
+        common |= {"function": args.function, "external": args.external}
+        if namespace == "c10d" and operation in OPERATIONS:
+            described = describe(OPERATIONS[operation], arguments)
+            self._kineto.events.append(HostEvent(What.CALL, name, described=described, **common))
+        elif namespace == "_c10d_functional":
+            what = What.WAIT_TENSOR if operation == "wait_tensor" else What.FUNCTIONAL
+            self._kineto.events.append(HostEvent(what, name, **common))
+        elif name.startswith(("gloo:", "nccl:")):
+            span = Described(name, arguments.total_bytes())
+            self._kineto.events.append(HostEvent(What.SPAN, name, described=span, **common))
+            return
+        elif name == "record_param_comms":
+            self._kineto.events += self._recorded(args, common)
+        is_annotation = event.cat == "user_annotation"
+        work = None if is_annotation else work_of(name, arguments)
+        self._kineto.operations.append(Operation(name, thread, start, end, args.external, is_annotation, work))
+
+    def _recorded(self, args: _Args, common: dict[str, Any]) -> Iterator[HostEvent]:
+        name = args.collective
+        if name == "wait":
+            yield HostEvent(What.WAIT, name, sequence=args.sequence, **common)
+        elif kind := RECORDED.get(name):
+            if args.group is not None:
+                self.groups[args.group] = ProcessGroup(args.group, "", _size(args), _ranks(args))
+            splits = numbers_in(args.in_splits)
+            elements = args.elements_out if kind in ("scatter", "recv") else args.elements_in
+            size = element_bytes(args.dtype)
+            num_bytes = elements * size if size and 0 <= elements < 2**56 else -1
+            described = Described(
+                kind,
+                0 if kind == "barrier" else num_bytes,
+                kind == "scatter",
+                in_splits=splits if len(set(splits)) > 1 else (),
+                members=_size(args),
+            )
+            yield HostEvent(What.RECORD, name, described=described, group=args.group, sequence=args.sequence, **common)
+
+
+def _stream(stream: int | str | None, thread: int) -> int:
+    """A stream's number; ROCm's profiler writes it as text, and where there is none the thread stands for it."""
+    if isinstance(stream, str):
+        return int(stream) if re.fullmatch(r"\d{1,18}", stream) else thread
+    return thread if stream is None else stream
+
+
+def _size(args: _Args) -> int:
+    return min(max(args.group_size, 0), 2**24)
+
+
+def _ranks(args: _Args) -> tuple[int, ...]:
+    """The world ranks of a recorded operation's group; empty where they are not told in full."""
+    ranks = numbers_in(args.group_ranks)
+    if len(ranks) == args.group_size:
+        return ranks
+    if args.rank_start >= 0 and args.rank_stride >= 1 and 0 < args.group_size <= 2**20:
+        return tuple(range(args.rank_start, args.rank_start + args.rank_stride * args.group_size, args.rank_stride))
+    return ()

@@ -1,0 +1,195 @@
+"""Profiles of PyTorch: of gloo as PyTorch wrote them, of NCCL hand-written after real ones of PyTorch 2.3 on two GPUs
+(events, their categories and arguments are those; times and sizes are made up)."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handwritten import host_node, host_trace, kineto, span
+from import_commands import communication, hocket, imported, kind
+
+from hocket.chakra import NodeType
+from hocket.chakra.importers import import_traces
+from hocket.chakra.trace import Trace, TraceSet
+from hocket.chakra.validate import validate
+
+WORKLOADS = ["compiled", "ddp_cnn", "ddp_tf", "fsdp2_tf", "funcol", "misc", "moe_a2a", "pp_manual", "pp_sched"]
+WORKLOADS += ["tp_mlp", "tp_sp_tf"]
+# Operations of `misc` that nothing in its profile puts into one of the rank's three groups: two in half of the ranks,
+# one in the other halves, and the monitored barrier, which gloo builds from messages.
+AMBIGUOUS = Counter({("all_reduce", 4000): 1, ("broadcast", 4000): 1, ("all_reduce", 2000): 1, ("barrier", 0): 1})
+
+
+def interposed(path: Path) -> Counter[tuple[str, int]]:
+    """Kind and size of what a rank issued in one step, as the interposer on the dispatcher saw it."""
+    calls = [
+        call for call in map(json.loads, path.read_text().splitlines()) if call["k"] == "coll" and call["step"] == 2
+    ]
+    return Counter((call["kind"], _size(call)) for call in calls)
+
+
+def _size(call: dict[str, Any]) -> int:
+    return {"recv": call["out_bytes"], "scatter": 4 * call["out_bytes"]}.get(call["kind"], call["in_bytes"])
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_profiles_of_gloo_have_what_the_interposer_saw(shared: Path, workload: str) -> None:
+    folder = shared / "torch_traces"
+    job = import_traces([folder / "profiler" / workload])
+    assert not job.missing
+    traces = tuple(job.traces.values())
+    assert validate(TraceSet(traces, job.groups)) == []
+    for rank, trace in enumerate(traces):
+        seen = interposed(folder / "interposed" / workload / f"coll.{rank}.jsonl")
+        assert communication(trace) == seen - (AMBIGUOUS if workload == "misc" else Counter())
+    unknown = sum(count for note, count in job.notes.items() if "which no profile tells" in note)
+    assert unknown == (4 * 4 if workload == "misc" else 0)
+
+
+@pytest.mark.shared
+def test_either_file_alone(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "torch_traces/profiler/fsdp2_tf"
+    both, _ = imported(tmp_path / "both", folder)
+    untimed, printed = imported(tmp_path / "host", *sorted(folder.glob("host.*")))
+    assert "times, which an execution trace does not have" in printed
+    timed, printed = imported(tmp_path / "device", *sorted(folder.glob("device.*")))
+    assert "import the execution trace with Kineto's profile" in printed
+    for rank in range(4):
+        expected = communication(both.traces[rank])
+        assert communication(untimed.traces[rank]) == communication(timed.traces[rank]) == expected
+        assert not (untimed.traces[rank].duration_ns > 0).any()
+
+
+@pytest.mark.shared
+def test_computation_is_operators(shared: Path) -> None:
+    trace = import_traces([shared / "torch_traces/profiler/tp_mlp"]).traces[0]
+    names = Counter(trace.strings[name] for name in trace.name[trace.type == NodeType.COMP])
+    assert names["aten::linear"] == 2 and names["host"] > 0
+    assert not any(name.startswith(("c10d::", "gloo:", "autograd::")) for name in names)
+    row = next(row for row in range(len(trace)) if trace.strings[trace.name[row]] == "aten::linear")
+    # 8 x 64 by the transpose of 64 x 64, this rank's quarter of the columns: 2 * 8 * 64 * 64 operations on floats.
+    assert trace.num_ops[row] == 2 * 8 * 64 * 64
+    assert trace.tensor_bytes[row] == 4 * (8 * 64 + 64 * 64 + 8 * 64)
+
+
+def launched(name: str, begin: float, launch: float, duration: float, stream: int, number: int) -> list[dict[str, Any]]:
+    """A kernel and its launch, by the operator of External id `number`."""
+    ids = {"External_id": number, "correlation": number}
+    return [
+        span("cuda_runtime", "cudaLaunchKernel", launch, 1, **ids),
+        span("kernel", name, begin, duration, 100 + stream, stream=stream, device=0, **ids),
+    ]
+
+
+def recorded(collective: str, begin: float, number: int, elements: int, **more: Any) -> list[dict[str, Any]]:
+    told = {"Collective_name": collective, "dtype": "Float", "In_msg_nelems": elements, "Out_msg_nelems": elements}
+    told |= {"Group_size": 2, "Process_Group_Name": "0", "Process_Group_Ranks": "[0, 1]", "In_split_size": "[]"}
+    return [span("cpu_op", "record_param_comms", begin, 8, External_id=number, **(told | more))]
+
+
+def of_nccl(rank: int) -> list[dict[str, Any]]:
+    """A matrix product on stream 7, its all_reduce on stream 40 beside another product, a message, and an addition that
+    waits for the all_reduce. The device is idle from 180 to 200."""
+    shapes = {"Input_Dims": [[4, 8], [8, 2]], "Input_type": ["float", "float"], "Concrete_Inputs": ["", ""]}
+    pg = {"Input_Dims": [[[1000]], [], []], "Input_type": ["TensorList", "", ""]}
+    peer = {"Input_Dims": [[[16]], [], [], []], "Input_type": ["TensorList", "", "Scalar", "Scalar"]}
+    message, called = ("send", "c10d::send") if rank == 0 else ("recv", "c10d::recv_")
+    return [
+        span("user_annotation", "ProfilerStep#3", 0, 300, External_id=1),
+        span("cpu_op", "aten::mm", 10, 5, External_id=2, **shapes),
+        *launched("sgemm", 20, 12, 30, 7, 2),
+        span("cpu_op", "c10d::allreduce_", 20, 10, External_id=3, **pg),
+        *recorded("allreduce", 21, 4, 1000),
+        span("cuda_runtime", "cudaStreamWaitEvent", 22, 1, correlation=1004),
+        *launched("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 50, 25, 100, 40, 4),
+        span("cpu_op", "aten::mm", 35, 5, External_id=5, **shapes),
+        *launched("sgemm", 55, 36, 40, 7, 5),
+        span("cpu_op", called, 45, 10, External_id=6, Concrete_Inputs=["", "", str(1 - rank), "0"], **peer),
+        *recorded(message, 46, 7, 16),
+        *launched("ncclDevKernel_SendRecv", 150, 49, 30, 41, 7),
+        span("cuda_runtime", "cudaStreamWaitEvent", 60, 1, correlation=1008),
+        span("cpu_op", "aten::add", 190, 5, External_id=9),
+        *launched("add", 200, 192, 10, 7, 9),
+        span("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 210, 5, 107, stream=7, bytes=64, correlation=10),
+    ]
+
+
+def test_nccl(tmp_path: Path) -> None:
+    for rank in range(2):
+        (tmp_path / f"rank{rank}.json").write_text(kineto(of_nccl(rank), rank, 2, {"0": [0, 1]}))
+    traces, _ = imported(tmp_path, *tmp_path.glob("rank?.json"))
+    first, second = traces.traces
+    assert communication(first) == {("all_reduce", 4000): 1, ("send", 64): 1}
+    assert communication(second) == {("all_reduce", 4000): 1, ("recv", 64): 1}
+    shown = [(name_of(first, row), int(first.duration_ns[row]), deps_of(first, row)) for row in range(len(first))]
+    assert shown == [
+        ("host", 20_000, []),
+        ("sgemm", 30_000, [0]),
+        ("all_reduce", 100_000, [1]),  # launched after the product, which was complete
+        ("sgemm", 40_000, [1]),  # beside the all_reduce
+        ("send", 30_000, [3]),  # launched after the second product
+        ("host", 20_000, [3, 4]),  # nothing runs: from the end of the message to the addition
+        ("add", 10_000, [2, 3, 4, 5]),  # the stream was made to wait at 60
+        ("Memcpy DtoH (Device -> Pageable)", 5_000, [6]),
+    ]
+    # [4, 8] by [8, 2]: 2 * 4 * 8 * 2 operations, 32 + 16 + 8 floats.
+    assert (first.num_ops[1], first.tensor_bytes[1]) == (128, 4 * 56)
+    assert (first.type[7], first.tensor_bytes[7]) == (NodeType.MEM_STORE, 64)
+    assert first.metadata["step_numbers"] == [3]
+
+
+def test_execution_trace_of_nccl(tmp_path: Path) -> None:
+    tensor = [1, 2, 0, 1000, 4, "cuda:0"]
+    group = json.dumps([{"pg_name": "0", "pg_desc": "default_pg", "ranks": [], "group_size": 2, "group_count": 1}])
+    for rank in range(2):
+        nodes = [
+            host_node(4, "## process_group:init ##", [group]),
+            host_node(5, "c10d::broadcast_", [[tensor], "<Object>", 1, 0, True, -1], [[tensor], "<Object>"]),
+            host_node(
+                6,
+                "record_param_comms",
+                [[tensor], 33, ["0", "default_pg"], rank, "broadcast", [], [], 0, 1, 2],
+                dtype="Float",
+                in_msg_nelems=1000,
+            ),
+            host_node(7, "record_param_comms", [33, ["", ""], rank, "wait", [], [], -1, -1, 1]),
+        ]
+        (tmp_path / f"host.{rank}.json.gz").write_bytes(gzip.compress(host_trace(nodes, "1.1.0-chakra.0.0.4").encode()))
+    traces, _ = imported(tmp_path, *tmp_path.glob("host.*"))
+    assert [communication(trace) for trace in traces.traces] == [{("broadcast", 4000): 1}] * 2
+    assert traces.traces[0].root.tolist() == [1]
+
+
+def test_a_profile_that_was_cut_off(tmp_path: Path) -> None:
+    whole = kineto(of_nccl(0), 0, 2, {"0": [0, 1]})
+    (tmp_path / "rank0.json").write_text(whole[: whole.index('"add"') + 200])
+    done = hocket("import", tmp_path / "rank0.json", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "rank0.json, which is cut off" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("et.json", host_trace([host_node(1, "a", [])], "1.0.1"), "schema '1.0.1'; execution traces 1.0.2"),
+        ("k.json", '{"schemaVersion": 1, "traceEvents": [{"ph": "X", "ts": -5}]}', "k.json: 'traceEvents': Expected"),
+        ("k.json", '{"schemaVersion": 1, "traceEvents": 3}', "no array 'traceEvents'"),
+        ("k.json", '{"schemaVersion": 1, "traceEvents": [{"ph": ', "does not end, and has no whole item"),
+    ],
+)
+def test_refusals(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    done = hocket("import", tmp_path / name, "-o", tmp_path / "out")
+    assert (done.returncode, message in done.stderr) == (3, True), done.stderr
+
+
+def name_of(trace: Trace, row: int) -> str:
+    return kind(trace, row) if trace.type[row] >= NodeType.COMM_SEND else trace.strings[trace.name[row]]
+
+
+def deps_of(trace: Trace, row: int) -> list[int]:
+    return sorted(trace.data_deps[trace.data_offset[row] : trace.data_offset[row + 1]].tolist())
