@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hocket.chakra.trace import Trace
 from hocket.core.errors import TraceError
 
-__all__ = ["NO_STEP", "step_fault", "step_metadata", "step_of_nodes"]
+__all__ = ["NO_STEP", "has_step_metadata", "is_step_mark", "step_fault", "step_metadata", "step_of_nodes"]
 
 NO_STEP = -1
 _NUMBERS, _BEGINS = "step_numbers", "step_begins"
@@ -39,6 +39,16 @@ def step_fault(metadata: Mapping[str, object]) -> str | None:
     return None
 
 
+def is_step_mark(name: str) -> bool:
+    """Whether a node of this name begins a step, such as ProfilerStep#3."""
+    return _marked(name) != NO_STEP
+
+
+def has_step_metadata(trace: Trace) -> bool:
+    """Whether the metadata tells the steps: then each block of the trace knows its own."""
+    return bool(trace.metadata.get(_NUMBERS))
+
+
 def step_of_nodes(trace: Trace, source: str) -> NDArray[np.int64]:
     """The number of each row's step (int64, n), NO_STEP where there is none.
 
@@ -48,7 +58,7 @@ def step_of_nodes(trace: Trace, source: str) -> NDArray[np.int64]:
     """
     if fault := step_fault(trace.metadata):
         raise TraceError(f"{source}: metadata: {fault}")
-    if trace.metadata.get(_NUMBERS):
+    if has_step_metadata(trace):
         numbers = np.array(trace.metadata[_NUMBERS], np.int64)
         begins = np.array(trace.metadata[_BEGINS], np.uint64)
         before_first = NO_STEP

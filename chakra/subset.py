@@ -5,9 +5,10 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.chakra.id_set import IdSet
 from hocket.chakra.trace import Trace
 
-__all__ = ["subset"]
+__all__ = ["Cutter", "is_ordered", "subset"]
 
 _LISTS = ("data_offset", "data_deps", "ctrl_offset", "ctrl_deps", "rest_offset", "rest")
 
@@ -17,58 +18,103 @@ def subset(trace: Trace, keep: NDArray[np.bool_]) -> tuple[Trace, int]:
 
     A dependency on a node that is left out becomes one on what that node depended on, so the order stays.
     """
-    dropped = {int(trace.id[row]): _deps_of_row(trace, row) for row in np.flatnonzero(~keep)}
-    kept_ids = np.unique(trace.id[keep])
-    columns: dict[str, NDArray[np.generic]] = {
-        field.name: getattr(trace, field.name)[keep]
-        for field in fields(trace)
-        if field.name not in ("version", "metadata", "strings", *_LISTS)
-    }
-    lengths = np.diff(trace.rest_offset)
-    columns["rest"] = trace.rest[np.repeat(keep, lengths)]
-    columns["rest_offset"] = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
-    num_dangling = 0
-    for kind in ("data", "ctrl"):
+    cutter = Cutter()
+    return cutter.cut(trace, keep), cutter.num_dangling
+
+
+def is_ordered(trace: Trace, last_id: int = -1) -> bool:
+    """Whether ids ascend, from above `last_id`, and nodes depend on smaller ids alone: then the trace can be cut block
+    by block."""
+    if not len(trace):
+        return True
+    if int(trace.id[0]) <= last_id or not np.all(trace.id[1:] > trace.id[:-1]):
+        return False
+    owner = np.repeat(trace.id, np.diff(trace.data_offset)), np.repeat(trace.id, np.diff(trace.ctrl_offset))
+    return bool(np.all(trace.data_deps < owner[0]) and np.all(trace.ctrl_deps < owner[1]))
+
+
+class Cutter:
+    """Leaves nodes out and mends what depended on them, in a whole trace or block by block in one that is ordered.
+
+    Of blocks, what is left out before the id `first` or behind `last` is forgotten at once: with no node kept there,
+    nothing leads back to one. `num_mended` counts the dependencies of kept nodes on nodes that were left out,
+    `num_dangling` those on no node at all, which are dropped.
+    """
+
+    def __init__(self, first: int = 0, last: int = (1 << 64) - 1) -> None:
+        self._window = np.uint64(first), np.uint64(last)
+        self._seen, self._kept = IdSet(), IdSet()
+        self._dropped: dict[int, list[int]] = {}  # what those left out depended on
+        self.num_mended = self.num_dangling = 0
+
+    def cut(self, trace: Trace, keep: NDArray[np.bool_]) -> Trace:
+        """The rows of the next block in which `keep` holds."""
+        self._seen.add(trace.id)
+        self._kept.add(trace.id[keep])
+        for row in np.flatnonzero(~keep & (trace.id >= self._window[0]) & (trace.id <= self._window[1])):
+            self._dropped[int(trace.id[row])] = _deps_of_row(trace, row)
+        columns: dict[str, NDArray[np.generic]] = {
+            field.name: getattr(trace, field.name)[keep]
+            for field in fields(trace)
+            if field.name not in ("version", "metadata", "strings", *_LISTS)
+        }
+        lengths = np.diff(trace.rest_offset)
+        columns["rest"] = trace.rest[np.repeat(keep, lengths)]
+        columns["rest_offset"] = _offsets(lengths[keep])
+        row_of = np.cumsum(keep) - 1
+        for kind in ("data", "ctrl"):
+            owner, deps = self._mend(trace, keep, kind)
+            counts = np.bincount(row_of[owner], minlength=int(keep.sum()))
+            columns[f"{kind}_offset"], columns[f"{kind}_deps"] = _offsets(counts), deps
+        return replace(trace, **columns)  # type: ignore[arg-type]  # each column keeps its type
+
+    def _mend(self, trace: Trace, keep: NDArray[np.bool_], kind: str) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        """The dependencies of the kept rows, by row, and the row of each."""
         offset, deps = getattr(trace, f"{kind}_offset"), getattr(trace, f"{kind}_deps")
         owner = np.repeat(np.arange(len(trace)), np.diff(offset))
         wanted = keep[owner]
         owner, deps = owner[wanted], deps[wanted]
-        exists = np.isin(deps, kept_ids)
+        exists = self._kept.has(deps)
+        if exists.all():
+            return owner, deps
+        is_node = self._seen.has(deps)
+        self.num_dangling += int((~is_node).sum())
+        self.num_mended += int((is_node & ~exists).sum())
         bypassed = [
             (row, target)
             for row, node_id in zip(owner[~exists], deps[~exists], strict=True)
-            for target in _beyond(int(node_id), dropped)
+            for target in self._beyond(int(node_id))
         ]
-        num_dangling += sum(int(node_id) not in dropped for node_id in deps[~exists])
         owner = np.concatenate([owner[exists], np.array([row for row, _ in bypassed], np.int64)])
         deps = np.concatenate([deps[exists], np.array([target for _, target in bypassed], np.uint64)])
-        exists = np.isin(deps, kept_ids)
-        owner, deps = owner[exists], deps[exists]
         order = np.argsort(owner, kind="stable")
-        row_of = np.cumsum(keep) - 1
-        counts = np.bincount(row_of[owner], minlength=int(keep.sum()))
-        columns[f"{kind}_offset"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        columns[f"{kind}_deps"] = deps[order]
-    return replace(trace, **columns), num_dangling  # type: ignore[arg-type]  # each column keeps its type
+        owner, deps = owner[order], deps[order]
+        exists = self._kept.has(deps)
+        return owner[exists], deps[exists]
+
+    def _beyond(self, node_id: int) -> list[int]:
+        """The nodes that a dropped node depended on, through other dropped ones; found once, it is remembered."""
+        if node_id not in self._dropped:
+            return []
+        found: dict[int, None] = {}
+        seen: set[int] = set()
+        waiting = [node_id]
+        while waiting:
+            current = waiting.pop()
+            if current not in self._dropped:
+                found[current] = None
+            elif current not in seen:
+                seen.add(current)
+                waiting.extend(self._dropped[current])
+        self._dropped[node_id] = list(found)
+        return self._dropped[node_id]
+
+
+def _offsets(counts: NDArray[np.signedinteger]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def _deps_of_row(trace: Trace, row: np.intp) -> list[int]:
     data = trace.data_deps[trace.data_offset[row] : trace.data_offset[row + 1]]
     ctrl = trace.ctrl_deps[trace.ctrl_offset[row] : trace.ctrl_offset[row + 1]]
     return [int(node_id) for node_id in (*data, *ctrl)]
-
-
-def _beyond(node_id: int, dropped: dict[int, list[int]]) -> list[int]:
-    """The nodes that a dropped node depended on, through other dropped ones."""
-    found: dict[int, None] = {}
-    seen: set[int] = set()
-    waiting = [node_id]
-    while waiting:
-        current = waiting.pop()
-        if current not in dropped:
-            if current != node_id:
-                found[current] = None
-        elif current not in seen:
-            seen.add(current)
-            waiting.extend(dropped[current])
-    return list(found)

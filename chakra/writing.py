@@ -1,11 +1,15 @@
 """Writes execution traces as `.et` files that MLCommons' tools and ASTRA-sim read."""
 
+import gzip
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from hocket._core import chakra as engine
 from hocket.chakra.astra_sim import adapt, adapt_trace
+from hocket.chakra.eras import Era
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.messages import encode_metadata
 from hocket.chakra.profile import Profile
@@ -13,26 +17,47 @@ from hocket.chakra.trace import Trace, TraceSet
 from hocket.chakra.trace_file import framed
 from hocket.core.files import atomic_write
 
-__all__ = ["SCHEMA_VERSION", "write_trace", "write_traces"]
+__all__ = ["SCHEMA_VERSION", "write_blocks", "write_trace", "write_traces"]
 
 SCHEMA_VERSION = "1.0.0"
+_OLD = ("", *(era for era in Era if era.is_old))  # written anew, they are of today's schema
 _NODES_AT_ONCE = 1 << 16
+_COMPRESSION = 6  # of gzip
 
 
 def write_trace(path: Path | str, trace: Trace, profile: Profile | str = Profile.MLCOMMONS) -> None:
     """Writes one rank's trace: every attribute that is not -1, with the types MLCommons' tools use.
 
-    A trace without a version gets schema version 1.0.0. Raises TraceError when columns disagree, a value does not fit
-    the type of its attribute, or the profile cannot express the trace (`hocket.chakra.astra_sim.adapt_trace`).
+    A name that ends in .gz makes it gzip. A trace without a version gets schema version 1.0.0. Raises TraceError when
+    columns disagree, a value does not fit the type of its attribute, or the profile cannot express the trace
+    (`hocket.chakra.astra_sim.adapt_trace`).
     """
-    if Profile(profile) is Profile.ASTRA_SIM:
-        trace = adapt_trace(trace)
-    encoder = engine.Encoder(trace)
-    metadata = encode_metadata(trace.version or SCHEMA_VERSION, trace.metadata)
-    with atomic_write(path, "wb") as file:
-        file.write(framed(metadata))
-        for begin in range(0, len(trace), _NODES_AT_ONCE):
-            file.write(encoder.encode(begin, begin + _NODES_AT_ONCE))
+    write_blocks(path, [adapt_trace(trace) if Profile(profile) is Profile.ASTRA_SIM else trace])
+
+
+def write_blocks(path: Path | str, blocks: Iterable[Trace]) -> int:
+    """Writes the blocks of one rank's trace, of which there is at least one, as one file, as `write_trace` does; says
+    how many nodes they have."""
+    num_nodes = 0
+    with atomic_write(path, "wb") as raw, _packed(raw, path) as file:
+        for number, trace in enumerate(blocks):
+            if number == 0:
+                version = SCHEMA_VERSION if trace.version in _OLD else trace.version
+                file.write(framed(encode_metadata(version, trace.metadata)))
+            encoder = engine.Encoder(trace)
+            for begin in range(0, len(trace), _NODES_AT_ONCE):
+                file.write(encoder.encode(begin, begin + _NODES_AT_ONCE))
+            num_nodes += len(trace)
+    return num_nodes
+
+
+@contextmanager
+def _packed(raw: IO[bytes], path: Path | str) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    if not str(path).endswith(".gz"):
+        yield raw
+        return
+    with gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as file:
+        yield file
 
 
 def write_traces(
@@ -41,8 +66,10 @@ def write_traces(
     prefix: str = "trace",
     profile: Profile | str = Profile.MLCOMMONS,
     on_written: Callable[[int], None] | None = None,
+    suffix: str = ".et",
 ) -> Counter[str]:
-    """Writes `PREFIX.<rank>.et` for every rank and comm_groups.json into a folder, made if absent.
+    """Writes `PREFIX.<rank>.et` (`suffix` .et.gz: as gzip) for every rank and comm_groups.json into a folder, made if
+    absent.
 
     Returns what the profile changed, in words, and on how many nodes; calls `on_written(rank)` after each file.
     Raises TraceError as `write_trace` does.
@@ -52,7 +79,7 @@ def write_traces(
         traces, changes = adapt(traces)
     folder = Path(folder)
     for rank, trace in enumerate(traces.traces):
-        write_trace(folder / f"{prefix}.{rank}.et", trace)
+        write_trace(folder / f"{prefix}.{rank}{suffix}", trace)
         if on_written:
             on_written(rank)
     write_groups(folder / FILE_NAMES[0], traces.groups)

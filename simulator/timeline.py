@@ -1,16 +1,14 @@
 """A prediction as a timeline that Perfetto (https://ui.perfetto.dev) and chrome://tracing open."""
 
-import gzip
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hocket.core.files import atomic_write
+from hocket.core.trace_events import name_event, span_event, write_events
 from hocket.simulator.analysis import CriticalPath, critical_path
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Occupancy, Prediction
@@ -20,8 +18,6 @@ __all__ = ["write_timeline"]
 
 _PICOSECONDS_PER_MICROSECOND = 1e6
 _COMPUTE_LANE = 0
-_BATCH = 4096  # events written at a time
-_COMPRESSION = 3  # of gzip: a third larger than at most, in a fraction of the time
 
 
 def write_timeline(prediction: Prediction, path: Path | str) -> None:
@@ -31,14 +27,7 @@ def write_timeline(prediction: Prediction, path: Path | str) -> None:
 
     Format: "Trace Event Format" (complete events `X`, times in microseconds).
     """
-    events = _events(prediction)
-    separator = ""
-    with atomic_write(path, "wb") as raw, gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as packed:
-        packed.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
-        while batch := list(islice(events, _BATCH)):
-            packed.write((separator + ",\n".join(batch)).encode())
-            separator = ",\n"
-        packed.write(b"\n]}\n")
+    write_events(path, _events(prediction))
 
 
 def _events(prediction: Prediction) -> Iterator[str]:
@@ -60,8 +49,8 @@ def _rank_events(prediction: Prediction) -> Iterator[str]:
     arguments = _arguments(prediction)
     columns = (workload.kind, start_ps, finish_ps, workload.name, workload.node_id, workload.operand)
     for rank in range(workload.num_ranks):
-        yield _name("process_name", rank, 0, f"rank {rank}")
-        yield _name("thread_name", rank, _COMPUTE_LANE, "compute")
+        yield name_event("process_name", rank, 0, f"rank {rank}")
+        yield name_event("thread_name", rank, _COMPUTE_LANE, "compute")
         lanes: list[tuple[str, int]] = []  # what each track beside computation is for, and when it is free again
         nodes = shown[ends[rank] : ends[rank + 1]]
         for kind, start, finish, name, node_id, operand in zip(
@@ -74,7 +63,7 @@ def _rank_events(prediction: Prediction) -> Iterator[str]:
                 while free < len(lanes) and (lanes[free][0] != use or lanes[free][1] > start):
                     free += 1
                 if free == len(lanes):
-                    yield _name("thread_name", rank, 1 + free, f"{use} {sum(own == use for own, _ in lanes)}")
+                    yield name_event("thread_name", rank, 1 + free, f"{use} {sum(own == use for own, _ in lanes)}")
                     lanes.append((use, start))
                 lanes[free] = use, finish
                 lane = 1 + free
@@ -112,9 +101,9 @@ def _arguments(prediction: Prediction) -> Callable[[int, int], str]:
 
 def _link_events(occupancy: Occupancy, prediction: Prediction, process: int) -> Iterator[str]:
     topology = prediction.topology
-    yield _name("process_name", process, 0, "links")
+    yield name_event("process_name", process, 0, "links")
     for link in np.unique(occupancy.link).tolist():
-        yield _name("thread_name", process, link, f"link {link}: {topology.link_name(link)}")
+        yield name_event("thread_name", process, link, f"link {link}: {topology.link_name(link)}")
     kinds = [json.dumps(collective.kind) for collective in prediction.collectives] + ['"message"']  # that is number -1
     columns = (occupancy.link, occupancy.collective, occupancy.message, occupancy.start_ps, occupancy.finish_ps)
     for link, collective, message, start, finish in zip(*(column.tolist() for column in columns), strict=True):
@@ -123,8 +112,8 @@ def _link_events(occupancy: Occupancy, prediction: Prediction, process: int) -> 
 
 
 def _path_events(path: CriticalPath, process: int) -> Iterator[str]:
-    yield _name("process_name", process, 0, "critical path")
-    yield _name("thread_name", process, 0, "critical path")
+    yield name_event("process_name", process, 0, "critical path")
+    yield name_event("thread_name", process, 0, "critical path")
     table = path.table()
     for what, name, node, source, rank, start, finish in zip(
         *(
@@ -137,14 +126,7 @@ def _path_events(path: CriticalPath, process: int) -> Iterator[str]:
         yield _span(json.dumps(f"{what} on rank {rank}"), process, 0, start, finish, arguments)
 
 
-def _name(what: str, process: int, track: int, name: str) -> str:
-    return json.dumps({"ph": "M", "name": what, "pid": process, "tid": track, "args": {"name": name}})
-
-
 def _span(name: str, process: int, track: int, start: int, finish: int, arguments: str) -> str:
     """Name and arguments (without braces) are JSON."""
     begin, duration = start / _PICOSECONDS_PER_MICROSECOND, (finish - start) / _PICOSECONDS_PER_MICROSECOND
-    return (
-        f'{{"ph": "X", "name": {name}, "pid": {process}, "tid": {track}, "ts": {begin}, "dur": {duration},'
-        f' "args": {{{arguments}}}}}'
-    )
+    return span_event(name, process, track, begin, duration, arguments)

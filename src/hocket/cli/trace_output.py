@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +12,18 @@ import typer
 from hocket.chakra.profile import Profile
 
 if TYPE_CHECKING:
-    from hocket.chakra import TraceSet
+    from hocket.chakra import Trace, TraceSet
 
-__all__ = ["OutputOption", "PrefixOption", "ProfileOption", "other_folder", "write_job"]
+__all__ = [
+    "OutputOption",
+    "PackedOption",
+    "PrefixOption",
+    "ProfileOption",
+    "RankWriter",
+    "other_folder",
+    "say_written",
+    "write_job",
+]
 
 
 def _file_name(prefix: str) -> str:
@@ -26,6 +35,7 @@ def _file_name(prefix: str) -> str:
 
 OutputOption = Annotated[Path, typer.Option("-o", "--output", help="Folder for the traces and comm_groups.json.")]
 ProfileOption = Annotated[Profile, typer.Option(help="Who shall read the traces: mlcommons (all), astra-sim.")]
+PackedOption = Annotated[bool, typer.Option("--gzip", help="Write PREFIX.<rank>.et.gz.")]
 PrefixOption = Annotated[str, typer.Option(callback=_file_name, help="The files are called PREFIX.<rank>.et.")]
 
 
@@ -43,8 +53,36 @@ def write_job(traces: TraceSet, output: Path, prefix: str, profile: Profile) -> 
         length=traces.num_ranks, label="writing", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         changes = write_traces(output, traces, prefix, profile, on_written=lambda _: bar.update(1))
-    num_nodes = sum(map(len, traces.traces))
-    typer.echo(f"wrote {traces.num_ranks} traces with {num_nodes} nodes to {output}")
+    say_written(traces.num_ranks, sum(map(len, traces.traces)), output, changes)
+
+
+class RankWriter:
+    """Writes the traces of a job rank by rank, block by block, and says at the end what there is."""
+
+    def __init__(self, output: Path, prefix: str, packed: bool) -> None:
+        self._output, self._prefix, self._suffix = output, prefix, ".et.gz" if packed else ".et"
+        self._num_ranks = self._num_nodes = 0
+
+    def write(self, rank: int, blocks: Iterable[Trace]) -> int:
+        """Writes a rank's trace and says how many nodes it has."""
+        from hocket.chakra.writing import write_blocks
+
+        num_nodes = write_blocks(self._output / f"{self._prefix}.{rank}{self._suffix}", blocks)
+        self._num_ranks += 1
+        self._num_nodes += num_nodes
+        return num_nodes
+
+    def finish(self, groups: Mapping[str, tuple[int, ...]], changes: Mapping[str, int]) -> None:
+        """Writes the groups, and says how many nodes there are and what was changed."""
+        from hocket.chakra.groups import FILE_NAMES, write_groups
+
+        write_groups(self._output / FILE_NAMES[0], groups)
+        say_written(self._num_ranks, self._num_nodes, self._output, changes)
+
+
+def say_written(num_ranks: int, num_nodes: int, output: Path, changes: Mapping[str, int]) -> None:
+    """The last lines of a command that writes traces."""
+    typer.echo(f"wrote {num_ranks} traces with {num_nodes} nodes to {output}")
     for change, count in sorted(changes.items()):
         if count:
             typer.echo(f"  {count} x {change}")
