@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket._core import translator as engine
 from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Step, Steps, StepType, ThreadBlock
+from hocket.translator.columns import MAX_FUSED
 from hocket.translator.fusion import Fusion
 from hocket.translator.operations import Operations
 
@@ -83,9 +85,23 @@ class Emission:
         self._rows["depend_block"][carrier] = block - self._first_block[table.rank[waits]]
         self._rows["depend_step"][carrier] = row[waits] - self._first_row[block]
 
+        self._rows["has_dependents"] |= self._ends_a_sum()
+
         stored = (table.writes >= 0) & (table.dst_buffer == BUFFERS.index("s"))
         self._scratch = np.zeros(num_ranks, np.int64)
         np.maximum.at(self._scratch, table.rank[stored], (table.dst_offset + table.count)[stored])
+
+    def _ends_a_sum(self) -> NDArray[np.bool_]:
+        """Local sums that must not become one with the next, as runtimes make of neighbours with one destination: every
+        16th of a thread block, and those before a sum of another number of chunks. Runtimes end one at a step that
+        others wait for."""
+        rows, block = self._rows, np.repeat(np.arange(len(self._first_row) - 1), np.diff(self._first_row))
+        sums: NDArray[np.bool_] = rows["type"] == _TYPES.index(StepType.REDUCE)
+        counted = np.cumsum(sums)
+        number = counted - np.append(0, counted)[self._first_row[block]]
+        ends: NDArray[np.bool_] = sums & (number % MAX_FUSED == 0)
+        ends[:-1] |= sums[:-1] & sums[1:] & (rows["count"][:-1] != rows["count"][1:])
+        return ends
 
     def gpu(self, rank: int) -> Gpu:
         """The rank's buffers and thread blocks."""

@@ -13,9 +13,11 @@ from hocket.translator.operations import operations
 from hocket.translator.placement import LocalStep
 from hocket.translator.profiles import Profile
 from hocket.translator.unfuse import retarget
-from hocket.translator.xml_write import check_limits
+from hocket.translator.xml_write import LimitError, check_limits
 
-__all__ = ["fit"]
+__all__ = ["fit", "with_remedy"]
+
+_OF_BLOCKS = ("too many thread blocks", "far dependency")  # rules that fewer thread blocks keep
 
 
 def fit(
@@ -56,6 +58,13 @@ def fit(
                 check_limits(program, profile)
             return program
         channels = more
+
+
+def with_remedy(error: LimitError) -> LimitError:
+    """The error of a program whose connections share no thread blocks, saying so where that would help."""
+    if error.rule not in _OF_BLOCKS:
+        return error
+    return LimitError(f"{error}, or Lowering(paired=True): connections share thread blocks", error.rule)
 
 
 def _can_split(program: Program, profile: Profile, channels: int, more: int) -> bool:

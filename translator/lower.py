@@ -2,11 +2,12 @@
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Schedule
-from hocket.translator.fitting import fit
+from hocket.translator.fitting import fit, with_remedy
 from hocket.translator.lowering import Lowering, Strategy
 from hocket.translator.messages import merge
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.xml_write import LimitError
 
 __all__ = ["lower", "lower_by"]
 
@@ -25,7 +26,10 @@ def lower(schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lo
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
     """
     chosen = lowering or Lowering()
-    return lower_by(schedule, find_profile(profile), chosen, chosen.plainest)
+    try:
+        return lower_by(schedule, find_profile(profile), chosen, chosen.plainest)
+    except LimitError as error:
+        raise error if chosen.paired else with_remedy(error) from error
 
 
 def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:

@@ -10,6 +10,7 @@ from hocket.schedule import Program, Schedule
 from hocket.simulator import simulate_program
 from hocket.topology import Topology
 from hocket.translator.coarser import mergeable
+from hocket.translator.fitting import with_remedy
 from hocket.translator.lowering import Candidate, Lowering, Strategy
 from hocket.translator.profiles import Profile
 from hocket.translator.proving import Translation, prove
@@ -56,7 +57,10 @@ def quickest(
         found += _candidates(strategies, lower, predict)
         if any(each.program for each in found) or not any(isinstance(each.error, LimitError) for each in found):
             break
-    return _first_proved(found, profile)
+    try:
+        return _first_proved(found, profile)
+    except LimitError as error:
+        raise error if any(each.strategy.paired for each in found) else with_remedy(error) from error
 
 
 def _candidates(

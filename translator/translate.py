@@ -59,7 +59,7 @@ def lower_best(
     except LimitError as error:
         chunks = fewer_chunks(schedule, chosen)
         hint = f"; synthesize the schedule with --chunks {chunks} or fewer" if chunks else ""
-        raise LimitError(f"{error}{hint}") from error
+        raise LimitError(f"{error}{hint}", error.rule) from error
 
 
 def rewrite(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from hocket.schedule import Gpu, Program, Step, StepType, ThreadBlock
+from hocket.translator.numbering import renumber
 from hocket.translator.profiles import Profile
 
 __all__ = ["retarget"]
@@ -14,16 +15,17 @@ _SUMS = (StepType.RECEIVE_REDUCE_COPY, StepType.RECEIVE_REDUCE_SEND, StepType.RE
 
 
 def retarget(program: Program, profile: Profile) -> Program:
-    """The program with steps that the profile's kernels can run: what receives and reduces or sends at once becomes a
-    receive, a local reduction and a send, in the same thread block, as RCCL's kernels want it.
+    """The program as the profile's kernels can run it: what receives and reduces or sends at once becomes a receive, a
+    local reduction and a send, in the same thread block, as RCCL's kernels want it, and thread blocks that others wait
+    for come first where their numbers would be too large.
 
     What is to be reduced is received into scratch of the thread block's own, which its next step may use again: the
     runtimes' blocks do one step after the other. Order, messages and results stay what they were.
     """
     known = np.array([kind in profile.step_types for kind in StepType])
-    if known[program.rows["type"]].all():
-        return program
-    return replace(program, gpus=tuple(map(_unfused, program.gpus)))
+    if not known[program.rows["type"]].all():
+        program = replace(program, gpus=tuple(map(_unfused, program.gpus)))
+    return renumber(program, profile)
 
 
 def _unfused(gpu: Gpu) -> Gpu:

@@ -15,7 +15,11 @@ _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
 
 class LimitError(ScheduleError):
-    """A program is not what a runtime loads, selects and runs: another way to lower its schedule may be."""
+    """A program is not what a runtime loads, selects and runs, by a `rule`: lowered in another way it may be."""
+
+    def __init__(self, message: str, rule: str) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
@@ -39,7 +43,8 @@ def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
     for finding, _ in check(read_document(text, name), chosen):
         if finding.severity not in _HARMLESS:
             place = f"{finding.element}: " if finding.element else ""
-            raise LimitError(f"{name} does not fit {chosen.name}: {place}{finding.message}; {finding.remedy}")
+            message = f"{name} does not fit {chosen.name}: {place}{finding.message}; {finding.remedy}"
+            raise LimitError(message, finding.rule)
     return text
 
 

@@ -272,3 +272,100 @@ def test_whatever_is_accepted_is_proved(data: st.DataObject) -> None:
             algorithm.chunk(0, "scratch", 90 + chunk).copy(peer, "output", chunk)
     program = algorithm.lower("msccl", Lowering(slots=slots)).program
     execute(program, fifo_depth=8)
+
+
+def many_sums(counts: list[int]) -> Algorithm:
+    """Rank 0 adds chunks of rank 1's scratch, which hold what all others have, one message after the other."""
+    ranks = len(counts) + 1
+    with Algorithm(Kind.REDUCE, ranks, max(counts)) as algorithm:
+        for peer in range(1, ranks):
+            algorithm.chunk(peer, "input", 0, max(counts)).copy(1, "scratch", max(counts) * peer)
+        whole = algorithm.chunk(1, "scratch", max(counts), max(counts) * (ranks - 1))
+        whole.copy(0, "scratch", max(counts))
+        for first in range(max(counts)):
+            for peer, count in enumerate(counts, 1):
+                if first % count == 0:
+                    place = max(counts) * peer + first
+                    own = algorithm.chunk(0, "input", first, count)
+                    own.reduce(algorithm.chunk(0, "scratch", place, count))
+    return algorithm
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("counts", [[1] * 40, [2, 1] * 4])
+def test_any_number_of_sums_into_one_place(counts: list[int], profile: str, slots: int) -> None:
+    """Runtimes make one reduction of neighbours with one destination, of up to 16 sources and the last one's count."""
+    translation = many_sums(counts).lower(profile, Lowering(slots=slots, max_bytes=1 << 20))
+    execute(translation.program, fifo_depth=8)
+
+
+def star(ranks: int) -> Algorithm:
+    """Rank 0 hears from all others, adds, and tells them."""
+    with Algorithm(Kind.ALL_REDUCE, ranks, 1, name="star") as algorithm:
+        for peer in range(1, ranks):
+            algorithm.chunk(0, "input", 0).reduce(algorithm.chunk(peer, "input", 0))
+        for peer in range(1, ranks):
+            algorithm.chunk(0, "input", 0).copy(peer, "input", 0)
+    return algorithm
+
+
+def test_thread_blocks_that_others_wait_for_have_numbers_that_runtimes_keep() -> None:
+    # 2 * 59 thread blocks for each of two instances; those that receive are waited for, half
+    # of them from 118 on
+    program = star(60).lower("executor", Lowering(instances=2)).program
+    assert len(program.gpus[0].thread_blocks) == 2 * 2 * 59
+    assert program.rows["depend_block"].max() <= 127
+
+
+def test_thread_blocks_are_shared_where_there_are_too_many() -> None:
+    # 2 * 127 are more than the 216 of msccl; 127 that all are waited for have the numbers 0 to 126
+    translation = star(128).lower("msccl")
+    assert len(translation.program.gpus[0].thread_blocks) == 127
+    assert translation.candidates[0].strategy.paired
+    with pytest.raises(ScheduleError, match=r"254 thread blocks, limit 216.* or Lowering\(paired=True\)"):
+        star(128).lower("msccl", Lowering(paired=False))
+    # rank 0 waits for 138 peers before it tells the first: beyond what 8 bits can say, shared or not
+    with pytest.raises(ScheduleError, match="278 thread blocks, limit 216") as caught:
+        star(140).lower("msccl")
+    assert "paired" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size_bytes", [1 << 10, 1 << 30])
+def test_on_a_topology_the_quickest_way_is_taken(size_bytes: int) -> None:
+    topology = load("ring:4,bandwidth=50GB/s,latency=500ns")
+    translation = ring_all_reduce().lower("executor", topology=topology, size_bytes=size_bytes)
+    # 1, 2 or 4 channels, 1 or 2 slots
+    assert len(translation.candidates) == 3 * 2
+    times = [each.time_ps for each in translation.candidates if each.program]
+    assert times == sorted(times)
+    assert times[0] == simulate_program(translation.program, topology, size_bytes).time_ps
+    # the largest size that the program is for
+    again = ring_all_reduce().lower("executor", Lowering(max_bytes=size_bytes), topology=topology)
+    assert again.program.gpus == translation.program.gpus
+
+
+def test_what_is_asked_for_must_fit_what_was_written() -> None:
+    with pytest.raises(ScheduleError, match="by_hand was written for in-place calls, and is for no others"):
+        ring_all_reduce().lower("executor", Lowering(in_place=False))
+    with pytest.raises(ScheduleError, match=r"depends on the size: give size_bytes, or Lowering\(max_bytes=\)"):
+        ring_all_reduce().lower("executor", topology=load("ring:4,bandwidth=50GB/s,latency=500ns"))
+    assert ring_all_reduce().lower("executor", Lowering(name="mine")).program.name == "mine"
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("instances", [2, 4])
+def test_instances_of_chunks_of_several_ranks(instances: int, in_place: bool) -> None:
+    """Recursive doubling: the second exchange sends two ranks' chunks at once, which no instance has side by side."""
+    with Algorithm(Kind.ALL_GATHER, 4, 8, in_place=in_place) as algorithm:
+        if not in_place:
+            for rank in range(4):
+                algorithm.chunk(rank, "input", 0, 2).copy(rank, "output", 2 * rank)
+        for rank in range(4):
+            algorithm.chunk(rank, "output", 2 * rank, 2).copy(rank ^ 1, "output", 2 * rank)
+        for rank in range(4):
+            first = 4 * (rank // 2)
+            algorithm.chunk(rank, "output", first, 4).copy(rank ^ 2, "output", first)
+    program = algorithm.lower("executor", Lowering(instances=instances)).program
+    assert program.chunks_per_loop == 8 * instances
+    assert max(step.count for step in steps(program)) == 2
