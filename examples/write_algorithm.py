@@ -10,7 +10,6 @@ from pathlib import Path
 
 from hocket.core.units import format_time
 from hocket.schedule import Kind
-from hocket.simulator import simulate_program
 from hocket.topology import load
 from hocket.translator import PROFILES, Algorithm, Lowering
 
@@ -43,11 +42,12 @@ def main(folder: Path) -> None:
     algorithm = hierarchical()
     topology = load(f"dgx-a100:nodes={MACHINES},gpus={GPUS}")
     for profile in PROFILES:
-        translation = algorithm.lower(profile, Lowering(max_bytes=1 << 26))
+        translation = algorithm.lower(profile, Lowering(max_bytes=1 << 26), topology=topology, size_bytes=1 << 20)
         path = folder / f"hierarchical.{profile}.xml"
         translation.write(path)
-        time = simulate_program(translation.program, topology, 1 << 20).time_ps
-        print(f"{path.name}: {translation.proofs[0].describe()}; 1 MiB in {format_time(time)}")
+        best = translation.candidates[0]
+        way = f"{best.strategy.channels} channels, {best.strategy.slots} slots"
+        print(f"{path.name}: {translation.proofs[0].describe()}; 1 MiB in {format_time(best.time_ps)} with {way}")
 
 
 if __name__ == "__main__":

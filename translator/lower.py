@@ -35,7 +35,10 @@ def lower(schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lo
 def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:
     """The same by one strategy; its `merged` has been done."""
     collective = schedule.collective
-    if len(set(collective.block_bytes or ())) > 1:
+    blocks = set(collective.block_bytes or ())
+    if blocks == {0}:
+        raise ScheduleError(f"{collective.kind} of empty blocks: no runtime starts a kernel for a call without bytes")
+    if len(blocks) > 1:
         raise ScheduleError(
             f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks, and the calls that run "
             "them have equal blocks"

@@ -42,8 +42,9 @@ class LocalStep:
 class Placement:
     """The buffers a program for `collective` works in, for in-place or for out-of-place calls.
 
-    In place everything happens in the one user buffer. Out of place the input is first copied to where the result (or,
-    where the output is too small, scratch) is built, so that the caller's input stays as it was.
+    In place everything happens in the one user buffer, but that an all_to_all, whose chunks would overwrite those not
+    yet sent, sends from a copy in scratch. Out of place the input is first copied to where the result (or, where the
+    output is too small, scratch) is built, so that the caller's input stays as it was.
     """
 
     collective: Collective
@@ -53,8 +54,11 @@ class Placement:
         kind = self.collective.kind
         if kind is Kind.CUSTOM:
             raise ScheduleError("a custom collective has no buffers that a runtime knows: no MSCCL program can say it")
-        if self.in_place and kind is Kind.ALL_TO_ALL:
-            raise ScheduleError("all_to_all cannot be done in place: chunks would overwrite those not yet sent")
+
+    @property
+    def _copied(self) -> bool:
+        """Whether chunks are sent from a copy of the input in scratch."""
+        return self.in_place and self.collective.kind is Kind.ALL_TO_ALL
 
     @property
     def block(self) -> int:
@@ -86,17 +90,19 @@ class Placement:
     def _home_in_blocks(
         self, rank: NDArray[np.int32], chunk: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """all_to_all, gather, scatter: input at the source, output at the destination, scratch of its own on the
-        way."""
+        """all_to_all, gather, scatter: input, or its copy in scratch, at the source, output at the destination, scratch
+        of its own on the way."""
         kind, slots, block = self.collective.kind, self.collective.slots, self.block
         source, wanted = self.collective.origin[chunk], self.collective.destination[chunk]
-        buffer = np.select([rank == source, rank == wanted], [_INPUT, _OUTPUT], _SCRATCH).astype(np.int64)
-        passing = np.unique(np.stack([rank, chunk])[:, buffer == _SCRATCH], axis=1)
-        first = np.searchsorted(passing[0], np.arange(self.collective.num_ranks))
+        first, last = (_SCRATCH, _INPUT) if self._copied else (_INPUT, _OUTPUT)
+        buffer = np.select([rank == source, rank == wanted], [first, last], _SCRATCH).astype(np.int64)
+        passing = np.unique(np.stack([rank, chunk])[:, (rank != source) & (rank != wanted)], axis=1)
+        base = np.searchsorted(passing[0], np.arange(self.collective.num_ranks))
         key = passing[0].astype(np.int64) * self.collective.num_chunks + passing[1]
-        scratch = np.searchsorted(key, rank.astype(np.int64) * self.collective.num_chunks + chunk) - first[rank]
+        scratch = np.searchsorted(key, rank.astype(np.int64) * self.collective.num_chunks + chunk) - base[rank]
         sent = chunk % block if kind is Kind.GATHER else chunk % slots
         got = chunk % block if kind is Kind.SCATTER else source * block + chunk % block
+        scratch += slots * self._copied
         return buffer, np.select([rank == source, rank == wanted], [sent, got], scratch).astype(np.int64)
 
     def copies(self) -> list[LocalStep]:
@@ -106,6 +112,8 @@ class Placement:
     def _copies_before(self) -> list[LocalStep]:
         kind, slots, block = self.collective.kind, self.collective.slots, self.block
         ranks = range(self.collective.num_ranks)
+        if self._copied:
+            return [LocalStep(rank, _INPUT, 0, _SCRATCH, 0, slots, _BEFORE) for rank in ranks]
         if self.in_place:
             return []
         if kind is Kind.ALL_TO_ALL:

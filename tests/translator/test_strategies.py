@@ -73,7 +73,7 @@ def test_instances_of_every_collective(kind: Kind, instances: int, in_place: boo
     """Messages over the parts of several ranks are cut at each part: an instance has no room for them in one piece."""
     topology = load("switch:4,bandwidth=50GB/s,latency=500ns")
     for name in ("recursive_doubling", "halving_doubling", "binomial", "ring", "direct"):
-        if kind not in ALGORITHMS[name].kinds or (in_place and kind is Kind.ALL_TO_ALL):
+        if kind not in ALGORITHMS[name].kinds:
             continue
         schedule = build(name, Collective(kind, 4, 4 * MIB, 3), topology)
         for slots in (1, 2):

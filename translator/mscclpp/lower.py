@@ -60,6 +60,11 @@ def lower_to_plan(
     kind, protocol, channels = schedule.collective.kind, asked.protocol, asked.channels or 1
     if kind not in _NAMES:
         raise ScheduleError(f"MSCCL++ plans have no {kind}; they have {', '.join(_NAMES)}")
+    if kind is Kind.ALL_TO_ALL and asked.in_place:
+        raise ScheduleError(
+            "in-place all_to_all: MSCCL++ puts arrive unasked, and would overwrite what the receiver has not sent yet; "
+            "use out-of-place calls"
+        )
     if protocol not in ("Simple", "LL"):
         raise ScheduleError(f"no protocol '{protocol}' in MSCCL++ plans; protocols: Simple, LL")
     if protocol == "LL" and kind is Kind.BROADCAST:
