@@ -9,8 +9,10 @@ from hocket.translator.profiles import Profile
 from hocket.translator.rules.algorithm import ALGORITHM_RULES, GPU_RULES, window
 from hocket.translator.rules.attributes import name_findings, presence_findings
 from hocket.translator.rules.blocks import BLOCK_RULES
+from hocket.translator.rules.dependencies import DEPENDENCY_RULES
 from hocket.translator.rules.markup import markup_findings
 from hocket.translator.rules.steps import STEP_RULES
+from hocket.translator.rules.sums import SUM_RULES
 
 __all__ = ["check", "window"]
 
@@ -31,7 +33,7 @@ def check(document: Document, profile: Profile) -> Iterator[tuple[Finding, bool]
     columns = Columns(document)
     names = list(name_findings(columns, profile))
     yield from names
-    for rules in (ALGORITHM_RULES, GPU_RULES, BLOCK_RULES, STEP_RULES):
+    for rules in (ALGORITHM_RULES, GPU_RULES, BLOCK_RULES, [*STEP_RULES, *DEPENDENCY_RULES, *SUM_RULES]):
         found = [(finding, rule.blocks) for rule in rules for finding in rule.findings(columns, profile)]
         yield from found
         if any(blocks and finding.severity == Severity.REJECT for finding, blocks in found):

@@ -1,24 +1,14 @@
-#include <algorithm>
 #include <deque>
-#include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "hocket/schedule/plan.hpp"
 #include "plan_log.hpp"
-#include "values.hpp"
+#include "plan_memory.hpp"
+#include "plan_record.hpp"
+#include "plan_stuck.hpp"
 
 namespace hocket::schedule::plan {
 namespace {
-
-/// A block or a proxy: what was done before its threads last met, and what since, all at once.
-struct Lane {
-  int64_t base = -1;
-  std::vector<int64_t> open;
-  int64_t shown = -1;  ///< what even a relaxed signal shows: what was released by others, or by the lane itself
-  std::vector<int32_t> chains;
-  int64_t meetings = 0;
-};
 
 /// A count that one block raises and another lowers: what each raise was, and who waits for the next.
 struct Counter {
@@ -37,35 +27,24 @@ class Machine {
   Machine(const Program& program, int32_t launches)
       : program_(program),
         launches_(launches),
-        memory_(program.initial.size()),
-        stamp_(program.initial.size(), -1),
-        writer_(program.initial.size(), -1),
-        shown_(program.initial.size(), -1),
+        progress_{std::vector<int64_t>(program.blocks.size()), std::vector<bool>(program.blocks.size()),
+                  std::vector<int32_t>(program.num_ranks, -1)},
+        recorder_(progress_.launch),
+        memory_(program),
         blocks_(program.blocks.size()),
         proxies_(program.ends.size()),
         inbound_(program.ends.size()),
         semaphores_(program.semaphore.size()),
         arrived_(program.barrier_size.size()),
-        next_step_(program.blocks.size()),
-        waits_at_(program.blocks.size(), false),
         blocks_of_(program.num_ranks),
         running_(program.num_ranks),
-        launch_(program.num_ranks, -1),
         starts_(program.num_ranks),
-        start_chain_(program.num_ranks),
-        wanted_of_(program.num_ranks),
-        callers_of_(program.num_ranks) {
+        start_chain_(program.num_ranks) {
     for (int32_t b = 0; b < std::ssize(program.blocks); b++) blocks_of_[program.blocks[b].rank].push_back(b);
     for (int32_t s = 0; s < std::ssize(semaphores_); s++) {
       for (int32_t k = 0; k < program.semaphore[s]; k++) semaphores_[s].raises.push_back({-1, -1, false, true});
     }
-    for (const Wanted& wanted : program.wanted) {
-      wanted_of_[program.location_rank[wanted.location]].push_back(wanted);
-    }
-    for (int64_t location = 0; location < std::ssize(program.callers); location++) {
-      if (program.callers[location]) callers_of_[program.location_rank[location]].push_back(location);
-    }
-    for (int32_t& chain : start_chain_) chain = new_chain();
+    for (int32_t& chain : start_chain_) chain = recorder_.new_chain();
   }
 
   Execution run() {
@@ -77,77 +56,28 @@ class Machine {
       }
     }
     judge();
-    result_.events = std::ssize(log_.events);
+    result_.events = std::ssize(recorder_.log().events);
     return std::move(result_);
   }
 
  private:
-  int32_t new_chain() {
-    chain_length_.push_back(0);
-    return log_.num_chains++;
-  }
-
-  bool finished(int32_t block) const { return next_step_[block] == program_.blocks[block].last_step; }
-
-  void because(int64_t event, Shows shows = Shows::kAll) {
-    if (event >= 0) log_.causes.push_back({event, shows});
-  }
-
-  /// `lane` is now shown what `event` sees.
-  void show(Lane& lane, int32_t rank, int64_t event, Shows shows = Shows::kAll) {
-    because(lane.shown);
-    because(event, shows);
-    lane.shown = happen(-1, rank, -1);
-  }
-
-  /// The event whose causes were given last.
-  int64_t happen(int32_t chain, int32_t rank, int64_t step) {
-    const int32_t index = chain < 0 ? 0 : chain_length_[chain]++;
-    log_.events.push_back({chain, index, rank, launch_[rank], step});
-    log_.first_cause.push_back(std::ssize(log_.causes));
-    return std::ssize(log_.events) - 1;
-  }
-
-  int32_t next_chain(Lane& lane) {
-    const size_t position = lane.open.size();
-    while (lane.chains.size() <= position) lane.chains.push_back(new_chain());
-    return lane.chains[position];
-  }
-
-  void because_all(const Lane& lane) {
-    because(lane.base);
-    for (const int64_t event : lane.open) because(event);
-  }
-
-  void meet(Lane& lane, int32_t rank) {
-    lane.meetings++;
-    if (lane.open.empty()) return;
-    because_all(lane);
-    settle(lane, happen(-1, rank, -1));
-  }
-
-  static void settle(Lane& lane, int64_t base) {
-    lane.base = base;
-    lane.open.clear();
-  }
+  bool finished(int32_t block) const { return progress_.next_step[block] == program_.blocks[block].last_step; }
 
   /// The rank's caller takes what the launch before left, and writes its buffers for the next.
   void start_launch(int32_t rank) {
-    if (launch_[rank] >= 0) check_values(rank);
-    for (const int32_t block : blocks_of_[rank]) because_all(blocks_[block]);
-    if (launch_[rank] >= 0) because(starts_[rank].back());
-    launch_[rank]++;
-    starts_[rank].push_back(happen(start_chain_[rank], rank, -1));
-    if (launch_[rank] == launches_) return;
-    for (const int64_t location : callers_of_[rank]) {
-      const int32_t chunk = program_.initial[location];
-      memory_[location] = chunk < 0 ? 0 : values_.original(rank, chunk + launch_[rank] * program_.num_chunks);
-    }
+    if (progress_.launch[rank] >= 0 && wrong_value_.empty())
+      wrong_value_ = memory_.wrong_value(rank, progress_.launch[rank]);
+    for (const int32_t block : blocks_of_[rank]) recorder_.because_all(blocks_[block]);
+    if (progress_.launch[rank] >= 0) recorder_.because(starts_[rank].back());
+    progress_.launch[rank]++;
+    starts_[rank].push_back(recorder_.happen(start_chain_[rank], rank, -1));
+    if (progress_.launch[rank] == launches_) return;
+    memory_.start_launch(rank, progress_.launch[rank]);
     running_[rank] = static_cast<int32_t>(blocks_of_[rank].size());
     for (const int32_t block : blocks_of_[rank]) {
-      next_step_[block] = program_.blocks[block].first_step;
+      progress_.next_step[block] = program_.blocks[block].first_step;
       blocks_[block].meetings++;
-      settle(blocks_[block], starts_[rank].back());
+      blocks_[block].settle(starts_[rank].back());
       blocks_[block].shown = starts_[rank].back();
       ready_.push_back(block);
       if (finished(block)) running_[rank]--;
@@ -156,20 +86,20 @@ class Machine {
   }
 
   void step_done(int32_t block) {
-    next_step_[block]++;
+    progress_.next_step[block]++;
     const int32_t rank = program_.blocks[block].rank;
     if (finished(block) && --running_[rank] == 0) start_launch(rank);
   }
 
   /// Executes the block's next step; false when it has to wait.
   bool advance(int32_t block) {
-    const int64_t number = next_step_[block];
+    const int64_t number = progress_.next_step[block];
     const Step& step = program_.steps[number];
     const int32_t rank = program_.blocks[block].rank;
     Lane& lane = blocks_[block];
     switch (step.kind) {
       case StepKind::kSync:
-        meet(lane, rank);
+        recorder_.meet(lane, rank);
         break;
       case StepKind::kBarrier:
         return arrive(block, step);
@@ -177,7 +107,7 @@ class Machine {
         signal(block, number, step);
         break;
       case StepKind::kRelease:
-        because(lane.base);
+        recorder_.because(lane.base);
         release(lane, rank, number, semaphores_[step.object]);
         break;
       case StepKind::kWait:
@@ -188,8 +118,8 @@ class Machine {
         break;
       case StepKind::kMove:
       case StepKind::kPost:
-        if (const auto missing = missing_packet(step, launch_[rank])) {
-          packet_waiters_[*missing].push_back(block);
+        if (const auto missing = memory_.missing_packet(step, progress_.launch[rank])) {
+          memory_.wait_for_packet(*missing, block);
           return false;
         }
         move(block, number, step);
@@ -200,22 +130,22 @@ class Machine {
   }
 
   bool arrive(int32_t block, const Step& step) {
-    if (waits_at_[block]) return false;
+    if (progress_.waits_at[block]) return false;
     auto& arrived = arrived_[step.object];
     arrived.push_back(block);
-    waits_at_[block] = true;
+    progress_.waits_at[block] = true;
     if (std::ssize(arrived) < program_.barrier_size[step.object]) return false;
     const int32_t rank = program_.blocks[block].rank;
-    for (const int32_t member : arrived) because_all(blocks_[member]);
-    const int64_t event = happen(-1, rank, -1);
-    for (const int32_t member : arrived) because(blocks_[member].shown);
-    because(event, Shows::kOwn);
-    const int64_t shown = happen(-1, rank, -1);
+    for (const int32_t member : arrived) recorder_.because_all(blocks_[member]);
+    const int64_t event = recorder_.happen(-1, rank, -1);
+    for (const int32_t member : arrived) recorder_.because(blocks_[member].shown);
+    recorder_.because(event, Shows::kOwn);
+    const int64_t shown = recorder_.happen(-1, rank, -1);
     for (const int32_t member : std::exchange(arrived, {})) {
-      waits_at_[member] = false;
+      progress_.waits_at[member] = false;
       blocks_[member].meetings++;
       blocks_[member].shown = shown;
-      settle(blocks_[member], event);
+      blocks_[member].settle(event);
       ready_.push_back(member);
       step_done(member);
     }
@@ -228,8 +158,8 @@ class Machine {
   }
 
   void release(Lane& lane, int32_t rank, int64_t number, Counter& semaphore) {
-    const int64_t event = happen(-1, rank, number);
-    show(lane, rank, lane.base, Shows::kOwn);
+    const int64_t event = recorder_.happen(-1, rank, number);
+    recorder_.show(lane, rank, lane.base, Shows::kOwn);
     raise(semaphore, {event, lane.shown, false, true});
   }
 
@@ -243,116 +173,67 @@ class Machine {
     const int32_t rank = program_.blocks[block].rank;
     Lane& lane = blocks_[block];
     const int64_t seen = relaxed || raised.relaxed ? raised.seen : raised.event;
-    because(lane.base);
-    because(raised.event, Shows::kNothing);
-    because(seen);
-    lane.open.push_back(happen(-1, rank, number));
-    if (seen >= 0) show(lane, rank, raised.device ? raised.seen : seen);
+    recorder_.because(lane.base);
+    recorder_.because(raised.event, Shows::kNothing);
+    recorder_.because(seen);
+    lane.open.push_back(recorder_.happen(-1, rank, number));
+    if (seen >= 0) recorder_.show(lane, rank, raised.device ? raised.seen : seen);
     return true;
   }
 
   void signal(int32_t block, int64_t number, const Step& step) {
     const int32_t rank = program_.blocks[block].rank;
     const ChannelEnd& end = program_.ends[step.object];
-    if (end.port) because(proxy_of(block, step.object).base);
-    because(blocks_[block].base);
-    const int64_t event = happen(-1, rank, number);
+    if (end.port) recorder_.because(proxy_of(block, step.object).base);
+    recorder_.because(blocks_[block].base);
+    const int64_t event = recorder_.happen(-1, rank, number);
     if (end.port) proxies_[step.object].open.push_back(event);
     const bool relaxed = step.relaxed && !end.port;
     if (end.partner >= 0) raise(inbound_[end.partner], {event, blocks_[block].shown, relaxed, false});
-    if (!relaxed) show(blocks_[block], rank, blocks_[block].base);
+    if (!relaxed) recorder_.show(blocks_[block], rank, blocks_[block].base);
   }
 
   /// The proxy of a channel end, which has done what was posted before the block's threads last met.
   Lane& proxy_of(int32_t block, int32_t end) {
     Lane& proxy = proxies_[end];
     if (proxy.meetings != blocks_[block].meetings) {
-      meet(proxy, program_.blocks[block].rank);
+      recorder_.meet(proxy, program_.blocks[block].rank);
       proxy.meetings = blocks_[block].meetings;
     }
     return proxy;
-  }
-
-  std::optional<int64_t> missing_packet(const Step& step, int32_t launch) const {
-    for (int64_t o = step.first_source; o < step.first_destination; o++) {
-      if (!program_.operands[o].packet) continue;
-      const int64_t first = place(program_.operands[o], launch);
-      for (int64_t location = first; location < first + step.count; location++) {
-        if (stamp_[location] != launch) return location;
-      }
-    }
-    return std::nullopt;
   }
 
   void move(int32_t block, int64_t number, const Step& step) {
     const int32_t rank = program_.blocks[block].rank;
     const bool posted = step.kind == StepKind::kPost;
     Lane& lane = posted ? proxy_of(block, step.object) : blocks_[block];
-    because(lane.base);
-    because(blocks_[block].base);
+    recorder_.because(lane.base);
+    recorder_.because(blocks_[block].base);
     int64_t last = -1;
     std::vector<int64_t> shown;
     for (int64_t o = step.first_source; o < step.first_destination; o++) {
       if (!program_.operands[o].packet) continue;
-      const int64_t first = place(program_.operands[o], launch_[rank]);
+      const int64_t first = place(program_.operands[o], progress_.launch[rank]);
       for (int64_t location = first; location < first + step.count; location++) {
-        if (writer_[location] == last) continue;
-        last = writer_[location];
-        because(last, Shows::kNothing);
-        because(shown_[location]);
-        shown.push_back(shown_[location]);
+        if (memory_.writer(location) == last) continue;
+        last = memory_.writer(location);
+        recorder_.because(last, Shows::kNothing);
+        recorder_.because(memory_.shown(location));
+        shown.push_back(memory_.shown(location));
       }
     }
-    const int64_t event = happen(next_chain(lane), rank, number);
+    const int64_t event = recorder_.happen(recorder_.next_chain(lane), rank, number);
     lane.open.push_back(event);
-    for (const int64_t one : shown) show(blocks_[block], rank, one);
-    std::vector<int32_t> sums(step.count);
-    for (int32_t k = 0; k < step.count; k++) sums[k] = sum(step, k, launch_[rank]);
-    for (int64_t o = step.first_destination; o < step.last_operand; o++)
-      write(program_.operands[o], sums, event, blocks_[block].shown);
+    for (const int64_t one : shown) recorder_.show(blocks_[block], rank, one);
+    const std::vector<int32_t> sums = memory_.sums(step, progress_.launch[rank]);
+    for (int64_t o = step.first_destination; o < step.last_operand; o++) {
+      auto facts = memory_.write(program_.operands[o], sums, event, blocks_[block].shown, recorder_, ready_);
+      if (!facts.empty()) stop(Outcome::kRewritten, std::move(facts));
+    }
     if (step.signals && program_.ends[step.object].partner >= 0) {
       raise(inbound_[program_.ends[step.object].partner], {event, blocks_[block].shown, false, false});
     }
     if (step.flushes) blocks_[block].open.push_back(event);
-  }
-
-  int32_t sum(const Step& step, int32_t k, int32_t launch) {
-    std::optional<int32_t> total;
-    for (int64_t o = step.first_source; o < step.first_destination; o++) {
-      const int32_t value = memory_[place(program_.operands[o], launch) + k];
-      total = total ? values_.sum(*total, value) : value;
-    }
-    return *total;
-  }
-
-  void write(const Operand& operand, const std::vector<int32_t>& values, int64_t event, int64_t shown) {
-    const int32_t launch = log_.events[event].launch;
-    const int64_t first = place(operand, launch);
-    if (operand.packet && repeats(values, first, launch)) {
-      log_.idle.insert({event, &operand - program_.operands.data()});
-      return;
-    }
-    for (int64_t k = 0; k < std::ssize(values); k++) {
-      memory_[first + k] = values[k];
-      if (!operand.packet) continue;
-      if (stamp_[first + k] == launch) {
-        return stop(Outcome::kRewritten, {first + k, log_.events[writer_[first + k]].step, log_.events[event].step});
-      }
-      stamp_[first + k] = launch;
-      writer_[first + k] = event;
-      shown_[first + k] = shown;
-      if (const auto waiters = packet_waiters_.extract(first + k)) {
-        ready_.insert(ready_.end(), waiters.mapped().begin(), waiters.mapped().end());
-      }
-    }
-  }
-
-  /// Whether this launch has written these very packets already.
-  bool repeats(const std::vector<int32_t>& values, int64_t first, int32_t launch) const {
-    for (int64_t k = 0; k < std::ssize(values); k++) {
-      if (stamp_[first + k] != launch || memory_[first + k] != values[k]) return false;
-    }
-    return true;
   }
 
   void stop(Outcome outcome, std::vector<int64_t> facts) {
@@ -361,30 +242,12 @@ class Machine {
     result_.facts = std::move(facts);
   }
 
-  void check_values(int32_t rank) {
-    if (!wrong_value_.empty()) return;
-    for (const Wanted& wanted : wanted_of_[rank]) {
-      if (holds(wanted, launch_[rank])) continue;
-      wrong_value_ = {wanted.location, launch_[rank]};
-      for (const auto& c : values_.of(memory_[wanted.location])) {
-        wrong_value_.insert(wrong_value_.end(),
-                            {c.rank, c.chunk % program_.num_chunks, c.chunk / program_.num_chunks, c.times});
-      }
-      return;
-    }
-  }
-
-  bool holds(const Wanted& wanted, int32_t launch) {
-    return values_.is(memory_[wanted.location], wanted.chunk + launch * program_.num_chunks, wanted.source,
-                      program_.num_ranks);
-  }
-
   void judge() {
     if (result_.outcome == Outcome::kRewritten) return;
-    for (const int32_t launch : launch_) {
-      if (launch < launches_) return stop(Outcome::kDeadlock, stuck_blocks());
+    for (const int32_t launch : progress_.launch) {
+      if (launch < launches_) return stop(Outcome::kDeadlock, stuck_blocks(program_, progress_, memory_));
     }
-    Races races = find_races(program_, log_);
+    Races races = find_races(program_, recorder_.log());
     if (!races.race.empty()) return stop(Outcome::kRace, std::move(races.race));
     result_.weak = std::move(races.weak);
     if (!wrong_value_.empty()) return stop(Outcome::kWrongValue, wrong_value_);
@@ -398,82 +261,22 @@ class Machine {
     }
   }
 
-  std::vector<int64_t> stuck_blocks() const {
-    std::vector<int64_t> rows;
-    for (int32_t block = 0; block < std::ssize(blocks_); block++) {
-      if (finished(block)) continue;
-      const int32_t other = awaited(block, program_.steps[next_step_[block]]);
-      const int64_t step = other < 0 || finished(other) ? -1 : next_step_[other];
-      rows.insert(rows.end(), {block, next_step_[block], launch_[program_.blocks[block].rank], other, step});
-    }
-    return rows;
-  }
-
-  /// The block that could end the wait, -1: none.
-  int32_t awaited(int32_t block, const Step& step) const {
-    if (step.kind == StepKind::kBarrier) {
-      return block_with([&](int32_t other, const Step& s) {
-        return s.kind == StepKind::kBarrier && s.object == step.object && !waits_at_[other];
-      });
-    }
-    if (step.kind == StepKind::kAcquire) {
-      return block_with(
-          [&](int32_t, const Step& s) { return s.kind == StepKind::kRelease && s.object == step.object; });
-    }
-    if (step.kind == StepKind::kWait) {
-      return block_with([&](int32_t, const Step& s) {
-        const bool gives = s.kind == StepKind::kSignal || (s.kind == StepKind::kPost && s.signals);
-        return gives && program_.ends[s.object].partner == step.object;
-      });
-    }
-    const int32_t launch = launch_[program_.blocks[block].rank];
-    const int64_t packet = *missing_packet(step, launch);
-    return block_with([&](int32_t, const Step& s) {
-      for (int64_t o = s.first_destination; o < s.last_operand; o++) {
-        const Operand& operand = program_.operands[o];
-        const int64_t first = place(operand, launch);
-        if (operand.packet && first <= packet && packet < first + s.count) return true;
-      }
-      return false;
-    });
-  }
-
-  template <typename Fits>
-  int32_t block_with(Fits fits) const {
-    for (int32_t block = 0; block < std::ssize(program_.blocks); block++) {
-      for (int64_t s = program_.blocks[block].first_step; s < program_.blocks[block].last_step; s++) {
-        if (fits(block, program_.steps[s])) return block;
-      }
-    }
-    return -1;
-  }
-
   const Program& program_;
   const int32_t launches_;
-  Values values_;
-  std::vector<int32_t> memory_;
-  std::vector<int32_t> stamp_;   ///< of packets: the launch that wrote them last
-  std::vector<int64_t> writer_;  ///< of packets: the event that did
-  std::vector<int64_t> shown_;   ///< of packets: the event that says what they show
+  Progress progress_;
+  Recorder recorder_;
+  Memory memory_;
   std::vector<Lane> blocks_;
   std::vector<Lane> proxies_;
   std::vector<Counter> inbound_;
   std::vector<Counter> semaphores_;
   std::vector<std::vector<int32_t>> arrived_;
-  std::vector<int64_t> next_step_;
-  std::vector<bool> waits_at_;  ///< a barrier
   std::vector<std::vector<int32_t>> blocks_of_;
   std::vector<int32_t> running_;
-  std::vector<int32_t> launch_;
   std::vector<std::vector<int64_t>> starts_;  ///< of each rank's launches
   std::vector<int32_t> start_chain_;
-  std::vector<std::vector<Wanted>> wanted_of_;
-  std::vector<std::vector<int64_t>> callers_of_;
-  std::vector<int32_t> chain_length_;
-  std::unordered_map<int64_t, std::vector<int32_t>> packet_waiters_;
   std::vector<int32_t> ready_;
   std::vector<int64_t> wrong_value_;
-  Log log_;
   Execution result_;
 };
 
