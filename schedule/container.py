@@ -79,7 +79,7 @@ def header(content: NDArray[np.uint8]) -> bytes:
         raise FormatError(f"{len(content)} bytes are too few for a .schedule file")
     magic, length, checksum = _PREAMBLE.unpack_from(content.data)
     if magic != _MAGIC:
-        raise FormatError("not a .schedule file (it starts with other bytes)")
+        raise FormatError("not a .schedule file (it starts with other bytes; MSCCL XML is named .xml, a program .json)")
     text = content[_PREAMBLE.size : _PREAMBLE.size + length].tobytes()
     if len(text) < length or zlib.crc32(text) != checksum:
         raise FormatError("the header is truncated or damaged (its checksum differs)")

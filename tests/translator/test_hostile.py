@@ -72,3 +72,35 @@ def test_the_limit_is_told() -> None:
     # input, output and scratch on 1000 ranks; 71 for each of 3000 steps are fewer than 2^21
     assert f"{1000 * 3 * 32838} chunks in the buffers of all ranks are too many to execute" in judgement.reasons[0]
     assert "limit 2097152 (2097152, or 71 for each of 3000 steps); use fewer chunks" in judgement.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (
+            "laughs.xml",
+            b'<!DOCTYPE a [<!ENTITY b "&a;&a;">]>\n<algo/>',
+            "found a DOCTYPE; remove it; the runtimes know no",
+        ),
+        ("binary.xml", bytes(range(256)), "text outside the elements; remove it, if this is MSCCL XML at all"),
+        ("empty.xml", b"", "has no <algo> element at the top; is this MSCCL XML?"),
+        ("cut.xml", b'<algo name="x"', "is the file cut short?"),
+        (
+            "algorithm",
+            b"<algo/>" * 9,
+            "not a .schedule file (it starts with other bytes; MSCCL XML is named .xml, a program .json)",
+        ),
+        ("empty.json", b"", "not "),
+    ],
+)
+def test_what_is_no_program_is_told(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    path, out = tmp_path / name, tmp_path / "out.xml"
+    path.write_bytes(content)
+    for command in (["verify", path], ["translate", path, "--to", "rccl", "-o", out]):
+        child = [sys.executable, "-m", "hocket", *map(str, command)]
+        done = subprocess.run(child, capture_output=True, text=True, check=False)
+        assert done.returncode == 3
+        assert done.stderr.startswith(f"error: {path}")
+        assert reason in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not out.exists()

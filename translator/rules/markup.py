@@ -70,6 +70,10 @@ def _stopped(document: Document) -> Finding:
         if document.stop != Stop.UNCLOSED and pattern.match(document.content, at):
             reason, remedy = foreign, instead
             break
+    if b"<!DOCTYPE" in document.content[:at]:  # whose parts the tokenizer takes for elements
+        reason, remedy = "a DOCTYPE", "remove it; the runtimes know no entities"
+    elif not document.content[:at].strip():
+        remedy += ", if this is MSCCL XML at all"
     message = f'expected <name key="value" ...>, found {reason}'
     return Finding("markup", Severity.REJECT, document.line(at), "", message, remedy)
 
