@@ -15,9 +15,10 @@ _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
 
 class LimitError(ScheduleError):
-    """A program is not what a runtime loads, selects and runs, by a `rule`: lowered in another way it may be."""
+    """A program is not what a runtime loads, selects and runs, by a `rule` (empty where the error is told on, with a
+    file's name, say): lowered in another way it may be."""
 
-    def __init__(self, message: str, rule: str) -> None:
+    def __init__(self, message: str, rule: str = "") -> None:
         super().__init__(message)
         self.rule = rule
 
