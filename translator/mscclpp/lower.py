@@ -75,6 +75,7 @@ def lower_to_plan(
     nodes = Nodes.of(schedule, ranks_per_node)
     while True:
         program = lower(schedule, UNLIMITED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
+        _check_steps(program, channels)
         gpus = _gpus(program, nodes, packets=protocol == "LL")
         longest = max((len(block.ops) for gpu in gpus for block in gpu.thread_blocks), default=0)
         more = -(-channels * longest // MAX_OPS)
@@ -98,6 +99,20 @@ def lower_to_plan(
         )
     plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), program.name)
     return PlanTranslation(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
+
+
+def _check_steps(program: Program, channels: int) -> None:
+    """Refuses, before anything is made of it, a program of which a step an op is too much already."""
+    rank, number, steps = max(
+        ((rank, number, len(block.steps)) for rank, gpu in enumerate(program.gpus)
+         for number, block in enumerate(gpu.thread_blocks)), key=lambda longest: longest[2], default=(0, 0, 0),
+    )  # fmt: skip
+    if channels * steps > _MAX_CHANNELS * MAX_OPS:
+        raise ScheduleError(
+            f"{program.name} does not fit MSCCL++ 0.9: rank {rank} thread block {number} has {steps} steps, and "
+            f"{_MAX_CHANNELS} connections of {MAX_OPS} ops between two ranks hold {_MAX_CHANNELS * MAX_OPS}; use fewer "
+            "chunks, or an algorithm of fewer messages"
+        )
 
 
 def _gpus(program: Program, nodes: Nodes, packets: bool) -> tuple[PlanGpu, ...]:
