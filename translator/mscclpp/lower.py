@@ -75,13 +75,10 @@ def lower_to_plan(
     nodes = Nodes.of(schedule, ranks_per_node)
     while True:
         program = lower(schedule, UNLIMITED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
-        _check_steps(program, channels)
-        gpus = _gpus(program, nodes, packets=protocol == "LL")
-        longest = max((len(block.ops) for gpu in gpus for block in gpu.thread_blocks), default=0)
-        more = -(-channels * longest // MAX_OPS)
-        if longest <= MAX_OPS or more > _MAX_CHANNELS:
+        gpus, longest = _gpus(program, nodes, channels, packets=protocol == "LL")
+        if longest <= MAX_OPS:
             break
-        channels = more
+        channels = -(-channels * longest // MAX_OPS)
     plan = Plan(
         name=program.name,
         collective=_NAMES[kind],
@@ -101,20 +98,18 @@ def lower_to_plan(
     return PlanTranslation(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
 
 
-def _check_steps(program: Program, channels: int) -> None:
-    """Refuses, before anything is made of it, a program of which a step an op is too much already."""
-    rank, number, steps = max(
-        ((rank, number, len(block.steps)) for rank, gpu in enumerate(program.gpus)
-         for number, block in enumerate(gpu.thread_blocks)), key=lambda longest: longest[2], default=(0, 0, 0),
-    )  # fmt: skip
-    if channels * steps > _MAX_CHANNELS * MAX_OPS:
-        raise ScheduleError(
-            f"{program.name} does not fit MSCCL++ 0.9: rank {rank} thread block {number} has {steps} steps, and "
-            f"{_MAX_CHANNELS} connections of {MAX_OPS} ops between two ranks hold {_MAX_CHANNELS * MAX_OPS}; use fewer "
-            "chunks, or an algorithm of fewer messages"
-        )
-
-
-def _gpus(program: Program, nodes: Nodes, packets: bool) -> tuple[PlanGpu, ...]:
+def _gpus(program: Program, nodes: Nodes, channels: int, packets: bool) -> tuple[tuple[PlanGpu, ...], int]:
+    """Each rank's part, and the most ops of a thread block. Raises ScheduleError at the first rank that needs more than
+    there are connections."""
     delivery = deliver(program, nodes, packets=packets)
-    return tuple(emit_gpu(program, delivery, nodes, rank, packets=packets) for rank in range(program.num_ranks))
+    gpus, longest = [], 0
+    for rank in range(program.num_ranks):
+        gpus.append(emit_gpu(program, delivery, nodes, rank, packets=packets))
+        longest = max([longest, *(len(block.ops) for block in gpus[-1].thread_blocks)])
+        if longest > MAX_OPS and -(-channels * longest // MAX_OPS) > _MAX_CHANNELS:
+            held = f"{_MAX_CHANNELS} connections of {MAX_OPS} hold {_MAX_CHANNELS * MAX_OPS}"
+            raise ScheduleError(
+                f"{program.name} does not fit MSCCL++ 0.9: rank {rank} needs {channels * longest} ops for a peer; "
+                f"{held}; use fewer chunks, or an algorithm of fewer messages"
+            )
+    return tuple(gpus), longest
