@@ -119,7 +119,7 @@ class _Call:
             return self._target.lowered(source, lowering)
         except (ScheduleError, DeadlockError) as error:
             call = "in-place" if self._in_place else "out-of-place"
-            raise type(error)(f"{source.path}: {call} calls: {error}") from error
+            raise _same(error)(f"{source.path}: {call} calls: {error}") from error
 
     def file(self, window: Window, number: int, total: int) -> tuple[BundleFile, Written]:
         """The proved program of a window, the `number`-th of `total` files."""
@@ -130,7 +130,7 @@ class _Call:
         try:
             written = lowered.written(name, window)
         except (ScheduleError, DeadlockError) as error:
-            raise type(error)(f"{source.path}: {error}") from error
+            raise _same(error)(f"{source.path}: {error}") from error
         loop = written.chunks * written.alignment
         first, last = multiples(window.min_bytes, window.max_bytes, loop)
         if first > last:
@@ -166,6 +166,11 @@ class _Call:
             protocols=self._target.protocols,
             placement=self._sources.ranks,
         ).time_ps
+
+
+def _same(error: ScheduleError | DeadlockError) -> type[ScheduleError | DeadlockError]:
+    """The kind of an error that is raised again with the file's name."""
+    return DeadlockError if isinstance(error, DeadlockError) else ScheduleError
 
 
 def _check_free(folder: Path) -> None:
