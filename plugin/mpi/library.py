@@ -5,11 +5,11 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hocket.core.errors import HocketError
-from hocket.plugin.native_build import build
+from hocket.plugin.native_build import build, cache_folder, find_built
 
 __all__ = ["build_recorder", "find_mpicc"]
 
@@ -41,8 +41,9 @@ def find_mpicc(launcher: str) -> str:
     return mpicc
 
 
-def build_recorder(mpicc: str) -> Path:
-    """The recorder for the MPI of this compiler wrapper, from the cache where it was built before.
+def build_recorder(mpicc: str, announce: Callable[[str], None] = lambda text: None) -> Path:
+    """The recorder for the MPI of this compiler wrapper, from the cache where it was built before; else `announce` is
+    told that it takes a while.
 
     Raises HocketError when the wrapper does not tell its flags, there is no C++ compiler, or no mpi.h.
     """
@@ -53,7 +54,11 @@ def build_recorder(mpicc: str) -> Path:
     for flag in includes:
         header = Path(flag.removeprefix("-I"), "mpi.h")
         headers.update(header.read_bytes() if header.is_file() else b"")
-    return build(sources, [*compiler, *_FLAGS, *includes], headers.hexdigest(), "hocket-mpi")
+    inputs = sources, [*compiler, *_FLAGS, *includes], headers.hexdigest(), "hocket-mpi"
+    found = find_built(*inputs)
+    if found is None:
+        announce(f"compiling the recorder for the MPI of {mpicc} into {cache_folder()}, once")
+    return found or build(*inputs)
 
 
 def _include_flags(mpicc: str) -> Sequence[str]:

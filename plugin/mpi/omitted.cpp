@@ -12,7 +12,12 @@ int Omitted(const char* op, const char* reason, int result) {
 }
 
 #define HOCKET_OMITTED(name, reason, parameters, arguments) \
-  HOCKET_EXPORT int name parameters { return Omitted(#name, reason, HOCKET_REAL(name) arguments); }
+  HOCKET_EXPORT int name parameters { return Omitted(HOCKET_TEXT(name), reason, HOCKET_REAL(name) arguments); }
+
+#define HOCKET_OMITTED_PAIR(name, nonblocking_name, reason, parameters, arguments)      \
+  HOCKET_OMITTED(HOCKET_JOIN(MPI_##name, HOCKET_ENDING), reason, parameters, arguments) \
+  HOCKET_OMITTED(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), reason,            \
+                 (HOCKET_LIST parameters, MPI_Request * request), (HOCKET_LIST arguments, request))
 
 constexpr const char* kScan = "execution traces have no prefix sums";
 constexpr const char* kWindow = "one-sided communication is not recorded";
@@ -20,10 +25,6 @@ constexpr const char* kNeighbours = "collectives of neighbours are not recorded"
 
 }  // namespace
 
-HOCKET_OMITTED(MPI_Scan, kScan, (const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-               (in, out, n, type, op, comm))
-HOCKET_OMITTED(MPI_Exscan, kScan, (const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-               (in, out, n, type, op, comm))
 HOCKET_OMITTED(MPI_Win_create, kWindow,
                (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window),
                (base, size, unit, info, comm, window))
@@ -31,5 +32,20 @@ HOCKET_OMITTED(MPI_Win_allocate, kWindow,
                (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window),
                (size, unit, info, comm, base, window))
 HOCKET_OMITTED(MPI_Win_create_dynamic, kWindow, (MPI_Info info, MPI_Comm comm, MPI_Win* window), (info, comm, window))
+
+#define HOCKET_ENDING
+#define HOCKET_COUNT int
+#define HOCKET_DISPLACEMENT int
+#include "omitted_of_counts.hpp"
+
+#if HOCKET_LARGE_COUNTS
+#undef HOCKET_ENDING
+#undef HOCKET_COUNT
+#undef HOCKET_DISPLACEMENT
+#define HOCKET_ENDING _c
+#define HOCKET_COUNT MPI_Count
+#define HOCKET_DISPLACEMENT MPI_Aint
+#include "omitted_of_counts.hpp"
+#endif
 
 }  // namespace hocket::mpi

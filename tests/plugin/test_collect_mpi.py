@@ -129,6 +129,29 @@ def test_what_a_killed_rank_recorded_is_merged_and_named(collect, tmp_path: Path
     assert [call.kind for call in killed.calls] == ["barrier"] * 4 and not killed.ended
 
 
+# Rank 1 as if on another machine: another boot, a clock 1000 s ahead.
+ELSEWHERE = """
+unset MPI_LOCALNRANKS
+[ "$PMI_RANK" = 0 ] && exec "$@"
+echo 00000000-0000-4000-8000-000000000001 > boot
+exec unshare --time --monotonic 1000 --mount --fork sh -c \
+  'mount --bind boot /proc/sys/kernel/random/boot_id && exec "$@"' sh "$@"
+"""
+
+
+def test_clocks_of_other_machines_are_brought_to_rank_0s(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    if subprocess.run(["unshare", "--time", "--mount", "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs the right to make a time namespace")
+    program = "from mpi4py import MPI\nfor _ in range(9): MPI.COMM_WORLD.Barrier()"
+    finished = collect("sh", "-c", ELSEWHERE, "sh", sys.executable, "-c", program)
+    assert finished.returncode == 0, finished.stderr
+    assert "clocks: ping-pongs, wrong by at most" in finished.stdout
+    here, elsewhere = recordings(tmp_path / "traces", 2)
+    assert elsewhere.calls[0].start - here.calls[0].start > 900 * 10**9
+    begins = [trace.start_us[0] for trace in read_traces(tmp_path / "traces").traces]
+    assert abs(int(begins[1]) - int(begins[0])) < 100 * 10**6
+
+
 def test_threads_may_call_at_once(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     program = (
         "import threading, numpy as np; from mpi4py import MPI\n"
@@ -181,14 +204,14 @@ def test_a_launch_line_that_cannot_work_is_refused(tmp_path: Path, options: list
     assert not list(tmp_path.glob("traces/trace.*"))
 
 
-def test_a_program_of_another_mpi_is_told_to_name_its_compiler(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_program_of_another_mpi_is_told_to_name_its_compiler(collect, cache: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     program = tmp_path / "program"
     subprocess.run([mpich("mpicc_abi"), str(PROGRAM), "-o", str(program)], check=True)
     finished = collect(str(program))
     assert finished.returncode == 3
     assert "has the interface of the MPI standard ABI" in finished.stderr and "by --mpicc" in finished.stderr
     line = ["--mpicc", mpich("mpicc_abi"), "--mpi", mpich("mpiexec"), "-n", "2", str(program)]
-    environment = os.environ | {"HOCKET_CACHE": str(tmp_path / "cache")}
+    environment = os.environ | {"HOCKET_CACHE": str(cache)}
     told = subprocess.run([*HOCKET, "collect", "--out", str(tmp_path / "two"), *line], env=environment)
     assert told.returncode == 0
     assert [call.kind for call in recordings(tmp_path / "two", 2)[0].calls].count("all_reduce") == 3

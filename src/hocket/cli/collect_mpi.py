@@ -34,6 +34,7 @@ def collect_mpi(
     mpi: Annotated[bool, typer.Option("--mpi", help="What follows is an MPI job's launch line.")] = True,
 ) -> None:
     """Run an MPI job by its own launch line and collect; MPI_Pcontrol(1) ends a step."""
+    from functools import partial
     from pathlib import Path
     from shlex import quote
 
@@ -46,7 +47,7 @@ def collect_mpi(
 
     if stream_paths(out):
         raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
-    recorder = build_recorder(mpicc or find_mpicc(command[0]))
+    recorder = build_recorder(mpicc or find_mpicc(command[0]), partial(typer.echo, err=True))
     chosen = {variable("skip_steps"): str(skip_steps)} | ({} if steps is None else {variable("steps"): str(steps)})
     code = run_recorded(command, recorder, Path(out), chosen)
     if not stream_paths(out):
