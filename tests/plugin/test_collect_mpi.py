@@ -17,6 +17,7 @@ from hocket.plugin.torch.recording import Recording, read_recording
 pytestmark = pytest.mark.mpi
 
 CALLS = Path(__file__).with_name("mpi_calls.py")
+STENCIL = Path(__file__).parents[2] / "examples" / "stencil_mpi.py"
 PROGRAM = Path(__file__).with_name("mpi_program.c")
 HOCKET = [sys.executable, "-m", "hocket"]
 KINDS = {NodeType.COMM_SEND: "send", NodeType.COMM_RECV: "recv"}
@@ -92,6 +93,24 @@ def test_every_kind_of_call_is_in_the_traces_as_the_program_counts_it(collect, t
     )
     assert simulated.returncode == 0, simulated.stderr
     assert "all_to_all" in simulated.stdout
+
+
+def test_a_stencil_is_taken_by_the_simulator_and_by_astra_sims_rules(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    finished = collect(sys.executable, str(STENCIL), ranks=4, HOCKET_COLLECT_SKIP_STEPS="2")
+    assert finished.returncode == 0, finished.stderr
+    assert "4 ranks, 8 training steps recorded" in finished.stdout
+    traces = str(tmp_path / "traces")
+    validate = [*HOCKET, "trace", "validate", "--profile", "astra-sim", traces]
+    assert subprocess.run(validate, capture_output=True).returncode == 0
+    topology = "ring:4,bandwidth=12.5GB/s,latency=2us"
+    simulate = [*HOCKET, "simulate", traces, "--topology", topology, "--json", str(tmp_path / "prediction.json")]
+    assert subprocess.run(simulate, capture_output=True).returncode == 0
+    # An edge of 1024 doubles to each neighbour in each of 8 steps, and one double agreed on.
+    issued = [
+        Counter((kind, num_bytes) for kind, _, num_bytes, _ in nodes(read_traces(traces), rank)) for rank in (0, 1)
+    ]
+    assert issued[0] == {("send", 8192): 8, ("recv", 8192): 8, ("all_reduce", 8): 8}
+    assert issued[1] == {("send", 8192): 16, ("recv", 8192): 16, ("all_reduce", 8): 8}
 
 
 def test_a_c_program_with_steps_that_forks_and_frees_requests(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
