@@ -1,78 +1,66 @@
 /// How a wrapped function is recorded: described, issued, run and completed.
 #pragma once
 
-#include <optional>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "mpi_library.hpp"
 #include "recorder.hpp"
-#include "requests.hpp"
 
 namespace hocket::mpi {
 
-/// The group of a call to be recorded; nullptr when it is not, which is said in the stream.
-inline std::shared_ptr<const Group> GroupOf(Recorder* recorder, const char* op, MPI_Comm comm, bool is_message) {
-  if (recorder == nullptr) return nullptr;
-  std::shared_ptr<const Group> group = recorder->groups().Find(comm);
-  if (group == nullptr) {
-    recorder->Omit(op, "a communicator with processes outside MPI_COMM_WORLD");
-  } else if (group->is_inter && !is_message) {
-    recorder->Omit(op, "a collective between two groups");
-    return nullptr;
-  }
-  return group;
-}
+/// The group of a call to be recorded; nullptr when it is not, which is said in the stream where it is not the user's
+/// wish.
+std::shared_ptr<const Group> GroupOf(const char* op, MPI_Comm comm, bool is_message);
 
-/// The collective `describe(datatypes, group)` as the operations of a call: one, or none when it is not recorded.
-template <class Describe>
-std::vector<Operation> Collective(const char* op, MPI_Comm comm, Describe describe) {
-  std::vector<Operation> operations;
-  Recorder* const recorder = Recorder::Get();
-  std::shared_ptr<const Group> group = GroupOf(recorder, op, comm, false);
-  if (group == nullptr) return operations;
-  Operation& operation = operations.emplace_back();
-  operation.shape = describe(recorder->datatypes(), *group);
-  operation.shape.op = op;
-  operation.shape.group = group->id;
-  operation.group = std::move(group);
-  return operations;
-}
+/// The one operation of a collective call.
+std::vector<Operation> Collective(const char* op, std::shared_ptr<const Group> group, Shape shape);
 
-/// Records a call that returns when its operations are complete. `status` is that of a receive among them.
-template <class Call>
-int Blocking(std::vector<Operation> operations, const MPI_Status* status, Call call) {
-  Recorder* const recorder = Recorder::Get();
-  if (recorder == nullptr || operations.empty()) return call();
-  recorder->Issue(operations);
-  const int64_t begin = Now();
-  const int result = call();
-  if (result == MPI_SUCCESS) recorder->Complete(operations, {begin, Now()}, status);
-  return result;
-}
+/// A call that returns when its operations are complete: made before it is run, ended with its result.
+class BlockingCall {
+ public:
+  /// `status` is that of the receive among the operations, if there is one.
+  explicit BlockingCall(std::vector<Operation> operations, const MPI_Status* status = nullptr);
+  BlockingCall(const BlockingCall&) = delete;
+  BlockingCall& operator=(const BlockingCall&) = delete;
 
-/// Records a call that starts its operations and returns a request.
-template <class Call>
-int Nonblocking(std::vector<Operation> operations, const MPI_Request* request, Call call) {
-  Recorder* const recorder = Recorder::Get();
-  if (recorder == nullptr || operations.empty()) return call();
-  for (Operation& operation : operations) operation.shape.is_async = true;
-  recorder->Issue(operations);
-  const int result = call();
-  if (result == MPI_SUCCESS) Requests::Instance().Add(*request, {std::move(operations)});
-  return result;
-}
+  /// Passes the result on.
+  int End(int result);
 
-/// Notes what a persistent request does whenever it is started.
-template <class Call>
-int Persistent(std::vector<Operation> operations, const MPI_Request* request, Call call) {
-  const int result = call();
-  if (result == MPI_SUCCESS && !operations.empty()) {
-    for (Operation& operation : operations) operation.shape.is_async = true;
-    Requests::Instance().Add(*request, {std::move(operations), true});
-  }
-  return result;
-}
+ private:
+  Recorder* recorder_;
+  std::vector<Operation> operations_;
+  const MPI_Status* status_;
+  int64_t begin_ = 0;
+};
+
+/// A call that starts its operations and returns a request: made before it is run, ended with its result.
+class NonblockingCall {
+ public:
+  explicit NonblockingCall(std::vector<Operation> operations);
+  NonblockingCall(const NonblockingCall&) = delete;
+  NonblockingCall& operator=(const NonblockingCall&) = delete;
+
+  /// Passes the result on.
+  int End(int result, const MPI_Request* request);
+
+ private:
+  std::vector<Operation> operations_;
+};
+
+/// A call that makes a persistent request: what it will do whenever it is started.
+class PersistentCall {
+ public:
+  explicit PersistentCall(std::vector<Operation> operations);
+  PersistentCall(const PersistentCall&) = delete;
+  PersistentCall& operator=(const PersistentCall&) = delete;
+
+  /// Passes the result on.
+  int End(int result, const MPI_Request* request);
+
+ private:
+  std::vector<Operation> operations_;
+};
 
 }  // namespace hocket::mpi
 

@@ -6,9 +6,13 @@
 namespace hocket::mpi {
 namespace {
 
-#define HOCKET_COLLECTIVE_OPERATIONS(op, shape) \
-  Collective(op, comm,                          \
-             [&](const Datatypes& datatypes, const Group& group) { return CollectiveSizes(datatypes, group).shape; })
+// The operations of a collective of which `shape` is CollectiveSizes' description; none when it is not recorded.
+#define HOCKET_OPERATIONS(op, shape)                                                           \
+  [&] {                                                                                        \
+    const std::shared_ptr<const Group> group = GroupOf(op, comm, false);                       \
+    if (group == nullptr) return std::vector<Operation>();                                     \
+    return Collective(op, group, CollectiveSizes(Recorder::Get()->datatypes(), *group).shape); \
+  }()
 
 // A collective `name` of the `parameters` and `arguments`, of which one is `comm`: CollectiveSizes' `shape` is its own.
 #define HOCKET_COLLECTIVE(name, nonblocking_name, parameters, arguments, ...)                                \
@@ -16,23 +20,23 @@ namespace {
   HOCKET_NONBLOCKING(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), parameters, arguments, __VA_ARGS__) \
   HOCKET_PERSISTENT(HOCKET_JOIN(MPI_##name##_init, HOCKET_ENDING), parameters, arguments, __VA_ARGS__)
 
-#define HOCKET_BLOCKING(name, parameters, arguments, ...)                                  \
-  HOCKET_EXPORT int name parameters {                                                      \
-    return Blocking(HOCKET_COLLECTIVE_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__), nullptr, \
-                    [&] { return HOCKET_REAL(name) arguments; });                          \
+#define HOCKET_BLOCKING(name, parameters, arguments, ...)                 \
+  HOCKET_EXPORT int name parameters {                                     \
+    BlockingCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__)); \
+    return call.End(HOCKET_REAL(name) arguments);                         \
   }
 
-#define HOCKET_NONBLOCKING(name, parameters, arguments, ...)                                  \
-  HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Request* request) {                      \
-    return Nonblocking(HOCKET_COLLECTIVE_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__), request, \
-                       [&] { return HOCKET_REAL(name)(HOCKET_LIST arguments, request); });    \
+#define HOCKET_NONBLOCKING(name, parameters, arguments, ...)                     \
+  HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Request* request) {         \
+    NonblockingCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));     \
+    return call.End(HOCKET_REAL(name)(HOCKET_LIST arguments, request), request); \
   }
 
 #if HOCKET_PERSISTENT_COLLECTIVES
-#define HOCKET_PERSISTENT(name, parameters, arguments, ...)                                     \
-  HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Info info, MPI_Request* request) {         \
-    return Persistent(HOCKET_COLLECTIVE_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__), request,    \
-                      [&] { return HOCKET_REAL(name)(HOCKET_LIST arguments, info, request); }); \
+#define HOCKET_PERSISTENT(name, parameters, arguments, ...)                             \
+  HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Info info, MPI_Request* request) { \
+    PersistentCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));             \
+    return call.End(HOCKET_REAL(name)(HOCKET_LIST arguments, info, request), request);  \
   }
 #else
 #define HOCKET_PERSISTENT(...)

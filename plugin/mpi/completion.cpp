@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "calls.hpp"
+#include "requests.hpp"
 
 namespace hocket::mpi {
 namespace {

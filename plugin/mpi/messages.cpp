@@ -29,10 +29,9 @@ class KnownStatus {
 void AppendMessage(std::vector<Operation>& operations, const char* op, bool is_send, Elements elements, int peer,
                    int tag, MPI_Comm comm) {
   if (peer == MPI_PROC_NULL) return;
-  Recorder* const recorder = Recorder::Get();
-  std::shared_ptr<const Group> group = GroupOf(recorder, op, comm, true);
+  std::shared_ptr<const Group> group = GroupOf(op, comm, true);
   if (group == nullptr) return;
-  const TypeInfo type = recorder->datatypes().Of(elements.type);
+  const TypeInfo type = Recorder::Get()->datatypes().Of(elements.type);
   const int64_t bytes = elements.count * type.bytes;
   Shape shape{.op = op, .kind = is_send ? "send" : "recv", .group = group->id};
   (is_send ? shape.input_bytes : shape.output_bytes) = bytes;
@@ -115,21 +114,21 @@ HOCKET_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI
   const void *buffer, HOCKET_COUNT count, MPI_Datatype type, int destination, int tag, MPI_Comm comm
 #define HOCKET_SEND_ARGUMENTS buffer, count, type, destination, tag, comm
 
-#define HOCKET_SEND(name, nonblocking_name)                                            \
-  HOCKET_BLOCKING_SEND(HOCKET_JOIN(MPI_##name, HOCKET_ENDING))                         \
-  HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), Nonblocking) \
-  HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##name##_init, HOCKET_ENDING), Persistent)
+#define HOCKET_SEND(name, nonblocking_name)                                                \
+  HOCKET_BLOCKING_SEND(HOCKET_JOIN(MPI_##name, HOCKET_ENDING))                             \
+  HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), NonblockingCall) \
+  HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##name##_init, HOCKET_ENDING), PersistentCall)
 
-#define HOCKET_BLOCKING_SEND(name)                                                           \
-  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS) {                                           \
-    return Blocking(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm), nullptr, \
-                    [&] { return HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS); });               \
+#define HOCKET_BLOCKING_SEND(name)                                                     \
+  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS) {                                     \
+    BlockingCall call(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm)); \
+    return call.End(HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS));                         \
   }
 
-#define HOCKET_SEND_REQUEST(name, record)                                                  \
-  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS, MPI_Request* request) {                   \
-    return record(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm), request, \
-                  [&] { return HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS, request); });      \
+#define HOCKET_SEND_REQUEST(name, Call)                                          \
+  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS, MPI_Request* request) {         \
+    Call call(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm));   \
+    return call.End(HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS, request), request); \
   }
 
 #define HOCKET_ENDING
