@@ -150,6 +150,7 @@ def simulate_traces(
     placement: Sequence[int] | None = None,
     accelerator: Accelerator | None = None,
     remote_memory: RemoteMemory | None = None,
+    reprices: bool = False,
     record_links: bool = False,
     link_bins: int = 0,
     latencies: bool = False,
@@ -160,7 +161,8 @@ def simulate_traces(
     native algorithm that is fastest on its own under the model (as a string: for all kinds). `chunks_per_rank` cuts
     the collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if
     the processors were faster? While a rank communicates it computes `overlap_slowdown` times as long. What has no
-    recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say.
+    recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say; with
+    `reprices` also computations that have one, where their operations are known.
     Raises TraceError when the traces are inconsistent, DeadlockError when they never end, TopologyError when the
     topology has too few ranks, ScheduleError for an algorithm that cannot do what is asked, and SimulationError for an
     unknown model, switching, queueing or class of links, a slowdown below 1, and a placement that is none.
@@ -168,7 +170,7 @@ def simulate_traces(
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies)
     fidelity = replace(fidelity, slowdown=_at_least_1(overlap_slowdown))
     chosen = dict.fromkeys(DEFAULT_ALGORITHMS, AUTO) if isinstance(algorithms, str) else algorithms
-    workload = workload_of(traces, chunks_per_rank, Hardware(accelerator, remote_memory))
+    workload = workload_of(traces, chunks_per_rank, Hardware(accelerator, remote_memory, reprices))
     if compute_scale != 1:
         workload = workload.with_compute_scaled(compute_scale)
     if placement is not None:

@@ -16,7 +16,8 @@ import torch.distributed as dist
 from hocket.core.errors import FormatError
 from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import FOREVER, ClockServer, measure_offset
-from hocket.plugin.torch.folder import merged_files, stream_path
+from hocket.plugin.torch.folder import merged_files, operators_path, stream_path
+from hocket.plugin.torch.profiling import OperatorProfiler
 from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
 from hocket.plugin.torch.stream import FORMAT, record
@@ -58,8 +59,16 @@ class Collector:
         except OSError as error:
             raise FormatError(f"{settings.out}: cannot collect into this folder: {error.strerror}") from error
         self._hook, self._remark = choose_hook(settings.hook)
-        self.steps = Steps(settings, self._hook.select)
+        self._profiler: OperatorProfiler | None = None
+        self._is_selected = False
+        self.steps = Steps(settings, self._select)
         self._hook.install(self._start)
+
+    def _select(self, recorded: bool) -> None:
+        self._is_selected = recorded
+        self._hook.select(recorded)
+        if self._profiler is not None:
+            self._profiler.select(recorded)
 
     def _start(self) -> None:
         try:
@@ -92,6 +101,11 @@ class Collector:
             )
         )
         self.steps.stream = self._stream
+        profile_path = operators_path(self.folder, self._rank)
+        profile_path.unlink(missing_ok=True)  # of an earlier job
+        if self.settings.ops:
+            self._profiler = OperatorProfiler(profile_path)
+            self._profiler.select(self._is_selected)
         os.register_at_fork(after_in_child=self._stream.abandon)
         if self._world > 1:
             self._store = self._connect()
@@ -113,6 +127,8 @@ class Collector:
     def _close(self) -> None:
         if os.getpid() != self._process:  # a child that the script forked
             return
+        if self._profiler is not None:
+            self._profiler.close()
         failed = hasattr(sys, "last_value")  # an exception ends the script
         if self._rank > 0 and not failed:
             self._measure_clock(self._store, _LAST_PATIENCE)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["merged_files", "stream_path", "stream_paths"]
+__all__ = ["merged_files", "operators_path", "stream_path", "stream_paths"]
 
 _MERGED = ("trace.*.et", "comm_groups.json", "summary.txt", "summary.json")
 
@@ -12,6 +12,11 @@ _MERGED = ("trace.*.et", "comm_groups.json", "summary.txt", "summary.json")
 def stream_path(folder: Path | str, rank: int) -> Path:
     """Where rank `rank`'s stream lies."""
     return Path(folder) / "stream" / f"rank{rank}.stream"
+
+
+def operators_path(folder: Path | str, rank: int) -> Path:
+    """Where rank `rank`'s profile lies, if there is one."""
+    return Path(folder) / "ops" / f"rank{rank}.json"
 
 
 def stream_paths(folder: Path | str) -> list[Path]:

@@ -9,8 +9,9 @@ from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write
 from hocket.plugin.torch.alignment import align
-from hocket.plugin.torch.folder import merged_files, stream_path, stream_paths
+from hocket.plugin.torch.folder import merged_files, operators_path, stream_path, stream_paths
 from hocket.plugin.torch.matching import Mismatch, clock_residual, match, number_groups, scattered_bytes
+from hocket.plugin.torch.operators import read_operators
 from hocket.plugin.torch.recording import Recording, read_recording
 from hocket.plugin.torch.summary import Summary, summarize
 from hocket.plugin.torch.tables import render
@@ -26,13 +27,20 @@ def merge(folder: Path | str) -> Summary:
     no stream, a line of one is broken, or no rank recorded a collective.
     """
     folder = Path(folder)
-    recordings, clock = align(_read(folder))
+    raw = _read(folder)
+    recordings, clock = align(raw)
     groups = number_groups(recordings)
     collectives, mismatches = match(recordings, groups)
     residual, where = clock_residual(collectives)
     if where is not None:
         place = f"{where.kind} #{where.sequence} of group {where.group}"
         mismatches.append(Mismatch("clock", f"{place} ended {residual} ns before its last rank began"))
+    operators = {}
+    for recording, aligned in zip(raw, recordings, strict=True):
+        if recording.calls and (path := operators_path(folder, recording.rank)).is_file():
+            operators[recording.rank] = read_operators(path, recording, aligned)
+            if not operators[recording.rank]:
+                mismatches.append(Mismatch("operators", f"{path}: not of this run: it has none of the rank's calls"))
     summary = summarize(recordings, groups, collectives, mismatches, clock, residual)
 
     present = [recording for recording in recordings if recording.calls]
@@ -44,7 +52,9 @@ def merge(folder: Path | str) -> Summary:
         metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
         meta = recording.meta
         metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
-        write_trace(folder / f"trace.{recording.rank}.et", build_trace(recording, groups, scattered, origin, metadata))
+        computed = operators.get(recording.rank, {})
+        trace = build_trace(recording, groups, scattered, origin, metadata, computed)
+        write_trace(folder / f"trace.{recording.rank}.et", trace)
     write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in groups.values() if number})
     with atomic_write(folder / "summary.json") as file:
         json.dump(asdict(summary), file, indent=1)

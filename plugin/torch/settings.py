@@ -40,13 +40,14 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The folder, the value of each of OPTIONS, and which of HOOKS."""
+    """The folder, the value of each of OPTIONS, which of HOOKS, and whether operators are recorded beside."""
 
     out: str
     skip_steps: int = 0
     steps: int | None = None
     timeout: int = 60
     hook: str = "auto"
+    ops: bool = False
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings | None":
@@ -63,11 +64,15 @@ class Settings:
         hook = environment.get(variable("hook"), "auto")
         if hook not in HOOKS:
             raise FormatError(f"environment variable {variable('hook')}: '{hook}' is not one of {', '.join(HOOKS)}")
-        return cls(environment[OUT_VARIABLE], **values, hook=hook)
+        ops = environment.get(variable("ops"), "0")
+        if ops not in ("0", "1"):
+            raise FormatError(f"environment variable {variable('ops')}: '{ops}' is neither 0 nor 1")
+        return cls(environment[OUT_VARIABLE], **values, hook=hook, ops=ops == "1")
 
     def to_environment(self) -> dict[str, str]:
         """The variables from which `from_environment` makes equal settings."""
         values = {variable(name): getattr(self, name) for name in (*OPTIONS, "hook")}
+        values[variable("ops")] = int(self.ops)
         return {OUT_VARIABLE: self.out} | {name: str(value) for name, value in values.items() if value is not None}
 
 

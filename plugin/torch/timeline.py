@@ -2,14 +2,16 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from hocket.chakra import CollectiveType, Trace, TraceBuilder
+from hocket.chakra.importers.lanes import Operator
 from hocket.chakra.steps import NO_STEP
 from hocket.plugin.torch.matching import GroupKey, group_key
 from hocket.plugin.torch.operations import PEER_TO_PEER
+from hocket.plugin.torch.operators import Piece, pieces
 from hocket.plugin.torch.recording import Call, Group, Recording
 
 __all__ = ["build_trace", "window"]
@@ -31,9 +33,10 @@ def build_trace(
     scattered: Mapping[tuple[int, int], int],
     origin: int,
     metadata: Mapping[str, object],
+    operators: Mapping[int, Sequence[Operator]],
 ) -> Trace:
     """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0, `scattered` the
-    input of each scatter (`matching.scattered_bytes`).
+    input of each scatter (`matching.scattered_bytes`), `operators` what threads computed as far as it was profiled.
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
     for a call, the compute that follows depends on it; between issue and wait both run side by side. Of each recorded
@@ -52,7 +55,9 @@ def build_trace(
     cursors: dict[int, int] = defaultdict(lambda: begin)
 
     def compute_until(time: int, thread: int) -> None:
-        builder.compute(thread, cursors[thread], time)
+        if time > cursors[thread]:
+            for piece in pieces(operators, thread, cursors[thread], time):
+                builder.compute(thread, piece)
         cursors[thread] = max(cursors[thread], time)
 
     begins = _step_begins(recording)
@@ -102,15 +107,16 @@ class _Builder:
         self._tails: dict[int, frozenset[int]] = defaultdict(frozenset)
         self._calls: dict[int, tuple[int, frozenset[int]]] = {}  # by index: node, what it depends on
 
-    def compute(self, thread: int, begin: int, end: int) -> None:
-        if end > begin:
-            node = self._builder.add_comp(
-                "compute",
-                start_us=(begin - self._origin) // 1000,
-                duration_ns=end - begin,
-                deps=sorted(self._tails[thread]),
-            )
-            self._tails[thread] = frozenset({node})
+    def compute(self, thread: int, piece: Piece) -> None:
+        node = self._builder.add_comp(
+            piece.name,
+            start_us=(piece.begin - self._origin) // 1000,
+            duration_ns=piece.end - piece.begin,
+            deps=sorted(self._tails[thread]),
+            num_ops=piece.num_ops,
+            tensor_bytes=piece.tensor_bytes,
+        )
+        self._tails[thread] = frozenset({node})
 
     def issue(self, thread: int, index: int, call: Call) -> None:
         deps = self._tails[thread]

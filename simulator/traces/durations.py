@@ -20,10 +20,11 @@ _PICOSECONDS_PER_SECOND = 10**12
 @dataclass(frozen=True)
 class Hardware:
     """What prices nodes without a recorded duration: computations and local memory by `accelerator`, memory nodes by
-    `remote_memory` if there is one."""
+    `remote_memory` if there is one. With `reprices` computations of known operations are priced though recorded."""
 
     accelerator: Accelerator | None = None
     remote_memory: RemoteMemory | None = None
+    reprices: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +47,16 @@ class Accesses:
 
 
 def computations(nodes: Nodes, hardware: Hardware) -> Computations:
-    """Nodes that compute: for the recorded duration or, where there is none, by the accelerator's roofline.
+    """Nodes that compute: for the recorded duration or, where there is none or it is repriced, by the accelerator's
+    roofline.
 
     Raises TraceError for durations that are negative or beyond the horizon.
     """
     rows = np.flatnonzero(nodes.type == NodeType.COMP)
     duration = _recorded_ps(nodes, rows)
     num_ops, num_bytes = (np.maximum(nodes.column(name)[rows], 0) for name in ("num_ops", "tensor_bytes"))
-    work = (duration == 0) & (nodes.column("is_cpu_op")[rows] != 1) & ((num_ops > 0) | (num_bytes > 0))
+    priced = (duration == 0) | (hardware.reprices & (num_ops > 0))
+    work = priced & (nodes.column("is_cpu_op")[rows] != 1) & ((num_ops > 0) | (num_bytes > 0))
     if hardware.accelerator is not None:
         duration[work] = _priced_ps(nodes, rows[work], num_ops[work], num_bytes[work], hardware.accelerator)
     elif work.any():

@@ -72,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     for name, option in OPTIONS.items():
         text = f"{option.help} (or {variable(name)})"
         parser.add_argument(f"--{name.replace('_', '-')}", type=option.parse, metavar="N", help=text)
+    ops_help = f"record operators beside the collectives, with PyTorch's profiler (or {variable('ops')}=1)"
+    parser.add_argument("--ops", action="store_true", help=ops_help)
     parser.add_argument("script", metavar="SCRIPT", help="training script")
     parser.add_argument("arguments", metavar="ARGUMENTS", nargs=argparse.REMAINDER, help="its arguments")
     return parser
@@ -82,6 +84,8 @@ def _arm(chosen: argparse.Namespace) -> None:
     flags = {variable(name): getattr(chosen, name) for name in OPTIONS}
     os.environ |= {name: str(value) for name, value in flags.items() if value is not None}
     os.environ[OUT_VARIABLE] = chosen.out
+    if chosen.ops:
+        os.environ[variable("ops")] = "1"
 
     from hocket.plugin import autoload
 

@@ -46,6 +46,8 @@ def test_computations_take_the_longer_of_operations_and_bytes() -> None:
         job(program), PAIR, accelerator=parse_accelerator("peak=1TFLOP/s,memory=2GB/s,efficiency=50%")
     )
     assert (half.node_finish_ps - half.node_start_ps).tolist() == [10 * US, 10 * US, 2, 2 * US, 0]
+    repriced = simulate_traces(job(program), PAIR, accelerator=CHIP, reprices=True)
+    assert (repriced.node_finish_ps - repriced.node_start_ps).tolist() == [5 * US, 7 * US, 1, 5 * US, 0]
     without = simulate_traces(job(program), PAIR)
     assert without.time_ps == 2 * US
     # Not that on the CPU: it is no work of an accelerator.

@@ -46,6 +46,7 @@ def launch(
     skip_steps: Annotated[int, _option("skip_steps")] = 0,
     steps: Annotated[int | None, _option("steps")] = None,
     timeout: Annotated[int, _option("timeout")] = 60,
+    ops: Annotated[bool, typer.Option("--ops", help="Record operators too, with PyTorch's profiler.")] = False,
 ) -> None:
     """Run a script under torchrun on this machine and collect (the default command)."""
     import os
@@ -64,7 +65,7 @@ def launch(
         raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
     # Unlike a job under another launcher, this one may take the time to build the compiled hook.
     hook = os.environ.get(variable("hook"), "native")
-    settings = Settings(out, skip_steps, steps, timeout, hook)
+    settings = Settings(out, skip_steps, steps, timeout, hook, ops)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
     finished = subprocess.run(command, env=os.environ | settings.to_environment())

@@ -89,6 +89,9 @@ def simulate(
         str | None,
         typer.Option(help="Prices computations without a duration: h100, or peak=989TFLOP/s,memory=3.35TB/s."),
     ] = None,
+    reprice: Annotated[
+        bool, typer.Option("--reprice", help="--accelerator prices recorded computations of known operations too.")
+    ] = False,
     remote_memory: Annotated[
         str | None, typer.Option(help="What memory nodes use: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
     ] = None,
@@ -169,6 +172,8 @@ def simulate(
         raise typer.BadParameter(
             f"--queueing: disciplines are for model congestion, {options['model']} has no queues: drop it"
         )
+    if reprice and not accelerator:
+        raise typer.BadParameter("--reprice needs to know by what: name it with --accelerator")
     is_collective = what in NAMED_KINDS and not Path(what).exists()
     of_traces = accelerator or remote_memory or placement or compute_scale != "1" or overlap_slowdown != "1"
     if of_traces and (is_collective or what.endswith((".schedule", *PROGRAMS))):
@@ -243,6 +248,7 @@ def simulate(
                 placement=parse_placement(placement, machine, traces.num_ranks) if placement else None,
                 accelerator=parse_accelerator(accelerator) if accelerator else None,
                 remote_memory=parse_remote_memory(remote_memory) if remote_memory else None,
+                reprices=reprice,
                 **options,
             )
             for machine in map(load_topology, topology)
