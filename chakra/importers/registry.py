@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hocket.chakra.importers.files import files_in, head_of
 from hocket.chakra.importers.flight_recorder import is_flight_recorder, read_flight_recorder
 from hocket.chakra.importers.job import ImportedJob, assemble
+from hocket.chakra.importers.mlcommons import is_mlcommons, read_mlcommons
 from hocket.chakra.importers.nccl_inspector import is_nccl_inspector, read_nccl_inspector
 from hocket.chakra.importers.pytorch.read import is_pytorch, read_pytorch
 from hocket.chakra.importers.rank import Notes, RankTrace
@@ -27,6 +28,7 @@ class Importer(NamedTuple):
 
 
 IMPORTERS = {
+    "mlcommons": Importer(is_mlcommons, read_mlcommons, "what chakra_trace_link makes of a rank's two profiles"),
     "pytorch": Importer(is_pytorch, read_pytorch, "ExecutionTraceObserver's and Kineto's files of torch.profiler"),
     "nccl-inspector": Importer(is_nccl_inspector, read_nccl_inspector, "NCCL Inspector's JSON lines"),
     "flight-recorder": Importer(is_flight_recorder, read_flight_recorder, "PyTorch Flight Recorder dumps"),

@@ -18,11 +18,20 @@ from hocket.chakra.importers.pytorch.c10d import OPERATIONS, RECORDED, Described
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.core.errors import FormatError
 
-__all__ = ["ExecutionTrace", "read_execution_trace"]
+__all__ = [
+    "ExecutionTrace",
+    "HostNode",
+    "HostRest",
+    "check_schema",
+    "groups_in",
+    "host_events",
+    "is_execution_trace",
+    "read_execution_trace",
+    "span_event",
+]
 
 _Id = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _SCHEMA = re.compile(r"1\.(0\.[23]|1\.[01])-chakra\.(0\.0\.4|1\.0\.0)")
-_GROUPS = re.compile(r"## process_group:init ##")
 _MOST = 2**60
 
 
@@ -35,7 +44,9 @@ class _Attribute(msgspec.Struct):
     value: Any = None
 
 
-class _Node(msgspec.Struct):
+class HostNode(msgspec.Struct):
+    """A node, as far as it is used."""
+
     id: _Id
     name: str
     inputs: _Values
@@ -43,7 +54,9 @@ class _Node(msgspec.Struct):
     attrs: list[_Attribute] = []
 
 
-class _Rest(msgspec.Struct):
+class HostRest(msgspec.Struct):
+    """What is around the nodes."""
+
     schema: str
     pid: int = -1
 
@@ -67,34 +80,46 @@ class ExecutionTrace:
 
 def read_execution_trace(path: Path) -> ExecutionTrace:
     """Reads a file, plain or gzip. Raises FormatError, naming it, for other content and unknown schemas."""
-    array: JsonArray[_Node, _Rest] = JsonArray(path, "nodes", _Node, _Rest)
+    array: JsonArray[HostNode, HostRest] = JsonArray(path, "nodes", HostNode, HostRest)
     events: list[HostEvent] = []
     groups: dict[str, ProcessGroup] = {}
     for nodes in array.blocks():
         for node in nodes:
             try:
-                if _GROUPS.fullmatch(node.name):
-                    groups |= {group.name: group for group in _groups(node)}
-                else:
-                    events += _events(node)
+                groups |= {group.name: group for group in groups_in(node)}
+                events += host_events(node)
             except MALFORMED as error:
                 raise FormatError(f"{path}: node {node.id} '{node.name}': {error}") from error
     rest = array.rest
-    if not _SCHEMA.fullmatch(rest.schema):
-        raise FormatError(
-            f"{path}: schema '{rest.schema}'; execution traces 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0 can be read"
-        )
+    check_schema(path, rest.schema)
     events.sort(key=lambda event: event.order)
     return ExecutionTrace(rest.pid, tuple(events), tuple(groups.values()), array.is_cut)
 
 
-def _groups(node: _Node) -> Iterator[ProcessGroup]:
+def is_execution_trace(head: bytes) -> bool:
+    """Whether a file that begins like this is an execution trace, linked or not."""
+    return bool(re.match(rb'\s*\{\s*"schema"\s*:\s*"1\.', head))
+
+
+def check_schema(path: Path, schema: str) -> None:
+    """Raises FormatError, naming the file, for a schema that cannot be read."""
+    if not _SCHEMA.fullmatch(schema):
+        raise FormatError(
+            f"{path}: schema '{schema}'; execution traces 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0 can be read"
+        )
+
+
+def groups_in(node: HostNode) -> Iterator[ProcessGroup]:
+    """The process groups that a node tells of."""
+    if node.name != "## process_group:init ##":
+        return
     values = msgspec.json.decode(node.inputs.values, type=list[str])
     for group in msgspec.json.decode(values[0], type=list[_Group]) if values else []:
         yield ProcessGroup(group.pg_name, group.pg_desc, group.group_size, tuple(group.ranks))
 
 
-def _events(node: _Node) -> Iterator[HostEvent]:
+def host_events(node: HostNode) -> Iterator[HostEvent]:
+    """What a node tells of communication. Raises msgspec's errors for arguments that are no JSON."""
     namespace, _, operation = node.name.rpartition("::")
     if namespace == "c10d" and operation in OPERATIONS:
         arguments, written = _Arguments(_decoded(node.inputs)), _Arguments(_decoded(node.outputs))
@@ -112,7 +137,15 @@ def _events(node: _Node) -> Iterator[HostEvent]:
         yield from _recorded(node)
 
 
-def _recorded(node: _Node) -> Iterator[HostEvent]:
+def span_event(node: HostNode) -> HostEvent:
+    """The event of a backend's span, such as gloo:all_reduce, whose inputs are its tensors."""
+    tensors = [_Arguments(_decoded(node.inputs)).tensors(position) for position in range(len(_decoded(node.inputs)))]
+    sizes = [-1 if part is None else part.num_bytes for part in tensors]
+    num_bytes = sum(sizes) if sizes and min(sizes) >= 0 else -1
+    return _event(What.SPAN, node, described=Described(node.name, num_bytes))
+
+
+def _recorded(node: HostNode) -> Iterator[HostEvent]:
     """An operation of NCCL: [tensors], number (or [number, is P2P]), [group, description], rank, name, splits, ...;
     a wait has no tensors."""
     values = _decoded(node.inputs)
@@ -151,7 +184,7 @@ def _recorded(node: _Node) -> Iterator[HostEvent]:
     yield _event(What.RECORD, node, described=described, group=named, sequence=sequence)
 
 
-def _event(what: What, node: _Node, **more: Any) -> HostEvent:
+def _event(what: What, node: HostNode, **more: Any) -> HostEvent:
     attributes = {attribute.name: attribute.value for attribute in node.attrs}
     function, thread = (attributes.get(name, 0) for name in ("rf_id", "tid"))
     return HostEvent(

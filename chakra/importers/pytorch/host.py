@@ -51,8 +51,6 @@ class ProcessGroup:
     size: int
     ranks: tuple[int, ...]
 
-    def members(self, world: int | None) -> tuple[int, ...]:
+    def members(self, world: int) -> tuple[int, ...]:
         """World ranks in group order; empty where they are not known."""
-        if self.ranks:
-            return self.ranks
-        return tuple(range(self.size)) if self.size and world in (None, self.size) else ()
+        return self.ranks or (tuple(range(world)) if self.size == world else ())

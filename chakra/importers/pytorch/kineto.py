@@ -17,7 +17,7 @@ from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, nu
 from hocket.chakra.importers.pytorch.work import Work, work_of
 from hocket.core.errors import FormatError
 
-__all__ = ["DeviceEvent", "Kineto", "Operation", "read_kineto"]
+__all__ = ["DEVICE", "DeviceEvent", "Kineto", "Operation", "read_kineto"]
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**60)]
 _Id = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
@@ -132,7 +132,7 @@ class Kineto:
     is_cut: bool = False
 
 
-_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _RUNTIME = ("cuda_runtime", "cuda_driver")
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 
@@ -174,7 +174,7 @@ class _Reader:
         end = start + max(round(event.dur * 1000), 0)
         thread = self._threads.setdefault(event.tid, len(self._threads))
         name = self._names.setdefault(event.name, event.name)
-        if event.cat in _DEVICE:
+        if event.cat in DEVICE:
             kind = event.cat.removeprefix("gpu_")
             stream = _stream(args.stream, thread)
             num_bytes = int(min(max(args.num_bytes, 0), 2**60))

@@ -27,7 +27,9 @@ _EVENTS = [
     span("user_annotation", "gloo:all_reduce", 6, 9, 2, Input_Dims=[[8]], Input_type=["float"]),
     span("kernel", "ncclDevKernel_AllReduce", 6, 9, 2, stream=3, correlation=4),
 ]
+_LINKED = [_NODES[0] | {"ts": 10.5, "inclusive_dur": 4.25, "exclusive_dur": 4.25}]
 SAMPLES = {
+    "mlcommons": [host_trace(_LINKED).encode()],
     "pytorch": [
         kineto(_EVENTS, 0, 1, {"0": [0]}).encode(),
         kineto(_EVENTS[:2], 0, 1, {"0": [0]}).encode(),

@@ -65,6 +65,19 @@ def test_either_file_alone(shared: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.shared
+@pytest.mark.parametrize("workload", ["ddp_cnn", "misc"])
+def test_linked_by_mlcommons(shared: Path, workload: str) -> None:
+    # Of one rank, so nothing of the others tells groups: of `misc` only those of one possible size are known.
+    linked = import_traces([shared / f"chakra/gloo_torch215/{workload}.linked.0.json.gz"])
+    own = [shared / f"torch_traces/profiler/{workload}/{name}.0.json.gz" for name in ("host", "device")]
+    of_one_rank = import_traces(own)
+    assert linked.world == 4
+    assert communication(linked.traces[0]) <= communication(of_one_rank.traces[0])
+    if workload == "ddp_cnn":
+        assert communication(linked.traces[0]) == {("all_reduce", 4 * 10250): 1, ("all_reduce", 4 * 1392): 1}
+
+
+@pytest.mark.shared
 def test_computation_is_operators(shared: Path) -> None:
     trace = import_traces([shared / "torch_traces/profiler/tp_mlp"]).traces[0]
     names = Counter(trace.strings[name] for name in trace.name[trace.type == NodeType.COMP])
