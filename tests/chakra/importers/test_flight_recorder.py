@@ -3,6 +3,8 @@
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,27 @@ def test_gloo_dumps_have_what_the_interposer_saw(shared: Path, tmp_path: Path) -
         seen = {call: count for call, count in communication(trace).items() if call[0] != "barrier"}
         assert seen == {call: calls.count(call) for call in set(calls)}
     assert "operations of unknown duration" in printed
+
+
+FRESH = """
+import sys, torch, torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+dist.all_reduce(torch.ones(25))
+dist.broadcast(torch.ones(3, dtype=torch.bfloat16), 0)
+open(sys.argv[1] + "/json0", "wb").write(c10d._dump_fr_trace_json(backend="gloo"))
+open(sys.argv[1] + "/pickle0", "wb").write(c10d._dump_fr_trace(backend="gloo"))
+"""
+
+
+@pytest.mark.torch
+def test_what_pytorch_writes_now(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    subprocess.run([sys.executable, "-c", FRESH, str(tmp_path)], check=True, timeout=100)
+    for form in ("json", "pickle"):
+        traces, _ = imported(tmp_path / form, tmp_path / f"{form}0")
+        seen = {call: count for call, count in communication(traces.traces[0]).items() if call[0] != "barrier"}
+        assert seen == {("all_reduce", 100): 1, ("broadcast", 6): 1}, form
 
 
 def test_nccl(tmp_path: Path) -> None:
