@@ -1,0 +1,159 @@
+"""What both hooks of the collector bear: forks, threads, streams and shapes that grow, a full disk, no compiler."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import streams
+
+from hocket.core.errors import FormatError
+from hocket.plugin.torch.folder import stream_path
+from hocket.plugin.torch.hook import LIMIT
+from hocket.plugin.torch.recording import read_recording
+from hocket.plugin.torch.settings import Settings
+
+pytestmark = pytest.mark.torch
+
+NATIVE = Path(__file__).parents[2] / "plugin" / "torch" / "native"
+
+START = """
+import os, resource, sys, threading
+import torch, torch.distributed as dist
+from hocket import collect
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+tensor = torch.ones(70_000)
+def reduce(first, last):
+    for size in range(first, last):
+        dist.all_reduce(tensor[:size])
+"""
+
+SIZES = LIMIT + 1000  # more shapes than a hook remembers
+
+BUSY = f"""
+reduce(1, 2)
+child = os.fork()
+if child == 0:  # a data loader, say; gloo's threads are not there, so nothing that needs them
+    dist.monitored_barrier()
+    collect.step()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+reduce(2, {SIZES})
+threads = [threading.Thread(target=reduce, args=(100 * n, 100 * n + 100)) for n in (1, 2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+reduce(1, 2)
+"""
+
+FULL_DISK = """
+reduce(1, 2)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 21, 1 << 21))  # no file grows beyond: as a full disk
+reduce(1, 40_000)
+print("trained")
+"""
+
+
+@pytest.fixture(params=["native", "python"])
+def hook(request: pytest.FixtureRequest) -> str:
+    pytest.importorskip("torch")
+    return str(request.param)
+
+
+def run(folder: Path, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    path = folder / "script.py"
+    path.write_text(START + script)
+    command = [sys.executable, "-m", "hocket.collect", "--out", str(folder / "out"), str(path)]
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=100)
+
+
+def test_everything_is_recorded_once_and_in_order(tmp_path: Path, hook: str) -> None:
+    finished = run(tmp_path, BUSY, HOCKET_COLLECT_HOOK=hook)
+    assert finished.returncode == 0, finished.stderr
+    assert f"hook: {hook}\n" in finished.stdout
+    recording = read_recording(stream_path(tmp_path / "out", 0))
+    calls = recording.columns
+    sizes = [recording.shapes[shape].input_bytes // 4 for shape in calls.shape]
+    main = calls.thread == calls.thread[0]
+    # What the forked child did is not there.
+    assert {shape.kind for shape in recording.shapes} == {"all_reduce"} and not recording.steps
+    assert [size for size, is_main in zip(sizes, main, strict=True) if is_main] == [1, *range(2, SIZES), 1]
+    assert sorted(size for size, is_main in zip(sizes, main, strict=True) if not is_main) == [*range(100, 300)]
+    assert len(set(calls.thread.tolist())) == 3
+    assert sorted(calls.sequence.tolist()) == list(range(len(sizes)))
+    assert (calls.start <= calls.wait_begin).all() and (calls.wait_begin <= calls.wait_end).all()
+    assert (calls.end == calls.wait_end).all()
+    assert len(recording.shapes) > LIMIT  # the first shape was forgotten, and came again
+    assert recording.ended and not recording.errors
+
+
+def test_a_full_disk_ends_the_recording_not_the_job(tmp_path: Path, hook: str) -> None:
+    finished = run(tmp_path, FULL_DISK, HOCKET_COLLECT_HOOK=hook)
+    assert finished.returncode == 0, finished.stderr
+    assert "trained" in finished.stdout
+    (said,) = [line for line in finished.stderr.splitlines() if "recording stops here" in line]
+    assert said.startswith(f"hocket: {stream_path(tmp_path / 'out', 0)}: File too large")
+    assert 0 < len(streams.calls(stream_path(tmp_path / "out", 0))) < 40_000
+    assert "unended: rank 0" in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("variables", "remark"),
+    [
+        ({"HOCKET_COLLECT_HOOK": "native", "CXX": "no-such-compiler"}, "python: no-such-compiler: cannot be run"),
+        ({"HOCKET_COLLECT_HOOK": "native", "CXX": "false"}, "python: hocket_hook could not be built by: false"),
+        ({}, "python: none is built for PyTorch"),
+    ],
+)
+def test_without_the_compiled_hook_python_records_and_says_why(
+    tmp_path: Path, variables: dict[str, str], remark: str
+) -> None:
+    pytest.importorskip("torch")
+    finished = run(tmp_path, "reduce(1, 3)", HOCKET_CACHE=str(tmp_path / "cache"), **variables)
+    assert finished.returncode == 0, finished.stderr
+    assert f"hook: {remark}" in finished.stdout
+    assert "hocket collect build" in finished.stdout
+    assert len(streams.calls(stream_path(tmp_path / "out", 0))) == 2
+
+
+def test_a_library_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from hocket.core.errors import HocketError
+    from hocket.plugin.torch.native.library import load_library
+
+    broken = tmp_path / "broken.so"
+    broken.write_bytes(b"no library")
+    with pytest.raises(HocketError, match=r"broken.so: cannot be loaded"):
+        load_library(broken)
+
+
+def test_the_hook_is_built_once_by_a_command(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    build = [sys.executable, "-m", "hocket", "collect", "build"]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    library = Path(done.stdout.splitlines()[-1])
+    assert library.name.startswith("hocket_hook-") and library.is_file()
+    failed = subprocess.run(
+        build, env=os.environ | {"HOCKET_CACHE": str(tmp_path), "CXX": "false"}, capture_output=True, text=True
+    )
+    assert failed.returncode == 3
+    assert "error: hocket_hook could not be built by: false" in failed.stderr
+
+
+def test_only_known_hooks_are_taken() -> None:
+    assert Settings.from_environment({"HOCKET_COLLECT": "out", "HOCKET_COLLECT_HOOK": "native"}) == Settings(
+        "out", hook="native"
+    )
+    with pytest.raises(FormatError, match="HOCKET_COLLECT_HOOK: 'fast' is not one of auto, native, python"):
+        Settings.from_environment({"HOCKET_COLLECT": "out", "HOCKET_COLLECT_HOOK": "fast"})
+
+
+def test_both_hooks_remember_as_much_and_one_table_drives_both() -> None:
+    assert f"kLimit = 1 << {LIMIT.bit_length() - 1};" in (NATIVE / "recorder.hpp").read_text()
+    from hocket.plugin.torch.operations import OPERATIONS
+
+    sources = "".join(path.read_text() for path in NATIVE.glob("*.?pp"))
+    assert [op for op in OPERATIONS if f'"{op}"' in sources] == []
