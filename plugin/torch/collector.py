@@ -73,12 +73,13 @@ class Collector:
     def _start(self) -> None:
         try:
             self._open()
-        except OSError as error:  # a full disk is no reason for the job to fail
-            print(f"hocket: {self.folder}: {error.strerror}: nothing is recorded", file=sys.stderr)
+        except Exception as error:  # a full disk, say, is no reason for the job to fail
+            print(f"hocket: cannot collect into {self.folder}: {error}", file=sys.stderr)
 
     def _open(self) -> None:
         self._rank, self._world = dist.get_rank(), dist.get_world_size()
         self._process = os.getpid()
+        self._job = ":".join(os.environ.get(name, "") for name in _JOB)
         if self._rank == 0:  # should this job die, nobody must take an earlier job's traces for its own
             for stale in merged_files(self.folder):
                 stale.unlink()
@@ -89,7 +90,7 @@ class Collector:
                 format=FORMAT,
                 rank=self._rank,
                 world=self._world,
-                job=":".join(os.environ.get(name, "") for name in _JOB),
+                job=self._job,
                 boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
                 pid=self._process,
                 torch=torch.__version__,
@@ -118,7 +119,14 @@ class Collector:
 
     def _connect(self) -> dist.Store:
         """A connection of our own to the job's store: waiting on the job's would block the job."""
-        return dist.distributed_c10d._get_default_store().clone()
+        store = self._job_store = dist.distributed_c10d._get_default_store()  # kept: rank 0's may be the server
+        if hasattr(store, "clone"):
+            return store.clone()
+        while isinstance(store, dist.PrefixStore):  # torch 2.6 and older
+            store = store.underlying_store
+        if isinstance(store, dist.TCPStore):
+            store = dist.TCPStore(store.host, store.port, is_master=False, wait_for_workers=False)
+        return dist.PrefixStore(self._job, store)
 
     def _measure_clock(self, store: dist.Store, patience: timedelta) -> None:
         with suppress(dist.DistError):  # without it the merge falls back on wall clocks, and says so
