@@ -12,7 +12,7 @@ from hocket.schedule.program import Program, StepType, ThreadBlock
 __all__ = ["Memory", "call_sizes", "lay_out"]
 
 #: Chunks in all buffers of a call, and chunks that all steps move, that any program may have, and for each step more.
-_LARGEST, _A_STEP = 1 << 21, 71
+_LARGEST, _A_STEP = 1 << 23, 71
 _NOP = list(StepType).index(StepType.NOP)
 _CLOCKS = 1 << 28  # entries of vector clocks of one rank: 1 GiB
 _IN_BLOCKS = {Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER}

@@ -36,7 +36,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     files = {
         "xml": [*mutants(program("msccl", 1), 60, 1), *(wide(*case) for case in WIDE)],
         "json": mutants(program("json", 2), 60, 2),
-        "plan": mutants(to_json(lower_to_plan(schedule)[0]), 40, 3),
+        "plan": mutants(to_json(lower_to_plan(schedule).plan), 40, 3),
         "graph": [
             *mutants(nccl_graph(schedule), 20, 4),
             f'<graphs version="1"><graph pattern="4"><channel>{gpus}</channel></graph></graphs>',
@@ -69,9 +69,9 @@ def test_no_file_takes_the_memory_or_the_day(folders: list[Path]) -> None:
 def test_the_limit_is_told() -> None:
     judgement = judge(read_document(wide(1000, 32838, 71, 32838), "x"), "executor")
     assert not judgement.correct
-    # input, output and scratch on 1000 ranks; 71 for each of 3000 steps are fewer than 2^21
+    # input, output and scratch on 1000 ranks; 71 for each of 3000 steps are fewer than 2^23
     assert f"{1000 * 3 * 32838} chunks in the buffers of all ranks are too many to execute" in judgement.reasons[0]
-    assert "limit 2097152 (2097152, or 71 for each of 3000 steps); use fewer chunks" in judgement.reasons[0]
+    assert "limit 8388608 (8388608, or 71 for each of 3000 steps); use fewer chunks" in judgement.reasons[0]
 
 
 @pytest.mark.parametrize(
