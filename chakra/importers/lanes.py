@@ -32,12 +32,15 @@ class Step:
     start: int
 
 
-def build_lanes(rank: int, items: Iterable[Operator | Call | Step], gap: str, metadata: Mapping[str, object]) -> Trace:
+def build_lanes(
+    rank: int, items: Iterable[Operator | Call | Step], gap: str | None, metadata: Mapping[str, object]
+) -> Trace:
     """The trace of a rank, which begins with the first of `items`.
 
     Each lane is a chain of data dependencies; what it does between its operators and calls becomes a COMP node named
-    `gap`. A call depends on what its lane did before its issue; where a lane waited for it, what follows there depends
-    on it; between issue and wait both run side by side. The operators of a lane come in order and do not overlap.
+    `gap`, none where that is None. A call depends on what its lane did before its issue; where a lane waited for it,
+    what follows there depends on it; between issue and wait both run side by side. The operators of a lane come in
+    order and do not overlap.
     """
     events: list[tuple[int, int, bool, Operator | Call | Step]] = []  # time, index, whether a wait
     for index, item in enumerate(items):
@@ -61,7 +64,7 @@ def build_lanes(rank: int, items: Iterable[Operator | Call | Step], gap: str, me
 class _Lanes:
     """Adds nodes, and keeps for each lane until when it is told and which nodes its next one depends on."""
 
-    def __init__(self, rank: int, gap: str, begin: int, metadata: Mapping[str, object]) -> None:
+    def __init__(self, rank: int, gap: str | None, begin: int, metadata: Mapping[str, object]) -> None:
         self.builder = TraceBuilder(metadata)
         self._rank = rank
         self._gap = gap
@@ -104,7 +107,7 @@ class _Lanes:
             self._until[lane] = max(self._until[lane], call.wait.end)
 
     def _fill(self, lane: int, until: int) -> None:
-        if until > self._until[lane]:
+        if until > self._until[lane] and self._gap is not None:
             self._add_comp(lane, self._gap, self._until[lane], until)
 
     def _add_comp(self, lane: int, name: str, begin: int, end: int, **work: Any) -> None:

@@ -188,7 +188,14 @@ def _event(what: What, node: HostNode, **more: Any) -> HostEvent:
     attributes = {attribute.name: attribute.value for attribute in node.attrs}
     function, thread = (attributes.get(name, 0) for name in ("rf_id", "tid"))
     return HostEvent(
-        what, node.name, node.id, function if type(function) is int else 0, thread if type(thread) is int else 0, **more
+        what,
+        node.name,
+        node.id,
+        function if type(function) is int else 0,
+        thread if type(thread) is int else 0,
+        node.id,  # no times: the order stands for them
+        node.id,
+        **more,
     )
 
 

@@ -21,7 +21,8 @@ class What(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """An event of thread `thread`; `order` ascends with the begins of a thread's events; times in ns, 0 without Kineto.
+    """An event of thread `thread`; `order` ascends with the begins of a thread's events; times in ns,
+    the order without Kineto.
 
     `function` is PyTorch's record function id, equal in both profiles, 0 where it was not recorded, `external` Kineto's
     External id. `group` is the name of the process group, `sequence` NCCL's number of the operation or of the one that

@@ -74,7 +74,7 @@ def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
             latest[event.thread] = issue
         elif event.what is What.RECORD and event.described is not None:
             issued = latest.get(event.thread)
-            if issued is None or issued.record is not None or event.start > issued.event.end:
+            if issued is None or issued.record is not None or event.start > issued.event.end > issued.event.start:
                 issues.append(Issue(event, event.described, event.group, event))
             else:
                 _record(issued, event, event.described)

@@ -50,7 +50,7 @@ def _trace(rank: int, profile: Profile, issued: RankIssues, notes: Notes) -> Tra
     issues, groups, kineto = issued.issues, issued.groups, profile.kineto
     if kineto is None:
         calls = calls_of(issues, groups, waits_of(profile.events, issues, {}, notes), notes)
-        return build_lanes(rank, calls, "host", {"generator": "PyTorch ExecutionTraceObserver"})
+        return build_lanes(rank, calls, None, {"generator": "PyTorch ExecutionTraceObserver"})
     if kineto.device:
         return device_trace(rank, kineto, issues, groups, notes)
     return host_trace(rank, kineto, profile.events, issues, groups, notes)

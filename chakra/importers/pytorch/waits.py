@@ -46,7 +46,8 @@ def waits_of(
 
 
 def _told(events: Sequence[HostEvent], issues: Sequence[Issue]) -> dict[Issue, Wait]:
-    """Waits by wait_tensor: for the latest call that wrote the tensor, or where no tensors are told the oldest."""
+    """Waits by wait_tensor: for the latest call that wrote the tensor, or where no tensors are told the oldest; and of
+    NCCL by its number."""
     waits: dict[Issue, Wait] = {}
     functional = [issue for issue in issues if issue.is_functional]
     orders = [issue.event.order for issue in functional]
@@ -57,6 +58,11 @@ def _told(events: Sequence[HostEvent], issues: Sequence[Issue]) -> dict[Issue, W
                 open_issues = [issue for issue in reversed(open_issues) if issue.event.tensors & event.tensors]
             if open_issues:
                 waits[open_issues[0]] = Wait(event.thread, event.start, max(event.end, event.start))
+        elif event.what is What.WAIT and event.sequence is not None:  # of NCCL, which numbers its operations
+            numbered = (issue for issue in issues if issue.record and issue.record.sequence == event.sequence)
+            issue = next((issue for issue in numbered if issue.event.order < event.order and issue not in waits), None)
+            if issue is not None:
+                waits[issue] = Wait(event.thread, event.start, max(event.end, event.start))
     return waits
 
 

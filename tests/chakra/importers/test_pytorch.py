@@ -155,6 +155,15 @@ def test_nccl(tmp_path: Path) -> None:
     assert first.metadata["step_numbers"] == [3]
 
 
+def between(number: int, tensor: list[Any], sequence: int, rank: int) -> list[dict[str, Any]]:
+    """An asynchronous all_reduce."""
+    told = [[tensor], sequence, ["0", "default_pg"], rank, "allreduce", [], [], 0, 1, 2]
+    return [
+        host_node(number, "c10d::allreduce_", [[tensor], "<Object>", "<Object>", None, True, -1], [[tensor]]),
+        host_node(number + 1, "record_param_comms", told, dtype="Float", in_msg_nelems=1000),
+    ]
+
+
 def test_execution_trace_of_nccl(tmp_path: Path) -> None:
     tensor = [1, 2, 0, 1000, 4, "cuda:0"]
     group = json.dumps([{"pg_name": "0", "pg_desc": "default_pg", "ranks": [], "group_size": 2, "group_count": 1}])
@@ -169,12 +178,17 @@ def test_execution_trace_of_nccl(tmp_path: Path) -> None:
                 dtype="Float",
                 in_msg_nelems=1000,
             ),
-            host_node(7, "record_param_comms", [33, ["", ""], rank, "wait", [], [], -1, -1, 1]),
+            *between(8, tensor, 34, rank),
+            host_node(10, "record_param_comms", [33, ["", ""], rank, "wait", [], [], -1, -1, 1]),
+            *between(11, tensor, 35, rank),
         ]
         (tmp_path / f"host.{rank}.json.gz").write_bytes(gzip.compress(host_trace(nodes, "1.1.0-chakra.0.0.4").encode()))
     traces, _ = imported(tmp_path, *tmp_path.glob("host.*"))
-    assert [communication(trace) for trace in traces.traces] == [{("broadcast", 4000): 1}] * 2
-    assert traces.traces[0].root.tolist() == [1]
+    assert [communication(trace) for trace in traces.traces] == [{("broadcast", 4000): 1, ("all_reduce", 4000): 2}] * 2
+    first = traces.traces[0]
+    assert first.root.tolist() == [1, -1, -1]
+    # The second runs beside the first; the third was issued after the wait for the first.
+    assert [deps_of(first, row) for row in range(3)] == [[], [], [0]]
 
 
 def test_a_profile_that_was_cut_off(tmp_path: Path) -> None:
