@@ -1,15 +1,20 @@
-"""Checks across ranks: they must join the same collectives in the same order, and every message needs its partner."""
+"""Checks across ranks: they must join the same collectives in the same order.
+
+Nodes come rank by rank, whole or block by block (`TraceSource.blocks`). Calls that have met those of the other ranks
+are forgotten, so that ranks that go in step take little memory.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.chakra.finding import Finding, Severity, at_node, source_of
-from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
+from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSource
 
-__all__ = ["collectives_by_group", "disagreements"]
+__all__ = ["Agreement", "collectives_by_group"]
 
 # The others may differ by rank: all_to_all and all_gather of uneven blocks, and what only the root holds.
 _SAME_SIZE = (
@@ -21,128 +26,169 @@ _SAME_SIZE = (
 )
 
 
-def disagreements(traces: TraceSet) -> Iterator[Finding]:
-    """Findings about groups, collectives and messages that do not fit together."""
-    by_group = collectives_by_group(traces)
-    yield from _memberships(traces, by_group)
-    for group, rows in by_group.items():
-        members = [rank for rank in _members(traces, group) if rank < traces.num_ranks]
-        for rank in members[1:]:
-            yield from _compare(traces, group, rows, members[0], rank)
-    yield from _messages(traces)
-
-
-def collectives_by_group(traces: TraceSet) -> dict[str, dict[int, NDArray[np.int64]]]:
+def collectives_by_group(traces: TraceSource) -> dict[str, dict[int, NDArray[np.int64]]]:
     """For each process group, each rank's rows of its collectives, in file order ("" and "0" are one group)."""
     found: dict[str, dict[int, NDArray[np.int64]]] = defaultdict(dict)
-    for rank, trace in enumerate(traces.traces):
-        rows = np.flatnonzero(trace.type == NodeType.COMM_COLL)
-        names = [_canonical(traces, trace.strings[name] if name >= 0 else "") for name in trace.process_group[rows]]
-        for name in dict.fromkeys(names):
-            found[name][rank] = rows[np.array([other == name for other in names])]
+    for rank, trace in traces.blocks():
+        for name, rows in _rows_by_group(traces, trace).items():
+            found[name][rank] = rows
     return dict(found)
 
 
-def _canonical(traces: TraceSet, group: str) -> str:
+def _rows_by_group(traces: TraceSource, trace: Trace) -> dict[str, NDArray[np.int64]]:
+    rows = np.flatnonzero(trace.type == NodeType.COMM_COLL)
+    names = np.array([_canonical(traces, text) for text in (*trace.strings, "")], object)  # -1: the last
+    groups, first = np.unique(trace.process_group[rows], return_index=True)
+    found: dict[str, NDArray[np.int64]] = {}
+    for group in groups[np.argsort(first)]:
+        same = rows[trace.process_group[rows] == group]
+        name = str(names[group])
+        found[name] = np.sort(np.concatenate([found[name], same])) if name in found else same
+    return found
+
+
+def _canonical(traces: TraceSource, group: str) -> str:
     return "0" if group == "" and "" not in traces.groups else group
-
-
-def _members(traces: TraceSet, group: str) -> tuple[int, ...]:
-    try:
-        return traces.members(group)
-    except KeyError:
-        return ()
-
-
-def _memberships(traces: TraceSet, by_group: dict[str, dict[int, NDArray[np.int64]]]) -> Iterator[Finding]:
-    for group, rows in by_group.items():
-        members = _members(traces, group)
-        for rank, own in rows.items():
-            if rank in members:
-                continue
-            message = (
-                f"rank {rank} is not in group '{group}' of ranks {list(members)}"
-                if members
-                else f"group '{group}' is unknown; it must be in the comm-group JSON ({sorted(traces.groups)} are)"
-            )
-            yield at_node(traces.traces[rank], source_of(traces, rank), own[0], "pg_name", message)
-
-
-def _compare(
-    traces: TraceSet, group: str, rows: dict[int, NDArray[np.int64]], first: int, rank: int
-) -> Iterator[Finding]:
-    """Findings about the collectives of `rank` against those of the group's first rank."""
-    none = np.empty(0, np.int64)
-    reference, trace = traces.traces[first], traces.traces[rank]
-    theirs, own = rows.get(first, none), rows.get(rank, none)
-    source = source_of(traces, rank)
-    count = min(len(theirs), len(own))
-    theirs_type, own_type = reference.comm_type[theirs[:count]], trace.comm_type[own[:count]]
-    different = np.flatnonzero(theirs_type != own_type)
-    if len(different):
-        # Past the first difference the ranks are out of step, and what stands at the same place means nothing.
-        count = int(different[0])
-        yield at_node(
-            trace,
-            source,
-            own[count],
-            "comm_type",
-            f"collective {count} of group '{group}' is {_kind(own_type[count])} here and {_kind(theirs_type[count])} "
-            f"on rank {first}",
-        )
-    elif len(theirs) != len(own):
-        message = f"rank {rank} joins {len(own)} collectives of group '{group}', rank {first} joins {len(theirs)}"
-        yield Finding(Severity.ERROR, source, "comm_type", message)
-    theirs, own, own_type = theirs[:count], own[:count], own_type[:count]
-    same_size = np.isin(own_type, _SAME_SIZE)
-    roots = (reference.root[theirs] >= 0) & (trace.root[own] >= 0)
-    for field, column, mask in (("comm_size", "comm_bytes", same_size), ("comm_root", "root", roots)):
-        theirs_value, own_value = getattr(reference, column)[theirs], getattr(trace, column)[own]
-        for k in np.flatnonzero(mask & (theirs_value != own_value)):
-            yield at_node(
-                trace,
-                source,
-                own[k],
-                field,
-                f"{_kind(own_type[k])} {k} of group '{group}' has {own_value[k]} here and {theirs_value[k]} "
-                f"on rank {first}",
-            )
 
 
 def _kind(number: int) -> str:
     return CollectiveType(number).name if 0 <= number <= max(CollectiveType) else f"collective type {number}"
 
 
-def _messages(traces: TraceSet) -> Iterator[Finding]:
-    sizes: dict[NodeType, dict[tuple[int, int, int], list[int]]] = {}
-    for kind, own_field in ((NodeType.COMM_SEND, "comm_src"), (NodeType.COMM_RECV, "comm_dst")):
-        sizes[kind] = defaultdict(list)
-        for rank, trace in enumerate(traces.traces):
-            rows = np.flatnonzero(trace.type == kind)
-            yield from _foreign_ends(traces, rank, rows, own_field)
-            keys = zip(trace.comm_src[rows], trace.comm_dst[rows], trace.comm_tag[rows], strict=True)
-            for (src, dst, tag), size in zip(keys, trace.comm_bytes[rows], strict=True):
-                sizes[kind][int(src), int(dst), int(tag)].append(int(size))
-    sends, receives = sizes[NodeType.COMM_SEND], sizes[NodeType.COMM_RECV]
-    for key in sorted(sends.keys() | receives.keys()):
-        src, dst, tag = key
-        sent, received = sends.get(key, []), receives.get(key, [])
-        channel = f"from rank {src} to rank {dst} with tag {tag}"
-        source = source_of(traces, src) if 0 <= src < traces.num_ranks else f"rank {src}"
-        if len(sent) != len(received):
-            message = f"{len(sent)} sends and {len(received)} receives {channel}"
-            yield Finding(Severity.ERROR, source, "comm_tag", message)
-        elif sent != received:
-            k = next(k for k, (a, b) in enumerate(zip(sent, received, strict=True)) if a != b)
-            message = f"message {k} {channel} is sent with {sent[k]} bytes and received with {received[k]}"
-            yield Finding(Severity.ERROR, source, "comm_size", message)
+@dataclass(frozen=True)
+class _Calls:
+    """Collectives of a rank in a group, as columns."""
+
+    type: NDArray[np.int64]
+    size: NDArray[np.int64]
+    root: NDArray[np.int64]
+    id: NDArray[np.uint64]
+    name: NDArray[np.object_]
+
+    @classmethod
+    def of(cls, trace: Trace, rows: NDArray[np.int64]) -> "_Calls":
+        names = np.array([trace.text(trace.name, row) for row in rows], object)
+        return cls(trace.comm_type[rows], trace.comm_bytes[rows], trace.root[rows], trace.id[rows], names)
+
+    def __len__(self) -> int:
+        return len(self.type)
+
+    def __getitem__(self, part: slice) -> "_Calls":
+        return _Calls(*(getattr(self, column.name)[part] for column in fields(self)))
+
+    def __add__(self, other: "_Calls") -> "_Calls":
+        columns = ((getattr(self, column.name), getattr(other, column.name)) for column in fields(self))
+        return _Calls(*(np.concatenate(pair) for pair in columns))
 
 
-def _foreign_ends(traces: TraceSet, rank: int, rows: NDArray[np.int64], own_field: str) -> Iterator[Finding]:
-    trace: Trace = traces.traces[rank]
-    for field in ("comm_src", "comm_dst"):
-        ends = getattr(trace, field)[rows]
-        wrong = ends != rank if field == own_field else ends >= traces.num_ranks
-        expected = f"this is rank {rank}" if field == own_field else f"the job has ranks 0 to {traces.num_ranks - 1}"
-        for row, end in zip(rows[wrong], ends[wrong], strict=True):
-            yield at_node(trace, source_of(traces, rank), row, field, f"{end}, but {expected}")
+_NO_CALLS = _Calls(*(np.empty(0, dtype) for dtype in (np.int64, np.int64, np.int64, np.uint64, object)))
+
+
+class _Pair:
+    """The calls of one rank against those of the group's first rank, as far as they have not met."""
+
+    def __init__(self, source: str, group: str, first: int, rank: int) -> None:
+        self._source, self._group, self._first, self._rank = source, group, first, rank
+        self._theirs = self._own = _NO_CALLS
+        self._met = 0
+        self._in_step = True
+        self.findings: list[Finding] = []
+
+    def add(self, calls: _Calls, is_own: bool) -> None:
+        """The next calls of the rank, or of the group's first rank."""
+        if not self._in_step:
+            return
+        if is_own:
+            self._own = self._own + calls
+        else:
+            self._theirs = self._theirs + calls
+        count = min(len(self._own), len(self._theirs))
+        self._compare(self._theirs[:count], self._own[:count])
+        self._theirs, self._own = self._theirs[count:], self._own[count:]
+        self._met += count
+
+    def _compare(self, theirs: _Calls, own: _Calls) -> None:
+        different = np.flatnonzero(theirs.type != own.type)
+        if len(different):
+            # Past the first difference the ranks are out of step, and what stands at the same place means nothing.
+            k = int(different[0])
+            here, there = _kind(own.type[k]), _kind(theirs.type[k])
+            number = f"collective {self._met + k} of group '{self._group}'"
+            self._find(own, k, "comm_type", f"{number} is {here} here and {there} on rank {self._first}")
+            theirs, own, self._in_step = theirs[:k], own[:k], False
+        same_size = np.isin(own.type, _SAME_SIZE)
+        roots = (theirs.root >= 0) & (own.root >= 0)
+        for name, theirs_values, own_values, mask in (
+            ("comm_size", theirs.size, own.size, same_size),
+            ("comm_root", theirs.root, own.root, roots),
+        ):
+            for k in np.flatnonzero(mask & (theirs_values != own_values)).tolist():
+                number = f"{_kind(own.type[k])} {self._met + k} of group '{self._group}'"
+                values = f"has {own_values[k]} here and {theirs_values[k]} on rank {self._first}"
+                self._find(own, k, name, f"{number} {values}")
+
+    def _find(self, own: _Calls, k: int, name: str, message: str) -> None:
+        place = (self._source, name, message, int(own.id[k]), str(own.name[k]))
+        self.findings.append(Finding(Severity.ERROR, *place))
+
+    def finish(self) -> list[Finding]:
+        """All findings, when there are no more calls."""
+        own, theirs = self._met + len(self._own), self._met + len(self._theirs)
+        if self._in_step and own != theirs:
+            counts = f"rank {self._rank} joins {own} collectives of group '{self._group}', rank {self._first} joins"
+            self.findings.append(Finding(Severity.ERROR, self._source, "comm_type", f"{counts} {theirs}"))
+        return self.findings
+
+
+class Agreement:
+    """Whether the ranks join the same collectives; blocks are added as they come."""
+
+    def __init__(self, traces: TraceSource) -> None:
+        self._traces = traces
+        self._strangers: dict[tuple[str, int], Finding] = {}
+        self._pairs: dict[str, dict[int, _Pair]] = {}  # of each group, of each rank but its first
+        self._first: dict[str, int] = {}
+
+    def add(self, rank: int, trace: Trace) -> None:
+        """The next nodes of a rank."""
+        for group, rows in _rows_by_group(self._traces, trace).items():
+            pairs = self._pairs_of(group)
+            members = self._members(group)
+            if rank not in members and (group, rank) not in self._strangers:
+                message = (
+                    f"rank {rank} is not in group '{group}' of ranks {list(members)}"
+                    if members
+                    else f"group '{group}' is unknown; it must be in the comm-group JSON "
+                    f"({sorted(self._traces.groups)} are)"
+                )
+                source = source_of(self._traces, rank)
+                self._strangers[group, rank] = at_node(trace, source, rows[0], "pg_name", message)
+            calls = _Calls.of(trace, rows)
+            if rank == self._first.get(group):
+                for pair in pairs.values():
+                    pair.add(calls, is_own=False)
+            elif rank in pairs:
+                pairs[rank].add(calls, is_own=True)
+
+    def findings(self) -> Iterator[Finding]:
+        """What does not fit together, when all nodes were added."""
+        yield from self._strangers.values()
+        for pairs in self._pairs.values():
+            for pair in pairs.values():
+                yield from pair.finish()
+
+    def _pairs_of(self, group: str) -> dict[int, _Pair]:
+        if group not in self._pairs:
+            members = [rank for rank in self._members(group) if rank < self._traces.num_ranks]
+            if members:
+                self._first[group] = members[0]
+            self._pairs[group] = {
+                rank: _Pair(source_of(self._traces, rank), group, members[0], rank) for rank in members[1:]
+            }
+        return self._pairs[group]
+
+    def _members(self, group: str) -> tuple[int, ...]:
+        try:
+            return self._traces.members(group)
+        except KeyError:
+            return ()

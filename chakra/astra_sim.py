@@ -55,6 +55,9 @@ def adapt_trace(trace: Trace, numbers: Mapping[str, str] | None = None, changes:
         changes[f"{CollectiveType(number).name} replayed as COMP of the measured duration"] += 1
     changes["REDUCE_SCATTER_BLOCK written as REDUCE_SCATTER"] += int(block.sum())
     changes["is_cpu_op set to false"] += int(((trace.is_cpu_op != 0) & ~is_metadata).sum())
+    changes["nodes' inputs, outputs and attributes that ASTRA-sim does not read left out"] += int(
+        (np.diff(trace.rest_offset) > 0).sum()
+    )
     changes["METADATA nodes left out"] += int(is_metadata.sum())
     renamed = rename_groups(trace, _checked_numbers(trace, numbers or {}))
     adapted = replace(
@@ -66,6 +69,8 @@ def adapt_trace(trace: Trace, numbers: Mapping[str, str] | None = None, changes:
         dtype=np.where(replayed, -1, trace.dtype).astype(np.int32),
         process_group=np.where(replayed, -1, renamed.process_group).astype(np.int32),
         is_cpu_op=np.zeros(len(trace), np.int8),
+        rest_offset=np.zeros(len(trace) + 1, np.int64),
+        rest=np.empty(0, np.uint8),
     )
     kept, num_dangling = subset(adapted, ~is_metadata)
     changes["dependencies on absent nodes left out"] += num_dangling

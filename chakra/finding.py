@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from hocket.chakra.trace import Trace, TraceSet
+from hocket.chakra.trace import Trace, TraceSource
 from hocket.core.enums import StrEnum
 
 __all__ = ["Finding", "Severity", "at_node", "source_of"]
@@ -44,6 +44,6 @@ def at_node(
     return Finding(severity, source, field, message, int(trace.id[row]), trace.strings[trace.name[row]])
 
 
-def source_of(traces: TraceSet, rank: int) -> str:
+def source_of(traces: TraceSource, rank: int) -> str:
     """The file of a rank's trace, or `rank R` when it came from no file."""
     return traces.paths[rank] if traces.paths else f"rank {rank}"

@@ -7,12 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import chakra as engine
-from hocket.chakra.agreement import disagreements
+from hocket.chakra.agreement import Agreement
 from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.id_set import IdSet
+from hocket.chakra.message_agreement import MessageAgreement
+from hocket.chakra.reading import TraceFiles
 from hocket.chakra.steps import step_fault
+from hocket.chakra.subset import is_ordered
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
+from hocket.chakra.trace_file import TraceFile
 
-__all__ = ["Finding", "Severity", "validate", "validate_trace"]
+__all__ = ["Finding", "Severity", "validate", "validate_files", "validate_trace"]
 
 _MAX_CYCLES = 16
 
@@ -37,13 +42,70 @@ _SIZES = (
 
 def validate(traces: TraceSet) -> list[Finding]:
     """All findings in the traces of a job: each rank's own, then those across ranks."""
+    collectives, messages = Agreement(traces), MessageAgreement(traces)
+    for rank, trace in traces.blocks():
+        collectives.add(rank, trace)
+        messages.add(rank, trace)
     alone = (validate_trace(trace, source_of(traces, rank)) for rank, trace in enumerate(traces.traces))
-    return [*chain.from_iterable(alone), *disagreements(traces)]
+    return [*chain.from_iterable(alone), *collectives.findings(), *messages.findings()]
 
 
 def validate_trace(trace: Trace, source: str) -> list[Finding]:
     """Findings in one rank's trace; `source` names its file in them."""
     return [*_dependencies(trace, source), *_attributes(trace, source), *_metadata(trace, source)]
+
+
+def validate_files(traces: TraceFiles, across_ranks: bool = True) -> tuple[list[Finding], int]:
+    """What `validate` finds, and the number of nodes, without holding the traces. A trace in which ids do not ascend,
+    or nodes depend on later ones, is held whole, without the other ranks, to look for cycles."""
+    collectives, messages = Agreement(traces), MessageAgreement(traces)
+    alone = [_RankCheck(file) for file in traces.files]
+    for rank, trace in traces.blocks():
+        alone[rank].add(trace)
+        if across_ranks:
+            collectives.add(rank, trace)
+            messages.add(rank, trace)
+    findings = [*chain.from_iterable(check.findings() for check in alone)]
+    return [*findings, *collectives.findings(), *messages.findings()], sum(check.num_nodes for check in alone)
+
+
+class _RankCheck:
+    """Findings in one rank's trace, block by block."""
+
+    def __init__(self, file: TraceFile) -> None:
+        self._file, self._source = file, str(file.path)
+        self._ids, self._last_id, self._ordered = IdSet(), -1, True
+        self._dangling: list[Finding] = []
+        self._attributes: list[Finding] = []
+        self._metadata: list[Finding] = []
+        self.num_nodes = 0
+
+    def add(self, trace: Trace) -> None:
+        """The next nodes."""
+        if self.num_nodes == 0:
+            self._metadata = list(_metadata(trace, self._source))
+        self.num_nodes += len(trace)
+        self._attributes += _attributes(trace, self._source)
+        self._ordered = self._ordered and is_ordered(trace, self._last_id)
+        if self._ordered and len(trace):
+            self._ids.add(trace.id)
+            self._last_id = int(trace.id[-1])
+            self._dangling += self._absent(trace)
+
+    def findings(self) -> list[Finding]:
+        """All of them, when there are no more nodes."""
+        if not self._ordered:
+            whole = next(self._file.blocks(None))
+            return [*_dependencies(whole, self._source), *self._attributes, *self._metadata]
+        return [*self._dangling, *self._attributes, *self._metadata]
+
+    def _absent(self, trace: Trace) -> Iterator[Finding]:
+        """In an ordered trace there are no cycles and no ids twice, but for dependencies on ids that were left out."""
+        for field in ("data_deps", "ctrl_deps"):
+            deps: NDArray[np.uint64] = getattr(trace, field)
+            owner = np.repeat(np.arange(len(trace)), np.diff(getattr(trace, field.replace("deps", "offset"))))
+            for place in np.flatnonzero(~self._ids.has(deps)):
+                yield _dangling(trace, self._source, owner[place], field, deps[place])
 
 
 def _dependencies(trace: Trace, source: str) -> Iterator[Finding]:
@@ -53,10 +115,14 @@ def _dependencies(trace: Trace, source: str) -> Iterator[Finding]:
     for row, node_id in zip(dangling, dangling_id, strict=True):
         of_row = trace.data_deps[trace.data_offset[row] : trace.data_offset[row + 1]]
         field = "data_deps" if node_id in of_row else "ctrl_deps"
-        yield at_node(trace, source, row, field, f"depends on node {node_id}, which is not in the file")
+        yield _dangling(trace, source, row, field, node_id)
     for cycle in cycles:
         ids = " -> ".join(str(trace.id[row]) for row in (*cycle, cycle[0]))
         yield at_node(trace, source, cycle[0], "data_deps/ctrl_deps", f"depends on itself: {ids}")
+
+
+def _dangling(trace: Trace, source: str, row: np.intp, field: str, node_id: np.uint64) -> Finding:
+    return at_node(trace, source, row, field, f"depends on node {node_id}, which is not in the file")
 
 
 def _metadata(trace: Trace, source: str) -> Iterator[Finding]:

@@ -7,8 +7,17 @@ from typing import Annotated
 
 import typer
 
+from hocket.chakra.profile import Profile
 from hocket.cli.trace_input import GroupsOption, PathArgument, SchemaOption, open_traces
-from hocket.cli.trace_output import OutputOption, PrefixOption, ProfileOption, other_folder, write_job
+from hocket.cli.trace_output import (
+    OutputOption,
+    PackedOption,
+    PrefixOption,
+    ProfileOption,
+    RankWriter,
+    other_folder,
+    write_job,
+)
 
 __all__ = ["EPILOG", "TO_JSON_EPILOG", "convert", "to_json"]
 
@@ -23,11 +32,25 @@ def convert(
     groups: GroupsOption = None,
     schema: SchemaOption = None,
     prefix: PrefixOption = "trace",
+    packed: PackedOption = False,
 ) -> None:
     """Write traces for another reader, saying what had to change."""
+    from collections import Counter
+
+    from hocket.chakra.writing import SCHEMA_VERSION
+
     traces = open_traces(path, groups, schema)
     other_folder(output, traces.paths)
-    write_job(traces.read(complete=True), output, prefix, profile)
+    if profile is Profile.ASTRA_SIM:
+        write_job(traces.read(complete=True), output, prefix, profile, packed)
+        return
+    writer = RankWriter(output, prefix, packed)
+    changes: Counter[str] = Counter()
+    for rank, file in enumerate(traces.files):
+        num_nodes = writer.write(rank, file.blocks(complete=True))
+        if file.era.is_old:
+            changes[f"nodes of schema {file.era} written as of {SCHEMA_VERSION}"] += num_nodes
+    writer.finish(traces.groups, changes)
 
 
 def to_json(

@@ -45,14 +45,14 @@ def other_folder(output: Path, paths: Iterable[str]) -> None:
         raise typer.BadParameter(f"-o {output} would replace the traces that are read: choose another folder")
 
 
-def write_job(traces: TraceSet, output: Path, prefix: str, profile: Profile) -> None:
+def write_job(traces: TraceSet, output: Path, prefix: str, profile: Profile, packed: bool = False) -> None:
     """Writes the traces of all ranks and says how many nodes, and what the profile had to change."""
     from hocket.chakra import write_traces
 
     with typer.progressbar(
         length=traces.num_ranks, label="writing", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
-        changes = write_traces(output, traces, prefix, profile, on_written=lambda _: bar.update(1))
+        changes = write_traces(output, traces, prefix, profile, lambda _: bar.update(1), ".et.gz" if packed else ".et")
     say_written(traces.num_ranks, sum(map(len, traces.traces)), output, changes)
 
 

@@ -23,17 +23,15 @@ def validate(
 ) -> None:
     """Check every node and what the ranks have to agree on; exit 1 when there are errors."""
     from hocket.chakra.astra_sim import violations
-    from hocket.chakra.validate import Severity, validate_trace
-    from hocket.chakra.validate import validate as find
+    from hocket.chakra.validate import Severity, validate_files
 
-    traces = open_traces(path, groups, schema).read()
-    findings = validate_trace(traces.traces[0], traces.paths[0]) if path.is_file() else find(traces)
+    traces = open_traces(path, groups, schema)
+    findings, num_nodes = validate_files(traces, across_ranks=not path.is_file())
     if profile is Profile.ASTRA_SIM:
-        findings += violations(traces)
+        findings += violations(traces.read())
     for finding in findings:
         typer.echo(str(finding))
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    num_nodes = sum(map(len, traces.traces))
     typer.echo(f"{traces.num_ranks} ranks, {num_nodes} nodes: {errors} errors, {len(findings) - errors} warnings")
     if errors:
         raise typer.Exit(ExitCode.CHECK_FAILED)

@@ -1,0 +1,110 @@
+"""Memory and speed of `hocket trace` on files of growing size: each verb runs as a process of its own, over a trace of
+two ranks of which each is as large as asked for.
+
+Example: python -m hocket.bench.trace_stream --megabytes 64 1024
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+from hocket.bench.command_line import command_line
+
+__all__ = ["main"]
+
+_PIECE = 50_000  # nodes
+
+
+class Used(NamedTuple):
+    """What a process took: processor seconds (user and system) and peak resident bytes."""
+
+    cpu: float
+    peak: int
+
+
+def write_rank(path: Path, rank: int, num_bytes: int) -> None:
+    """A rank that computes, sums up among both and passes a message on, again and again, until the file is as large."""
+    from hocket.chakra import CollectiveType, Trace, TraceBuilder
+    from hocket.chakra.writing import write_blocks, write_trace
+
+    builder = TraceBuilder({"rank": rank, "world_size": 2})
+    while len(builder) < _PIECE:
+        node = len(builder)
+        before = [node - 1] if node else []
+        name = f"model.layers.{node // 5 % 96}.attention.self.query_key_value"
+        builder.add_comp(
+            name, num_ops=10**6 + node, tensor_bytes=4096, start_us=40 * node, duration_ns=7500, deps=before
+        )
+        builder.add_collective("all_reduce", CollectiveType.ALL_REDUCE, 1 << 20, dtype="bfloat16", deps=[node])
+        for add, source in ((builder.add_send, rank), (builder.add_recv, 1 - rank)):
+            add("message", 1 << 16, src=source, dst=1 - source, tag=3, deps=[node])
+        builder.add_comp("optimizer", duration_ns=9000, deps=[node + 1, node + 2, node + 3])
+    piece = builder.build()
+    write_trace(path, piece)
+
+    def pieces() -> Iterator[Trace]:
+        for number in range(max(1, round(num_bytes / path.stat().st_size))):
+            yield replace(
+                piece,
+                id=piece.id + number * _PIECE,
+                data_deps=piece.data_deps + number * _PIECE,
+                start_us=piece.start_us + 40 * number * _PIECE,
+            )
+
+    write_blocks(path, pieces())
+
+
+def run(arguments: list[str]) -> Used:
+    """Runs `hocket trace` with these arguments, its output thrown away."""
+    command = [sys.executable, "-m", "hocket", "trace", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit {process.returncode}")
+    return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def main() -> None:
+    """Writes the traces, runs the verbs over them, prints what they took."""
+    parser = command_line()
+    parser.add_argument("--megabytes", type=int, nargs="+", default=[32, 256], help="sizes of a rank's file")
+    parser.add_argument("--to-json", action="store_true", help="also to-json, which takes 100 s a GB")
+    arguments = parser.parse_args()
+    print(f"{'':24}" + "".join(f"{megabytes:>12} MB a rank" for megabytes in arguments.megabytes))
+    table: dict[str, list[Used]] = {}
+    for megabytes in arguments.megabytes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for rank in (0, 1):  # in a process of its own: a child's peak counts that of its parent
+                path = folder / "in" / f"trace.{rank}.et"
+                process = get_context("spawn").Process(target=write_rank, args=(path, rank, megabytes * 10**6))
+                process.start()
+                process.join()
+            source, out = str(folder / "in"), ["-o", str(folder / "out")]
+            verbs = {
+                "info": ["info", source],
+                "validate": ["validate", source],
+                "convert": ["convert", source, "--profile", "mlcommons", *out],
+                "slice --nodes": ["slice", source, "--nodes", "10000:40000", *out],
+                "slice --time": ["slice", source, "--time", "100ms:1s", *out],
+                "slice --ranks": ["slice", source, "--ranks", "1", *out],
+                "anonymize": ["anonymize", source, *out],
+            }
+            if arguments.to_json:
+                verbs["to-json (one rank)"] = ["to-json", str(folder / "in" / "trace.0.et")]
+            for verb, words in verbs.items():
+                table.setdefault(verb, []).append(run(words))
+    for verb, columns in table.items():
+        cells = (f"{used.peak / 2**20:8.0f} MiB {used.cpu:6.1f} s" for used in columns)
+        print(f"{verb:24}" + "  ".join(f"{cell:>19}" for cell in cells))
+
+
+if __name__ == "__main__":
+    main()
