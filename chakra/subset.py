@@ -96,17 +96,17 @@ class Cutter:
         """The nodes that a dropped node depended on, through other dropped ones; found once, it is remembered."""
         if node_id not in self._dropped:
             return []
-        found: dict[int, None] = {}
+        found: set[int] = set()
         seen: set[int] = set()
         waiting = [node_id]
         while waiting:
             current = waiting.pop()
             if current not in self._dropped:
-                found[current] = None
+                found.add(current)
             elif current not in seen:
                 seen.add(current)
                 waiting.extend(self._dropped[current])
-        self._dropped[node_id] = list(found)
+        self._dropped[node_id] = sorted(found)
         return self._dropped[node_id]
 
 
