@@ -16,8 +16,18 @@ from typing import NamedTuple
 
 from hocket.bench.command_line import command_line
 
-__all__ = ["main"]
+__all__ = ["VERBS", "main"]
 
+VERBS = {
+    "info": "info {in}",
+    "validate": "validate {in}",
+    "convert": "convert {in} --profile mlcommons -o {out}",
+    "slice-nodes": "slice {in} --nodes 10000:40000 -o {out}",
+    "slice-time": "slice {in} --time 100ms:1s -o {out}",
+    "slice-ranks": "slice {in} --ranks 1 -o {out}",
+    "anonymize": "anonymize {in} -o {out}",
+    "to-json": "to-json {in}/trace.0.et",
+}
 _PIECE = 50_000  # nodes
 
 
@@ -75,7 +85,9 @@ def main() -> None:
     """Writes the traces, runs the verbs over them, prints what they took."""
     parser = command_line()
     parser.add_argument("--megabytes", type=int, nargs="+", default=[32, 256], help="sizes of a rank's file")
-    parser.add_argument("--to-json", action="store_true", help="also to-json, which takes 100 s a GB")
+    parser.add_argument(
+        "--verbs", nargs="+", default=list(VERBS), choices=VERBS, metavar="VERB", help="of: %(choices)s"
+    )
     arguments = parser.parse_args()
     print(f"{'':24}" + "".join(f"{megabytes:>12} MB a rank" for megabytes in arguments.megabytes))
     table: dict[str, list[Used]] = {}
@@ -87,19 +99,9 @@ def main() -> None:
                 process = get_context("spawn").Process(target=write_rank, args=(path, rank, megabytes * 10**6))
                 process.start()
                 process.join()
-            source, out = str(folder / "in"), ["-o", str(folder / "out")]
-            verbs = {
-                "info": ["info", source],
-                "validate": ["validate", source],
-                "convert": ["convert", source, "--profile", "mlcommons", *out],
-                "slice --nodes": ["slice", source, "--nodes", "10000:40000", *out],
-                "slice --time": ["slice", source, "--time", "100ms:1s", *out],
-                "slice --ranks": ["slice", source, "--ranks", "1", *out],
-                "anonymize": ["anonymize", source, *out],
-            }
-            if arguments.to_json:
-                verbs["to-json (one rank)"] = ["to-json", str(folder / "in" / "trace.0.et")]
-            for verb, words in verbs.items():
+            known = {"in": str(folder / "in"), "out": str(folder / "out")}
+            for verb in arguments.verbs:
+                words = [word.format(**known) for word in VERBS[verb].split()]
                 table.setdefault(verb, []).append(run(words))
     for verb, columns in table.items():
         cells = (f"{used.peak / 2**20:8.0f} MiB {used.cpu:6.1f} s" for used in columns)
