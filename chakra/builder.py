@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hocket.chakra.schema import AttributeProto, Node
 from hocket.chakra.steps import step_metadata
 from hocket.chakra.trace import CollectiveType, NodeType, Trace
 
@@ -54,6 +55,7 @@ class TraceBuilder:
         self._nodes: list[dict[str, int]] = []
         self._data_deps: list[tuple[int, ...]] = []
         self._ctrl_deps: list[tuple[int, ...]] = []
+        self._rest: list[bytes] = []
         self._steps: dict[int, int] = {}  # least id, number
 
     def __len__(self) -> int:
@@ -110,9 +112,11 @@ class TraceBuilder:
         ctrl_deps: Iterable[int] = (),
         group: str = "",
         is_cpu_op: bool = False,
+        extra: Mapping[str, int | str] | None = None,
         **attributes: int,
     ) -> int:
-        """A node of any type; `attributes` are columns of `Trace`. A node in group "" has no attribute pg_name."""
+        """A node of any type; `attributes` are columns of `Trace`, `extra` attributes that have none. A node in group
+        "" has no attribute pg_name."""
         node = _ABSENT | attributes
         node |= {
             "id": len(self._nodes),
@@ -127,6 +131,7 @@ class TraceBuilder:
         self._nodes.append(node)
         self._data_deps.append(tuple(deps))
         self._ctrl_deps.append(tuple(ctrl_deps))
+        self._rest.append(_encoded(extra) if extra else b"")
         return node["id"]
 
     def begin_step(self, number: int) -> None:
@@ -141,7 +146,8 @@ class TraceBuilder:
         }
         columns["data_offset"], columns["data_deps"] = _csr(self._data_deps)
         columns["ctrl_offset"], columns["ctrl_deps"] = _csr(self._ctrl_deps)
-        columns["rest_offset"], columns["rest"] = np.zeros(len(self) + 1, np.int64), np.empty(0, np.uint8)
+        columns["rest_offset"] = _offset([len(rest) for rest in self._rest])
+        columns["rest"] = np.frombuffer(b"".join(self._rest), np.uint8)
         begins = [(number, begin) for begin, number in self._steps.items() if begin < len(self)]
         metadata = self._metadata | step_metadata(begins)
         return Trace(version="1.0.0", metadata=metadata, strings=tuple(self._strings), **columns)
@@ -151,6 +157,19 @@ class TraceBuilder:
 
 
 def _csr(rows: list[tuple[int, ...]]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    offset = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=offset[1:])
-    return offset, np.fromiter(chain.from_iterable(rows), np.uint64)
+    return _offset([len(row) for row in rows]), np.fromiter(chain.from_iterable(rows), np.uint64)
+
+
+def _offset(lengths: list[int]) -> NDArray[np.int64]:
+    offset = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offset[1:])
+    return offset
+
+
+def _encoded(attributes: Mapping[str, int | str]) -> bytes:
+    """The attributes as fields of a Node message."""
+    node = Node()
+    for name, value in attributes.items():
+        member = "string_val" if isinstance(value, str) else "int64_val"
+        node.attr.append(AttributeProto(name=name, **{member: value}))
+    return bytes(node.SerializeToString())

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from hocket.core.errors import FormatError
+from hocket.plugin.torch.batches import watch_batches
 from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import FOREVER, ClockServer, measure_offset
 from hocket.plugin.torch.folder import merged_files, operators_path, stream_path
@@ -63,6 +64,7 @@ class Collector:
         self._is_selected = False
         self.steps = Steps(settings, self._select)
         self._hook.install(self._start)
+        watch_batches(self._hook)
 
     def _select(self, recorded: bool) -> None:
         self._is_selected = recorded

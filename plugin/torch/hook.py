@@ -8,7 +8,8 @@ kernels; `hocket.plugin.torch.native` has the same in C++.
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import ref
@@ -19,13 +20,16 @@ from torch._C import DispatchKey
 
 from hocket.plugin.torch.describe import describer, is_async_reader, tensor_reader
 from hocket.plugin.torch.groups import Groups
-from hocket.plugin.torch.signature import Signature, signatures
+from hocket.plugin.torch.signature import Signature, signatures, unknown_operations, waiting_operations
 from hocket.plugin.torch.stream import MappedStream, Stream, record
 
-__all__ = ["LIMIT", "Hook", "PythonHook"]
+__all__ = ["LIMIT", "UNKNOWN", "Hook", "PythonHook"]
 
 # Of shapes and of addresses that nobody waits at, at most so many are remembered: memory must not grow with the job.
 LIMIT = 1 << 16
+
+# Of an operation that `operations.py` does not have.
+UNKNOWN = "not known to this version of Hocket, and not recorded"
 
 Kernel = Callable[..., Any]
 
@@ -46,6 +50,12 @@ class Hook(Protocol):
     def select(self, recording: bool) -> None:
         """Whether what is issued from now on is to be recorded; not at first."""
 
+    def begin_batch(self) -> None:
+        """What this thread issues until `end_batch` is one batch of messages."""
+
+    def end_batch(self, works: Sequence[dist.Work]) -> None:
+        """Ends it; `works` are all that will be waited for. One for all messages (NCCL's) stands for the last."""
+
 
 class PythonHook:
     """Hook in Python: works with any PyTorch from 2.4 on, at the price of turning all arguments into Python objects."""
@@ -60,6 +70,7 @@ class PythonHook:
         self._ids = itertools.count()
         self._shape_ids = itertools.count()
         self._thread_ids = itertools.count()
+        self._batch_ids = itertools.count()
         self._shapes: dict[str, int] = {}
         self._threads: dict[int, int] = {}
         # Which operation a Work belongs to, and its group where only the Work knows the sender; a WeakKeyDictionary
@@ -76,7 +87,10 @@ class PythonHook:
         collectives, functional = self._libraries
         for signature in signatures():
             collectives.impl(signature.op, self._kernel(signature), "BackendSelect", with_keyset=True)
-        functional.impl("wait_tensor", self._wait_tensor_kernel(), "BackendSelect", with_keyset=True)
+        for op in unknown_operations():
+            collectives.impl(op, self._unknown_kernel(op), "BackendSelect", with_keyset=True)
+        for op in waiting_operations():
+            functional.impl(op, self._wait_tensor_kernel(op), "BackendSelect", with_keyset=True)
         self._wrap_wait()
 
     def open(self, path: Path) -> Stream:
@@ -87,6 +101,14 @@ class PythonHook:
 
     def select(self, recording: bool) -> None:
         self._recording = recording
+
+    def begin_batch(self) -> None:
+        self._held.batch, self._held.batch_last = next(self._batch_ids), None
+
+    def end_batch(self, works: Sequence[dist.Work]) -> None:
+        last, self._held.batch = self._held.batch_last, None
+        if works and last is not None:
+            self._works[ref(works[-1], self._works.pop)] = last, None
 
     def _kernel(self, signature: Signature) -> Kernel:
         redispatch = getattr(torch.ops.c10d, signature.op).default._handle.redispatch_boxed
@@ -117,6 +139,9 @@ class PythonHook:
                 if is_async and signature.addressed:
                     self._note_addresses(outputs(arguments), identifier)
                 self._write(f"c {identifier} {shape} {sequence} {_clock()} {self._thread()}\n")
+                if not numbered and getattr(held, "batch", None) is not None:
+                    held.batch_last = identifier
+                    self._write(f"b {identifier} {held.batch}\n")
                 return identifier
             except Exception as error:  # must not stop the job: it becomes a line in the stream
                 self._write(record("error", op=signature.op, message=repr(error)))
@@ -138,6 +163,20 @@ class PythonHook:
                 self._await_done(identifier, work)
                 self._watch_backward(identifier)
             return result
+
+        return kernel
+
+    def _unknown_kernel(self, op: str) -> Kernel:
+        name, _, overload = op.partition(".")
+        redispatch = getattr(getattr(torch.ops.c10d, name), overload or "default")._handle.redispatch_boxed
+        unsaid = [record("error", op=op, message=UNKNOWN)]
+
+        def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
+            if not self._started:
+                self._start_once()
+            if unsaid and self._recording:
+                self._write(unsaid.pop())
+            return redispatch(keyset & _BELOW, *arguments)
 
         return kernel
 
@@ -200,17 +239,19 @@ class PythonHook:
 
         dist.Work.wait = wait_and_record
 
-    def _wait_tensor_kernel(self) -> Kernel:
-        """`wait_tensor`: where functional collectives are waited for, in C++, known by the tensor they wrote."""
-        redispatch = torch.ops._c10d_functional.wait_tensor.default._handle.redispatch_boxed
+    def _wait_tensor_kernel(self, op: str) -> Kernel:
+        """`wait_tensor` and `wait_tensors`: where functional collectives are waited for, in C++, known by the tensors
+        they wrote."""
+        redispatch = getattr(torch.ops._c10d_functional, op).default._handle.redispatch_boxed
 
-        def kernel(keyset: torch._C.DispatchKeySet, tensor: torch.Tensor) -> torch.Tensor:
+        def kernel(keyset: torch._C.DispatchKeySet, waited: Any) -> Any:
             begin = _clock()
-            result = redispatch(keyset & _BELOW, tensor)
-            if self._written:
-                identifier = self._written.pop(tensor.data_ptr(), None)
-                if identifier is not None:
-                    self._write_wait(identifier, begin)
+            result = redispatch(keyset & _BELOW, waited)
+            with suppress(RuntimeError):  # tensors without data, while torch.compile traces
+                for tensor in (waited,) if isinstance(waited, torch.Tensor) else waited:
+                    identifier = self._written.pop(tensor.data_ptr(), None)
+                    if identifier is not None:
+                        self._write_wait(identifier, begin)
             return result
 
         return kernel

@@ -110,10 +110,10 @@ _FORMAT_DECODER = msgspec.json.Decoder(_Format)
 _Kind = TypeVar("_Kind")
 
 # Lines of numbers: how many stand behind each letter.
-_WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5, b"s": 2}
+_WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5, b"b": 2, b"s": 2}
 _NUMBERS = re.compile(b"|".join(rb"^%b(?: \d{1,18}){%d}\n" % item for item in _WIDTHS.items()), re.MULTILINE)
 _JSON = re.compile(rb"^\{.*\n", re.MULTILINE)
-_DIGITS = bytes.maketrans(b"cdwas", b"00000")
+_DIGITS = bytes.maketrans(b"cdwabs", b"000000")
 _FIRST = b'{"k":"meta",'
 
 

@@ -2,9 +2,12 @@
 
 from typing import NamedTuple
 
-__all__ = ["OPERATIONS", "PEER_TO_PEER", "Operation"]
+__all__ = ["LOCAL", "OPERATIONS", "PEER_TO_PEER", "Operation"]
 
 PEER_TO_PEER = ("send", "recv")
+
+# Operations of `c10d` that bring nothing from one rank to another.
+LOCAL = ("check_for_nan",)
 
 
 class Operation(NamedTuple):

@@ -67,7 +67,8 @@ class Columns:
 
     `shape` counts in `Recording.shapes`. Times are ns. `end` is when completion was seen, `wait_begin` to `wait_end`
     when a thread waited for the call. `sequence` is its number in its group, -1 for messages; `peer` a message's
-    other end as a world rank, which of a receive from any source only the wait knows.
+    other end as a world rank, which of a receive from any source only the wait knows; `batch` which of the rank's
+    batches it was issued in.
     """
 
     shape: Numbers
@@ -80,6 +81,7 @@ class Columns:
     wait_end: Numbers
     wait_thread: Numbers
     peer: Numbers
+    batch: Numbers
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Call:
     end: int | None
     wait: tuple[int, int] | None
     wait_thread: int
+    batch: int | None
     input_bytes: int
     output_bytes: int
     dtype: str
@@ -150,6 +153,7 @@ class Recording:
         wait_end: int,
         wait_thread: int,
         peer: int,
+        batch: int,
     ) -> Call:
         common = vars(self.shapes[shape]) | {"peer": None if peer == NONE else peer}
         return Call(
@@ -160,6 +164,7 @@ class Recording:
             end=None if end == NONE else end,
             wait=None if wait_end == NONE else (wait_begin, wait_end),
             wait_thread=wait_thread,
+            batch=None if batch == NONE else batch,
             **common,
         )
 
@@ -196,7 +201,7 @@ def read_recording(path: Path) -> Recording:
         columns=_columns(session, shapes, numbers, steps, meta.step),
         steps=steps,
         offsets=tuple((line.t, line.offset, line.round_trip) for line in session.of(ClockLine)),
-        errors=tuple(f"{line.op}: {line.message}" for line in session.of(ErrorLine)),
+        errors=tuple(dict.fromkeys(f"{line.op}: {line.message}" for line in session.of(ErrorLine))),
         ended=bool(ends),
         failed=bool(ends) and not ends[0].ok,
     )
@@ -256,7 +261,9 @@ def _columns(
     shape_ids[rows_of(lines["s"][:, 0])] = lines["s"][:, 1]
     done = np.full(len(ids), NONE)
     done[rows_of(lines["d"][:, 0])] = lines["d"][:, 1]
-    waits = find_waits(start, thread, done, _seen_waits(session, rows_of))
+    batch = np.full(len(ids), NONE)
+    batch[rows_of(lines["b"][:, 0])] = lines["b"][:, 1]
+    waits = find_waits(start, thread, done, _with_batches(_seen_waits(session, rows_of), batch))
 
     shape = _lookup(session.path, shape_ids, numbers)
     synchronous = np.array([not shape.is_async for shape in shapes], dtype=bool)[shape]
@@ -278,6 +285,7 @@ def _columns(
         wait_end=waits.end,
         wait_thread=np.where(waited, waits.thread, thread),
         peer=np.where(peer == NONE, waits.peer, peer),
+        batch=batch,
     )
 
 
@@ -300,3 +308,20 @@ def _seen_waits(session: Session, rows_of: Callable[[Numbers], Numbers]) -> Numb
         rows = rows_of(np.array(line.ids, dtype=np.int64))
         found.append(np.insert(np.tile([line.t0, line.t1, line.thread, NONE], (len(rows), 1)), 0, rows, axis=1))
     return np.concatenate(found)
+
+
+def _with_batches(seen: Numbers, batch: Numbers) -> Numbers:
+    """The waits and, behind them, one for each message of a batch whose last message was waited for.
+
+    NCCL gives a batch one Work, which is recorded as its last message's.
+    """
+    members = np.flatnonzero(batch != NONE)
+    _, inverse = np.unique(batch[members], return_inverse=True)
+    last = np.zeros(len(members), dtype=np.int64)
+    np.maximum.at(last, inverse, members)
+    first_wait = np.full(len(batch), -1)
+    first_wait[seen[::-1, 0]] = np.arange(len(seen))[::-1]
+    wait = first_wait[last[inverse]]
+    shared = seen[wait[wait >= 0]]
+    shared[:, 0] = members[wait >= 0]
+    return np.concatenate([seen, shared])

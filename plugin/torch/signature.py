@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
-from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER
+from hocket.plugin.torch.operations import LOCAL, OPERATIONS, PEER_TO_PEER
 
-__all__ = ["ABSENT", "Detail", "Signature", "signatures"]
+__all__ = ["ABSENT", "Detail", "Signature", "signatures", "unknown_operations", "waiting_operations"]
 
 ABSENT = -1
 
@@ -60,10 +60,27 @@ class Signature:
 
 
 def signatures() -> list[Signature]:
-    """Those of all operations that the installed PyTorch has."""
-    return [
-        _signature(op, getattr(torch.ops.c10d, op).default._schema) for op in OPERATIONS if hasattr(torch.ops.c10d, op)
-    ]
+    """Those of all operations of OPERATIONS that the installed PyTorch has, with the arguments named there."""
+    schemas = {op: getattr(torch.ops.c10d, op).default._schema for op in OPERATIONS if hasattr(torch.ops.c10d, op)}
+    return [_signature(op, schema) for op, schema in schemas.items() if _is_as_known(op, schema)]
+
+
+def unknown_operations() -> list[str]:
+    """Operations of `c10d` that the installed PyTorch has and that cannot be recorded, such as "name" or
+    "name.overload"."""
+    prefix = "c10d::"
+    names = (name.removeprefix(prefix) for name in torch._C._dispatch_get_all_op_names() if name.startswith(prefix))
+    return sorted(set(names) - {signature.op for signature in signatures()} - set(LOCAL))
+
+
+def waiting_operations() -> list[str]:
+    """Operations of `_c10d_functional` that wait for functional collectives."""
+    return [op for op in ("wait_tensor", "wait_tensors") if hasattr(torch.ops._c10d_functional, op)]
+
+
+def _is_as_known(op: str, schema: torch._C.FunctionSchema) -> bool:
+    needed = {"process_group", OPERATIONS[op].input, OPERATIONS[op].output} - {None}
+    return needed <= {argument.name for argument in schema.arguments}
 
 
 def _signature(op: str, schema: torch._C.FunctionSchema) -> Signature:
@@ -82,7 +99,7 @@ def _signature(op: str, schema: torch._C.FunctionSchema) -> Signature:
         async_default=bool(default),
         returns_work=bool(schema.returns),
         numbered=operation.kind not in PEER_TO_PEER,
-        addressed=operation.kind not in PEER_TO_PEER and operation.output is not None,
+        addressed=operation.output is not None,
         any_source=op == "recv_any_source_",
         details=tuple(details),
     )

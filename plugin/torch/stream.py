@@ -7,6 +7,7 @@ A session starts with a line of kind meta; a file that is appended to holds seve
     d ID T                                   the operation is complete
     w ID T DURATION THREAD                   a thread waited for the operation from T on
     a ID T DURATION THREAD PEER              the same of a receive from any source: world rank PEER was the source
+    b ID BATCH                               the operation, a message, was issued as part of a batch
     s ID SHAPE                               the operation, a receive of MPI, turned out to have this shape
 
 IDs ascend from 0 with the issues. A message's SEQUENCE is 0. THREAD numbers the threads by their first appearance.

@@ -39,8 +39,9 @@ def build_trace(
     input of each scatter (`matching.scattered_bytes`), `operators` what threads computed as far as it was profiled.
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
-    for a call, the compute that follows depends on it; between issue and wait both run side by side. Of each recorded
-    step the nodes are told (`hocket.chakra.steps`).
+    for a call, the compute that follows depends on it; between issue and wait both run side by side. The messages of a
+    batch are issued at once: nothing that the thread does comes between them. Of each recorded step the nodes are told
+    (`hocket.chakra.steps`).
     """
     builder = _Builder(recording, groups, scattered, origin, metadata)
     begin, end = window(recording)
@@ -53,6 +54,7 @@ def build_trace(
     main = recording.calls[0].thread
     last = {thread: time for time, _, _, thread in events} | {main: end}
     cursors: dict[int, int] = defaultdict(lambda: begin)
+    batches: dict[int, int | None] = defaultdict(lambda: None)  # that each thread is issuing
 
     def compute_until(time: int, thread: int) -> None:
         if time > cursors[thread]:
@@ -69,7 +71,9 @@ def build_trace(
         builder.begin_step(number)
         for time, index, is_wait, thread in events[first:behind]:
             call = recording.calls[index]
-            compute_until(time, thread)
+            if is_wait or call.batch is None or call.batch != batches[thread]:
+                compute_until(time, thread)
+            batches[thread] = None if is_wait else call.batch
             if is_wait and call.wait is not None:
                 builder.wait(thread, index)
                 cursors[thread] = max(cursors[thread], call.wait[1])
@@ -86,6 +90,12 @@ def _step_begins(recording: Recording) -> list[tuple[int, int]]:
     ends = sorted((time, number) for number, time in dict(recording.steps).items() if begin < time <= end)
     times, numbers = [begin, *(time for time, _ in ends)], [*(number for _, number in ends), NO_STEP]
     return list(zip(times, numbers, strict=True))
+
+
+def _attributes(call: Call) -> dict[str, int | str]:
+    """What a trace's columns do not hold: the batch of a message, by its number on this rank, and the reduction."""
+    attributes: dict[str, int | str] = {} if call.batch is None else {"batch": call.batch}
+    return attributes if call.reduction is None else attributes | {"reduce_op": call.reduction}
 
 
 class _Builder:
@@ -124,6 +134,7 @@ class _Builder:
             "start_us": (call.start - self._origin) // 1000,
             "duration_ns": 0 if call.end is None else call.end - call.start,
             "deps": sorted(deps),
+            "extra": _attributes(call),
         }
         number = self._groups[group_key(call.group)][0]
         group = str(number)

@@ -14,6 +14,7 @@ FIELDS = {
     "d": ("id", "t"),
     "w": ("id", "t0", "duration", "thread"),
     "a": ("id", "t0", "duration", "thread", "peer"),
+    "b": ("id", "batch"),
     "s": ("id", "shape"),
 }
 END = {"k": "end", "t": 0, "ok": True}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from streams import END, Record, call, done, group, lines, meta, wait, write
 
 from hocket.chakra import NodeType, read_traces
+from hocket.chakra.messages import read_messages
 from hocket.chakra.steps import NO_STEP, step_of_nodes
 from hocket.core.errors import FormatError, HocketError
 from hocket.plugin.torch.folder import stream_path
@@ -64,6 +65,44 @@ def test_compute_runs_beside_what_is_not_yet_waited_for(tmp_path: Path) -> None:
     ]
     # Waiting: 500 + (6000 - 4000) + (10000 - 9000); under way: 500 + 4500 + 1000; the rest of 10000 is compute.
     assert [(row.exposed_ns, row.communication_ns, row.compute_ns) for row in summary.ranks] == [(3500, 6000, 6500)] * 2
+
+
+def test_a_batch_is_issued_at_once_and_waited_for_by_the_work_of_its_last_message(tmp_path: Path) -> None:
+    """NCCL gives a batch one Work: recorded as the last message's, it ends both."""
+    message = {"op": "send", "peer": 1, "async": 1}
+    write(
+        tmp_path,
+        0,
+        meta(0),
+        group([0, 1]),
+        call(0, 0, **message),  # not of the batch, and never waited for
+        call(1, 1000, **message),
+        "b 1 0",
+        call(2, 1500, **message),
+        "b 2 0",
+        wait(2, 2000, 3000),
+        call(3, 4000, **message),
+        "b 3 1",
+        wait(3, 4500, 5000),
+        END,
+    )
+    merge(tmp_path)
+    alone, first, second, other = read_recording(stream_path(tmp_path, 0)).calls
+    assert [call.batch for call in (alone, first, second, other)] == [None, 0, 0, 1]
+    assert alone.wait is None and first.wait == second.wait == (2000, 3000) and other.wait == (4500, 5000)
+
+    nodes = [node for node in read_messages(tmp_path / "trace.0.et") if node.DESCRIPTOR.name == "Node"]
+    rows = [(node.name, list(node.data_deps), [a.int64_val for a in node.attr if a.name == "batch"]) for node in nodes]
+    assert rows == [
+        ("send", [], []),
+        ("compute", [], []),  # 0 to 1000
+        ("send", [1], [0]),
+        ("send", [1], [0]),  # beside the first: nothing comes between them
+        ("compute", [1], []),  # 1000 to 2000
+        ("compute", [2, 3, 4], []),  # 3000 to 4000, after both
+        ("send", [5], [1]),
+        ("compute", [5], []),
+    ]
 
 
 def test_the_end_of_a_backward_pass_waits_for_what_it_issued(tmp_path: Path) -> None:

@@ -74,8 +74,10 @@ Signature SignatureOf(const py::handle& python) {
   return signature;
 }
 
-/// Kernels are in force for the life of the process; functions are kept for it too.
-void Install(const py::list& signatures, std::vector<std::string> reductions, const py::function& start,
+/// Kernels are in force for the life of the process; functions are kept for it too. `unknown` are the operations that
+/// cannot be recorded, with the line that says so, `waits` those that wait for functional collectives.
+void Install(const py::list& signatures, const std::map<std::string, std::string>& unknown,
+             const std::vector<std::string>& waits, std::vector<std::string> reductions, const py::function& start,
              const py::function& find_group, const py::object& work_type) {
   Shared& shared = Shared::Get();
   shared.reductions = std::move(reductions);
@@ -104,7 +106,12 @@ void Install(const py::list& signatures, std::vector<std::string> reductions, co
     auto kernel = std::make_unique<Kernel>(std::move(signature), bit++);
     collectives->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
   }
-  functional->impl("wait_tensor", torch::CppFunction::makeFromBoxedFunctor(std::make_unique<WaitTensorKernel>()));
+  for (const auto& [op, line] : unknown) {
+    collectives->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<UnknownKernel>(line)));
+  }
+  for (const std::string& op : waits) {
+    functional->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<WaitTensorKernel>()));
+  }
   WrapWait(work_type);
 }
 
@@ -124,6 +131,11 @@ PYBIND11_MODULE(hocket_hook, module) {
   module.def("install", &Install);
   module.def("open", &Open);
   module.def("select", [](bool recording) { Shared::Get().recorder.Select(recording); });
+  module.def("begin_batch", [] { Shared::Get().recorder.BeginBatch(); });
+  module.def("end_batch", [](const py::sequence& works) {
+    const py::ssize_t count = py::len(works);
+    Shared::Get().recorder.EndBatch(count == 0 ? nullptr : works[count - 1].cast<c10d::Work*>());
+  });
   // Without Python's lock: threads that hold the recorder's never need Python's, but this one may have to wait for it.
   module.def("write", [](std::string_view line) { Shared::Get().recorder.Write(line); });
   module.def("close", [] { Shared::Get().recorder.Close(); });

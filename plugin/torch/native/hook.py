@@ -1,14 +1,15 @@
 """The Python half of the compiled hook."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
 
 from hocket.plugin.torch.groups import Groups
-from hocket.plugin.torch.signature import signatures
-from hocket.plugin.torch.stream import Stream
+from hocket.plugin.torch.hook import UNKNOWN
+from hocket.plugin.torch.signature import signatures, unknown_operations, waiting_operations
+from hocket.plugin.torch.stream import Stream, record
 
 __all__ = ["NativeHook"]
 
@@ -23,7 +24,9 @@ class NativeHook:
     def install(self, start: Callable[[], None]) -> None:
         kinds = dist.ReduceOp.RedOpType.__members__.items()
         reductions = [name for _, name in sorted((int(kind), name) for name, kind in kinds)]
-        self._module.install(signatures(), reductions, start, self._find_group, dist.Work)
+        unknown = {op: record("error", op=op, message=UNKNOWN) for op in unknown_operations()}
+        waits = waiting_operations()
+        self._module.install(signatures(), unknown, waits, reductions, start, self._find_group, dist.Work)
 
     def open(self, path: Path) -> Stream:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,6 +37,12 @@ class NativeHook:
 
     def select(self, recording: bool) -> None:
         self._module.select(recording)
+
+    def begin_batch(self) -> None:
+        self._module.begin_batch()
+
+    def end_batch(self, works: Sequence[dist.Work]) -> None:
+        self._module.end_batch(works)
 
     def _find_group(self, name: str) -> tuple[int, list[int]]:
         assert self._groups is not None  # asked only while the stream is open

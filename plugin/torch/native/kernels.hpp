@@ -67,6 +67,12 @@ struct Shared {
   std::mutex backward_mutex;
   std::map<int, std::vector<std::int64_t>> backward;  // what each autograd pass has issued
 
+  void StartOnce() {
+    if (started) return;
+    start();
+    started = true;
+  }
+
   static Shared& Get() {
     static Shared* shared = new Shared;
     return *shared;
@@ -151,10 +157,7 @@ class Kernel final : public c10::OperatorKernel {
   /// Writes the call down and returns its number; -1 when it is not one of those to record. Sets `group`.
   std::int64_t Issue(const c10::IValue* arguments, bool is_async, Group*& group) {
     Shared& shared = Shared::Get();
-    if (!shared.started) {
-      shared.start();
-      shared.started = true;
-    }
+    shared.StartOnce();
     if (shared.recorder.dropping()) return -1;
     try {
       group = &FindGroup(*arguments[signature_.group].toCustomClass<c10d::ProcessGroup>());
@@ -276,16 +279,39 @@ class Kernel final : public c10::OperatorKernel {
   std::uint64_t bit_;
 };
 
-/// `wait_tensor`: where functional collectives are waited for, in C++, known by the tensor they wrote.
+/// Hands on an operation that cannot be recorded, and says so once.
+class UnknownKernel final : public c10::OperatorKernel {
+ public:
+  /// `line` is what to write, at the first call that was to be recorded.
+  explicit UnknownKernel(std::string line) : line_(std::move(line)) {}
+
+  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    Shared& shared = Shared::Get();
+    shared.StartOnce();
+    if (shared.recorder.recording() && !said_.exchange(true)) shared.recorder.Write(line_);
+    handle.redispatchBoxed(keys & kBelow, stack);
+  }
+
+ private:
+  const std::string line_;
+  std::atomic<bool> said_ = false;
+};
+
+/// `wait_tensor` and `wait_tensors`: where functional collectives are waited for, in C++, known by the tensors they
+/// wrote.
 class WaitTensorKernel final : public c10::OperatorKernel {
  public:
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const std::int64_t begin = Now();
     handle.redispatchBoxed(keys & kBelow, stack);
-    const at::Tensor& tensor = stack->back().toTensor();
-    if (!tensor.has_storage()) return;
     Recorder& recorder = Shared::Get().recorder;
-    if (const auto id = recorder.TakeAddress(tensor.data_ptr())) recorder.Waited(*id, begin);
+    if (recorder.dropping()) return;
+    try {
+      ForEachTensor(stack->back(), [&](const at::Tensor& tensor) {
+        if (const auto id = recorder.TakeAddress(tensor.data_ptr())) recorder.Waited(*id, begin);
+      });
+    } catch (const c10::Error&) {  // tensors without data, while torch.compile traces
+    }
   }
 };
 

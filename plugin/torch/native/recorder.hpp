@@ -81,6 +81,15 @@ class Recorder {
     stream_.Append(line);
   }
 
+  /// What this thread issues until `EndBatch` is one batch of messages.
+  void BeginBatch() { ThreadBatch() = {.number = next_batch_++, .last = -1}; }
+
+  /// Ends it; `work` is the last that will be waited for, or null.
+  void EndBatch(const void* work) {
+    const Batch batch = std::exchange(ThreadBatch(), {});
+    if (work != nullptr && batch.last >= 0) Remember(work, {batch.last, nullptr});
+  }
+
   /// Writes down a call and returns its number. `shape` describes it in JSON; `addresses` are of its outputs, where
   /// `wait_tensor` may follow.
   std::int64_t Issue(std::string_view shape, std::int64_t sequence, const std::vector<const void*>& addresses) {
@@ -90,6 +99,10 @@ class Recorder {
     Bound(addresses_);
     for (const void* address : addresses) addresses_[address] = id;
     AppendLine("c ", {id, number, sequence, Now(), Thread()});
+    if (Batch& batch = ThreadBatch(); batch.number >= 0) {
+      batch.last = id;
+      AppendLine("b ", {id, batch.number});
+    }
     return id;
   }
 
@@ -139,6 +152,17 @@ class Recorder {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
+
+  /// The batch under way and its last message; -1 where there is none.
+  struct Batch {
+    std::int64_t number = -1;
+    std::int64_t last = -1;
+  };
+
+  static Batch& ThreadBatch() {
+    thread_local Batch batch;
+    return batch;
+  }
 
   /// Of shapes, addresses and works at most so many are remembered (hook.py's LIMIT): memory must not grow with the
   /// job.
@@ -191,6 +215,7 @@ class Recorder {
   std::mutex mutex_;  // guards what follows but the two flags that are read without
   Stream stream_;
   std::atomic<bool> selected_ = false;
+  std::atomic<std::int64_t> next_batch_ = 0;
   std::string line_;
   std::int64_t next_id_ = 0;
   std::int64_t next_shape_ = 0;
