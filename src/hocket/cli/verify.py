@@ -76,7 +76,7 @@ def verify(
         ):
             raise typer.BadParameter("several files at once are .schedule files, without options")
         _verify_together(files)
-    elif file.suffix == ".xml" and is_forest(file):
+    elif file.suffix == ".xml" and runtime is None and is_forest(file):
         _verify_forest(file, topology, size, output)
     elif file.suffix == ".csv" or topology is not None:
         _verify_tacos(file, topology, size, claimed, output)
