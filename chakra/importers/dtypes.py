@@ -1,26 +1,45 @@
-"""Bytes of an element, by the names that PyTorch's tools give to types."""
+"""Types of elements, by the names that PyTorch's tools give them."""
 
 from collections.abc import Iterable, Sequence
 from math import prod
 
 from hocket.core.errors import FormatError
 
-__all__ = ["element_bytes", "tensors_bytes"]
+__all__ = ["checked_bytes", "common_dtype", "dtype_name", "element_bytes", "tensors_bytes"]
 
 _BITS = {
-    "byte": 8, "char": 8, "short": 16, "int": 32, "long": 64, "half": 16, "float": 32, "double": 64, "bool": 8,
-    "bfloat16": 16, "complexhalf": 32, "complexfloat": 64, "complexdouble": 128, "unsigned char": 8, "signed char": 8,
-    "short int": 16, "long int": 64, "c10::bfloat16": 16, "c10::half": 16, "uint8": 8, "int8": 8, "int16": 16,
-    "int32": 32, "int64": 64, "float16": 16, "float32": 32, "float64": 64, "uint16": 16, "uint32": 32, "uint64": 64,
-    "c10::complex<float>": 64, "c10::complex<double>": 128, "long long": 64,
+    "bool": 8, "uint8": 8, "int8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64, "uint64": 64,
+    "float16": 16, "bfloat16": 16, "float32": 32, "float64": 64,
+    "complex32": 32, "complex64": 64, "complex128": 128,
+}  # fmt: skip
+# What c10::ScalarType and C++ call them.
+_ALIASES = {
+    "byte": "uint8", "unsigned char": "uint8", "char": "int8", "signed char": "int8", "short": "int16",
+    "short int": "int16", "int": "int32", "long": "int64", "long int": "int64", "long long": "int64",
+    "half": "float16", "float": "float32", "double": "float64", "complexhalf": "complex32",
+    "complexfloat": "complex64", "complexdouble": "complex128", "complex<float>": "complex64",
+    "complex<double>": "complex128",
 }  # fmt: skip
 _MOST_BYTES = 2**60
 
 
+def dtype_name(dtype: str) -> str:
+    """PyTorch's name of a type, such as bfloat16; "" for a name that nobody knows."""
+    name = dtype.lower().removeprefix("c10::")
+    name = _ALIASES.get(name, name)
+    return name if name in _BITS or name.startswith("float8_") else ""
+
+
+def common_dtype(names: Iterable[str]) -> str:
+    """The one among names of types that all are; "" where they differ."""
+    found = set(names)
+    return found.pop() if len(found) == 1 else ""
+
+
 def element_bytes(dtype: str) -> int:
     """Bytes of an element of a type, 0 for a name that nobody knows."""
-    name = dtype.lower()
-    return 1 if "float8" in name else _BITS.get(name, 0) // 8
+    name = dtype_name(dtype)
+    return 1 if name.startswith("float8_") else _BITS.get(name, 0) // 8
 
 
 def tensors_bytes(sizes: Sequence[Sequence[int]], dtypes: Sequence[str], place: str) -> int:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hocket.chakra.importers.agreeing import agreeing
-from hocket.chakra.importers.dtypes import tensors_bytes
+from hocket.chakra.importers.dtypes import common_dtype, dtype_name, tensors_bytes
 from hocket.chakra.importers.files import read_bytes
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.rank import Call, Notes, RankTrace
@@ -199,7 +199,9 @@ def _calls(rank: int, dump: _Dump, groups: Mapping[str, tuple[int, ...]], source
                 num_bytes = _output_bytes(entry, place) * len(groups[group])
             queue = group if backend == "nccl" else ""
             number = entry.collective_seq_id
-            yield Call(kind, group, num_bytes, begin, _end(entry, notes), lane, sequence=number, queue=queue)
+            dtype = common_dtype(map(dtype_name, entry.input_dtypes or entry.output_dtypes))
+            end = _end(entry, notes)
+            yield Call(kind, group, num_bytes, begin, end, lane, dtype=dtype, sequence=number, queue=queue)
         else:
             notes[f"operations '{entry.profiling_name}' that stand for no collective of their own: left out"] += 1
 

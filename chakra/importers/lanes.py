@@ -132,4 +132,7 @@ def add_call(builder: TraceBuilder, rank: int, call: Call, deps: list[int]) -> i
     if call.kind == "recv":
         return builder.add_recv("recv", call.num_bytes, src=call.peer, dst=rank, tag=call.tag, **common)
     kind = CollectiveType[call.kind.upper()]
-    return builder.add_collective(call.kind, kind, call.num_bytes, root=call.root, in_splits=call.in_splits, **common)
+    dtype = "" if kind is CollectiveType.BARRIER else call.dtype  # what a backend sends for it tells nothing
+    return builder.add_collective(
+        call.kind, kind, call.num_bytes, root=call.root, in_splits=call.in_splits, dtype=dtype, **common
+    )

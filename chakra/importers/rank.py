@@ -25,9 +25,10 @@ class Call:
     """A collective or message on one rank, issued by `lane` at `start`; times in ns of the rank's clock, sizes bytes.
 
     `kind` is the name of a `CollectiveType` in small letters, send or recv; `num_bytes` this rank's input, of a scatter
-    its root's, of a message its size. `root` and `peer` are world ranks, -1 where unknown. `end` is None where
-    completion was not seen, `sequence` the number among the group's collectives where the format tells it. Calls of one
-    `queue` run one after the other, as those of an NCCL communicator do.
+    its root's, of a message its size; `dtype` PyTorch's name of a collective's type, "" where unknown. `root` and
+    `peer` are world ranks, -1 where unknown. `end` is None where completion was not seen, `sequence` the number among
+    the group's collectives where the format tells it. Calls of one `queue` run one after the other, as those of an NCCL
+    communicator do.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Call:
     peer: int = -1
     tag: int = 0
     in_splits: tuple[int, ...] = ()
+    dtype: str = ""
     sequence: int | None = None
     queue: str = ""
     wait: Wait | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.chakra.c10d import OPERATIONS
 from hocket.core.errors import FormatError
 from hocket.plugin.torch.lines import (
     BackwardLine,
@@ -20,7 +21,7 @@ from hocket.plugin.torch.lines import (
     ShapeLine,
     StepLine,
 )
-from hocket.plugin.torch.operations import OPERATIONS, PEER_TO_PEER
+from hocket.plugin.torch.operations import PEER_TO_PEER
 from hocket.plugin.torch.waits import NONE, find_waits
 
 __all__ = ["Call", "Columns", "Group", "Recording", "Shape", "read_recording"]

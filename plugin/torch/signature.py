@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from hocket.plugin.torch.operations import LOCAL, OPERATIONS, PEER_TO_PEER
+from hocket.chakra.c10d import OPERATIONS
+from hocket.plugin.torch.operations import LOCAL, PEER_TO_PEER
 
 __all__ = ["ABSENT", "Detail", "Signature", "signatures", "unknown_operations", "waiting_operations"]
 

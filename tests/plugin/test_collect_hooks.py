@@ -153,7 +153,7 @@ def test_only_known_hooks_are_taken() -> None:
 
 def test_both_hooks_remember_as_much_and_one_table_drives_both() -> None:
     assert f"kLimit = 1 << {LIMIT.bit_length() - 1};" in (NATIVE / "recorder.hpp").read_text()
-    from hocket.plugin.torch.operations import OPERATIONS
+    from hocket.chakra.c10d import OPERATIONS
 
     sources = "".join(path.read_text() for path in NATIVE.glob("*.?pp"))
     assert [op for op in OPERATIONS if f'"{op}"' in sources] == []

@@ -1,50 +1,14 @@
-"""What recorded `c10d::*` operations and `record_param_comms` say: kind, sizes, root, peer, splits.
+"""What recorded `c10d::*` operations and `record_param_comms` say: kind, sizes, type, root, peer, splits."""
 
-Arguments stand where the schemas of PyTorch 2.0 to 2.15 have them (torch/csrc/distributed/c10d/Ops.cpp).
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-__all__ = ["OPERATIONS", "RECORDED", "Arguments", "Described", "Tensors", "describe"]
+from hocket.chakra.c10d import Operation
+from hocket.chakra.importers.dtypes import common_dtype
 
+__all__ = ["RECORDED", "Arguments", "Described", "Tensors", "describe", "describe_span"]
 
-class Operation(NamedTuple):
-    """Kind of a dispatcher operation and the positions of its arguments; async_op is absent in older schemas."""
-
-    kind: str
-    input: int | None = None
-    output: int | None = None
-    root: int | None = None
-    peer: int | None = None
-    tag: int | None = None
-    in_splits: int | None = None
-    is_async: int | None = None
-
-
-OPERATIONS = {
-    "allreduce_": Operation("all_reduce", 0, 0, is_async=4),
-    "allreduce_coalesced_": Operation("all_reduce", 0, 0, is_async=3),
-    "broadcast_": Operation("broadcast", 0, 0, root=2, is_async=4),
-    "reduce_": Operation("reduce", 0, 0, root=3, is_async=5),
-    "allgather_": Operation("all_gather", 1, 0, is_async=3),
-    "_allgather_base_": Operation("all_gather", 1, 0, is_async=3),
-    "allgather_coalesced_": Operation("all_gather", 1, 0, is_async=3),
-    "allgather_into_tensor_coalesced_": Operation("all_gather", 1, 0, is_async=3),
-    "reduce_scatter_": Operation("reduce_scatter", 1, 0, is_async=4),
-    "_reduce_scatter_base_": Operation("reduce_scatter", 1, 0, is_async=4),
-    "reduce_scatter_tensor_coalesced_": Operation("reduce_scatter", 1, 0, is_async=4),
-    "scatter_": Operation("scatter", 1, 0, root=3, is_async=4),
-    "gather_": Operation("gather", 1, 0, root=3, is_async=4),
-    "gather_into_tensor_": Operation("gather", 1, 0, root=3, is_async=4),
-    "alltoall_": Operation("all_to_all", 1, 0, is_async=3),
-    "alltoall_base_": Operation("all_to_all", 1, 0, in_splits=4, is_async=5),
-    "barrier": Operation("barrier", is_async=3),
-    "monitored_barrier_": Operation("barrier"),
-    "send": Operation("send", 0, peer=2, tag=3),
-    "recv_": Operation("recv", output=0, peer=2, tag=3),
-    "recv_any_source_": Operation("recv", output=0, tag=2),
-}
 
 # Names under which record_param_comms records NCCL's operations.
 RECORDED = {
@@ -75,11 +39,13 @@ RECORDED = {
 
 
 class Tensors(NamedTuple):
-    """Tensors in an argument: how many, their elements, and their bytes; -1 where that was not recorded."""
+    """Tensors in an argument: how many, their elements, their bytes (-1 where that was not recorded), and their type by
+    PyTorch's name, "" where that was not recorded or they differ."""
 
     number: int
     elements: int
     num_bytes: int
+    dtype: str = ""
 
 
 class Arguments(Protocol):
@@ -96,13 +62,14 @@ class Arguments(Protocol):
 
 @dataclass(frozen=True)
 class Described:
-    """A call: `num_bytes` as in `Call`, where `per_member` for each rank of the group, -1 where unknown; `root` and
-    `peer` count within the group, -1 where unknown; `is_async` None where unknown. `members` is how many ranks the
-    arguments show the group to have, 0 where they do not, `least` how many at least."""
+    """A call: `num_bytes` as in `Call`, where `per_member` for each rank of the group, -1 where unknown; `dtype` ""
+    where unknown; `root` and `peer` count within the group, -1 where unknown; `is_async` None where unknown. `members`
+    is how many ranks the arguments show the group to have, 0 where they do not, `least` how many at least."""
 
     kind: str
     num_bytes: int
     per_member: bool = False
+    dtype: str = ""
     root: int = -1
     peer: int = -1
     tag: int = 0
@@ -114,26 +81,35 @@ class Described:
 
 def describe(operation: Operation, arguments: Arguments) -> Described:
     """What the arguments say of a call."""
-    given, taken = (_tensors(arguments, position) for position in (operation.input, operation.output))
+    at = operation.positions
+    given, taken = (arguments.tensors(at[name]) if name else None for name in (operation.input, operation.output))
     sized = taken if operation.kind in ("recv", "scatter") else given
-    splits = () if operation.in_splits is None else arguments.integers(operation.in_splits)
-    root, peer, tag = (_integer(arguments, position) for position in (operation.root, operation.peer, operation.tag))
+    splits = arguments.integers(at["input_split_sizes"]) if "input_split_sizes" in at else ()
+    root, tag = (_integer(arguments, at.get(name)) for name in ("root_rank", "tag"))
+    peer = _integer(arguments, at.get("dst", at.get("src")))
     return Described(
         operation.kind,
         0 if operation.kind == "barrier" else -1 if sized is None else sized.num_bytes,
         operation.kind == "scatter",
+        sized.dtype if sized else "",
         root,
         peer,
         max(tag, 0),
         splits if len(set(splits)) > 1 else (),
-        None if operation.is_async is None else arguments.boolean(operation.is_async),
+        arguments.boolean(at["async_op"]) if "async_op" in at else None,
         _members(operation.kind, given, taken) or len(splits),
         max(root, peer) + 1,
     )
 
 
-def _tensors(arguments: Arguments, position: int | None) -> Tensors | None:
-    return None if position is None else arguments.tensors(position)
+def describe_span(name: str, inputs: Sequence[Tensors | None]) -> Described:
+    """What a backend's span, such as gloo:all_reduce, says: its inputs are its tensors."""
+    sizes = [-1 if tensors is None else tensors.num_bytes for tensors in inputs]
+    return Described(
+        name,
+        sum(sizes) if sizes and min(sizes) >= 0 else -1,
+        dtype=common_dtype(tensors.dtype if tensors else "" for tensors in inputs),
+    )
 
 
 def _integer(arguments: Arguments, position: int | None) -> int:

@@ -51,5 +51,6 @@ def call_of(issue: Issue, groups: Mapping[str, tuple[int, ...]], wait: Wait | No
         members[described.peer] if 0 <= described.peer < len(members) else -1,
         described.tag,
         described.in_splits if len(described.in_splits) == len(members) else (),
+        dtype=described.dtype,
         wait=wait,
     )

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hocket.chakra.importers.dtypes import element_bytes
+from hocket.chakra.c10d import OPERATIONS
+from hocket.chakra.importers.dtypes import common_dtype, dtype_name, element_bytes
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
-from hocket.chakra.importers.pytorch.c10d import OPERATIONS, RECORDED, Described, Tensors, describe
+from hocket.chakra.importers.pytorch.c10d import RECORDED, Described, Tensors, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.core.errors import FormatError
 
@@ -32,11 +33,14 @@ __all__ = [
 
 _Id = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _SCHEMA = re.compile(r"1\.(0\.[23]|1\.[01])-chakra\.(0\.0\.4|1\.0\.0)")
+# Of one tensor, or of the tensors of a list: GenericList[Tensor(float),Tensor(float)].
+_TENSOR_TYPE = re.compile(r"Tensor\(([^()]*)\)")
 _MOST = 2**60
 
 
 class _Values(msgspec.Struct):
     values: msgspec.Raw = msgspec.Raw(b"[]")
+    types: list[str] = []
 
 
 class _Attribute(msgspec.Struct):
@@ -122,33 +126,33 @@ def host_events(node: HostNode) -> Iterator[HostEvent]:
     """What a node tells of communication. Raises msgspec's errors for arguments that are no JSON."""
     namespace, _, operation = node.name.rpartition("::")
     if namespace == "c10d" and operation in OPERATIONS:
-        arguments, written = _Arguments(_decoded(node.inputs)), _Arguments(_decoded(node.outputs))
+        arguments, written = _Arguments(node.inputs), _Arguments(node.outputs)
         described = describe(OPERATIONS[operation], arguments)
-        position = OPERATIONS[operation].output
-        tensors = arguments.ids(position) if position is not None else frozenset()
+        output = OPERATIONS[operation].output
+        tensors = arguments.ids(OPERATIONS[operation].positions[output]) if output else frozenset()
         yield _event(What.CALL, node, described=described, tensors=tensors | written.ids(0))
     elif namespace == "_c10d_functional":
-        values = _decoded(node.inputs)
+        inputs = _Arguments(node.inputs)
         if operation == "wait_tensor":
-            yield _event(What.WAIT_TENSOR, node, tensors=_Arguments(values).ids(0))
-        elif values and isinstance(values[-1], str):
-            yield _event(What.FUNCTIONAL, node, group=values[-1])
+            yield _event(What.WAIT_TENSOR, node, tensors=inputs.ids(0))
+        elif inputs.values and isinstance(inputs.values[-1], str):
+            yield _event(What.FUNCTIONAL, node, group=inputs.values[-1])
     elif node.name == "record_param_comms":
         yield from _recorded(node)
 
 
 def span_event(node: HostNode) -> HostEvent:
     """The event of a backend's span, such as gloo:all_reduce, whose inputs are its tensors."""
-    tensors = [_Arguments(_decoded(node.inputs)).tensors(position) for position in range(len(_decoded(node.inputs)))]
-    sizes = [-1 if part is None else part.num_bytes for part in tensors]
-    num_bytes = sum(sizes) if sizes and min(sizes) >= 0 else -1
-    return _event(What.SPAN, node, described=Described(node.name, num_bytes))
+    inputs = _Arguments(node.inputs)
+    tensors = [inputs.tensors(position) for position in range(len(inputs.values))]
+    return _event(What.SPAN, node, described=describe_span(node.name, tensors))
 
 
 def _recorded(node: HostNode) -> Iterator[HostEvent]:
     """An operation of NCCL: [tensors], number (or [number, is P2P]), [group, description], rank, name, splits, ...;
     a wait has no tensors."""
-    values = _decoded(node.inputs)
+    arguments = _Arguments(node.inputs)
+    values = arguments.values
     attributes = {attribute.name: attribute.value for attribute in node.attrs}
     at = next((index for index, value in enumerate(values) if isinstance(value, str) and index >= 3), None)
     if at is None or at + 1 >= len(values):
@@ -163,9 +167,9 @@ def _recorded(node: HostNode) -> Iterator[HostEvent]:
     kind = RECORDED.get(name)
     if kind is None:
         return
-    arguments = _Arguments(values)
     splits = arguments.integers(at + 1)
-    size = element_bytes(str(attributes.get("dtype", "")))
+    dtype = str(attributes.get("dtype", ""))
+    size = element_bytes(dtype)
     elements = attributes.get("out_msg_nelems" if kind in ("scatter", "recv") else "in_msg_nelems")
     tensors = arguments.tensors(0) if at >= 4 else None
     num_bytes = elements * size if type(elements) is int and size and 0 <= elements < _MOST else -1
@@ -176,6 +180,7 @@ def _recorded(node: HostNode) -> Iterator[HostEvent]:
         kind,
         0 if kind == "barrier" else num_bytes,
         kind == "scatter",
+        dtype_name(dtype) or (tensors.dtype if tensors else ""),
         in_splits=splits if len(set(splits)) > 1 else (),
         is_async=is_async if isinstance(is_async, bool) else None,
         members=arguments.integer(at + 5) or 0,
@@ -199,15 +204,12 @@ def _event(what: What, node: HostNode, **more: Any) -> HostEvent:
     )
 
 
-def _decoded(values: _Values) -> list[Any]:
-    return msgspec.json.decode(values.values, type=list[Any])
-
-
 class _Arguments:
     """Values of a node; a tensor is [tensor id, storage id, offset, elements, bytes of an element, device]."""
 
-    def __init__(self, values: list[Any]) -> None:
-        self._values = values
+    def __init__(self, recorded: _Values) -> None:
+        self.values = msgspec.json.decode(recorded.values, type=list[Any])
+        self._types = recorded.types
 
     def tensors(self, position: int) -> Tensors | None:
         value = self._at(position)
@@ -215,7 +217,13 @@ class _Arguments:
             return None
         found = list(_tensors(value))
         sizes = [max(elements, 0) * max(size, 0) for _, elements, size in found]
-        return Tensors(len(found), sum(max(elements, 0) for _, elements, _ in found), min(sum(sizes), _MOST))
+        types = _TENSOR_TYPE.findall(self._types[position]) if position < len(self._types) else []
+        return Tensors(
+            len(found),
+            sum(max(elements, 0) for _, elements, _ in found),
+            min(sum(sizes), _MOST),
+            common_dtype(map(dtype_name, types)),
+        )
 
     def ids(self, position: int) -> frozenset[int]:
         """Storages of tensors."""
@@ -236,7 +244,7 @@ class _Arguments:
         )
 
     def _at(self, position: int) -> Any:
-        return self._values[position] if position < len(self._values) else None
+        return self.values[position] if position < len(self.values) else None
 
 
 def _tensors(value: Any) -> Iterator[tuple[int, int, int]]:

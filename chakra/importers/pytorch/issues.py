@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from hocket.chakra.importers.dtypes import common_dtype
 from hocket.chakra.importers.pytorch.c10d import Described
 from hocket.chakra.importers.pytorch.execution_trace import ExecutionTrace
 from hocket.chakra.importers.pytorch.host import HostEvent, What
@@ -81,8 +82,13 @@ def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
     _attach(spans, issues)
     for issue in issues:
         if issue.described.num_bytes < 0 and issue.spans:
-            sizes = [span.described.num_bytes for span in issue.spans if span.described]
-            issue.described = replace(issue.described, num_bytes=sum(sizes) if min(sizes) >= 0 else -1)
+            told = [span.described for span in issue.spans if span.described]
+            sizes = [described.num_bytes for described in told]
+            issue.described = replace(
+                issue.described,
+                num_bytes=sum(sizes) if min(sizes) >= 0 else -1,
+                dtype=issue.described.dtype or common_dtype(described.dtype for described in told),
+            )
     return issues
 
 
@@ -94,6 +100,7 @@ def _record(issue: Issue, event: HostEvent, recorded: Described) -> None:
     issue.described = replace(
         called,
         num_bytes=recorded.num_bytes if recorded.num_bytes >= 0 else called.num_bytes,
+        dtype=called.dtype or recorded.dtype,
         in_splits=called.in_splits or recorded.in_splits,
         members=recorded.members or called.members,
         is_async=called.is_async if called.is_async is not None else recorded.is_async,

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hocket.chakra.importers.dtypes import element_bytes
+from hocket.chakra.c10d import OPERATIONS
+from hocket.chakra.importers.dtypes import dtype_name, element_bytes
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
-from hocket.chakra.importers.pytorch.c10d import OPERATIONS, RECORDED, Described, describe
+from hocket.chakra.importers.pytorch.c10d import RECORDED, Described, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, numbers_in
 from hocket.chakra.importers.pytorch.work import Work, work_of
@@ -206,7 +207,7 @@ class _Reader:
             what = What.WAIT_TENSOR if operation == "wait_tensor" else What.FUNCTIONAL
             self._kineto.events.append(HostEvent(what, name, **common))
         elif name.startswith(("gloo:", "nccl:")):
-            span = Described(name, arguments.total_bytes())
+            span = describe_span(name, arguments.every())
             self._kineto.events.append(HostEvent(What.SPAN, name, described=span, **common))
             return
         elif name == "record_param_comms":
@@ -230,6 +231,7 @@ class _Reader:
                 kind,
                 0 if kind == "barrier" else num_bytes,
                 kind == "scatter",
+                dtype_name(args.dtype),
                 in_splits=splits if len(set(splits)) > 1 else (),
                 members=_size(args),
             )

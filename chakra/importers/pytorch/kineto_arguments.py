@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hocket.chakra.importers.dtypes import element_bytes
+from hocket.chakra.importers.dtypes import dtype_name, element_bytes
 from hocket.chakra.importers.pytorch.c10d import Tensors
 
 __all__ = ["KinetoArguments", "numbers_in"]
@@ -49,14 +49,12 @@ class KinetoArguments:
         if not known or len(known) < len(shapes):
             return Tensors(0, 0, 0) if dtype == "ScalarList" else None  # that is how an empty list is recorded
         elements = sum(map(prod, known))
-        return Tensors(len(known), elements, elements * size if size else -1)
+        return Tensors(len(known), elements, elements * size if size else -1, dtype_name(dtype))
 
-    def total_bytes(self) -> int:
-        """Bytes of the inputs where they were recorded and are all tensors, else -1."""
+    def every(self) -> list[Tensors | None]:
+        """The inputs."""
         self._input(0)
-        parts = [self.tensors(position) for position in range(len(self._inputs[0]) if self._inputs else 0)]
-        sizes = [-1 if part is None else part.num_bytes for part in parts]
-        return sum(sizes) if sizes and min(sizes) >= 0 else -1
+        return [self.tensors(position) for position in range(len(self._inputs[0]) if self._inputs else 0)]
 
     def integer(self, position: int) -> int | None:
         text = self._input(position)[2]

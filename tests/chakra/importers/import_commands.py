@@ -32,6 +32,12 @@ def communication(trace: Trace) -> Counter[tuple[str, int]]:
     return Counter((kind(trace, row), int(trace.comm_bytes[row])) for row in rows)
 
 
+def types(trace: Trace) -> Counter[tuple[str, str]]:
+    """How often each kind of collective is of each type."""
+    rows = [row for row in range(len(trace)) if trace.type[row] == NodeType.COMM_COLL]
+    return Counter((kind(trace, row), trace.text(trace.dtype, row)) for row in rows)
+
+
 def kind(trace: Trace, row: int) -> str:
     if trace.type[row] != NodeType.COMM_COLL:
         return NodeType(trace.type[row]).name.removeprefix("COMM_").lower()

@@ -5,13 +5,14 @@ import json
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from handwritten import dump, entry
-from import_commands import communication, hocket, imported
+from import_commands import communication, hocket, imported, types
 
 from hocket.chakra import NodeType
 
@@ -48,6 +49,7 @@ def test_what_pytorch_writes_now(tmp_path: Path) -> None:
         traces, _ = imported(tmp_path / form, tmp_path / f"{form}0")
         seen = {call: count for call, count in communication(traces.traces[0]).items() if call[0] != "barrier"}
         assert seen == {("all_reduce", 100): 1, ("broadcast", 6): 1}, form
+        assert types(traces.traces[0]) >= Counter([("all_reduce", "float32"), ("broadcast", "bfloat16")])
 
 
 def test_nccl(tmp_path: Path) -> None:

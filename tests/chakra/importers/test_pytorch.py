@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from handwritten import host_node, host_trace, kineto, span
-from import_commands import communication, hocket, imported, kind
+from import_commands import communication, hocket, imported, kind, types
 
 from hocket.chakra import NodeType
 from hocket.chakra.importers import import_traces
@@ -23,12 +23,10 @@ WORKLOADS += ["tp_mlp", "tp_sp_tf"]
 AMBIGUOUS = Counter({("all_reduce", 4000): 1, ("broadcast", 4000): 1, ("all_reduce", 2000): 1, ("barrier", 0): 1})
 
 
-def interposed(path: Path) -> Counter[tuple[str, int]]:
-    """Kind and size of what a rank issued in one step, as the interposer on the dispatcher saw it."""
-    calls = [
-        call for call in map(json.loads, path.read_text().splitlines()) if call["k"] == "coll" and call["step"] == 2
-    ]
-    return Counter((call["kind"], _size(call)) for call in calls)
+def interposed(path: Path) -> list[dict[str, Any]]:
+    """What a rank issued in one step, as the interposer on the dispatcher saw it."""
+    lines = map(json.loads, path.read_text().splitlines())
+    return [call for call in lines if call["k"] == "coll" and call["step"] == 2]
 
 
 def _size(call: dict[str, Any]) -> int:
@@ -44,8 +42,12 @@ def test_profiles_of_gloo_have_what_the_interposer_saw(shared: Path, workload: s
     traces = tuple(job.traces.values())
     assert validate(TraceSet(traces, job.groups)) == []
     for rank, trace in enumerate(traces):
-        seen = interposed(folder / "interposed" / workload / f"coll.{rank}.jsonl")
+        calls = interposed(folder / "interposed" / workload / f"coll.{rank}.jsonl")
+        seen = Counter((call["kind"], _size(call)) for call in calls)
         assert communication(trace) == seen - (AMBIGUOUS if workload == "misc" else Counter())
+        collectives = [call for call in calls if call["kind"] not in ("send", "recv")]
+        seen = Counter((call["kind"], "" if call["kind"] == "barrier" else call["dtype"]) for call in collectives)
+        assert types(trace) <= seen and (types(trace) == seen or workload == "misc")
     unknown = sum(count for note, count in job.notes.items() if "which no profile tells" in note)
     assert unknown == (4 * 4 if workload == "misc" else 0)
 
@@ -138,6 +140,7 @@ def test_nccl(tmp_path: Path) -> None:
     first, second = traces.traces
     assert communication(first) == {("all_reduce", 4000): 1, ("send", 64): 1}
     assert communication(second) == {("all_reduce", 4000): 1, ("recv", 64): 1}
+    assert types(first) == {("all_reduce", "float32"): 1}
     shown = [(name_of(first, row), int(first.duration_ns[row]), deps_of(first, row)) for row in range(len(first))]
     assert shown == [
         ("host", 20_000, []),
@@ -187,6 +190,7 @@ def test_execution_trace_of_nccl(tmp_path: Path) -> None:
     assert [communication(trace) for trace in traces.traces] == [{("broadcast", 4000): 1, ("all_reduce", 4000): 2}] * 2
     first = traces.traces[0]
     assert first.root.tolist() == [1, -1, -1]
+    assert types(first) == {("broadcast", "float32"): 1, ("all_reduce", "float32"): 2}
     # The second runs beside the first; the third was issued after the wait for the first.
     assert [deps_of(first, row) for row in range(3)] == [[], [], [0]]
 
