@@ -1,7 +1,7 @@
 #include <unordered_map>
 
-#include "hocket/schedule/clocks.hpp"
 #include "plan_log.hpp"
+#include "shared_clocks.hpp"
 
 namespace hocket::schedule::plan {
 namespace {
@@ -20,26 +20,30 @@ struct History {
 /// Looks for races one rank's memory at a time: only the chains that touch it need an entry in the clocks.
 class RaceFinder {
  public:
-  RaceFinder(const Program& program, const Log& log) : program_(program), log_(log), callers_(program.num_ranks) {
+  RaceFinder(const Program& program, const Log& log)
+      : program_(program), log_(log), callers_(program.num_ranks), touching_(program.num_ranks) {
     for (int64_t location = 0; location < std::ssize(program.callers); location++) {
       if (program.callers[location]) callers_[program.location_rank[location]].push_back(location);
     }
+    for (int64_t e = 0; e < std::ssize(log.events); e++) note_touched(e);
   }
 
   /// Races on the memory of `rank`; the weak one is kept in `races` without ending the search.
   bool check(int32_t rank, Races& races) {
     number_chains(rank);
-    Clocks over(std::ssize(log_.events), width_), seen(std::ssize(log_.events), width_);
+    SharedClocks over(std::ssize(log_.events), width_), seen(std::ssize(log_.events), width_);
     histories_.clear();
-    for (int64_t e = 0; e < std::ssize(log_.events); e++) {
+    auto next = touching_[rank].begin();
+    for (int64_t e = 0; next != touching_[rank].end(); e++) {
       for (int64_t c = log_.first_cause[e]; c < log_.first_cause[e + 1]; c++) {
         const Cause& cause = log_.causes[c];
         over.join(e, cause.event);
         const bool own = cause.shows == Shows::kOwn && log_.events[cause.event].rank == rank;
         if (cause.shows == Shows::kAll || own) seen.join(e, cause.event);
       }
+      if (e != *next) continue;
+      next++;
       const Event& event = log_.events[e];
-      if (event.chain < 0 || local_[event.chain] < 0) continue;
       const auto judge = [&](const Access& other, const Access& access, bool other_writes, bool writes, int64_t where) {
         if (!races.race.empty()) return;
         const Event& first = log_.events[other.event];
@@ -63,15 +67,26 @@ class RaceFinder {
   }
 
  private:
+  /// The ranks whose memory the event touches.
+  void note_touched(int64_t e) {
+    const Event& event = log_.events[e];
+    const auto touches = [&](int32_t rank) {
+      if (touching_[rank].empty() || touching_[rank].back() != e) touching_[rank].push_back(e);
+    };
+    if (event.chain < 0) return;
+    if (event.step < 0) return touches(event.rank);
+    const Step& step = program_.steps[event.step];
+    for (int64_t o = step.first_source; o < step.last_operand; o++) {
+      touches(program_.location_rank[place(program_.operands[o], event.launch)]);
+    }
+  }
+
   void number_chains(int32_t rank) {
     local_.assign(log_.num_chains, -1);
     width_ = 0;
-    for (int64_t e = 0; e < std::ssize(log_.events); e++) {
-      const int32_t chain = log_.events[e].chain;
-      if (chain < 0 || local_[chain] >= 0) continue;
-      bool touches = false;
-      for_accesses(e, rank, [&](int64_t, const Access&, bool) { touches = true; });
-      if (touches) local_[chain] = width_++;
+    for (const int64_t e : touching_[rank]) {
+      int32_t& local = local_[log_.events[e].chain];
+      if (local < 0) local = width_++;
     }
   }
 
@@ -108,7 +123,8 @@ class RaceFinder {
 
   const Program& program_;
   const Log& log_;
-  std::vector<std::vector<int64_t>> callers_;  ///< of each rank
+  std::vector<std::vector<int64_t>> callers_;   ///< of each rank
+  std::vector<std::vector<int64_t>> touching_;  ///< events that access each rank's memory
   std::vector<int32_t> local_;
   int32_t width_ = 0;
   std::unordered_map<int64_t, History> histories_;
