@@ -20,15 +20,15 @@ class SharedClocks {
       clock_[event] = other;
       return;
     }
-    bool ahead = false, behind = false;
+    int32_t ahead = 0, behind = 0;  // not bool: compilers make vector code of these
     const int32_t* a = entries_.data() + mine * width_;
     const int32_t* b = entries_.data() + other * width_;
     for (int64_t k = 0; k < width_; k++) {
-      ahead |= a[k] > b[k];
-      behind |= a[k] < b[k];
+      ahead |= -(a[k] > b[k]);
+      behind |= -(a[k] < b[k]);
     }
-    if (!behind) return;
-    if (!ahead) {
+    if (behind == 0) return;
+    if (ahead == 0) {
       clock_[event] = other;
       return;
     }
