@@ -70,6 +70,7 @@ class Task:
             self.engine.run(self)
         except HocketError as error:
             self.error = error
+            self.engine.failed.append(self)
         self.settled.set_result(None)
         self.done.set()
 
@@ -103,6 +104,8 @@ class Engine:
         self._parts: dict[Algorithm, native.Program] = {}
         self._calls = 0
         self._failure: HocketError | None = None
+        #: Kept until somebody waits for them.
+        self.failed: list[Task] = []
         self._issuing = threading.Lock()
         self._last: Task | None = None
         self._queue: SimpleQueue[Task | None] | None = None
@@ -123,7 +126,8 @@ class Engine:
 
     def run(self, task: Task) -> None:
         """Raises HocketError, also for every task after one that failed: the ranks are no longer in step."""
-        self.check()
+        if self._failure is not None:
+            raise self._failure
         for binding in task.bindings:
             try:
                 self._run(binding, task.timeout)
@@ -133,11 +137,6 @@ class Engine:
                 where = f"rank {self.rank} of {self.size}, {task.name} by {binding.algorithm.name}"
                 self._failure = HocketError(f"{where}: {error}")
                 raise self._failure from error
-
-    def check(self) -> None:
-        """Raises HocketError when a task has failed."""
-        if self._failure is not None:
-            raise self._failure
 
     def _run(self, binding: Binding, timeout: timedelta) -> None:
         limit_ms = timeout // _MILLISECOND

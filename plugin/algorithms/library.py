@@ -88,8 +88,15 @@ class Library:
     @cached_property
     def fingerprint(self) -> int:
         """Equal for equal programs: ranks with different ones cannot work together."""
-        parts = [repr(algorithm.program).encode() for algorithm in self.algorithms]
-        return zlib.crc32(b"".join(parts))
+        checksum = 0
+        for program in (algorithm.program for algorithm in self.algorithms):
+            checksum = zlib.crc32(
+                repr((program.kind, program.root, program.min_bytes, program.max_bytes)).encode(), checksum
+            )
+            for block in (block for gpu in program.gpus for block in gpu.thread_blocks):
+                checksum = zlib.crc32(repr((block.send, block.receive, block.channel)).encode(), checksum)
+                checksum = zlib.crc32(block.rows.tobytes(), checksum)
+        return checksum
 
     def missing(self, num_ranks: int) -> str | None:
         """Why no call on so many ranks is served, if so."""

@@ -1,10 +1,10 @@
-"""Kernels of the `c10d` operations on CPU tensors, in place of torch.distributed's, which they call where no algorithm
-serves.
+"""Kernels of the `c10d` operations in place of torch.distributed's, which they call where no algorithm serves.
 
 They stand at the dispatch key of the device, below the collector's at BackendSelect: what is recorded is the same.
 """
 
 import os
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ __all__ = ["Override"]
 
 Kernel = Callable[..., Any]
 
-_BACKENDS = ("gloo", "mpi")
+_DEVICES = ("CPU", "CUDA")
 _create_work = torch._C._distributed_c10d._create_work_from_future
 
 
@@ -42,11 +42,13 @@ class Override:
         self._engines: WeakKeyDictionary[dist.ProcessGroup, Engine | str] = WeakKeyDictionary()
         self._tasks: WeakKeyDictionary[dist.Work, Task] = WeakKeyDictionary()
         self._writers: WeakValueDictionary[int, Task] = WeakValueDictionary()
+        self._held = threading.local()
         self._rank: int | None = None
         self._libraries = [torch.library.Library("c10d", "IMPL"), torch.library.Library("_c10d_functional", "IMPL")]
         collectives, functional = self._libraries
         for name in REQUESTS:
-            collectives.impl(name, self._kernel(name), "CPU", with_keyset=True)
+            for device in _DEVICES:
+                collectives.impl(name, self._kernel(name, device), device, with_keyset=True)
         functional.impl("wait_tensor", self._wait_tensor_kernel(), "CPU", with_keyset=True)
         self._wrap_wait()
 
@@ -59,8 +61,8 @@ class Override:
         """Whether this is the job's rank 0."""
         return (os.environ.get("RANK") if self._rank is None else str(self._rank)) == "0"
 
-    def _kernel(self, name: str) -> Kernel:
-        stock = torch.library.get_kernel(f"c10d::{name}", "CPU")
+    def _kernel(self, name: str, device: str) -> Kernel:
+        stock = torch.library.get_kernel(f"c10d::{name}", device)
         schema = getattr(torch.ops.c10d, name).default._schema
         names = [argument.name for argument in schema.arguments]
         defaults = {argument.name: argument.default_value for argument in schema.arguments}
@@ -71,6 +73,8 @@ class Override:
             arguments = defaults | dict(zip(names, given, strict=False))
             group = dist.ProcessGroup.unbox(arguments["process_group"])
             try:
+                if device != "CPU":
+                    raise Unserved(f"{device} tensors")
                 task = self._task(name, arguments, group)
             except Unserved as reason:
                 self.counts.add_stock(name.strip("_"), str(reason))
@@ -96,7 +100,7 @@ class Override:
         """The engine of a group at its first use; why it can have none."""
         self._rank = dist.get_rank()
         backend = group._get_backend(torch.device("cpu")).name()
-        if backend not in _BACKENDS:
+        if backend != "gloo":
             return f"backend {backend}"
         return self._library.missing(group.size()) or Engine(group, self._library, self.counts)
 
@@ -105,7 +109,8 @@ class Override:
         task.engine.submit(task, is_async)
         if task.done.is_set():
             task.result()  # an error is the caller's at once
-        work = _create_work(future)
+        # Python gives one C++ Work one object as long as that lives: the last one is held until its issuer has it.
+        self._held.work = work = _create_work(future)
         self._tasks[work] = task
         if not task.done.is_set():
             for tensor in task.outputs:
@@ -132,13 +137,12 @@ class Override:
         stock = torch.library.get_kernel("_c10d_functional::wait_tensor", "CPU")
 
         def kernel(keyset: torch._C.DispatchKeySet, tensor: torch.Tensor) -> Any:
-            task = self._writers.get(tensor.data_ptr())
+            task = self._writers.pop(tensor.data_ptr(), None)
             if task is not None:
                 task.done.wait()
             result = stock.call_boxed(keyset, tensor)
-            for engine in self._engines.values():
-                if isinstance(engine, Engine):
-                    engine.check()
+            if task is not None:
+                task.result()
             return result
 
         return kernel

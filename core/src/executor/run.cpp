@@ -212,14 +212,17 @@ bool Run::wait(Clock::time_point last_progress) {
 }
 
 void Run::give_up() const {
-  std::set<int32_t> awaited;
+  std::set<std::string> awaited;
   for (const Walker& walker : walkers_) {
-    if (wants_input(walker)) awaited.insert(walker.in->peer());
-    if (wants_output(walker)) awaited.insert(walker.out->peer());
+    if (wants_input(walker)) {
+      const char* state = walker.in->begun() ? "" : ", which has not begun this collective";
+      awaited.insert("rank " + std::to_string(walker.in->peer()) + state);
+    }
+    if (wants_output(walker)) awaited.insert("rank " + std::to_string(walker.out->peer()) + " to take a message");
   }
   std::string names;
-  for (const int32_t rank : awaited) names += (names.empty() ? "" : ", ") + std::to_string(rank);
-  throw Error("nothing came for " + std::to_string(call_.timeout.count()) + " ms: waiting for rank " + names);
+  for (const std::string& name : awaited) names += (names.empty() ? "" : "; ") + name;
+  throw Error("nothing moved for " + std::to_string(call_.timeout.count()) + " ms: waiting for " + names);
 }
 
 }  // namespace

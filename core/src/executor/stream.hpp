@@ -23,6 +23,9 @@ class Stream {
   /// Whether the socket still owes bytes of this call.
   bool owes() const { return to_come_ > 0; }
 
+  /// Whether the peer is known to have begun this call.
+  bool begun() const { return signature_received_ == sizeof their_signature_; }
+
   /// Hands over what the socket takes; returns how much that was.
   int64_t write(std::span<const std::byte> data);
 

@@ -1,0 +1,122 @@
+"""Programs in place of gloo's algorithms on four processes: algbw of both, and their ratio.
+
+Run: `python -m hocket.bench.executor`. First on this machine's loopback; then, where the machine lets this user make
+network namespaces, on two machines' worth of them: ranks 0 and 2 in one, 1 and 3 in the other, joined by a trunk that
+`tc` holds to an eighth of a rank's link. Gloo's ring follows the rank numbers and crosses the trunk at every hop; the
+synthesized program knows the topology. Each time is the best of several calls, of the slowest rank in each; all
+processes share this machine's cores, so that other load changes the times.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from hocket.bench.command_line import command_line
+from hocket.bench.shaped_links import RANKS, TOPOLOGY, TwoMachines
+from hocket.core.errors import HocketError
+from hocket.core.units import format_bytes, parse_bytes
+from hocket.schedule import Collective, FoldedSchedule, Kind, Schedule, retime
+from hocket.schedule.algorithms import build
+from hocket.synthesizer import synthesize
+from hocket.topology import load
+from hocket.translator import Lowering, to_program_json
+from hocket.translator.translate import lower_best
+
+LOOPBACK = "ring:4,bandwidth=1GB/s,latency=20us"
+LARGEST = 1 << 26
+CHUNKS = {Kind.BROADCAST: 16}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program to measure: of a native algorithm, or synthesized where `algorithm` is None."""
+
+    kind: Kind
+    algorithm: str | None
+    topology: str
+    sizes: tuple[int, ...]
+
+    def schedule(self) -> Schedule:
+        topology = load(self.topology)
+        collective = Collective(self.kind, RANKS, self.sizes[-1], CHUNKS.get(self.kind, 1))
+        if self.algorithm is not None:
+            return retime(build(self.algorithm, collective, topology))
+        found = synthesize(collective, topology)
+        return found.expand() if isinstance(found, FoldedSchedule) else found
+
+    def write(self, folder: Path) -> Path:
+        """The program as a file."""
+        in_place = self.kind in (Kind.ALL_REDUCE, Kind.BROADCAST)
+        path = folder / f"{self.kind}_{self.algorithm or 'synthesized'}.json"
+        lowered = lower_best(self.schedule(), "json", Lowering(in_place=in_place))
+        path.write_text(to_program_json(lowered.program), encoding="utf-8")
+        return path
+
+
+def measure(
+    case: Case, program: Path, prefixes: Sequence[Sequence[str]], place: Mapping[str, str]
+) -> list[dict[str, float]]:
+    """Seconds of `stock` and `program` at each size, on a process a rank, started after its prefix."""
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "hocket.bench.executor_rank", case.kind, str(program), *map(str, case.sizes)]
+    environment = {**os.environ, **place, "MASTER_PORT": str(port), "WORLD_SIZE": str(RANKS), "OMP_NUM_THREADS": "1"}
+    ranks = [
+        subprocess.Popen(
+            [*prefix, *command], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for rank, prefix in enumerate(prefixes)
+    ]
+    ends = [rank.communicate() for rank in ranks]
+    for rank, (_, said) in zip(ranks, ends, strict=True):
+        if rank.returncode:
+            raise HocketError(f"a rank failed: {said.decode()[-2000:]}")
+    found: list[dict[str, float]] = json.loads(ends[0][0])
+    return found
+
+
+def show(title: str, cases: Sequence[Case], prefixes: Sequence[Sequence[str]], place: Mapping[str, str]) -> None:
+    columns = ["size", "gloo ms", "program ms", "gloo MB/s", "program MB/s", "ratio"]
+    table = Table("collective", "program", *columns, title=title, box=None)
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases:
+            times = measure(case, case.write(Path(folder)), prefixes, place)
+            for size, time in zip(case.sizes, times, strict=True):
+                cells = [f"{time[way] * 1e3:.2f}" for way in ("stock", "program")]
+                cells += [f"{size / time[way] / 1e6:.0f}" for way in ("stock", "program")]
+                ratio = f"{time['stock'] / time['program']:.2f}"
+                table.add_row(case.kind, case.algorithm or "synthesized", format_bytes(size), *cells, ratio)
+    Console(width=120).print(table)
+
+
+def main() -> None:
+    parser = command_line()
+    parser.add_argument("--largest", default="64MiB", help="largest size on the loopback (64MiB)")
+    largest = parse_bytes(parser.parse_args().largest)
+    sizes = tuple(size for size in (1 << 14, 1 << 20, LARGEST) if size <= largest)
+    cases = [Case(Kind.ALL_REDUCE, "ring", LOOPBACK, sizes)]
+    kinds = (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.ALL_TO_ALL)
+    cases += [Case(kind, None, LOOPBACK, sizes[-1:]) for kind in kinds]
+    show("loopback", cases, [[]] * RANKS, {"MASTER_ADDR": "127.0.0.1"})
+    try:
+        with tempfile.TemporaryDirectory() as folder, TwoMachines() as machines:
+            path = Path(folder) / "two_machines.yaml"
+            path.write_text(TOPOLOGY, encoding="utf-8")
+            shaped = [Case(Kind.ALL_REDUCE, None, str(path), (1 << 20, 1 << 22, 1 << 24))]
+            show("two machines, shaped links", shaped, machines.prefixes, machines.environment)
+    except HocketError as error:
+        print(f"no shaped links here: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""One rank of a job in which everything goes wrong, one group after another: algorithms_faults.py PROGRAMS RESULTS."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional_collectives
+
+import hocket.plugin
+
+
+def said_by(action: Callable[[], object]) -> str:
+    try:
+        action()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def main(programs: str, folder: Path) -> None:
+    hocket.plugin.use(programs)
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    late, disordered = dist.new_group(timeout=timedelta(seconds=2)), dist.new_group()
+    said: dict[str, str] = {}
+
+    def all_reduce(count: int, group: dist.ProcessGroup | None = None) -> Callable[[], object]:
+        return lambda: dist.all_reduce(torch.ones(count), group=group)
+
+    all_reduce(4, late)()  # connects
+    if rank == 1:
+        time.sleep(4)
+    said["late"] = said_by(all_reduce(4, late))
+    said["after"] = said_by(all_reduce(4, late))
+    said["disordered"] = said_by(all_reduce(8 if rank == 0 else 16, disordered))
+    said["finite wait"] = said_by(lambda: dist.all_reduce(torch.ones(4), async_op=True).wait(timedelta(seconds=60)))
+    dist.barrier()
+    if rank == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    work = dist.all_reduce(torch.ones(4), async_op=True)
+    said["dead"] = said_by(work.wait)
+    said["dead, in C++"] = said_by(work.get_future().wait)
+    said["dead, functional"] = said_by(
+        lambda: functional_collectives.all_reduce(torch.ones(4), "sum", dist.group.WORLD) * 1
+    )
+    (folder / f"said.{rank}.json").write_text(json.dumps(said))
+    os._exit(0)  # the store may be gone with rank 0
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,140 @@
+"""Ranks that die, come late or issue something else; programs that are wrong or for others; two hooks at once."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import handmade
+import pytest
+
+from hocket.core.errors import FormatError, ScheduleError
+from hocket.plugin.algorithms.library import read_library
+from hocket.schedule import Kind, Program
+from hocket.translator import to_program_json
+
+pytestmark = pytest.mark.torch
+
+RANKS = 4
+FAULTS = Path(__file__).with_name("algorithms_faults.py")
+SCRIPT = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+whole, own = torch.zeros(2000), torch.full((1000,), dist.get_rank() + 1.0)
+for _ in range(3):
+    dist.all_gather_into_tensor(whole, own)
+dist.all_reduce(own)
+assert own[0] == 3 and whole.sum() == 3000
+dist.destroy_process_group()
+"""
+
+
+def write(folder: Path, *programs: Program) -> Path:
+    folder.mkdir()
+    for program in programs:
+        (folder / f"{program.kind}_{program.num_ranks}.json").write_text(to_program_json(program))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
+    """What each rank was told, rank 3 having been killed."""
+    folder = tmp_path_factory.mktemp("faults")
+    programs = write(folder / "programs", handmade.ring_all_reduce(RANKS))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    place = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(RANKS)}
+    command = [sys.executable, str(FAULTS), str(programs), str(folder)]
+    ranks = [subprocess.Popen(command, env={**place, "RANK": str(rank)}) for rank in range(RANKS)]
+    codes = [rank.wait(timeout=120) for rank in ranks]
+    assert codes == [0, 0, 0, -signal.SIGKILL]
+    return {rank: json.loads((folder / f"said.{rank}.json").read_text()) for rank in range(RANKS - 1)}
+
+
+def test_a_late_rank_is_named_by_who_waits_for_it(said: dict[int, dict[str, str]]) -> None:
+    # in the ring rank 2 takes from rank 1
+    assert said[2]["late"].endswith(
+        "nothing moved for 2000 ms: waiting for rank 1, which has not begun this collective"
+    )
+    for rank, words in said.items():
+        assert words["late"].startswith(f"HocketError: rank {rank} of 4, allreduce by programs/all_reduce_4.json: ")
+        assert words["after"] == words["late"], "a group that is out of step stays so"
+
+
+def test_ranks_that_issue_different_collectives_are_told(said: dict[int, dict[str, str]]) -> None:
+    assert "rank 0 is in another collective: the ranks issue theirs in different order" in said[1]["disordered"]
+
+
+def test_a_dead_rank_ends_every_kind_of_wait(said: dict[int, dict[str, str]]) -> None:
+    for words in said.values():
+        assert words["finite wait"] == "nothing"
+        for wait in ("dead", "dead, in C++", "dead, functional"):
+            assert "lost the connection to rank" in words[wait]
+    assert "lost the connection to rank 3" in said[0]["dead"]
+
+
+def test_collector_and_algorithms_work_side_by_side(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    programs = write(tmp_path / "made", handmade.exchange(Kind.ALL_GATHER, 2), handmade.ring_all_reduce(4))
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)],
+        env={**os.environ, "HOCKET_ALGORITHMS": str(programs), "HOCKET_COLLECT": str(tmp_path / "traces")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr.count("hocket: algorithms of") == 1, "rank 0 alone reports"
+    assert "made/all_gather_2.json (all_gather on 2 ranks): 3 calls" in done.stderr
+    assert "made/all_reduce_4.json (all_reduce on 4 ranks): never ran" in done.stderr
+    assert "stock: 1 allreduce: no program for all_reduce on 2 ranks" in done.stderr
+    summary = json.loads((tmp_path / "traces" / "summary.json").read_text())
+    assert "all_gather" in json.dumps(summary) and "all_reduce" in json.dumps(summary)
+
+
+def broken(folder: Path) -> Path:
+    ring = handmade.ring_all_reduce(4)
+    first = ring.gpus[0]
+    block = first.thread_blocks[0]
+    shortened = replace(first, thread_blocks=(replace(block, steps=block.steps[:-1]),))
+    return write(folder, replace(ring, gpus=(shortened, *ring.gpus[1:])))
+
+
+def test_a_wrong_program_ends_the_job_before_it_starts(tmp_path: Path) -> None:
+    programs = broken(tmp_path / "broken")
+    done = subprocess.run(
+        [sys.executable, "-c", "import torch; print('training')"],
+        env={**os.environ, "HOCKET_ALGORITHMS": str(programs)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode != 0 and "training" not in done.stdout
+    assert f"{programs / 'all_reduce_4.json'}: " in done.stderr
+    with pytest.raises(ScheduleError, match=r"broken/all_reduce_4\.json: .*"):
+        read_library(str(programs))
+
+
+def test_library_says_what_it_lacks(tmp_path: Path) -> None:
+    ring = handmade.ring_all_reduce(4)
+    library = read_library(str(write(tmp_path / "made", replace(ring, min_bytes=1024, max_bytes=4096))))
+    assert library.missing(4) is None
+    assert library.missing(8) == "no program for 8 ranks, only for 4"
+    found = library.find(Kind.ALL_REDUCE, 1024, "float32", 4, 4, -1)
+    assert not isinstance(found, str) and found.name == "made/all_reduce_4.json"
+    # 257 elements in four chunks of 65: 1040 bytes
+    assert library.find(Kind.ALL_REDUCE, 1028, "float32", 4, 4, -1) is found
+    assert found.chunk_bytes(1028, 4) == 260
+    small = library.find(Kind.ALL_REDUCE, 512, "float32", 4, 4, -1)
+    assert small == "no program for this size, only for 1 KiB to 4 KiB"
+    with pytest.raises(FormatError, match="holds no program"):
+        (tmp_path / "empty").mkdir()
+        read_library(str(tmp_path / "empty"))
+    with pytest.raises(FormatError, match="absent"):
+        read_library(str(tmp_path / "absent"))

@@ -1,0 +1,99 @@
+"""The engine between threads of one process: a program's part for each, real sockets."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import handmade
+import numpy as np
+import pytest
+
+from hocket._core import executor as engine
+from hocket.core.errors import HocketError, ScheduleError
+from hocket.schedule import Kind, Program, ThreadBlock
+
+pytest.importorskip("torch")
+from hocket.plugin.algorithms.library import Algorithm
+
+pytestmark = pytest.mark.torch
+
+FLOAT32, SUM = 7, 0
+
+
+def execute(program: Program, inputs: list[np.ndarray], signatures: list[int] | None = None) -> list[np.ndarray]:
+    """Out of place, or in place where the program is, every rank on a thread of its own; the outputs."""
+    n = program.num_ranks
+    meshes = [engine.Mesh(rank, "127.0.0.1", 1000 + rank) for rank in range(n)]
+    outputs = inputs if program.in_place else [np.zeros_like(data) for data in inputs]
+    chunk_bytes = inputs[0].nbytes // program.chunks_per_loop
+
+    def rank_run(rank: int) -> None:
+        part = Algorithm("", program).part(rank)
+        ports, tokens = [mesh.port for mesh in meshes], [1000 + peer for peer in range(n)]
+        try:
+            meshes[rank].open(part, ["127.0.0.1"] * n, ports, tokens, 10_000)
+            signature = signatures[rank] if signatures else 1
+            addresses = inputs[rank].ctypes.data, outputs[rank].ctypes.data
+            engine.run(part, meshes[rank], *addresses, chunk_bytes, FLOAT32, SUM, signature, 10_000)
+        except HocketError:
+            meshes[rank].close()
+            raise
+
+    with ThreadPoolExecutor(n) as threads:
+        list(threads.map(rank_run, range(n)))
+    return outputs
+
+
+def swap() -> Program:
+    """Two ranks, each of which sends its whole buffer before it takes the other's."""
+
+    def block(rank: int) -> ThreadBlock:
+        send = handmade.step(handmade.S, ("i", 0), ("o", 0), count=2)
+        receive = handmade.step(handmade.R, ("o", 0), ("o", 0), count=2)
+        return ThreadBlock(1 - rank, 1 - rank, 0, (send, receive))
+
+    return handmade.program(Kind.ALL_TO_ALL, (2, 2, 2, 0), [[block(rank)] for rank in range(2)], in_place=False)
+
+
+def test_messages_that_no_socket_holds_do_not_deadlock() -> None:
+    data = [np.full(1 << 24, rank + 1, np.float32) for rank in range(2)]  # 64 MiB each way
+    first, second = execute(swap(), data)
+    assert (first == 2).all() and (second == 1).all()
+
+
+@pytest.mark.parametrize("count", [1, 3, 100_003])
+def test_ring_adds_up(count: int) -> None:
+    ranks = [np.arange(3 * count, dtype=np.float32) % 7 + rank for rank in range(3)]
+    expected = 3 * (np.arange(3 * count, dtype=np.float32) % 7) + 3  # + 0 + 1 + 2
+    for data in execute(handmade.ring_all_reduce(3), ranks):
+        assert (data == expected).all()
+
+
+def test_another_collective_is_noticed() -> None:
+    with pytest.raises(HocketError, match=r"is in another collective|lost the connection"):
+        execute(handmade.ring_all_reduce(2), [np.ones(2, np.float32) for _ in range(2)], signatures=[1, 2])
+
+
+def test_programs_that_cannot_be_run_are_refused() -> None:
+    chunks, endpoints = np.array([1, 1, 0]), np.array([1, 0], np.int32)
+
+    def program(*step: int) -> engine.Program:
+        return engine.Program(chunks, endpoints, np.array([0, -1, 1], np.int32), np.array(step, np.int32))
+
+    program(0, 0, 0, 1, 0, 1, -1, -1)  # send i[0]
+    for step, why in (
+        ((0, 0, 1, 1, 0, 1, -1, -1), "outside of its buffer"),
+        ((1, 1, 0, 1, 0, 1, -1, -1), "has no connection"),
+        ((0, 0, 0, 1, 0, 1, 3, 0), "thread block that does not exist"),
+        ((0, 0, 0, 1, 0, 1, 0, 5), "step that does not exist"),
+        ((9, 0, 0, 1, 0, 1, -1, -1), "is none"),
+    ):
+        with pytest.raises(ScheduleError, match=why):
+            program(*step)
+    with pytest.raises(ScheduleError, match="do not hold all steps"):
+        engine.Program(chunks, endpoints, np.zeros(0, np.int32), np.zeros(8, np.int32))
+
+
+def test_a_rank_that_never_comes_is_named() -> None:
+    mesh = engine.Mesh(1, "127.0.0.1", 7)
+    part = Algorithm("", handmade.ring_all_reduce(2)).part(1)
+    with pytest.raises(HocketError, match="rank 0 has not connected in time"):
+        mesh.open(part, ["127.0.0.1"] * 2, [mesh.port] * 2, [7, 7], 200)
