@@ -1,6 +1,6 @@
-"""One rank of `hocket.bench.executor`: `python -m hocket.bench.executor_rank KIND PROGRAM SIZE...`, sizes in bytes.
+"""One rank of `hocket.bench.executor`: `python -m hocket.bench.executor_rank PROGRAMS KIND:BYTES...`.
 
-Rank 0 prints a JSON list of the seconds at each size, of the stock algorithm and of the program.
+Rank 0 prints a JSON list of the seconds of each call, by the stock algorithm and by the program.
 """
 
 import json
@@ -47,15 +47,16 @@ def best(call: Callable[[], object]) -> float:
     return min(slowest)
 
 
-def main(kind: Kind, program: str, sizes: list[int]) -> None:
+def main(programs: str, calls: list[tuple[Kind, int]]) -> None:
     dist.init_process_group("gloo")
-    stock = [best(call_of(kind, size)) for size in sizes]
-    hocket.plugin.use(program)
-    ours = [best(call_of(kind, size)) for size in sizes]
+    stock = [best(call_of(*call)) for call in calls]
+    hocket.plugin.use(programs)
+    ours = [best(call_of(*call)) for call in calls]
     if dist.get_rank() == 0:
         print(json.dumps([{"stock": left, "program": right} for left, right in zip(stock, ours, strict=True)]))
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(Kind(sys.argv[1]), sys.argv[2], [int(text) for text in sys.argv[3:]])
+    pairs = (text.split(":") for text in sys.argv[2:])
+    main(sys.argv[1], [(Kind(kind), int(size)) for kind, size in pairs])
