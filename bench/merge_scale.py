@@ -99,16 +99,17 @@ def _json(**values: object) -> str:
 
 
 def _head(rank: int, ranks: int, offset: int) -> Iterator[dict[str, object]]:
-    yield {"k": "meta", "format": FORMAT, "rank": rank, "world": ranks, "job": "bench", "boot": str(rank // MACHINE)} | {
-        "pid": 0, "torch": "2", "script": "train.py", "epoch_ns": EPOCH, "perf_ns": offset, "step": 0, "hook": "native"
-    }  # fmt: skip
+    meta = {"rank": rank, "world": ranks, "job": "bench", "boot": str(rank // MACHINE), "pid": 0, "torch": "2"}
+    clock = {"epoch_ns": EPOCH, "perf_ns": offset, "step": 0}
+    yield {"k": "meta", "format": FORMAT} | meta | clock | {"script": "train.py", "hook": "native"}
     members = {
         "default_pg": list(range(ranks)),
         "machine": list(range(rank // MACHINE * MACHINE, (rank // MACHINE + 1) * MACHINE)),
         "place": list(range(rank % MACHINE, ranks, MACHINE)),
     }
     for number, (name, group) in enumerate(members.items()):
-        common = {"backend": "nccl", "order": 0, "rank": group.index(rank)}
+        order = [*members.values()][:number].count(group)
+        common = {"backend": "nccl", "order": order, "rank": group.index(rank)}
         yield {"k": "group", "id": number, "name": str(number), "description": name, "ranks": group} | common
     for number, (op, group_id, given, taken, is_async) in enumerate(CALLS):
         shape = {"k": "shape", "id": number, "op": op, "group": group_id, "in": given, "out": taken}
@@ -150,7 +151,9 @@ def _body(starts: Numbers, ends: Numbers) -> str:
     """The lines of all calls, step by step."""
     steps, counts = len(starts) // STEP, [0, 0, 0]
     starts, ends = starts.reshape(steps, STEP), ends.reshape(steps, STEP)
-    per_step = [sum(CALLS[slot % 10][1] == group and not _is_message(slot) for slot in range(STEP)) for group in range(3)]
+    per_step = [
+        sum(CALLS[slot % 10][1] == group and not _is_message(slot) for slot in range(STEP)) for group in range(3)
+    ]
     text, columns = "", []
     first = np.arange(steps)
     for slot in range(STEP):

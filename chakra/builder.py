@@ -11,7 +11,7 @@ from hocket.chakra.schema import AttributeProto, Node
 from hocket.chakra.steps import step_metadata
 from hocket.chakra.trace import CollectiveType, NodeType, Trace
 
-__all__ = ["TraceBuilder"]
+__all__ = ["TraceBuilder", "absent_columns", "encode_attributes"]
 
 _ABSENT: dict[str, int] = {
     "is_cpu_op": -1,
@@ -131,7 +131,7 @@ class TraceBuilder:
         self._nodes.append(node)
         self._data_deps.append(tuple(deps))
         self._ctrl_deps.append(tuple(ctrl_deps))
-        self._rest.append(_encoded(extra) if extra else b"")
+        self._rest.append(encode_attributes(extra) if extra else b"")
         return node["id"]
 
     def begin_step(self, number: int) -> None:
@@ -156,6 +156,17 @@ class TraceBuilder:
         return self._strings.setdefault(text, len(self._strings))
 
 
+def absent_columns(num_nodes: int) -> dict[str, NDArray[Any]]:
+    """The columns of a `Trace` of as many nodes that have no attribute and no dependency, for callers to fill."""
+    columns: dict[str, NDArray[Any]] = {
+        name: np.zeros(num_nodes, _DTYPES.get(name, np.int64)) for name in (*_DTYPES, "duration_ns")
+    }
+    columns |= {name: np.full(num_nodes, -1, _DTYPES.get(name, np.int64)) for name in _ABSENT}
+    for name in ("data", "ctrl"):
+        columns[f"{name}_offset"], columns[f"{name}_deps"] = np.zeros(num_nodes + 1, np.int64), np.empty(0, np.uint64)
+    return columns | {"rest_offset": np.zeros(num_nodes + 1, np.int64), "rest": np.empty(0, np.uint8)}
+
+
 def _csr(rows: list[tuple[int, ...]]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     return _offset([len(row) for row in rows]), np.fromiter(chain.from_iterable(rows), np.uint64)
 
@@ -166,8 +177,8 @@ def _offset(lengths: list[int]) -> NDArray[np.int64]:
     return offset
 
 
-def _encoded(attributes: Mapping[str, int | str]) -> bytes:
-    """The attributes as fields of a Node message."""
+def encode_attributes(attributes: Mapping[str, int | str]) -> bytes:
+    """Attributes that have no column, as fields of a Node message: a part of `Trace.rest`."""
     node = Node()
     for name, value in attributes.items():
         member = "string_val" if isinstance(value, str) else "int64_val"

@@ -3,6 +3,7 @@
 #include "bind.hpp"
 #include "hocket/chakra/dependencies.hpp"
 #include "hocket/chakra/reader.hpp"
+#include "hocket/chakra/threads.hpp"
 #include "hocket/chakra/writer.hpp"
 #include "hocket/error.hpp"
 
@@ -100,12 +101,34 @@ nb::tuple find_dependency_faults(nb::handle trace, size_t max_cycles) {
                         give(std::move(faults.dangling_id)), faults.cycles);
 }
 
+/// What, begin, end, offsets of dependencies, dependencies and mark_nodes of ThreadNodes.
+nb::tuple chain_threads(const std::vector<In<int64_t>>& calls, const std::vector<In<int64_t>>& spans, In<int64_t> marks,
+                        int64_t main, int64_t end) {
+  const chakra::Activity activity{.start = view(calls.at(0)),
+                                  .thread = view(calls.at(1)),
+                                  .wait_begin = view(calls.at(2)),
+                                  .wait_end = view(calls.at(3)),
+                                  .wait_thread = view(calls.at(4)),
+                                  .batch = view(calls.at(5)),
+                                  .marks = view(marks),
+                                  .span_begin = view(spans.at(0)),
+                                  .span_end = view(spans.at(1)),
+                                  .span_thread = view(spans.at(2)),
+                                  .main = main,
+                                  .end = end};
+  chakra::ThreadNodes nodes = unlocked([&] { return chakra::chain_threads(activity); });
+  return nb::make_tuple(give(std::move(nodes.what)), give(std::move(nodes.begin)), give(std::move(nodes.end)),
+                        give(std::move(nodes.deps_offset)), give(std::move(nodes.deps)),
+                        give(std::move(nodes.mark_nodes)));
+}
+
 }  // namespace
 
 void bind_chakra(nb::module_& m) {
   m.def("whole_records", &whole_records, "bytes"_a, "source"_a, "byte"_a);
   m.def("read_nodes", &read_nodes, "records"_a, "source"_a, "byte"_a, "row"_a, "keep_rest"_a);
   m.def("find_dependency_faults", &find_dependency_faults, "trace"_a, "max_cycles"_a);
+  m.def("chain_threads", &chain_threads, "calls"_a, "spans"_a, "marks"_a, "main"_a, "end"_a);
   nb::class_<Encoder>(m, "Encoder")
       .def(nb::init<nb::object>(), "trace"_a)
       .def("encode", &Encoder::encode, "begin"_a, "end"_a);

@@ -45,6 +45,7 @@ class Meta(msgspec.Struct, tag="meta", tag_field="k", kw_only=True):
     perf_ns: Time
     step: Whole
     hook: str
+    pid: int = 0
 
 
 class GroupLine(msgspec.Struct, tag="group", tag_field="k"):
@@ -71,6 +72,7 @@ class ShapeLine(msgspec.Struct, tag="shape", tag_field="k"):
     reduce: str | None = None
     in_splits: tuple[int, ...] = ()
     out_splits: tuple[int, ...] = ()
+    at: str = ""
 
 
 class BackwardLine(msgspec.Struct, tag="backward", tag_field="k"):

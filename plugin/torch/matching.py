@@ -1,168 +1,162 @@
-"""Puts the ranks' calls together: which belong to one collective or message, and where ranks disagree."""
+"""Puts the ranks' calls together: which belong to one collective, as tables of members by sequence number."""
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hocket.plugin.torch.operations import PEER_TO_PEER
-from hocket.plugin.torch.recording import Call, Group, Recording
+from hocket.plugin.torch.recording import Group, GroupKey, Recording, Shape
+from hocket.plugin.torch.waits import NONE
 
-__all__ = [
-    "SYNCHRONIZING",
-    "Collective",
-    "GroupKey",
-    "Mismatch",
-    "clock_residual",
-    "group_key",
-    "match",
-    "number_groups",
-    "scattered_bytes",
-]
+__all__ = ["ABSENT", "SYNCHRONIZING", "Catalogue", "Matched", "Numbering", "match", "number_groups"]
+
+Numbers = NDArray[np.int64]
+
+# Stands in a table where a member issued no such collective.
+ABSENT = -1
 
 # Kinds that no rank can leave before all have entered.
 SYNCHRONIZING = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 
-# MPI's functions in which each rank may give another size.
-_UNEVEN = re.compile(r"MPI_I?(all)?(gather|scatter)v", re.IGNORECASE)
-
-# Sorted members, and which of the groups with these members, in order of creation.
-GroupKey = tuple[tuple[int, ...], int]
+# Each group's number in the traces, and the group as the first rank knows it.
+Numbering = Mapping[GroupKey, tuple[int, Group]]
 
 
-@dataclass(frozen=True)
-class Collective:
-    """The calls, by rank, that make up collective number `sequence` of a group."""
+class _Key(NamedTuple):
+    """What a shape is apart from the group it is called in."""
 
-    group: int
-    sequence: int
-    calls: dict[int, Call]
-
-    @property
-    def kind(self) -> str:
-        return next(iter(self.calls.values())).kind
-
-    @property
-    def starts(self) -> list[int]:
-        return [call.start for call in self.calls.values()]
-
-    @property
-    def ends(self) -> list[int]:
-        """Completions, of the ranks that saw one."""
-        return [call.end for call in self.calls.values() if call.end is not None]
+    op: str
+    kind: str
+    num_bytes: int
+    input_bytes: int
+    dtype: str
+    root: int | None
+    reduction: str | None
+    line: str
 
 
-@dataclass(frozen=True)
-class Mismatch:
-    """Where ranks do not agree, or did not finish: `problem` is a word to sort by, `message` names the place."""
+class Catalogue:
+    """Numbers what the shapes of all ranks are apart from their groups; `shapes` has an example of each."""
 
-    problem: str
-    message: str
+    def __init__(self) -> None:
+        self.shapes: list[Shape] = []
+        self._known: dict[_Key, int] = {}
+
+    def number(self, shape: Shape) -> int:
+        """The number of a shape."""
+        sizes = shape.num_bytes, shape.input_bytes
+        key = _Key(shape.op, shape.kind, *sizes, shape.dtype, shape.root, shape.reduction, shape.line)
+        if key not in self._known:
+            self._known[key] = len(self.shapes)
+            self.shapes.append(shape)
+        return self._known[key]
 
 
-def group_key(group: Group) -> GroupKey:
-    """What identifies a group on all ranks; names need not."""
-    return tuple(sorted(group.ranks)), group.order
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """The collectives of a group that some rank recorded.
+
+    A column a collective, of number `sequence` in its group; a row a member that left a recording, `ranks` in group
+    order. `rows` tells where among its rank's calls a call stands, ABSENT where there is none; `shape` what it is
+    (`catalogue`). `start` and `end` are ns of one clock, NONE where there is none.
+    """
+
+    number: int
+    group: Group
+    catalogue: Catalogue
+    ranks: tuple[int, ...]
+    sequence: Numbers
+    rows: NDArray[np.int32]
+    shape: NDArray[np.int32]
+    start: Numbers
+    end: Numbers
+
+    @cached_property
+    def complete(self) -> NDArray[np.bool_]:
+        """Which collectives all members of the group have issued."""
+        everyone = len(self.ranks) == len(set(self.group.ranks))
+        complete: NDArray[np.bool_] = (self.rows != ABSENT).all(axis=0) & everyone
+        return complete
+
+    @cached_property
+    def first_shape(self) -> NDArray[np.int32]:
+        """The shape of each collective on the first rank that has it."""
+        first = (self.rows != ABSENT).argmax(axis=0)
+        shapes: NDArray[np.int32] = self.shape[first, np.arange(len(self.sequence))]
+        return shapes
+
+    @cached_property
+    def last_start(self) -> Numbers:
+        """When the last rank that has it issued each collective."""
+        last: Numbers = self.start.max(axis=0)  # NONE is less than any time
+        return last
+
+    @cached_property
+    def first_start(self) -> Numbers:
+        """When the first rank issued each collective."""
+        first: Numbers = np.where(self.rows == ABSENT, np.iinfo(np.int64).max, self.start).min(axis=0)
+        return first
+
+    @cached_property
+    def synchronizing(self) -> NDArray[np.bool_]:
+        """Which collectives no rank can leave before all have entered."""
+        kinds = [shape.kind in SYNCHRONIZING for shape in self.catalogue.shapes]
+        return np.array(kinds, dtype=bool)[self.first_shape]
+
+    def place(self, column: int) -> str:
+        """Names a collective: its kind, number and group."""
+        kind = self.catalogue.shapes[self.first_shape[column]].kind
+        return f"{kind} #{self.sequence[column]} of group {self.number} ({self.group.title})"
 
 
 def number_groups(recordings: Sequence[Recording]) -> dict[GroupKey, tuple[int, Group]]:
     """Numbers the groups the same on all ranks: 0 the world, the others 1 to n by their members."""
     groups: dict[GroupKey, Group] = {}
     for recording in recordings:
-        for call in recording.calls:
-            groups.setdefault(group_key(call.group), call.group)
-    world = (tuple(range(recordings[0].world)), 0)
+        for used in np.unique(recording.columns.shape).tolist():
+            group = recording.shapes[used].group
+            groups.setdefault(group.key, group)
+    world = (tuple(range(recordings[0].world)), 0, 0)
     others = sorted(key for key in groups if key != world)
     numbered = {key: (number, groups[key]) for number, key in enumerate(others, start=1)}
     return ({world: (0, groups[world])} if world in groups else {}) | numbered
 
 
-def match(
-    recordings: Sequence[Recording], groups: dict[GroupKey, tuple[int, Group]]
-) -> tuple[list[Collective], list[Mismatch]]:
-    """Every collective, in order of group and sequence, and everything on which the ranks disagree."""
-    calls: dict[tuple[int, int], dict[int, Call]] = defaultdict(dict)
+def match(recordings: Sequence[Recording], numbering: Numbering) -> list[Matched]:
+    """The collectives of each group, in order of the groups' numbers."""
+    catalogue = Catalogue()
+    found: dict[int, list[tuple[Recording, Numbers, NDArray[np.int32]]]] = {}
     for recording in recordings:
-        for call in recording.calls:
-            if call.kind not in PEER_TO_PEER:
-                calls[groups[group_key(call.group)][0], call.sequence][recording.rank] = call
-    collectives = [Collective(group, sequence, by_rank) for (group, sequence), by_rank in sorted(calls.items())]
-    mismatches = [*_unfinished(recordings)]
-    for collective in collectives:
-        mismatches += _disagreements(collective)
-    mismatches += _unmatched_messages(recordings)
-    return collectives, mismatches
+        catalogued = recording.by_shape(catalogue.number).astype(np.int32)
+        is_collective = recording.by_shape(lambda shape: shape.kind not in PEER_TO_PEER).astype(bool)
+        numbers = recording.by_shape(lambda shape: numbering[shape.group.key][0])
+        for number in np.unique(numbers[is_collective]).tolist():
+            rows = np.flatnonzero(is_collective & (numbers == number)).astype(np.int64)
+            found.setdefault(number, []).append((recording, rows, catalogued[rows]))
+    groups = dict(numbering.values())
+    return [_match_group(number, groups[number], catalogue, found[number]) for number in sorted(found)]
 
 
-def _unfinished(recordings: Sequence[Recording]) -> Iterator[Mismatch]:
-    for recording in recordings:
-        for error in recording.errors:
-            yield Mismatch("not recorded", f"rank {recording.rank}: an operation could not be described: {error}")
-        open_calls = [call for call in recording.calls if call.end is None and call.kind not in PEER_TO_PEER]
-        for call in open_calls:
-            yield Mismatch(
-                "incomplete", f"rank {recording.rank}: {call.kind} #{call.sequence} of {_name(call.group)} did not end"
-            )
-
-
-def _disagreements(collective: Collective) -> Iterator[Mismatch]:
-    calls = collective.calls
-    first_rank, first = next(iter(calls.items()))
-    place = f"{first.kind} #{collective.sequence} of group {collective.group} ({_name(first.group)})"
-    missing = [rank for rank in first.group.ranks if rank not in calls]
-    if missing:
-        yield Mismatch("missing", f"{place}: recorded by ranks {sorted(calls)}, not by {missing}")
-    for aspect in ("kind", "num_bytes", "dtype", "root", "reduction"):
-        if aspect == "num_bytes" and (first.kind == "all_to_all" or _UNEVEN.match(first.op)):
-            continue
-        values = {rank: getattr(call, aspect) for rank, call in calls.items()}
-        for rank, value in values.items():
-            if value != values[first_rank]:
-                name = aspect.replace("num_bytes", "bytes")
-                yield Mismatch(
-                    "different", f"{place}: {name} is {values[first_rank]} on rank {first_rank}, {value} on rank {rank}"
-                )
-
-
-def scattered_bytes(collectives: Sequence[Collective]) -> dict[tuple[int, int], int]:
-    """What goes into each scatter, by group and sequence: its root alone knows, where parts differ."""
-    return {
-        (collective.group, collective.sequence): max(call.input_bytes for call in collective.calls.values())
-        for collective in collectives
-        if collective.kind == "scatter"
-    }
-
-
-def clock_residual(collectives: Sequence[Collective]) -> tuple[int, Collective | None]:
-    """By how many ns, at worst, a collective seems to end before its last rank began, and which; 0 when none does."""
-    worst, where = 0, None
-    for collective in collectives:
-        complete = len(collective.calls) == len(next(iter(collective.calls.values())).group.ranks)
-        if collective.kind in SYNCHRONIZING and complete and collective.ends:
-            residual = max(collective.starts) - min(collective.ends)
-            if residual > worst:
-                worst, where = residual, collective
-    return worst, where
-
-
-def _unmatched_messages(recordings: Sequence[Recording]) -> Iterator[Mismatch]:
-    """Sends without a receive and the other way round, per channel (source, destination, tag)."""
-    sent: Counter[tuple[int, int, int]] = Counter()
-    received: Counter[tuple[int, int, int]] = Counter()
-    for recording in recordings:
-        for call in recording.calls:
-            if call.kind == "send" and call.peer is not None:
-                sent[recording.rank, call.peer, call.tag] += 1
-            elif call.kind == "recv" and call.peer is not None:
-                received[call.peer, recording.rank, call.tag] += 1
-    for channel in sorted(sent | received):
-        if sent[channel] != received[channel]:
-            source, destination, tag = channel
-            yield Mismatch(
-                "unmatched",
-                f"rank {source} to {destination}, tag {tag}: {sent[channel]} sends, {received[channel]} receives",
-            )
-
-
-def _name(group: Group) -> str:
-    return group.description or group.name
+def _match_group(
+    number: int, group: Group, catalogue: Catalogue, found: Sequence[tuple[Recording, Numbers, NDArray[np.int32]]]
+) -> Matched:
+    sequences = [recording.columns.sequence[rows] for recording, rows, _ in found]
+    sequence = np.unique(sequences[0])
+    for other in sequences[1:]:
+        if not np.array_equal(other, sequence):
+            sequence = np.union1d(sequence, other)
+    shape = (len(found), len(sequence))
+    all_rows, all_shapes = np.full(shape, ABSENT, np.int32), np.full(shape, ABSENT, np.int32)
+    starts, ends = np.full(shape, NONE), np.full(shape, NONE)
+    for member, ((recording, rows, shapes), own) in enumerate(zip(found, sequences, strict=True)):
+        at = np.searchsorted(sequence, own)
+        all_rows[member, at] = rows
+        all_shapes[member, at] = shapes
+        starts[member, at] = recording.columns.start[rows]
+        ends[member, at] = recording.columns.end[rows]
+    ranks = tuple(recording.rank for recording, _, _ in found)
+    return Matched(number, group, catalogue, ranks, sequence, all_rows, all_shapes, starts, ends)

@@ -8,11 +8,15 @@ from hocket.chakra import write_trace
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write
+from hocket.plugin.torch.agreement import Mismatch, clock_residual, mismatches
 from hocket.plugin.torch.alignment import align
+from hocket.plugin.torch.cutting import cut_recordings
 from hocket.plugin.torch.folder import merged_files, operators_path, stream_path, stream_paths
-from hocket.plugin.torch.matching import Mismatch, clock_residual, match, number_groups, scattered_bytes
+from hocket.plugin.torch.matching import match, number_groups
+from hocket.plugin.torch.messages import find_messages
 from hocket.plugin.torch.operators import read_operators
 from hocket.plugin.torch.recording import Recording, read_recording
+from hocket.plugin.torch.scatters import scattered_bytes
 from hocket.plugin.torch.summary import Summary, summarize
 from hocket.plugin.torch.tables import render
 from hocket.plugin.torch.timeline import build_trace, window
@@ -27,35 +31,37 @@ def merge(folder: Path | str) -> Summary:
     no stream, a line of one is broken, or no rank recorded a collective.
     """
     folder = Path(folder)
-    raw = _read(folder)
-    recordings, clock = align(raw)
-    groups = number_groups(recordings)
-    collectives, mismatches = match(recordings, groups)
-    residual, where = clock_residual(collectives)
-    if where is not None:
-        place = f"{where.kind} #{where.sequence} of group {where.group}"
-        mismatches.append(Mismatch("clock", f"{place} ended {residual} ns before its last rank began"))
+    recordings, clock = align(_read(folder))
+    numbering = number_groups(recordings)
+    matched = match(recordings, numbering)
+    messages = find_messages(recordings)
+    problems = [*mismatches(recordings, matched, messages)]
+    residual, where = clock_residual(matched)
+    if where:
+        problems.append(Mismatch("clock", f"{where} ended {residual} ns before its last rank began"))
     operators = {}
-    for recording, aligned in zip(raw, recordings, strict=True):
-        if recording.calls and (path := operators_path(folder, recording.rank)).is_file():
-            operators[recording.rank] = read_operators(path, recording, aligned)
+    for recording in recordings:
+        if len(recording) and (path := operators_path(folder, recording.rank)).is_file():
+            unaligned = read_recording(recording.path)
+            operators[recording.rank] = read_operators(path, unaligned, recording)
             if not operators[recording.rank]:
-                mismatches.append(Mismatch("operators", f"{path}: not of this run: it has none of the rank's calls"))
-    summary = summarize(recordings, groups, collectives, mismatches, clock, residual)
+                problems.append(Mismatch("operators", f"{path}: not of this run: it has none of the rank's calls"))
+    present = [recording for recording in recordings if len(recording)]
+    cut, cuts = cut_recordings(present, matched, messages)
+    summary = summarize(recordings, numbering, matched, problems, clock, residual, cuts)
 
-    present = [recording for recording in recordings if recording.calls]
-    scattered = scattered_bytes(collectives)
+    scattered = scattered_bytes(matched)
     origin = min(window(recording)[0] for recording in present)
     for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
         stale.unlink()
-    for recording in present:
+    for recording in cut:
         metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
         meta = recording.meta
         metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
         computed = operators.get(recording.rank, {})
-        trace = build_trace(recording, groups, scattered, origin, metadata, computed)
+        trace = build_trace(recording, numbering, scattered, origin, metadata, computed)
         write_trace(folder / f"trace.{recording.rank}.et", trace)
-    write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in groups.values() if number})
+    write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in numbering.values() if number})
     with atomic_write(folder / "summary.json") as file:
         json.dump(asdict(summary), file, indent=1)
     with atomic_write(folder / "summary.txt") as file:
@@ -70,7 +76,7 @@ def _read(folder: Path) -> list[Recording]:
         raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.stream: is this the folder of a collection?")
     newest = max(recordings, key=lambda recording: recording.meta.epoch_ns)
     recordings = [recording for recording in recordings if recording.job == newest.job]
-    if not any(recording.calls for recording in recordings):
+    if not any(len(recording) for recording in recordings):
         steps = f"the script made {max(len(recording.steps) for recording in recordings)} steps"
         raise FormatError(f"{folder}: no rank recorded a collective; {steps}: are --skip-steps and --steps right?")
     return recordings

@@ -1,10 +1,7 @@
 """A rank's operators out of the profile beside its stream, on the recording's threads and clock."""
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,19 +11,7 @@ from hocket.chakra.importers.pytorch.host_trace import operators
 from hocket.chakra.importers.pytorch.kineto import Kineto, Operation, read_kineto
 from hocket.plugin.torch.recording import Recording
 
-__all__ = ["Piece", "pieces", "read_operators"]
-
-_NAME = "compute"
-
-
-class Piece(NamedTuple):
-    """A part of a thread's computation, in ns: an operator, or what is between two; -1 where work is not known."""
-
-    name: str
-    begin: int
-    end: int
-    num_ops: int = -1
-    tensor_bytes: int = -1
+__all__ = ["read_operators"]
 
 
 def read_operators(path: Path, recording: Recording, aligned: Recording) -> dict[int, list[Operator]]:
@@ -66,18 +51,3 @@ def _threads(kineto: Kineto, recording: Recording, offset: int) -> dict[int, int
             first, behind = np.searchsorted(starts, (event.start + offset, event.end + offset))
             names[event.thread].update(recording.columns.thread[first:behind].tolist())
     return {thread: counted.most_common(1)[0][0] for thread, counted in names.items() if counted}
-
-
-def pieces(found: Mapping[int, Sequence[Operator]], thread: int, begin: int, end: int) -> Iterator[Piece]:
-    """What a thread computed from `begin` to `end`: its operators that began there, and `compute` between them."""
-    own = found.get(thread, ())
-    for operator in own[bisect_left(own, begin, key=lambda operator: operator.start) :]:
-        if operator.start >= end:
-            break
-        if operator.start > begin:
-            yield Piece(_NAME, begin, operator.start)
-        begin = max(begin, min(operator.end, end))
-        if begin > operator.start:
-            yield Piece(operator.name, operator.start, begin, operator.num_ops, operator.tensor_bytes)
-    if end > begin:
-        yield Piece(_NAME, begin, end)

@@ -1,8 +1,8 @@
-"""A rank's stream read back: its calls, each with completion and wait."""
+"""A rank's stream read back: its calls in columns, each with completion and wait."""
 
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,20 +24,37 @@ from hocket.plugin.torch.lines import (
 from hocket.plugin.torch.operations import PEER_TO_PEER
 from hocket.plugin.torch.waits import NONE, find_waits
 
-__all__ = ["Call", "Columns", "Group", "Recording", "Shape", "read_recording"]
+__all__ = ["Columns", "Group", "GroupKey", "Recording", "Shape", "read_recording"]
 
 Numbers = NDArray[np.int64]
+
+# Sorted members, which of the groups with these members in order of creation, how many such ones were destroyed before.
+GroupKey = tuple[tuple[int, ...], int, int]
 
 
 @dataclass(frozen=True)
 class Group:
-    """A process group as one rank knows it: `ranks` in group order, `order` among groups of the same members."""
+    """A process group as one rank knows it: `ranks` in group order, `order` among groups of the same members.
+
+    `generation` counts the earlier groups of the same members and order, which were destroyed.
+    """
 
     name: str
     description: str
     ranks: tuple[int, ...]
     backend: str
     order: int
+    generation: int
+
+    @property
+    def key(self) -> GroupKey:
+        """What identifies a group on all ranks; names need not."""
+        return tuple(sorted(self.ranks)), self.order, self.generation
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return self.name if self.description in ("", "undefined") else self.description
 
 
 @dataclass(frozen=True)
@@ -45,7 +62,7 @@ class Shape:
     """What calls have in common. Sizes are bytes, `root` and `peer` world ranks.
 
     `in_splits` are the parts of the input for the group's ranks (rows of the tensor, or bytes), empty when all are the
-    same.
+    same. `line` is the script's that issued it, as file:number, "" when not known.
     """
 
     op: str
@@ -60,6 +77,14 @@ class Shape:
     tag: int
     reduction: str | None
     in_splits: tuple[int, ...]
+    line: str
+
+    @property
+    def num_bytes(self) -> int:
+        """What MLCommons' converter counts: this rank's input; a message's size. A scatter's is its root's."""
+        if self.kind == "scatter":
+            return self.input_bytes or self.output_bytes * len(self.group.ranks)
+        return self.output_bytes if self.kind == "recv" else self.input_bytes
 
 
 @dataclass(frozen=True)
@@ -86,39 +111,6 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Call:
-    """One call out of Columns and its Shape, with None for NONE; `wait` is when a thread waited for it."""
-
-    op: str
-    kind: str
-    group: Group
-    sequence: int
-    step: int
-    thread: int
-    start: int
-    end: int | None
-    wait: tuple[int, int] | None
-    wait_thread: int
-    batch: int | None
-    input_bytes: int
-    output_bytes: int
-    dtype: str
-    is_async: bool
-    root: int | None
-    peer: int | None
-    tag: int
-    reduction: str | None
-    in_splits: tuple[int, ...]
-
-    @property
-    def num_bytes(self) -> int:
-        """What MLCommons' converter counts: this rank's input; a message's size. A scatter's is its root's."""
-        if self.kind == "scatter":
-            return self.input_bytes or self.output_bytes * len(self.group.ranks)
-        return self.output_bytes if self.kind == "recv" else self.input_bytes
-
-
-@dataclass(frozen=True)
 class Recording:
     """What one rank recorded. `steps` holds (number, end); `offsets` (t, offset to rank 0's clock, round trip)."""
 
@@ -136,38 +128,13 @@ class Recording:
     ended: bool
     failed: bool
 
-    @cached_property
-    def calls(self) -> tuple[Call, ...]:
-        """The calls as objects: convenient for thousands; for millions read `columns`."""
-        columns = (getattr(self.columns, field.name).tolist() for field in fields(Columns))
-        return tuple(self._call(*row) for row in zip(*columns, strict=True))
+    def __len__(self) -> int:
+        """The number of calls."""
+        return len(self.columns.start)
 
-    def _call(
-        self,
-        shape: int,
-        sequence: int,
-        step: int,
-        thread: int,
-        start: int,
-        end: int,
-        wait_begin: int,
-        wait_end: int,
-        wait_thread: int,
-        peer: int,
-        batch: int,
-    ) -> Call:
-        common = vars(self.shapes[shape]) | {"peer": None if peer == NONE else peer}
-        return Call(
-            sequence=sequence,
-            step=step,
-            thread=thread,
-            start=start,
-            end=None if end == NONE else end,
-            wait=None if wait_end == NONE else (wait_begin, wait_end),
-            wait_thread=wait_thread,
-            batch=None if batch == NONE else batch,
-            **common,
-        )
+    def by_shape(self, value: Callable[[Shape], int]) -> Numbers:
+        """For each call the value of its shape."""
+        return np.array([value(shape) for shape in self.shapes], dtype=np.int64)[self.columns.shape]
 
     def shifted(self, shift: Callable[[Numbers], Numbers]) -> "Recording":
         """The same with `shift` applied to all times of calls and steps."""
@@ -210,10 +177,14 @@ def read_recording(path: Path) -> Recording:
 
 def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
     """The shapes, and where among them each number of the stream is."""
-    groups = {
-        line.id: Group(line.name, line.description, line.ranks, line.backend, line.order)
-        for line in session.of(GroupLine)
-    }
+    groups = {}
+    generations: defaultdict[tuple[tuple[int, ...], int], int] = defaultdict(int)
+    for group in session.of(GroupLine):
+        alike = tuple(sorted(group.ranks)), group.order
+        groups[group.id] = Group(
+            group.name, group.description, group.ranks, group.backend, group.order, generations[alike]
+        )
+        generations[alike] += 1
     lines = session.of(ShapeLine)
     try:
         shapes = tuple(_shape(line, groups[line.group]) for line in lines)
@@ -238,6 +209,7 @@ def _shape(line: ShapeLine, group: Group) -> Shape:
         tag=line.tag,
         reduction=line.reduce,
         in_splits=line.in_splits,
+        line=line.at,
     )
 
 

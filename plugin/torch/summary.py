@@ -1,16 +1,22 @@
 """What a collection shows at a glance: per kind and group, per rank, and where ranks disagree."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import mean
 
-from hocket.plugin.torch.matching import SYNCHRONIZING, Collective, GroupKey, Mismatch
-from hocket.plugin.torch.operations import PEER_TO_PEER
-from hocket.plugin.torch.recording import Group, Recording
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.plugin.torch.agreement import Mismatch
+from hocket.plugin.torch.cutting import Cut
+from hocket.plugin.torch.matching import Matched, Numbering
+from hocket.plugin.torch.recording import Recording
+from hocket.plugin.torch.stragglers import arrivals
 from hocket.plugin.torch.timeline import window
+from hocket.plugin.torch.waits import NONE
 
 __all__ = ["GroupRow", "KindRow", "RankRow", "Summary", "summarize"]
+
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class Summary:
     kinds: tuple[KindRow, ...]
     ranks: tuple[RankRow, ...]
     mismatches: tuple[Mismatch, ...]
+    cuts: tuple[Cut, ...]
 
     def problems(self) -> list[str]:
         """What is missing and where ranks disagree, a line each; one line that says so when there is nothing."""
@@ -84,20 +91,25 @@ class Summary:
             f"unended: rank {rank}'s script did not come to its end; its stream stops there" for rank in self.unended
         ]
         lines += [f"{mismatch.problem}: {mismatch.message}" for mismatch in self.mismatches]
+        lines += [
+            f"cut: rank {cut.rank}: its last {cut.left_out} calls are not in its trace: {cut.reason}"
+            for cut in self.cuts
+        ]
         return lines or ["all ranks recorded, all collectives complete, no disagreement between ranks"]
 
 
 def summarize(
     recordings: Sequence[Recording],
-    groups: Mapping[GroupKey, tuple[int, Group]],
-    collectives: Sequence[Collective],
+    numbering: Numbering,
+    matched: Sequence[Matched],
     mismatches: Sequence[Mismatch],
     clock: str,
     clock_residual_ns: int,
+    cuts: Sequence[Cut],
 ) -> Summary:
     """The summary of recordings that were aligned and matched."""
     world = recordings[0].world
-    present = [recording for recording in recordings if recording.calls]
+    present = [recording for recording in recordings if len(recording)]
     return Summary(
         world=world,
         steps=max((len(_steps(recording)) for recording in recordings), default=0),
@@ -108,65 +120,77 @@ def summarize(
         clock_residual_ns=clock_residual_ns,
         groups=tuple(
             GroupRow(number, group.name, group.description, group.ranks, group.backend)
-            for number, group in groups.values()
+            for number, group in numbering.values()
         ),
-        kinds=tuple(_kinds(present, groups, collectives)),
-        ranks=tuple(_ranks_rows(present, collectives)),
+        kinds=tuple(_kinds(present, numbering, matched)),
+        ranks=tuple(_ranks_rows(present, matched)),
         mismatches=tuple(mismatches),
+        cuts=tuple(cuts),
     )
 
 
 def _steps(recording: Recording) -> set[int]:
-    return {call.step for call in recording.calls} & {number for number, _ in recording.steps}
+    return set(np.unique(recording.columns.step).tolist()) & {number for number, _ in recording.steps}
 
 
-def _kinds(
-    recordings: Sequence[Recording], groups: Mapping[GroupKey, tuple[int, Group]], collectives: Sequence[Collective]
-) -> Iterable[KindRow]:
-    rows: dict[tuple[str, int], list[tuple[int, int, int]]] = defaultdict(list)  # bytes, transfer, skew
-    for collective in collectives:
-        size = max(call.num_bytes for call in collective.calls.values())
-        last = max(collective.starts)
-        transfer = max(0, max(collective.ends, default=last) - last)
-        rows[collective.kind, collective.group].append((size, transfer, last - min(collective.starts)))
+def _kinds(recordings: Sequence[Recording], numbering: Numbering, matched: Sequence[Matched]) -> list[KindRow]:
+    rows = [row for group in matched for row in _kinds_of(group)]
+    sends: dict[int, list[tuple[Numbers, Numbers]]] = {}  # by group: bytes and times
     for recording in recordings:
-        for call in recording.calls:
-            if call.kind in PEER_TO_PEER[:1]:
-                group = groups[tuple(sorted(call.group.ranks)), call.group.order][0]
-                transfer = 0 if call.end is None else call.end - call.start
-                rows[call.kind, group].append((call.num_bytes, transfer, 0))
-    for (kind, group), values in sorted(rows.items(), key=lambda item: (item[0][1], item[0][0])):
-        sizes, transfers, skews = zip(*values, strict=True)
-        yield KindRow(kind, group, len(values), min(sizes), sum(sizes), round(mean(transfers)), round(mean(skews)))
+        columns = recording.columns
+        groups = recording.by_shape(lambda shape: numbering[shape.group.key][0] if shape.kind == "send" else -1)
+        for number in np.unique(groups[groups >= 0]).tolist():
+            of_group = np.flatnonzero(groups == number)
+            times = np.where(columns.end[of_group] == NONE, 0, columns.end[of_group] - columns.start[of_group])
+            sends.setdefault(number, []).append((recording.by_shape(lambda shape: shape.num_bytes)[of_group], times))
+    for number, found in sends.items():
+        sizes, times = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        rows.append(_kind_row("send", number, sizes, times, np.zeros_like(times)))
+    return sorted(rows, key=lambda row: (row.group, row.kind))
 
 
-def _ranks_rows(recordings: Sequence[Recording], collectives: Sequence[Collective]) -> Iterable[RankRow]:
-    last: Counter[int] = Counter()
-    delay: Counter[int] = Counter()
-    for collective in collectives:
-        if collective.kind in SYNCHRONIZING and len(collective.calls) > 1:
-            *_, (second, _), (latest, rank) = sorted((call.start, rank) for rank, call in collective.calls.items())
-            last[rank] += 1
-            delay[rank] += latest - second
+def _kinds_of(group: Matched) -> Iterator[KindRow]:
+    shapes = group.catalogue.shapes
+    sizes = np.array([*(shape.num_bytes for shape in shapes), 0], dtype=np.int64)[group.shape].max(axis=0)
+    transfer = np.maximum(0, group.end.max(axis=0) - group.last_start)
+    transfer[(group.end == NONE).all(axis=0)] = 0
+    kinds = np.array([shape.kind for shape in shapes])[group.first_shape]
+    for kind in np.unique(kinds).tolist():
+        of_kind = kinds == kind
+        skew = group.last_start[of_kind] - group.first_start[of_kind]
+        yield _kind_row(kind, group.number, sizes[of_kind], transfer[of_kind], skew)
+
+
+def _kind_row(kind: str, group: int, sizes: Numbers, transfer: Numbers, skew: Numbers) -> KindRow:
+    transfer_ns, skew_ns = (round(int(times.sum()) / len(times)) for times in (transfer, skew))
+    return KindRow(kind, group, len(sizes), int(sizes.min()), int(sizes.sum()), transfer_ns, skew_ns)
+
+
+def _ranks_rows(recordings: Sequence[Recording], matched: Sequence[Matched]) -> Iterator[RankRow]:
+    by_rank = {row.rank: row for row in arrivals([recording.rank for recording in recordings], matched)}
     for recording in recordings:
         begin, end = window(recording)
-        exposed = _covered(call.wait for call in recording.calls if call.wait is not None)
+        columns = recording.columns
+        exposed = _covered(columns.wait_begin, columns.wait_end)
         yield RankRow(
             rank=recording.rank,
-            operations=len(recording.calls),
+            operations=len(recording),
             elapsed_ns=end - begin,
             compute_ns=end - begin - exposed,
-            communication_ns=_covered((call.start, call.end) for call in recording.calls if call.end is not None),
+            communication_ns=_covered(columns.start, columns.end),
             exposed_ns=exposed,
-            last=last[recording.rank],
-            delay_ns=delay[recording.rank],
+            last=by_rank[recording.rank].last,
+            delay_ns=by_rank[recording.rank].delay_ns,
         )
 
 
-def _covered(intervals: Iterable[tuple[int, int]]) -> int:
-    """Length of the union."""
-    total, until = 0, -(2**63)
-    for begin, end in sorted(intervals):
-        total += max(0, end - max(begin, until))
-        until = max(until, end)
-    return total
+def _covered(begin: Numbers, end: Numbers) -> int:
+    """Length of the union of the intervals that have an end."""
+    there = end != NONE
+    begin, end = begin[there], end[there]
+    if len(begin) == 0:
+        return 0
+    order = np.argsort(begin, kind="stable")
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    until = np.concatenate([begin[:1], end[:-1]])
+    return int(np.maximum(0, end - np.maximum(begin, until)).sum())

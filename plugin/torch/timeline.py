@@ -1,170 +1,191 @@
 """A rank's calls as an execution trace: what each thread did in order, compute between its calls."""
 
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
-from typing import Any
 
-from hocket.chakra import CollectiveType, Trace, TraceBuilder
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import chakra as engine
+from hocket.chakra import CollectiveType, NodeType, Trace
+from hocket.chakra.builder import absent_columns, encode_attributes
 from hocket.chakra.importers.lanes import Operator
-from hocket.chakra.steps import NO_STEP
-from hocket.plugin.torch.matching import GroupKey, group_key
-from hocket.plugin.torch.operations import PEER_TO_PEER
-from hocket.plugin.torch.operators import Piece, pieces
-from hocket.plugin.torch.recording import Call, Group, Recording
+from hocket.chakra.steps import NO_STEP, step_metadata
+from hocket.plugin.torch.matching import Numbering
+from hocket.plugin.torch.recording import Recording, Shape
+from hocket.plugin.torch.waits import NONE
 
 __all__ = ["build_trace", "window"]
 
+Numbers = NDArray[np.int64]
+
+_GAP = -1  # computation between calls that no operator tells of: `chain_threads` counts operators from -2 down
+_MESSAGES = {"send": NodeType.COMM_SEND, "recv": NodeType.COMM_RECV}
+
 
 def window(recording: Recording) -> tuple[int, int]:
-    """When the recorded part of a rank begins and ends: steps' marks where there are, else its calls. Times in ns."""
-    calls = recording.calls
-    first = min(call.start for call in calls)
-    last = max(max(call.start, call.end or 0, call.wait[1] if call.wait else 0) for call in calls)
-    begins = [t for number, t in recording.steps if number == calls[0].step - 1]
-    ends = [t for number, t in recording.steps if number == calls[-1].step]
+    """When the recorded part of a rank begins and ends: steps' marks where there are, else its calls. Times in ns.
+
+    (0, 0) where there are no calls.
+    """
+    columns = recording.columns
+    if len(recording) == 0:
+        return 0, 0
+    first = int(columns.start.min())
+    last = max(int(column.max()) for column in (columns.start, columns.end, columns.wait_end))
+    begins = [t for number, t in recording.steps if number == columns.step[0] - 1]
+    ends = [t for number, t in recording.steps if number == columns.step[-1]]
     return min([first, *begins]), max([last, *ends])
 
 
 def build_trace(
     recording: Recording,
-    groups: Mapping[GroupKey, tuple[int, Group]],
-    scattered: Mapping[tuple[int, int], int],
+    numbering: Numbering,
+    scattered: Mapping[int, tuple[Numbers, Numbers]],
     origin: int,
     metadata: Mapping[str, object],
     operators: Mapping[int, Sequence[Operator]],
 ) -> Trace:
     """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0, `scattered` the
-    input of each scatter (`matching.scattered_bytes`), `operators` what threads computed as far as it was profiled.
+    input of each scatter (`scatters.scattered_bytes`), `operators` what threads computed as far as it was profiled.
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
     for a call, the compute that follows depends on it; between issue and wait both run side by side. The messages of a
     batch are issued at once: nothing that the thread does comes between them. Of each recorded step the nodes are told
     (`hocket.chakra.steps`).
     """
-    builder = _Builder(recording, groups, scattered, origin, metadata)
-    begin, end = window(recording)
-    events = []
-    for index, call in enumerate(recording.calls):
-        events.append((call.start, index, False, call.thread))
-        if call.wait is not None:
-            events.append((max(call.wait[0], call.start), index, True, call.wait_thread))
-    events.sort()
-    main = recording.calls[0].thread
-    last = {thread: time for time, _, _, thread in events} | {main: end}
-    cursors: dict[int, int] = defaultdict(lambda: begin)
-    batches: dict[int, int | None] = defaultdict(lambda: None)  # that each thread is issuing
+    columns = recording.columns
+    # From whom a receive from anyone is that never ended is not known.
+    kept = np.flatnonzero((columns.peer != NONE) | ~_is_message(recording))
+    spans = [operator for thread in sorted(operators) for operator in operators[thread]]
+    times = np.array([(span.start, span.end, span.lane) for span in spans], np.int64).reshape(-1, 3)
+    numbers, marks = _step_begins(recording)
+    what, begin, end, deps_offset, deps, mark_nodes = engine.chain_threads(
+        [
+            column[kept]
+            for column in (
+                columns.start,
+                columns.thread,
+                columns.wait_begin,
+                columns.wait_end,
+                columns.wait_thread,
+                columns.batch,
+            )
+        ],
+        [np.ascontiguousarray(column) for column in times.T],
+        np.array(marks, np.int64),
+        int(columns.thread[0]) if len(recording) else 0,
+        window(recording)[1],
+    )
+    strings: dict[str, int] = {}
+    nodes = absent_columns(len(what))
+    nodes["id"] = np.arange(len(what), dtype=np.uint64)
+    nodes["data_offset"], nodes["data_deps"] = deps_offset, deps
+    nodes["is_cpu_op"][:] = 0
+    duration = end - begin
 
-    def compute_until(time: int, thread: int) -> None:
-        if time > cursors[thread]:
-            for piece in pieces(operators, thread, cursors[thread], time):
-                builder.compute(thread, piece)
-        cursors[thread] = max(cursors[thread], time)
+    computations = np.flatnonzero(what < 0)
+    named = -2 - what[computations]  # -1 for a gap: the last entry below
+    nodes["type"][computations] = NodeType.COMP
+    texts = [strings.setdefault(name, len(strings)) for name in (*(span.name for span in spans), "compute")]
+    nodes["name"][computations] = np.array(texts, np.int32)[named]
+    nodes["num_ops"][computations] = np.array([*(span.num_ops for span in spans), -1], np.int64)[named]
+    nodes["tensor_bytes"][computations] = np.array([*(span.tensor_bytes for span in spans), -1], np.int64)[named]
 
-    begins = _step_begins(recording)
-    cuts = [bisect_right(events, time, key=itemgetter(0)) for time, _ in begins[1:]]
-    for (step_begin, number), first, behind in zip(begins, [0, *cuts], [*cuts, len(events)], strict=True):
-        for thread, thread_end in last.items():
-            if thread_end >= step_begin:  # what it computes is cut where the step begins
-                compute_until(step_begin, thread)
-        builder.begin_step(number)
-        for time, index, is_wait, thread in events[first:behind]:
-            call = recording.calls[index]
-            if is_wait or call.batch is None or call.batch != batches[thread]:
-                compute_until(time, thread)
-            batches[thread] = None if is_wait else call.batch
-            if is_wait and call.wait is not None:
-                builder.wait(thread, index)
-                cursors[thread] = max(cursors[thread], call.wait[1])
-            else:
-                builder.issue(thread, index, call)
-    compute_until(end, main)
-    return builder.build()
+    calls = np.flatnonzero(what >= 0)
+    rows = kept[what[calls]]
+    duration[calls] = np.where(columns.end[rows] == NONE, 0, columns.end[rows] - columns.start[rows])
+    _fill_calls(nodes, calls, recording, rows, numbering, scattered, strings)
+    nodes["rest_offset"], nodes["rest"] = _rest(recording, rows, calls, len(what))
+
+    nodes["start_us"] = ((begin - origin) // 1000).astype(np.uint64)
+    nodes["duration_ns"] = duration
+    nodes["duration_us"] = ((duration + 500) // 1000).astype(np.uint64)
+    # Of steps that begin with the same node only the last has nodes.
+    steps = {first: number for first, number in zip(mark_nodes.tolist(), numbers, strict=True) if first < len(what)}
+    told = step_metadata([(number, first) for first, number in steps.items()])
+    return Trace(version="1.0.0", metadata={**metadata, **told}, strings=tuple(strings), **nodes)
 
 
-def _step_begins(recording: Recording) -> list[tuple[int, int]]:
-    """When each recorded step begins, and its number; NO_STEP for what comes after the last that ended."""
+def _is_message(recording: Recording) -> NDArray[np.bool_]:
+    return recording.by_shape(lambda shape: shape.kind in _MESSAGES).astype(bool)
+
+
+def _step_begins(recording: Recording) -> tuple[list[int], list[int]]:
+    """The number of each recorded step, NO_STEP for what comes after the last that ended; and when it begins."""
     begin, end = window(recording)
     # A script that marks its steps itself begins to count again: of one number the last is meant.
     ends = sorted((time, number) for number, time in dict(recording.steps).items() if begin < time <= end)
-    times, numbers = [begin, *(time for time, _ in ends)], [*(number for _, number in ends), NO_STEP]
-    return list(zip(times, numbers, strict=True))
+    return [*(number for _, number in ends), NO_STEP], [begin, *(time for time, _ in ends)]
 
 
-def _attributes(call: Call) -> dict[str, int | str]:
+def _fill_calls(
+    nodes: dict[str, NDArray[np.generic]],
+    calls: Numbers,
+    recording: Recording,
+    rows: Numbers,
+    numbering: Numbering,
+    scattered: Mapping[int, tuple[Numbers, Numbers]],
+    strings: dict[str, int],
+) -> None:
+    """Fills the nodes `calls` from the recording's calls `rows`."""
+
+    def text(value: str) -> int:
+        return strings.setdefault(value, len(strings)) if value else -1
+
+    def group(shape: Shape) -> int:
+        return numbering[shape.group.key][0]
+
+    def put(column: str, value: NDArray[np.generic]) -> None:
+        nodes[column][calls] = value
+
+    shapes, of_call = recording.shapes, recording.columns.shape[rows]
+
+    def of_shape(values: Sequence[int]) -> Numbers:
+        return np.array(values, np.int64)[of_call]
+
+    put("name", of_shape([text(shape.kind) for shape in shapes]))
+    put("type", of_shape([_MESSAGES.get(shape.kind, NodeType.COMM_COLL) for shape in shapes]))
+    put("process_group", of_shape([text(str(group(shape))) for shape in shapes]))
+    sizes = of_shape([shape.num_bytes for shape in shapes])
+    groups = of_shape([group(shape) for shape in shapes])
+    is_scatter = of_shape([shape.kind == "scatter" for shape in shapes]).astype(bool)
+    for number, (sequence, sent) in scattered.items():
+        own = np.flatnonzero(is_scatter & (groups == number))
+        inputs = sent[np.searchsorted(sequence, recording.columns.sequence[rows[own]]).clip(max=len(sent) - 1)]
+        sizes[own] = np.where(inputs > 0, inputs, sizes[own])
+    put("comm_bytes", sizes)
+
+    collective = of_shape([shape.kind not in _MESSAGES for shape in shapes]).astype(bool)
+    kinds = [-1 if shape.kind in _MESSAGES else CollectiveType[shape.kind.upper()] for shape in shapes]
+    put("comm_type", of_shape(kinds))
+    roots = of_shape([-1 if shape.root is None else shape.root for shape in shapes])
+    put("root", np.where(collective, roots, -1))
+    put("dtype", np.where(collective, of_shape([text(shape.dtype) for shape in shapes]), -1))
+    splits = of_shape([text(str(list(shape.in_splits)) if shape.in_splits else "") for shape in shapes])
+    put("in_splits", np.where(collective, splits, -1))
+
+    sends = of_shape([shape.kind == "send" for shape in shapes]).astype(bool)
+    peer = recording.columns.peer[rows]
+    put("comm_src", np.where(collective, -1, np.where(sends, recording.rank, peer)))
+    put("comm_dst", np.where(collective, -1, np.where(sends, peer, recording.rank)))
+    put("comm_tag", np.where(collective, -1, of_shape([shape.tag for shape in shapes])))
+
+
+def _rest(recording: Recording, rows: Numbers, calls: Numbers, num_nodes: int) -> tuple[Numbers, NDArray[np.uint8]]:
     """What a trace's columns do not hold: the batch of a message, by its number on this rank, and the reduction."""
-    attributes: dict[str, int | str] = {} if call.batch is None else {"batch": call.batch}
-    return attributes if call.reduction is None else attributes | {"reduce_op": call.reduction}
+    shape, batch = recording.columns.shape[rows], recording.columns.batch[rows]
+    pairs, which = np.unique(np.stack([shape, batch], axis=1), axis=0, return_inverse=True)
+    texts = [_attributes(recording.shapes[shape], batch) for shape, batch in pairs.tolist()]
+    lengths = np.array([len(text) for text in texts], np.int64)
+    begins = np.cumsum(lengths) - lengths
+    offset = np.zeros(num_nodes + 1, np.int64)
+    offset[calls + 1] = lengths[which]
+    np.cumsum(offset, out=offset)
+    places = np.arange(offset[-1]) + np.repeat(begins[which] - offset[calls], lengths[which])
+    return offset, np.frombuffer(b"".join(texts), np.uint8)[places]
 
 
-class _Builder:
-    """Adds nodes, and keeps for each thread the nodes that its next one depends on."""
-
-    def __init__(
-        self,
-        recording: Recording,
-        groups: Mapping[GroupKey, tuple[int, Group]],
-        scattered: Mapping[tuple[int, int], int],
-        origin: int,
-        metadata: Mapping[str, object],
-    ) -> None:
-        self._rank = recording.rank
-        self._groups = groups
-        self._scattered = scattered
-        self._origin = origin
-        self._builder = TraceBuilder(metadata)
-        self._tails: dict[int, frozenset[int]] = defaultdict(frozenset)
-        self._calls: dict[int, tuple[int, frozenset[int]]] = {}  # by index: node, what it depends on
-
-    def compute(self, thread: int, piece: Piece) -> None:
-        node = self._builder.add_comp(
-            piece.name,
-            start_us=(piece.begin - self._origin) // 1000,
-            duration_ns=piece.end - piece.begin,
-            deps=sorted(self._tails[thread]),
-            num_ops=piece.num_ops,
-            tensor_bytes=piece.tensor_bytes,
-        )
-        self._tails[thread] = frozenset({node})
-
-    def issue(self, thread: int, index: int, call: Call) -> None:
-        deps = self._tails[thread]
-        common: dict[str, Any] = {
-            "start_us": (call.start - self._origin) // 1000,
-            "duration_ns": 0 if call.end is None else call.end - call.start,
-            "deps": sorted(deps),
-            "extra": _attributes(call),
-        }
-        number = self._groups[group_key(call.group)][0]
-        group = str(number)
-        if call.kind in PEER_TO_PEER:
-            if call.peer is None:  # a receive from anyone that never ended: from whom is not known
-                return
-            source, destination = (self._rank, call.peer) if call.kind == "send" else (call.peer, self._rank)
-            add = self._builder.add_send if call.kind == "send" else self._builder.add_recv
-            node = add(call.kind, call.num_bytes, src=source, dst=destination, tag=call.tag, group=group, **common)
-        else:
-            kind = CollectiveType[call.kind.upper()]
-            root = -1 if call.root is None else call.root
-            node = self._builder.add_collective(
-                call.kind,
-                kind,
-                self._scattered.get((number, call.sequence)) or call.num_bytes,
-                group=group,
-                root=root,
-                in_splits=call.in_splits,
-                dtype=call.dtype,
-                **common,
-            )
-        self._calls[index] = node, deps
-
-    def wait(self, thread: int, index: int) -> None:
-        node, deps = self._calls[index]
-        self._tails[thread] = (self._tails[thread] - deps) | {node}
-
-    def begin_step(self, number: int) -> None:
-        self._builder.begin_step(number)
-
-    def build(self) -> Trace:
-        return self._builder.build()
+def _attributes(shape: Shape, batch: int) -> bytes:
+    attributes: dict[str, int | str] = {} if batch == NONE else {"batch": batch}
+    attributes |= {} if shape.reduction is None else {"reduce_op": shape.reduction}
+    return encode_attributes(attributes)

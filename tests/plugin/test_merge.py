@@ -18,6 +18,7 @@ from hocket.plugin.torch.merge import merge
 from hocket.plugin.torch.recording import read_recording
 from hocket.plugin.torch.stream import MappedStream
 from hocket.plugin.torch.summary import Summary
+from hocket.plugin.torch.waits import NONE
 from hocket.simulator import simulate_traces
 from hocket.simulator.analysis import step_table
 from hocket.topology import load
@@ -116,9 +117,9 @@ def test_the_end_of_a_backward_pass_waits_for_what_it_issued(tmp_path: Path) -> 
         done(0, 350),  # the callback came late
         END,
     )
-    (recorded,) = read_recording(stream_path(tmp_path, 0)).calls
-    assert recorded.wait == (100, 300)
-    assert recorded.end == 300
+    recorded = read_recording(stream_path(tmp_path, 0)).columns
+    assert (recorded.wait_begin.tolist(), recorded.wait_end.tolist()) == ([100], [300])
+    assert recorded.end.tolist() == [300]
 
 
 def test_clocks_of_two_machines_are_brought_together(tmp_path: Path) -> None:
@@ -198,10 +199,10 @@ def test_the_newest_job_in_a_folder_counts(tmp_path: Path) -> None:
 def test_a_torn_last_line_is_forgiven_and_a_torn_middle_is_not(tmp_path: Path) -> None:
     records = [meta(0, world=1), group([0]), call(0, 0), wait(0, 0, 9)]
     path = write(tmp_path, 0, *records, tail="c 1 0 1 5")
-    assert len(read_recording(path).calls) == 1
+    assert len(read_recording(path)) == 1
     # A job that starts anew in the same file does so on a new line.
     write(tmp_path, 0, *records, tail="c 1 0\n" + lines(*records))
-    assert len(read_recording(path).calls) == 1
+    assert len(read_recording(path)) == 1
     write(tmp_path, 0, *records, tail="c 1 0\n" + lines(END))
     with pytest.raises(FormatError, match=r"rank0.stream:6: not a line"):
         read_recording(path)
@@ -227,10 +228,13 @@ def test_lines_survive_a_kill_and_a_new_session_follows_them(tmp_path: Path) -> 
 def test_a_receive_from_anyone_learns_its_source_from_the_wait(tmp_path: Path) -> None:
     receive = call(0, 10, op="recv_any_source_", **{"async": 1})
     path = write(tmp_path, 0, meta(0, step=3), group([0, 1]), receive, "a 0 20 5 1 1", call(1, 30, seq=0))
-    (received, reduced) = read_recording(path).calls
-    assert (received.kind, received.peer, received.wait, received.end) == ("recv", 1, (20, 25), 25)
-    assert (received.sequence, reduced.sequence, reduced.peer, reduced.end) == (-1, 0, None, None)
-    assert received.step == 3  # where the session began
+    recording = read_recording(path)
+    columns = recording.columns
+    assert [recording.shapes[shape].kind for shape in columns.shape] == ["recv", "all_reduce"]
+    assert (columns.peer.tolist(), columns.end.tolist()) == ([1, NONE], [25, NONE])
+    assert (columns.wait_begin[0], columns.wait_end[0]) == (20, 25)
+    assert columns.sequence.tolist() == [-1, 0]
+    assert columns.step[0] == 3  # where the session began
 
 
 def test_a_stream_of_another_version_is_named(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from hocket.chakra import NodeType, Trace, TraceSet, read_traces
-from hocket.chakra.importers.lanes import Operator
-from hocket.plugin.torch.operators import Piece, pieces
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ddp.py"
 COLLECT = [sys.executable, "-m", "hocket", "collect"]
@@ -68,16 +66,3 @@ def test_a_profile_of_another_run_is_named(collected: Path, tmp_path: Path) -> N
     assert [(problem["problem"], "rank1.json: not of this run" in problem["message"]) for problem in problems] == [
         ("operators", True)
     ]
-
-
-def test_pieces_fill_the_time() -> None:
-    operators = {5: [Operator("a", 10, 20, 5, 7, 8), Operator("b", 20, 22, 5), Operator("c", 30, 60, 5)]}
-    assert list(pieces(operators, 5, 8, 40)) == [
-        Piece("compute", 8, 10),
-        Piece("a", 10, 20, 7, 8),
-        Piece("b", 20, 22),
-        Piece("compute", 22, 30),
-        Piece("c", 30, 40),  # the rest of it is not before the next call
-    ]
-    assert list(pieces(operators, 5, 40, 50)) == [Piece("compute", 40, 50)]
-    assert list(pieces(operators, 6, 0, 9)) == [Piece("compute", 0, 9)]

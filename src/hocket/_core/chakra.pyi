@@ -12,6 +12,11 @@ def read_nodes(
 def find_dependency_faults(
     trace: Trace, max_cycles: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], list[list[int]]]: ...
+def chain_threads(
+    calls: list[NDArray[np.int64]], spans: list[NDArray[np.int64]], marks: NDArray[np.int64], main: int, end: int
+) -> tuple[
+    NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]
+]: ...
 
 class Encoder:
     def __init__(self, trace: Trace) -> None: ...
