@@ -27,6 +27,11 @@ class Cut:
     left_out: int
     reason: str
 
+    def text(self) -> str:
+        """A line for people."""
+        calls = "call is" if self.left_out == 1 else f"{self.left_out} calls are"
+        return f"cut: rank {self.rank}: its last {calls} not in its trace, from {self.reason}"
+
 
 def cut_recordings(
     recordings: Sequence[Recording], groups: Sequence[Matched], messages: Mapping[Channel, Traffic]

@@ -31,7 +31,7 @@ def merge(folder: Path | str) -> Summary:
     no stream, a line of one is broken, or no rank recorded a collective.
     """
     folder = Path(folder)
-    recordings, clock = align(_read(folder))
+    recordings, clocks = align(_read(folder))
     numbering = number_groups(recordings)
     matched = match(recordings, numbering)
     messages = find_messages(recordings)
@@ -48,7 +48,7 @@ def merge(folder: Path | str) -> Summary:
                 problems.append(Mismatch("operators", f"{path}: not of this run: it has none of the rank's calls"))
     present = [recording for recording in recordings if len(recording)]
     cut, cuts = cut_recordings(present, matched, messages)
-    summary = summarize(recordings, numbering, matched, problems, clock, residual, cuts)
+    summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts)
 
     scattered = scattered_bytes(matched)
     origin = min(window(recording)[0] for recording in present)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.core.units import format_time
 from hocket.plugin.torch.matching import ABSENT, Matched
 from hocket.plugin.torch.waits import NONE
 
@@ -36,6 +37,12 @@ class Arrivals:
     worst: str
     pattern: str
 
+    def text(self) -> str:
+        """A line for people."""
+        share = f"rank {self.rank} came last to {self.last} of {self.of} collectives"
+        delay = f"the others waited {_time(self.delay_ns)} for it alone, at worst {_time(self.worst_ns)}: {self.worst}"
+        return f"straggler ({self.pattern}): {share}; {delay}"
+
 
 def arrivals(ranks: Sequence[int], groups: Sequence[Matched]) -> list[Arrivals]:
     """Of each rank, in their order, how it arrived."""
@@ -61,6 +68,10 @@ def arrivals(ranks: Sequence[int], groups: Sequence[Matched]) -> list[Arrivals]:
                 worst[rank] = max(worst[rank], (int(delay[most]), group.place(int(columns[most]))))
     none = np.empty(0, np.int64)
     return [_summed(rank, joined[rank], np.concatenate([none, *delays[rank]]), *worst[rank]) for rank in ranks]
+
+
+def _time(nanoseconds: int) -> str:
+    return format_time(nanoseconds * 1000)
 
 
 def _summed(rank: int, of: int, delays: Numbers, worst_ns: int, worst: str) -> Arrivals:

@@ -7,16 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.plugin.torch.agreement import Mismatch
+from hocket.plugin.torch.alignment import Clock, describe_clocks
 from hocket.plugin.torch.cutting import Cut
+from hocket.plugin.torch.divergence import Divergence, find_divergences
 from hocket.plugin.torch.matching import Matched, Numbering
+from hocket.plugin.torch.progress import Stand, find_stands
 from hocket.plugin.torch.recording import Recording
-from hocket.plugin.torch.stragglers import arrivals
+from hocket.plugin.torch.stragglers import Arrivals, arrivals
 from hocket.plugin.torch.timeline import window
 from hocket.plugin.torch.waits import NONE
 
 __all__ = ["GroupRow", "KindRow", "RankRow", "Summary", "summarize"]
 
 Numbers = NDArray[np.int64]
+
+_MATTERS = 100
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,8 @@ class RankRow:
 class Summary:
     """A collection. `absent` ranks have no stream or call; the scripts of `unended` ones did not come to their end.
 
-    `hooks` are those that recorded: "native", or "python" and why not the native one.
+    `hooks` are those that recorded: "native", or "python" and why not the native one. `stands` tells where ranks stood
+    in groups that did not end alike, `cuts` what is not in the traces because it could not be replayed.
     """
 
     world: int
@@ -78,11 +84,20 @@ class Summary:
     hooks: tuple[str, ...]
     clock: str
     clock_residual_ns: int
+    clocks: tuple[Clock, ...]
     groups: tuple[GroupRow, ...]
     kinds: tuple[KindRow, ...]
     ranks: tuple[RankRow, ...]
+    arrivals: tuple[Arrivals, ...]
+    divergences: tuple[Divergence, ...]
     mismatches: tuple[Mismatch, ...]
+    stands: tuple[Stand, ...]
     cuts: tuple[Cut, ...]
+
+    def stragglers(self) -> list[str]:
+        """Who came late so that it mattered, for 1 % of the time, a line each."""
+        elapsed = {row.rank: row.elapsed_ns for row in self.ranks}
+        return [row.text() for row in self.arrivals if row.pattern and row.delay_ns * _MATTERS >= elapsed[row.rank]]
 
     def problems(self) -> list[str]:
         """What is missing and where ranks disagree, a line each; one line that says so when there is nothing."""
@@ -90,11 +105,10 @@ class Summary:
         lines += [
             f"unended: rank {rank}'s script did not come to its end; its stream stops there" for rank in self.unended
         ]
+        lines += [line for divergence in self.divergences for line in divergence.text()]
         lines += [f"{mismatch.problem}: {mismatch.message}" for mismatch in self.mismatches]
-        lines += [
-            f"cut: rank {cut.rank}: its last {cut.left_out} calls are not in its trace: {cut.reason}"
-            for cut in self.cuts
-        ]
+        lines += [stand.text() for stand in self.stands]
+        lines += [cut.text() for cut in self.cuts]
         return lines or ["all ranks recorded, all collectives complete, no disagreement between ranks"]
 
 
@@ -103,28 +117,33 @@ def summarize(
     numbering: Numbering,
     matched: Sequence[Matched],
     mismatches: Sequence[Mismatch],
-    clock: str,
+    clocks: Sequence[Clock],
     clock_residual_ns: int,
     cuts: Sequence[Cut],
 ) -> Summary:
     """The summary of recordings that were aligned and matched."""
     world = recordings[0].world
     present = [recording for recording in recordings if len(recording)]
+    arrived = arrivals([recording.rank for recording in present], matched)
     return Summary(
         world=world,
         steps=max((len(_steps(recording)) for recording in recordings), default=0),
         absent=tuple(sorted(set(range(world)) - {recording.rank for recording in present})),
         unended=tuple(recording.rank for recording in recordings if recording.failed or not recording.ended),
         hooks=tuple(sorted({recording.meta.hook for recording in recordings})),
-        clock=clock,
+        clock=describe_clocks(clocks),
         clock_residual_ns=clock_residual_ns,
+        clocks=tuple(clocks),
         groups=tuple(
             GroupRow(number, group.name, group.description, group.ranks, group.backend)
             for number, group in numbering.values()
         ),
         kinds=tuple(_kinds(present, numbering, matched)),
-        ranks=tuple(_ranks_rows(present, matched)),
+        ranks=tuple(_ranks_rows(present, arrived)),
+        arrivals=tuple(arrived),
+        divergences=tuple(find_divergences(matched)),
         mismatches=tuple(mismatches),
+        stands=tuple(find_stands(matched, [recording.rank for recording in present])),
         cuts=tuple(cuts),
     )
 
@@ -166,9 +185,8 @@ def _kind_row(kind: str, group: int, sizes: Numbers, transfer: Numbers, skew: Nu
     return KindRow(kind, group, len(sizes), int(sizes.min()), int(sizes.sum()), transfer_ns, skew_ns)
 
 
-def _ranks_rows(recordings: Sequence[Recording], matched: Sequence[Matched]) -> Iterator[RankRow]:
-    by_rank = {row.rank: row for row in arrivals([recording.rank for recording in recordings], matched)}
-    for recording in recordings:
+def _ranks_rows(recordings: Sequence[Recording], arrived: Sequence[Arrivals]) -> Iterator[RankRow]:
+    for recording, arrival in zip(recordings, arrived, strict=True):
         begin, end = window(recording)
         columns = recording.columns
         exposed = _covered(columns.wait_begin, columns.wait_end)
@@ -179,8 +197,8 @@ def _ranks_rows(recordings: Sequence[Recording], matched: Sequence[Matched]) -> 
             compute_ns=end - begin - exposed,
             communication_ns=_covered(columns.start, columns.end),
             exposed_ns=exposed,
-            last=by_rank[recording.rank].last,
-            delay_ns=by_rank[recording.rank].delay_ns,
+            last=arrival.last,
+            delay_ns=arrival.delay_ns,
         )
 
 

@@ -1,10 +1,14 @@
 """Streams of the collector, written by hand and read line by line."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from hocket.plugin.torch.folder import stream_path
+from hocket.plugin.torch.recording import Columns, Recording
+from hocket.plugin.torch.waits import NONE
 
 Record = dict[str, Any]
 
@@ -85,3 +89,17 @@ def read(path: Path) -> list[Record]:
 def calls(path: Path) -> list[Record]:
     """The calls in a stream."""
     return [record for record in read(path) if record["k"] == "c"]
+
+
+def issued(recording: Recording) -> list[Any]:
+    """The calls of a recording as objects, with what their shapes and columns tell; None where there is none."""
+    columns = {field.name: getattr(recording.columns, field.name).tolist() for field in fields(Columns)}
+    shapes = [recording.shapes[number] for number in columns.pop("shape")]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        SimpleNamespace(
+            **vars(shape) | {key: None if value == NONE else value for key, value in row.items()},
+            num_bytes=shape.num_bytes,
+        )
+        for shape, row in zip(shapes, rows, strict=True)
+    ]

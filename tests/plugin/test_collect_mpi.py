@@ -78,12 +78,12 @@ def test_every_kind_of_call_is_in_the_traces_as_the_program_counts_it(collect, t
         expected = [(kind, tuple(members), num_bytes, peer) for kind, members, num_bytes, peer in issued]
         assert Counter(nodes(traces, rank)) == Counter(expected)
     (recording, *_) = recordings(tmp_path / "traces", 4)
-    operations = {call.op.removesuffix("_c") for call in recording.calls}
+    operations = {call.op.removesuffix("_c") for call in streams.issued(recording)}
     assert {"MPI_Iallreduce", "MPI_Alltoallw", "MPI_Allreduce_init", "MPI_Bsend", "MPI_Sendrecv"} <= operations
-    assert all(call.end is not None for call in recording.calls)
-    reductions = {call.reduction for call in recording.calls if call.kind == "reduce"}
+    assert all(call.end is not None for call in streams.issued(recording))
+    reductions = {call.reduction for call in streams.issued(recording) if call.kind == "reduce"}
     assert reductions == {"MAX", "SUM"}
-    assert {call.dtype for call in recording.calls} == {"float64", ""}
+    assert {call.dtype for call in streams.issued(recording)} == {"float64", ""}
 
     validate = [*HOCKET, "trace", "validate", "--profile", "mlcommons", str(tmp_path / "traces")]
     assert subprocess.run(validate, capture_output=True).returncode == 0
@@ -120,17 +120,17 @@ def test_a_c_program_with_steps_that_forks_and_frees_requests(collect, tmp_path:
     assert finished.returncode == 0, finished.stderr
     counted = dict(line.split() for line in finished.stdout.splitlines()[:3])
     for recording in recordings(tmp_path / "traces", 2):
-        assert Counter(call.kind for call in recording.calls) == {kind: int(n) for kind, n in counted.items()}
-        assert [call.step for call in recording.calls if call.kind == "all_reduce"] == [0, 1, 2]
+        assert Counter(call.kind for call in streams.issued(recording)) == {kind: int(n) for kind, n in counted.items()}
+        assert [call.step for call in streams.issued(recording) if call.kind == "all_reduce"] == [0, 1, 2]
         other = 1 - recording.rank
         # 8 floats came where 64 would fit; from anyone, with any tag, where that was asked for.
-        received = [(call.peer, call.tag, call.num_bytes) for call in recording.calls if call.kind == "recv"]
+        received = [(call.peer, call.tag, call.num_bytes) for call in streams.issued(recording) if call.kind == "recv"]
         assert received == [(other, tag, 32) for tag in (1, 2, 3, 4)]
     assert "MPI_Scan: execution traces have no prefix sums" in finished.stdout
 
     skipped = collect(str(program), out="two", HOCKET_COLLECT_SKIP_STEPS="1", HOCKET_COLLECT_STEPS="1")
     assert skipped.returncode == 0, skipped.stderr
-    (call,) = recordings(tmp_path / "two", 2)[0].calls
+    (call,) = streams.issued(recordings(tmp_path / "two", 2)[0])
     assert (call.kind, call.step, call.sequence) == ("all_reduce", 1, 1)
 
 
@@ -145,7 +145,7 @@ def test_what_a_killed_rank_recorded_is_merged_and_named(collect, tmp_path: Path
     assert finished.returncode not in (0, 3)  # the job's own
     assert "unended: rank 1" in finished.stdout
     killed = recordings(tmp_path / "traces", 2)[1]
-    assert [call.kind for call in killed.calls] == ["barrier"] * 4 and not killed.ended
+    assert [call.kind for call in streams.issued(killed)] == ["barrier"] * 4 and not killed.ended
 
 
 # Rank 1 as if on another machine: another boot, a clock 1000 s ahead.
@@ -166,7 +166,7 @@ def test_clocks_of_other_machines_are_brought_to_rank_0s(collect, tmp_path: Path
     assert finished.returncode == 0, finished.stderr
     assert "clocks: ping-pongs, wrong by at most" in finished.stdout
     here, elsewhere = recordings(tmp_path / "traces", 2)
-    assert elsewhere.calls[0].start - here.calls[0].start > 900 * 10**9
+    assert streams.issued(elsewhere)[0].start - streams.issued(here)[0].start > 900 * 10**9
     begins = [trace.start_us[0] for trace in read_traces(tmp_path / "traces").traces]
     assert abs(int(begins[1]) - int(begins[0])) < 100 * 10**6
 
@@ -187,11 +187,11 @@ def test_threads_may_call_at_once(collect, tmp_path: Path) -> None:  # type: ign
     assert finished.returncode == 0, finished.stderr
     assert "no disagreement between ranks" in finished.stdout
     for recording in recordings(tmp_path / "traces", 2):
-        kinds = Counter((call.group.order, call.tag, call.kind) for call in recording.calls)
+        kinds = Counter((call.group.order, call.tag, call.kind) for call in streams.issued(recording))
         expected = {(1 + tag, tag, kind): 200 for tag in range(4) for kind in ("send", "recv")}
         assert kinds == expected | {(1 + tag, 0, "all_reduce"): 1 for tag in range(4)}
-        assert len({call.thread for call in recording.calls}) == 4
-        assert all(call.wait is not None for call in recording.calls)
+        assert len({call.thread for call in streams.issued(recording)}) == 4
+        assert all(call.wait_end is not None for call in streams.issued(recording))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_program_of_another_mpi_is_told_to_name_its_compiler(collect, cache: P
     environment = os.environ | {"HOCKET_CACHE": str(cache)}
     told = subprocess.run([*HOCKET, "collect", "--out", str(tmp_path / "two"), *line], env=environment)
     assert told.returncode == 0
-    assert [call.kind for call in recordings(tmp_path / "two", 2)[0].calls].count("all_reduce") == 3
+    assert [call.kind for call in streams.issued(recordings(tmp_path / "two", 2)[0])].count("all_reduce") == 3
 
 
 def test_a_second_run_into_a_folder_is_refused(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
