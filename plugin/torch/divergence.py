@@ -38,7 +38,8 @@ class Divergence:
 
     def text(self) -> Iterator[str]:
         """Lines for people."""
-        yield f"divergence: group {self.group} ({self.title}) departs at #{self.sequence}{self.guess and ': '}{self.guess}"
+        guess = self.guess and f": {self.guess}"
+        yield f"divergence: group {self.group} ({self.title}) departs at #{self.sequence}{guess}"
         for variant in self.variants:
             yield f"  {name_ranks(variant.ranks)}: {'; '.join(variant.collectives)}"
 

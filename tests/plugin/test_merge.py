@@ -88,9 +88,10 @@ def test_a_batch_is_issued_at_once_and_waited_for_by_the_work_of_its_last_messag
         END,
     )
     merge(tmp_path)
-    alone, first, second, other = read_recording(stream_path(tmp_path, 0)).calls
-    assert [call.batch for call in (alone, first, second, other)] == [None, 0, 0, 1]
-    assert alone.wait is None and first.wait == second.wait == (2000, 3000) and other.wait == (4500, 5000)
+    columns = read_recording(stream_path(tmp_path, 0)).columns
+    assert columns.batch.tolist() == [NONE, 0, 0, 1]
+    assert columns.wait_begin.tolist() == [NONE, 2000, 2000, 4500]
+    assert columns.wait_end.tolist() == [NONE, 3000, 3000, 5000]
 
     nodes = [node for node in read_messages(tmp_path / "trace.0.et") if node.DESCRIPTOR.name == "Node"]
     rows = [(node.name, list(node.data_deps), [a.int64_val for a in node.attr if a.name == "batch"]) for node in nodes]
