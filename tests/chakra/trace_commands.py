@@ -1,16 +1,16 @@
 """The `hocket trace` command for tests, and traces to run it on."""
 
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
+
+import in_process
 
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_traces
 from hocket.chakra.trace import Trace
 
 
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "trace", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def hocket(*arguments: object) -> CompletedProcess[str]:
+    return in_process.hocket("trace", *arguments)
 
 
 def training(rank: int, num_steps: int = 4, size: int = 1 << 20) -> Trace:

@@ -1,18 +1,18 @@
 """`hocket trace` as a user runs it, for the tests of the importers."""
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
+from subprocess import CompletedProcess
+
+import in_process
 
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces
 from hocket.chakra.astra_sim import adapt, violations
 from hocket.chakra.validate import validate
 
 
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "trace", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def hocket(*arguments: object) -> CompletedProcess[str]:
+    return in_process.hocket("trace", *arguments)
 
 
 def imported(folder: Path, *arguments: object) -> tuple[TraceSet, str]:
