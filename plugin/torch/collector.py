@@ -60,14 +60,12 @@ class Collector:
         except OSError as error:
             raise FormatError(f"{settings.out}: cannot collect into this folder: {error.strerror}") from error
         self._hook, self._remark = choose_hook(settings.hook)
-        self._profiler: OperatorProfiler | None = None
-        self._is_selected = False
+        self._profiler = OperatorProfiler() if settings.ops else None
         self.steps = Steps(settings, self._select)
         self._hook.install(self._start)
         watch_batches(self._hook)
 
     def _select(self, recorded: bool) -> None:
-        self._is_selected = recorded
         self._hook.select(recorded)
         if self._profiler is not None:
             self._profiler.select(recorded)
@@ -106,9 +104,8 @@ class Collector:
         self.steps.stream = self._stream
         profile_path = operators_path(self.folder, self._rank)
         profile_path.unlink(missing_ok=True)  # of an earlier job
-        if self.settings.ops:
-            self._profiler = OperatorProfiler(profile_path)
-            self._profiler.select(self._is_selected)
+        if self._profiler is not None:
+            self._profiler.open(profile_path, self._stream)
         os.register_at_fork(after_in_child=self._stream.abandon)
         if self._world > 1:
             self._store = self._connect()

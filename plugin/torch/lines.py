@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 from hocket.core.errors import FormatError
 from hocket.plugin.torch.stream import FORMAT
 
-__all__ = ["BackwardLine", "ClockLine", "EndLine", "ErrorLine", "GroupLine", "Meta", "Session", "ShapeLine", "StepLine"]
+__all__ = [
+    "BackwardLine",
+    "ClockLine",
+    "EndLine",
+    "ErrorLine",
+    "GroupLine",
+    "Meta",
+    "OperatorsLine",
+    "Session",
+    "ShapeLine",
+    "StepLine",
+]
 
 Whole = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 Time = Annotated[int, msgspec.Meta(gt=-(2**62), lt=2**62)]
@@ -98,6 +109,10 @@ class ErrorLine(msgspec.Struct, tag="error", tag_field="k"):
     message: str
 
 
+class OperatorsLine(msgspec.Struct, tag="operators", tag_field="k"):
+    problem: str
+
+
 class EndLine(msgspec.Struct, tag="end", tag_field="k"):
     ok: bool
 
@@ -106,7 +121,7 @@ class _Format(msgspec.Struct):
     format: int = 1
 
 
-_Record = Meta | GroupLine | ShapeLine | BackwardLine | StepLine | ClockLine | ErrorLine | EndLine
+_Record = Meta | GroupLine | ShapeLine | BackwardLine | StepLine | ClockLine | ErrorLine | OperatorsLine | EndLine
 _DECODER: msgspec.json.Decoder[_Record] = msgspec.json.Decoder(_Record)
 _FORMAT_DECODER = msgspec.json.Decoder(_Format)
 _Kind = TypeVar("_Kind")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hocket.chakra import write_trace
 from hocket.chakra.groups import FILE_NAMES, write_groups
+from hocket.chakra.importers.lanes import Operator
 from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write
 from hocket.plugin.torch.agreement import Mismatch, clock_residual, mismatches
@@ -41,11 +42,11 @@ def merge(folder: Path | str) -> Summary:
         problems.append(Mismatch("clock", f"{where} ended {residual} ns before its last rank began"))
     operators = {}
     for recording in recordings:
-        if len(recording) and (path := operators_path(folder, recording.rank)).is_file():
-            unaligned = read_recording(recording.path)
-            operators[recording.rank] = read_operators(path, unaligned, recording)
-            if not operators[recording.rank]:
-                problems.append(Mismatch("operators", f"{path}: not of this run: it has none of the rank's calls"))
+        if len(recording) and recording.no_operators is not None:
+            try:
+                operators[recording.rank] = _operators(folder, recording)
+            except FormatError as error:  # the gaps between its calls stay whole
+                problems.append(Mismatch("operators", f"none of rank {recording.rank}: {error}"))
     present = [recording for recording in recordings if len(recording)]
     cut, cuts = cut_recordings(present, matched, messages)
     summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts)
@@ -67,6 +68,12 @@ def merge(folder: Path | str) -> Summary:
     with atomic_write(folder / "summary.txt") as file:
         file.write(render(summary))
     return summary
+
+
+def _operators(folder: Path, aligned: Recording) -> dict[int, list[Operator]]:
+    if aligned.no_operators:
+        raise FormatError(aligned.no_operators)
+    return read_operators(operators_path(folder, aligned.rank), read_recording(aligned.path), aligned)
 
 
 def _read(folder: Path) -> list[Recording]:

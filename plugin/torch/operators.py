@@ -9,6 +9,7 @@ from hocket.chakra.importers.lanes import Operator
 from hocket.chakra.importers.pytorch.host import What
 from hocket.chakra.importers.pytorch.host_trace import operators
 from hocket.chakra.importers.pytorch.kineto import Kineto, Operation, read_kineto
+from hocket.core.errors import FormatError
 from hocket.plugin.torch.recording import Recording
 
 __all__ = ["read_operators"]
@@ -17,12 +18,16 @@ __all__ = ["read_operators"]
 def read_operators(path: Path, recording: Recording, aligned: Recording) -> dict[int, list[Operator]]:
     """By thread, in order, the operators of Kineto's profile of a rank, with the times of `aligned`.
 
-    The collector's calls lie within the profiler's `c10d::` operations: they tell which thread is which. Empty where
-    none does, as when the profile is of another run. Raises FormatError for a file that is no profile.
+    The collector's calls lie within the profiler's `c10d::` operations: they tell which thread is which. Raises
+    FormatError, naming the file, for one that is absent, cut off, no profile, or of another run.
     """
     kineto = read_kineto(path)
+    if kineto.is_cut:
+        raise FormatError(f"{path}: it is cut off")
     offset = kineto.base - (recording.meta.epoch_ns - recording.meta.perf_ns)
     threads = _threads(kineto, recording, offset)
+    if not threads:
+        raise FormatError(f"{path}: not of this run: it has none of the rank's calls")
     starts, shifted = recording.columns.start, aligned.columns.start
     by_thread: dict[int, list[Operation]] = defaultdict(list)
     for operation in kineto.operations:

@@ -17,6 +17,7 @@ from hocket.plugin.torch.lines import (
     ErrorLine,
     GroupLine,
     Meta,
+    OperatorsLine,
     Session,
     ShapeLine,
     StepLine,
@@ -112,7 +113,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one rank recorded. `steps` holds (number, end); `offsets` (t, offset to rank 0's clock, round trip)."""
+    """What one rank recorded. `steps` holds (number, end); `offsets` (t, offset to rank 0's clock, round trip).
+
+    `no_operators` is why there is no profile of its operators, "" where there is, None where nobody asked for one.
+    """
 
     path: Path
     rank: int
@@ -125,6 +129,7 @@ class Recording:
     steps: tuple[tuple[int, int], ...]
     offsets: tuple[tuple[int, int, int], ...]
     errors: tuple[str, ...]
+    no_operators: str | None
     ended: bool
     failed: bool
 
@@ -156,6 +161,7 @@ def read_recording(path: Path) -> Recording:
     session = Session.read(path)
     (meta,) = session.of(Meta)
     ends = session.of(EndLine)
+    operators = session.of(OperatorsLine)
     shapes, numbers = _shapes(session)
     steps = tuple((line.n, line.t) for line in session.of(StepLine))
     return Recording(
@@ -170,6 +176,7 @@ def read_recording(path: Path) -> Recording:
         steps=steps,
         offsets=tuple((line.t, line.offset, line.round_trip) for line in session.of(ClockLine)),
         errors=tuple(dict.fromkeys(f"{line.op}: {line.message}" for line in session.of(ErrorLine))),
+        no_operators=operators[-1].problem if operators else None,
         ended=bool(ends),
         failed=bool(ends) and not ends[0].ok,
     )

@@ -22,6 +22,7 @@ What is rare is a JSON object whose "k" is its kind:
     step      training step `n` ended at t; what is issued later belongs to the next
     clock     the offset to rank 0's clock: add it to t of this rank
     error     an operation ran but could not be described
+    operators why there is no profile of the rank's operators, "" once there is; the last one counts
     end       the script ended; "ok" tells whether without an exception
 """
 

@@ -1,6 +1,7 @@
 """`hocket collect --ops`: operators in place of the computation between calls."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hocket.chakra import NodeType, Trace, TraceSet, read_traces
+from hocket.chakra import NodeType, Trace, read_traces
+from hocket.plugin.torch.merge import merge
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ddp.py"
 COLLECT = [sys.executable, "-m", "hocket", "collect"]
@@ -23,9 +25,10 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def merged(folder: Path) -> TraceSet:
-    subprocess.run([*COLLECT, "merge", str(folder)], check=True, timeout=100, capture_output=True)
-    return read_traces(folder)
+def problems(folder: Path) -> list[str]:
+    """What the summary says of operators."""
+    told = json.loads((folder / "summary.json").read_text())["mismatches"]
+    return [problem["message"] for problem in told if problem["problem"] == "operators"]
 
 
 def computed(trace: Trace) -> int:
@@ -33,12 +36,12 @@ def computed(trace: Trace) -> int:
 
 
 @pytest.mark.torch
-def test_operators_take_the_place_of_computation(collected: Path) -> None:
+def test_operators_take_the_place_of_computation(collected: Path, tmp_path: Path) -> None:
     with_operators = read_traces(collected)
-    profiles = collected / "ops"
-    profiles.rename(collected / "elsewhere")
-    without = merged(collected)
-    for trace, plain in zip(with_operators.traces, without.traces, strict=True):
+    folder = copied(collected, tmp_path / "without")
+    shutil.rmtree(folder / "ops")
+    merge(folder)
+    for trace, plain in zip(with_operators.traces, read_traces(folder).traces, strict=True):
         # The same time, cut at the operators.
         assert computed(trace) == computed(plain)
         names = Counter(trace.strings[name] for name in trace.name[trace.type == NodeType.COMP])
@@ -50,19 +53,83 @@ def test_operators_take_the_place_of_computation(collected: Path) -> None:
         assert trace.comm_bytes[calls].tolist() == plain.comm_bytes[plain.type == NodeType.COMM_COLL].tolist()
 
 
+SCRIPT = """
+import sys, torch, torch.distributed as dist
+from torch.profiler import profile
+import hocket.collect
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+if rank == 0:  # before the first collective
+    own = profile()
+    own.start()
+for step in range(4):
+    dist.all_reduce(torch.ones(100) @ torch.ones(100, 100))
+    if rank == 1 and step == 2:  # in the midst of the recorded steps
+        own = profile()
+        own.start()
+    hocket.collect.step()
+dist.all_reduce(torch.ones(3))
+if rank < 2:
+    own.stop()
+    own.export_chrome_trace(f"{sys.argv[1]}/rank{rank}.json")
+"""
+
+
 @pytest.mark.torch
-def test_a_profile_of_another_run_is_named(collected: Path, tmp_path: Path) -> None:
-    for name in ("stream", "ops"):
-        source = collected / name if (collected / name).exists() else collected / "elsewhere"
-        (tmp_path / name).mkdir()
-        for file in source.iterdir():
-            (tmp_path / name / file.name).write_bytes(file.read_bytes())
-    path = tmp_path / "ops" / "rank1.json"
-    profile = json.loads(path.read_text())
-    profile["baseTimeNanoseconds"] -= 10**12
-    path.write_text(json.dumps(profile))
-    merged(tmp_path)
-    problems = json.loads((tmp_path / "summary.json").read_text())["mismatches"]
-    assert [(problem["problem"], "rank1.json: not of this run" in problem["message"]) for problem in problems] == [
-        ("operators", True)
-    ]
+def test_the_profiler_is_the_scripts_where_it_uses_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    out = tmp_path / "out"
+    command = [*COLLECT, "--ops", "--out", str(out), "-n", "3", "--skip-steps", "1", "--steps", "2"]
+    subprocess.run([*command, str(tmp_path / "script.py"), str(tmp_path)], check=True, timeout=300)
+    reason = "the script profiles itself, and PyTorch has one profiler a process"
+    assert problems(out) == [f"none of rank {rank}: {reason}" for rank in range(2)]
+    for rank, trace in enumerate(read_traces(out).traces):
+        names = {trace.strings[name] for name in trace.name[trace.type == NodeType.COMP]}
+        assert ("aten::matmul" in names) == (rank == 2), names
+        assert (trace.type == NodeType.COMM_COLL).sum() == 2
+    # The script's own profiles are whole: rank 0's has all five calls, rank 1's those after its begin.
+    for rank, calls in ((0, 5), (1, 2)):
+        events = json.loads((tmp_path / f"rank{rank}.json").read_text())["traceEvents"]
+        assert sum(event["name"] == "c10d::allreduce_" for event in events) == calls
+
+
+def copied(collected: Path, folder: Path) -> Path:
+    shutil.copytree(collected, folder)
+    return folder
+
+
+@pytest.mark.torch
+def test_profiles_that_are_not_to_be_had_leave_the_merge_whole(collected: Path, tmp_path: Path) -> None:
+    whole = (collected / "ops" / "rank0.json").read_bytes()
+    moved = json.loads(whole)
+    moved["baseTimeNanoseconds"] -= 10**12
+    for name, content, reason in (
+        ("absent", None, "rank0.json: No such file or directory"),
+        ("empty", b"", "rank0.json: no array 'traceEvents'"),
+        ("cut", whole[: len(whole) // 2], "rank0.json: it is cut off"),
+        ("other", json.dumps(moved).encode(), "rank0.json: not of this run: it has none of the rank's calls"),
+    ):
+        folder = copied(collected, tmp_path / name)
+        path = folder / "ops" / "rank0.json"
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+        merge(folder)
+        (problem,) = problems(folder)
+        assert problem.startswith("none of rank 0: ") and problem.endswith(reason), problem
+        for rank, trace in enumerate(read_traces(folder).traces):
+            names = {trace.strings[name] for name in trace.name[trace.type == NodeType.COMP]}
+            assert ("aten::linear" in names) == (rank == 1)
+            assert computed(trace) == computed(read_traces(collected).traces[rank])
+
+
+@pytest.mark.torch
+def test_a_process_that_ends_early_has_told_so(collected: Path, tmp_path: Path) -> None:
+    folder = copied(collected, tmp_path / "killed")
+    stream = folder / "stream" / "rank1.stream"
+    told = b'{"k":"operators","problem":""}\n'
+    stream.write_bytes(stream.read_bytes().split(told)[0])
+    merge(folder)
+    assert "none of rank 1: its process ended before its profile was written" in problems(folder)
