@@ -51,7 +51,7 @@ class OperatorProfiler:
                         running.stop()
             prepare(beginning)
 
-        autograd_profiler.profile._prepare_trace = seen  # type: ignore[method-assign]  # it has no hook
+        autograd_profiler.profile._prepare_trace = seen  # PyTorch has no hook there
 
     def open(self, path: Path, stream: Stream) -> None:
         """Where the profile goes, and where to tell what became of it; it may begin from now on."""
