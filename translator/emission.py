@@ -27,13 +27,13 @@ _FORWARDED = np.array([[_TYPES.index(kind) for kind in _FORWARDING.get(each, (ea
 
 class Emission:
     """Operations in the engine's global order, and the GPUs that list them; `buffers`: chunks of each rank's input and
-    output. Raises ScheduleError if there is no order.
+    output, `room`: as in `Fusion`. Raises ScheduleError if there is no order.
 
     A step carries one dependency; further ones go on nops before it. A receive and the send of the same chunks that
     follows it in its thread block become one step (`Fusion`).
     """
 
-    def __init__(self, table: Operations, buffers: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, table: Operations, buffers: Sequence[tuple[int, int]], room: int) -> None:
         self._table = table
         self._buffers = buffers
         num_ranks = len(buffers)
@@ -51,7 +51,7 @@ class Emission:
             max_clock_entries=MAX_CLOCK_ENTRIES,
         )
         listed = order[np.argsort(table.block[order], kind="stable")]
-        fusion = Fusion(table, order, listed)
+        fusion = Fusion(table, order, listed, room)
         num_waits = np.where(fusion.sends, 0, np.diff(first_wait))
         steps = np.where(fusion.sends, 0, np.maximum(num_waits, 1))
         # row of the step that completes each operation, and first row of each block

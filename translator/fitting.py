@@ -34,14 +34,16 @@ def fit(
     Raises LimitError when the program does not fit the runtime.
     """
     channels, slots, instances = strategy.channels, strategy.slots, lowering.instances
-    # each chunk of a message may have to travel as a message of its own
-    most = profile.max_count if slots == 1 else max(1, FIFO_DEPTH[lowering.protocol] // slots)
+    # each chunk of a message may have to travel as a message of its own, and to wait for the receiver where connections
+    # are relied on to hold one only
+    room = 1 if slots == 1 else max(1, FIFO_DEPTH[lowering.protocol] // slots)
+    most = profile.max_count if slots == 1 else room
     part = part_chunks(shape) if instances > 1 else None
     messages, local = cut_messages(messages, most, part), cut_local_steps(local, profile.max_count, part)
     buffers = [(gpu.input_chunks, gpu.output_chunks) for gpu in shape.gpus]
     while True:
         table = operations(messages, local, profile, channels, slots, paired=strategy.paired)
-        emission = Emission(table, buffers)
+        emission = Emission(table, buffers, room)
         single = replace(
             shape,
             num_channels=1 + max((block.channel for block in table.blocks), default=0),

@@ -17,11 +17,13 @@ _SEND = _TYPES.index(StepType.SEND)
 
 class Fusion:
     """What of a table becomes one step. `order`: the operations in the engine's global order; `listed`: those of thread
-    block after thread block, in that order. Columns per operation (P)."""
+    block after thread block, in that order; `room`: chunks of one message that a connection is relied on to hold.
+    Columns per operation (P)."""
 
-    def __init__(self, table: Operations, order: NDArray[np.int64], listed: NDArray[np.int64]) -> None:
+    def __init__(self, table: Operations, order: NDArray[np.int64], listed: NDArray[np.int64], room: int) -> None:
         self._table = table
         self._listed = listed
+        self._room = room
         self._place = np.empty(len(order), np.int64)
         self._place[order] = np.arange(len(order))
         events = []
@@ -41,6 +43,7 @@ class Fusion:
 
         It sends the very chunks that come in, as they come in, and there was room for it before the receive in the
         global order; so it may come right after it: with the two as one the order is still one in which nobody waits.
+        Of more chunks than there is room for, the last would come in only when the receiver has begun to take them.
         """
         table, place = self._table, self._place
         before, then = self._listed[:-1], self._listed[1:]
@@ -50,6 +53,7 @@ class Fusion:
             & (table.type[then] == _SEND)
             & (table.writes[before] == table.reads[then])
             & (table.count[before] == table.count[then])
+            & (table.count[then] <= self._room)
             & (np.where(table.after[then] < 0, -1, place[table.after[then]]) < place[before])
             & (self._only_source[then] == before)
         )

@@ -1,5 +1,6 @@
-"""Every kind of schedule lowers for every runtime that can hold it, and is right with connections that hold one message
-(MSCCL++: by its own proof); what is refused is beyond what the runtime has, and the refusal says so."""
+"""Every kind of schedule lowers for every runtime that can hold it, and is right with connections that hold one
+message, whether they share thread blocks or not (MSCCL++: by its own proof); what is refused is beyond what the runtime
+has, and the refusal says so."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -135,8 +136,9 @@ def limit(schedule: Schedule, runtime: str, in_place: bool) -> str | None:
     return None
 
 
-def check(schedule: Schedule, runtime: str, in_place: bool) -> None:
-    expected, asked = limit(schedule, runtime, in_place), Lowering(in_place=in_place)
+def check(schedule: Schedule, runtime: str, in_place: bool, paired: bool) -> None:
+    expected = limit(schedule, runtime, in_place)
+    asked = Lowering(in_place=in_place, paired=True if paired else None)
     try:
         if runtime == PLANS:
             assert lower_to_plan(schedule, asked).proof.values
@@ -156,13 +158,15 @@ def check(schedule: Schedule, runtime: str, in_place: bool) -> None:
 def test_every_schedule(source: Callable[[Kind], Iterator[Schedule]], kind: Kind, runtime: str) -> None:
     for schedule in schedules(source, kind):
         for in_place in (True, False):
-            check(schedule, runtime, in_place)
+            check(schedule, runtime, in_place, paired=False)
+        if runtime != PLANS:
+            check(schedule, runtime, in_place=False, paired=True)
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_collectives_with_conditions_of_their_own_are_refused(runtime: str) -> None:
     for schedule in schedules(custom, Kind.CUSTOM):
-        check(schedule, runtime, in_place=True)
+        check(schedule, runtime, in_place=True, paired=False)
 
 
 def test_all_there_is_is_tried() -> None:

@@ -153,7 +153,7 @@ def test_more_than_32_peers_use_more_channels() -> None:
         (Kind.ALL_REDUCE, 4, "nccl", {}, "no profile 'nccl'; profiles: msccl, executor, rccl"),
         (Kind.ALL_REDUCE, 4, "rccl", {"protocol": "ll"}, "no protocol 'll'; protocols: Simple, LL, LL128"),
         (Kind.ALL_REDUCE, 4, "rccl", {"channels": 0}, "channels must be at least 1"),
-        (Kind.ALL_REDUCE, 4, "rccl", {"name": 'a"b'}, "the name must be"),
+        (Kind.ALL_REDUCE, 4, "rccl", {"name": 'a"b'}, "cannot be a name for rccl: it must be"),
         (Kind.ALL_REDUCE, 4, "rccl", {"min_bytes": 9, "max_bytes": 5}, "sizes from 9 to 5 bytes"),
         (Kind.ALL_TO_ALL, 4, "msccl", {"in_place": True}, "this runtime refuses in-place all_to_all"),
         (Kind.GATHER, 4, "msccl", {}, "does not fit msccl: it has no collective gather; it has all_reduce"),

@@ -173,6 +173,17 @@ def test_shared_thread_blocks_are_right_at_any_size(
     execute(program, fifo_depth=slots, max_count=1)
 
 
+@pytest.mark.parametrize("chunks", [3, 6, 12])
+def test_shared_thread_blocks_rely_on_no_depth(chunks: int) -> None:
+    """A step of 3 chunks that forwards the second only when the receiver has taken the first would wait for itself."""
+    topology = load("fully_connected:2,bandwidth=50GB/s,latency=500ns")
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 2, MIB, chunks), topology)
+    program = lower(schedule, "executor", Lowering(paired=True))
+    assert {len(gpu.thread_blocks) for gpu in program.gpus} == {1}
+    for depth in (1, 2):
+        execute(program, fifo_depth=depth, max_count=1)
+
+
 @pytest.mark.parametrize(("argument", "value"), [("slots", 0), ("slots", 3), ("instances", 0), ("channels", 0)])
 def test_impossible_numbers_are_refused(argument: str, value: int) -> None:
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
