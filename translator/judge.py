@@ -106,7 +106,7 @@ def judge(
             findings.append(Finding(EXECUTION, Severity.WRONG, 0, "", outcome.text, ""))
         largest = _largest_safe_bytes(program, profile, least)
         findings += _size_findings(window(columns, profile)[1], largest)
-        findings += residency_findings(program, profile, gpu)
+        findings += residency_findings([len(one.thread_blocks) for one in program.gpus], profile.name, gpu)
     severities = {finding.severity for finding in findings}
     accepted = Severity.REJECT not in severities
     return Judgement(

@@ -1,11 +1,10 @@
 """Whether all thread blocks of a program fit on a GPU at once: they wait for each other, so all must run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Program
 from hocket.translator.findings import Finding, Severity
-from hocket.translator.profiles import Profile, ProfileName
+from hocket.translator.profiles import ProfileName
 
 __all__ = ["MULTIPROCESSORS", "residency_findings"]
 
@@ -14,15 +13,16 @@ MULTIPROCESSORS = {"V100": 80, "A100": 108, "H100": 132, "H20": 78, "MI250": 104
 _AMD = frozenset({"MI250", "MI300X"})
 
 
-def residency_findings(program: Program, profile: Profile, gpu: str | None) -> Iterator[Finding]:
-    """The program's largest rank against the GPU asked for, or, as a note, against all that the runtime runs on.
+def residency_findings(thread_blocks: Sequence[int], runtime: ProfileName | str, gpu: str | None) -> Iterator[Finding]:
+    """The rank with most `thread_blocks` (of each rank) against the GPU asked for, or, as a note, against all that the
+    runtime runs on.
 
     Raises ScheduleError for a GPU that is not in `MULTIPROCESSORS`.
     """
     if gpu is not None and gpu not in MULTIPROCESSORS:
         raise ScheduleError(f"no GPU '{gpu}'; GPUs: {', '.join(MULTIPROCESSORS)}")
-    blocks, rank = max((len(gpu.thread_blocks), -rank) for rank, gpu in enumerate(program.gpus))
-    names = [gpu] if gpu else [name for name in MULTIPROCESSORS if (name in _AMD) == (profile.name == ProfileName.RCCL)]
+    blocks, rank = max((number, -rank) for rank, number in enumerate(thread_blocks))
+    names = [gpu] if gpu else [name for name in MULTIPROCESSORS if (name in _AMD) == (runtime == ProfileName.RCCL)]
     small = [f"{name} ({MULTIPROCESSORS[name]})" for name in names if MULTIPROCESSORS[name] < blocks]
     if small:
         yield Finding(

@@ -114,8 +114,6 @@ def limit(schedule: Schedule, runtime: str, in_place: bool) -> str | None:
     collective, kind = schedule.collective, schedule.collective.kind
     if runtime == PLANS and kind not in IN_PLANS:
         return f"plans have no {kind}"
-    if runtime == PLANS and kind is Kind.ALL_TO_ALL and in_place:
-        return "puts arrive unasked"
     if set(collective.block_bytes or ()) == {0}:
         return "no runtime starts a kernel for a call without bytes"
     if len(set(collective.block_bytes or ())) > 1:

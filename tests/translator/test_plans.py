@@ -312,3 +312,27 @@ def test_the_largest_safe_size_of_a_pipeline_is_told(shared: Path) -> None:
     found = judge_plan(shared / "mscclpp_plans" / "allreduce_pipeline.json")
     # 32 rounds of 1 MiB for each of 2 chunks
     assert (found.correct, found.safe, found.largest_safe_bytes) == (True, False, 64 << 20)
+
+
+def test_thread_blocks_must_be_resident_on_the_gpu_asked_for(tmp_path: Path) -> None:
+    # 79 blocks on rank 0 are one more than the 78 multiprocessors of an H20
+    crowded = exchange()
+    crowded["gpus"][0]["threadblocks"].extend(
+        {"id": number, "ops": [{"name": "nop"}], "channels": [], "remote_buffer_refs": []} for number in range(1, 79)
+    )
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(crowded))
+
+    def verify(*options: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "hocket", "verify", str(path), *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    assert verify("--gpu", "A100")[0] == 0
+    code, text = verify("--gpu", "H20")
+    assert code == 1
+    assert "rank 0: 79 thread blocks that wait for each other are more than the multiprocessors of H20 (78)" in text
+    code, text = verify()
+    assert (code, "note: rank 0: 79 thread blocks" in text) == (0, True)
+    code, text = verify("--fifo-depth", "2")
+    assert (code, "--fifo-depth is for XML and programs" in text) == (2, True)

@@ -107,12 +107,21 @@ class _Gpu:
                     steps.append(step.depend_step)
         self.awaited = {pair: steps for pair, steps in awaited.items() if steps}
         self.semaphore = {pair: number for number, pair in enumerate(self.awaited)}
+        # by block and step: the semaphores of the blocks that wait for it
+        self.released: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for (awaited_block, waiting), steps in self.awaited.items():
+            for position in steps:
+                self.released[awaited_block, position].append(self.semaphore[awaited_block, waiting])
 
     def _connection(self, number: int) -> tuple[int, int, int]:
         """In this order both ends count the channels between them."""
         block = self.program.gpus[self.rank].thread_blocks[number]
         src, dst = (self.rank, block.send) if block.send >= 0 else (block.receive, self.rank)
         return src, dst, block.channel
+
+    def message(self, block: int, step: int) -> Message:
+        """What a step sends or receives."""
+        return self.delivery.messages[self.delivery.message[self.rank][block][step]]
 
     def remote(self, rank: int, buffer: BufferName, kind: Literal["memory", "port"]) -> int:
         """The number of a remote buffer, declared when it is first used."""
@@ -165,7 +174,7 @@ class _Block:
         last = max((k for k, step in enumerate(block.steps) if step.type.sends), default=-1)
         for position, step in enumerate(block.steps):
             self._acquire(step)
-            releases = self._releases(position)
+            releases = gpu.released.get((self._number, position), [])
             if step.type is StepType.SEND:
                 self._send(step, position, settled=position == last or bool(releases))
             elif step.type.receives:
@@ -194,13 +203,8 @@ class _Block:
         self._acquired[block] = step.depend_step
         self._writer.wait(Op(OpName.ACQUIRE, semaphore_ids=(self._gpu.semaphore[block, self._number],)))
 
-    def _releases(self, position: int) -> list[int]:
-        """The semaphores of the blocks that wait for the step at `position`."""
-        pairs = self._gpu.awaited.items()
-        return [self._gpu.semaphore[pair] for pair, steps in pairs if pair[0] == self._number and position in steps]
-
     def _send(self, step: Step, position: int, settled: bool) -> None:
-        message = self._gpu.delivery.sent[self._gpu.rank, (self._number, position)]
+        message = self._gpu.message(self._number, position)
         source, target = _local(step.src_buffer, step.src_offset, step.count), self._remote(message)
         if self._gpu.packets and self._memory:
             self._writer.move(Op(OpName.PUT_PACKETS, (source,), (target,), channel_type="memory"))
@@ -220,7 +224,7 @@ class _Block:
             self._writer.move(put, after_all=settled)
 
     def _receive(self, step: Step, position: int) -> None:
-        message = self._gpu.delivery.received[self._gpu.rank, (self._number, position)]
+        message = self._gpu.message(self._number, position)
         if not self._gpu.packets:
             self._writer.wait(self._on_channel(OpName.WAIT))
         if not message.slot:

@@ -12,6 +12,7 @@ from hocket.translator.mscclpp.limits import MAX_OPS, check_plan_limits, longest
 from hocket.translator.mscclpp.plan import Plan
 from hocket.translator.mscclpp.read import read_plan
 from hocket.translator.mscclpp.verify import PlanProof, PlanRefutation, attempt_plan
+from hocket.translator.residency import residency_findings
 
 __all__ = ["PLAN_RUNTIME", "PlanJudgement", "judge_plan"]
 
@@ -48,11 +49,18 @@ class PlanJudgement:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it is not good."""
-        return tuple(finding.describe() for finding in self.findings)
+        return tuple(finding.describe() for finding in self.findings if finding.severity is not Severity.NOTE)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is good to know."""
+        return tuple(finding.describe() for finding in self.findings if finding.severity is Severity.NOTE)
 
 
-def judge_plan(path: Path | str, *, root: int = 0) -> PlanJudgement:
-    """Judges a plan's file; `root` matters for broadcast only. Never raises for what is in the file."""
+def judge_plan(path: Path | str, *, root: int = 0, gpu: str | None = None) -> PlanJudgement:
+    """Judges a plan's file; `root` matters for broadcast only. `gpu`: where all thread blocks must be resident
+    (`residency.MULTIPROCESSORS`; another raises ScheduleError). Never raises for what is in the file.
+    """
     try:
         plan = read_plan(path)
     except FormatError as error:
@@ -69,6 +77,7 @@ def judge_plan(path: Path | str, *, root: int = 0) -> PlanJudgement:
         return PlanJudgement(
             Verdict.REJECT if refused else Verdict.ACCEPT, False, False, True, False, 0, tuple(findings), plan, None
         )
+    findings += residency_findings([len(one.thread_blocks) for one in plan.gpus], PLAN_RUNTIME, gpu)
     outcome = attempt_plan(plan, root=root)
     if isinstance(outcome, PlanRefutation):
         safe, seen = outcome.largest_safe_bytes, outcome.counterexample
@@ -86,8 +95,9 @@ def _judged(
         window = f"{format_limit(plan.min_message_size)} to {format_limit(plan.max_message_size)}"
         text = f"no size of {window} is a multiple of its {plan.slots} chunks of {plan.buffer_alignment} B: widen it"
         findings.append(_finding(Severity.SIZE, text))
+    resident = all(finding.severity is not Severity.KERNEL for finding in findings)
     return PlanJudgement(
-        Verdict.ACCEPT, True, largest_safe > 0, selectable, safe, largest_safe, tuple(findings), plan, outcome
+        Verdict.ACCEPT, resident, largest_safe > 0, selectable, safe, largest_safe, tuple(findings), plan, outcome
     )
 
 

@@ -60,11 +60,6 @@ def lower_to_plan(
     kind, protocol, channels = schedule.collective.kind, asked.protocol, asked.channels or 1
     if kind not in _NAMES:
         raise ScheduleError(f"MSCCL++ plans have no {kind}; they have {', '.join(_NAMES)}")
-    if kind is Kind.ALL_TO_ALL and asked.in_place:
-        raise ScheduleError(
-            "in-place all_to_all: MSCCL++ puts arrive unasked, and would overwrite what the receiver has not sent yet; "
-            "use out-of-place calls"
-        )
     if protocol not in ("Simple", "LL"):
         raise ScheduleError(f"no protocol '{protocol}' in MSCCL++ plans; protocols: Simple, LL")
     if protocol == "LL" and kind is Kind.BROADCAST:
@@ -75,9 +70,15 @@ def lower_to_plan(
     nodes = Nodes.of(schedule, ranks_per_node)
     while True:
         program = lower(schedule, UNLIMITED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
-        gpus, longest = _gpus(program, nodes, channels, packets=protocol == "LL")
+        gpus, longest = _gpus(program, nodes, packets=protocol == "LL")
         if longest <= MAX_OPS:
             break
+        if -(-channels * longest // MAX_OPS) > _MAX_CHANNELS:
+            held = f"{_MAX_CHANNELS} connections of {MAX_OPS} hold {_MAX_CHANNELS * MAX_OPS}"
+            raise ScheduleError(
+                f"{program.name} does not fit MSCCL++ 0.9: rank {len(gpus) - 1} needs {channels * longest} ops for a "
+                f"peer; {held}; use fewer chunks, or an algorithm of fewer messages"
+            )
         channels = -(-channels * longest // MAX_OPS)
     plan = Plan(
         name=program.name,
@@ -98,18 +99,12 @@ def lower_to_plan(
     return PlanTranslation(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
 
 
-def _gpus(program: Program, nodes: Nodes, channels: int, packets: bool) -> tuple[tuple[PlanGpu, ...], int]:
-    """Each rank's part, and the most ops of a thread block. Raises ScheduleError at the first rank that needs more than
-    there are connections."""
+def _gpus(program: Program, nodes: Nodes, packets: bool) -> tuple[tuple[PlanGpu, ...], int]:
+    """Each rank's part, and the most ops of a thread block; the last part is the first that has too many."""
     delivery = deliver(program, nodes, packets=packets)
-    gpus, longest = [], 0
-    for rank in range(program.num_ranks):
-        gpus.append(emit_gpu(program, delivery, nodes, rank, packets=packets))
-        longest = max([longest, *(len(block.ops) for block in gpus[-1].thread_blocks)])
-        if longest > MAX_OPS and -(-channels * longest // MAX_OPS) > _MAX_CHANNELS:
-            held = f"{_MAX_CHANNELS} connections of {MAX_OPS} hold {_MAX_CHANNELS * MAX_OPS}"
-            raise ScheduleError(
-                f"{program.name} does not fit MSCCL++ 0.9: rank {rank} needs {channels * longest} ops for a peer; "
-                f"{held}; use fewer chunks, or an algorithm of fewer messages"
-            )
+    gpus: list[PlanGpu] = []
+    longest = 0
+    while len(gpus) < program.num_ranks and longest <= MAX_OPS:
+        gpus.append(emit_gpu(program, delivery, nodes, len(gpus), packets=packets))
+        longest = max(longest, *(len(block.ops) for block in gpus[-1].thread_blocks), 0)
     return tuple(gpus), longest

@@ -77,7 +77,7 @@ class OpName(StrEnum):
     RELEASE = "sem_release"
 
 
-class Operand(Struct, frozen=True, omit_defaults=True):
+class Operand(Struct, frozen=True, gc=False, omit_defaults=True):
     """Chunks `index .. index + size - 1` of one buffer: of the rank itself (`type`), of a peer (`buffer_id`, counted in
     the thread block's remote buffers of the op's channel type) or of a group of ranks (`switch_channel_id`, likewise).
     """
@@ -103,7 +103,7 @@ class Iterations(Struct, frozen=True):
     num_chunks: Positive
 
 
-class Op(Struct, frozen=True, omit_defaults=True, rename={"sources": "src_buff", "destinations": "dst_buff"}):
+class Op(Struct, frozen=True, gc=False, omit_defaults=True, rename={"sources": "src_buff", "destinations": "dst_buff"}):
     """One operation of a thread block; channel ids count in the thread block's channels of `channel_type`."""
 
     name: OpName

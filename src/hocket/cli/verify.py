@@ -37,13 +37,13 @@ def verify(
         typer.Option("--explain", metavar="FILE", help="XML, plan: draw the counterexample on this HTML page."),
     ] = None,
     gpu: Annotated[
-        str | None, typer.Option(metavar="NAME", help="XML: GPU whose multiprocessors must hold all blocks: A100, ...")
+        str | None, typer.Option(metavar="NAME", help="XML, plan: GPU whose multiprocessors must hold all blocks.")
     ] = None,
     root: Annotated[
-        int | None, typer.Option(help="XML: root of a broadcast or reduce; found in the file by default.")
+        int | None, typer.Option(help="XML, plan: root of a broadcast or reduce; an XML's is found by default.")
     ] = None,
     fifo_depth: Annotated[
-        int | None, typer.Option(min=1, help="XML: messages a connection holds (Simple 2, LL and LL128 8).")
+        int | None, typer.Option(min=1, help="XML, program: messages a connection holds (Simple 2, LL and LL128 8).")
     ] = None,
     topology: Annotated[
         str | None,
@@ -90,16 +90,18 @@ def verify(
         from hocket.translator import is_program_json
 
         if is_program_json(file):
-            if (runtime, json_path, explain, root) != (None,) * 4:
+            if (runtime, json_path, explain, root, gpu) != (None,) * 5:
                 raise typer.BadParameter(
-                    f"{file} is for no runtime: --runtime, --json, --explain and --root are for what one loads; first "
-                    f"hocket translate {file} --to RUNTIME"
+                    f"{file} is for no runtime: --runtime, --json, --explain, --root and --gpu are for what one loads; "
+                    f"first hocket translate {file} --to RUNTIME"
                 )
             _verify_program(file, fifo_depth)
         else:
             from hocket.cli.verify_plan import verify_plan
 
-            verify_plan(file, runtime, root=root, json_path=json_path, page=explain)
+            if fifo_depth is not None:
+                raise typer.BadParameter("--fifo-depth is for XML and programs: MSCCL++ puts wait for no room")
+            verify_plan(file, runtime, root=root, gpu=gpu, json_path=json_path, page=explain)
     else:
         _verify_schedule(file)
 

@@ -15,13 +15,13 @@ __all__ = ["verify_plan"]
 
 
 def verify_plan(
-    file: Path, runtime: str | None, *, root: int | None, json_path: Path | None, page: Path | None
+    file: Path, runtime: str | None, *, root: int | None, gpu: str | None, json_path: Path | None, page: Path | None
 ) -> None:
     """Judges the plan, prints and writes the result. Raises typer.Exit with the exit code when it is not good,
     FormatError when it is no plan."""
     if runtime is not None:
         one_of("--runtime", runtime, [PLAN_RUNTIME, "all"])
-    judgement = judge_plan(file, root=root or 0)
+    judgement = judge_plan(file, root=root or 0, gpu=gpu)
     plan = judgement.plan
     if plan is not None and plan.kind is Kind.BROADCAST and root is None:
         raise typer.BadParameter(f"{file} does not say the root of its broadcast: give --root")
@@ -43,6 +43,8 @@ def verify_plan(
             typer.echo(f"proved: {outcome.describe()}")
             if outcome.assumed:
                 typer.echo(f"assumed: {outcome.assumed}")
+        for note in judgement.notes:
+            typer.echo(f"note: {note}")
         for reason in judgement.reasons:
             typer.echo(f"NOT PROVED: {reason}", err=True)
         if page is not None:
