@@ -1,13 +1,17 @@
 """Called by every `import torch` (entry point `torch.backends`): arms what the environment asks for."""
 
 import os
+import sys
 from importlib import import_module
 
 __all__ = ["arm"]
 
 
 def arm() -> None:
-    """Does nothing, at the cost of two dictionary look-ups, unless HOCKET_COLLECT or HOCKET_ALGORITHMS is set."""
+    """Does nothing, at the cost of two dictionary look-ups, unless HOCKET_COLLECT or HOCKET_ALGORITHMS is set.
+
+    When the collector cannot start, says why on stderr: no reason for the job to fail.
+    """
     collects, serves = os.environ.get("HOCKET_COLLECT"), os.environ.get("HOCKET_ALGORITHMS")
     if collects or serves:
         import_module("torch")  # first: its import comes back here, and must not meet a module half imported
@@ -16,6 +20,9 @@ def arm() -> None:
 
         arm_algorithms()
     if collects:
-        from hocket.plugin.torch import collector
+        try:
+            from hocket.plugin.torch import collector
 
-        collector.arm()
+            collector.arm()
+        except Exception as error:
+            print(f"hocket: nothing is collected: {error}", file=sys.stderr)

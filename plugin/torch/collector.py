@@ -1,11 +1,12 @@
 """The collector of one process: armed when torch is imported, at work from the first collective to the exit."""
 
 import atexit
+import multiprocessing.util
 import os
 import subprocess
 import sys
-import threading
 import time
+import uuid
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -13,11 +14,11 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from hocket.core.errors import FormatError
 from hocket.plugin.torch.batches import watch_batches
 from hocket.plugin.torch.choice import choose_hook
-from hocket.plugin.torch.clock import FOREVER, ClockServer, measure_offset
-from hocket.plugin.torch.folder import merged_files, operators_path, stream_path
+from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset
+from hocket.plugin.torch.folder import make_folder, operators_path, set_aside, stream_path
+from hocket.plugin.torch.groups import watch_destroyed
 from hocket.plugin.torch.profiling import OperatorProfiler
 from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
@@ -25,8 +26,8 @@ from hocket.plugin.torch.stream import FORMAT, record
 
 __all__ = ["Collector", "arm", "mark_step"]
 
-# What tells the launch of this job from others into the same folder.
-_JOB = ("TORCHELASTIC_RUN_ID", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
+# Where the job's store is older than this attempt at the job, its keys begin with these.
+_ATTEMPT = ("TORCHELASTIC_RUN_ID", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
 _LAST_PATIENCE = timedelta(seconds=5)
 
 _collector: "Collector | None" = None
@@ -54,16 +55,13 @@ class Collector:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.folder = Path(settings.out).absolute()
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FormatError(f"{settings.out}: cannot collect into this folder: {error.strerror}") from error
+        self.folder = make_folder(settings.out)
         self._hook, self._remark = choose_hook(settings.hook)
         self._profiler = OperatorProfiler() if settings.ops else None
         self.steps = Steps(settings, self._select)
         self._hook.install(self._start)
         watch_batches(self._hook)
+        watch_destroyed(self._hook.forget_groups)
 
     def _select(self, recorded: bool) -> None:
         self._hook.select(recorded)
@@ -79,10 +77,10 @@ class Collector:
     def _open(self) -> None:
         self._rank, self._world = dist.get_rank(), dist.get_world_size()
         self._process = os.getpid()
-        self._job = ":".join(os.environ.get(name, "") for name in _JOB)
-        if self._rank == 0:  # should this job die, nobody must take an earlier job's traces for its own
-            for stale in merged_files(self.folder):
-                stale.unlink()
+        self._store = self._connect()
+        earlier = set_aside(self.folder, self._rank)  # should this job die, nobody must take those traces for its own
+        if earlier is not None and self._rank == 0:
+            print(f"hocket: {self.folder}: what an earlier job collected is now in {earlier}", file=sys.stderr)
         self._stream = self._hook.open(stream_path(self.folder, self._rank))
         self._stream.write(
             record(
@@ -90,7 +88,7 @@ class Collector:
                 format=FORMAT,
                 rank=self._rank,
                 world=self._world,
-                job=self._job,
+                job=self._store.compare_set("hocket/job", "", uuid.uuid4().hex).decode(),  # the first rank's word
                 boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
                 pid=self._process,
                 torch=torch.__version__,
@@ -102,19 +100,15 @@ class Collector:
             )
         )
         self.steps.stream = self._stream
-        profile_path = operators_path(self.folder, self._rank)
-        profile_path.unlink(missing_ok=True)  # of an earlier job
         if self._profiler is not None:
-            self._profiler.open(profile_path, self._stream)
+            self._profiler.open(operators_path(self.folder, self._rank), self._stream)
         os.register_at_fork(after_in_child=self._stream.abandon)
         if self._world > 1:
-            self._store = self._connect()
-            if self._rank == 0:
-                self._clock_server = ClockServer(self._connect())
-            else:  # rank 0 may be late to its first collective
-                background = (self._connect(), FOREVER)
-                threading.Thread(target=self._measure_clock, args=background, name="hocket-clock", daemon=True).start()
+            connection = self._connect()
+            self._clock = OffsetMeter(connection, self._write_offset) if self._rank else ClockServer(connection)
         atexit.register(self._close)
+        if multiprocessing.parent_process() is not None:  # a process that multiprocessing forked skips atexit
+            multiprocessing.util.Finalize(None, self._close, exitpriority=0)
 
     def _connect(self) -> dist.Store:
         """A connection of our own to the job's store: waiting on the job's would block the job."""
@@ -125,39 +119,46 @@ class Collector:
             store = store.underlying_store
         if isinstance(store, dist.TCPStore):
             store = dist.TCPStore(store.host, store.port, is_master=False, wait_for_workers=False)
-        return dist.PrefixStore(self._job, store)
+        return dist.PrefixStore(":".join(os.environ.get(name, "") for name in _ATTEMPT), store)
 
-    def _measure_clock(self, store: dist.Store, patience: timedelta) -> None:
-        with suppress(dist.DistError):  # without it the merge falls back on wall clocks, and says so
-            self._stream.write(record("clock", **measure_offset(store, patience)._asdict()))
+    def _write_offset(self, offset: Offset) -> None:
+        self._stream.write(record("clock", **offset._asdict()))
 
     def _close(self) -> None:
         if os.getpid() != self._process:  # a child that the script forked
             return
+        self._process = 0  # once
         if self._profiler is not None:
             self._profiler.close()
         failed = hasattr(sys, "last_value")  # an exception ends the script
-        if self._rank > 0 and not failed:
-            self._measure_clock(self._store, _LAST_PATIENCE)
+        if self._rank > 0:
+            with suppress(dist.DistError):  # the store may be gone with rank 0, or with torchrun
+                self._clock.stop(self._store)
+                offset = None if failed else measure_offset(self._store, _LAST_PATIENCE)
+                if offset is not None:
+                    self._write_offset(offset)
         self._stream.write(record("end", t=time.perf_counter_ns(), ok=not failed))
         self._stream.close()
-        if self._rank > 0:
-            with suppress(dist.DistError):  # the store may be gone with rank 0
-                self._store.set(f"hocket/ended/{self._rank}", "")
-        elif failed:
+        if self._world > 1:
+            with suppress(dist.DistError):
+                self._part(failed)
+        if failed and self._rank == 0:
             print(f"hocket: recorded until the error; to merge: hocket collect merge {self.folder}", file=sys.stderr)
-        else:
-            if self._world > 1:
-                self._await_others()
+        elif self._rank == 0:
             self._merge()
 
-    def _await_others(self) -> None:
-        ended = [f"hocket/ended/{rank}" for rank in range(1, self._world)]
-        try:
-            self._store.wait(ended, timedelta(seconds=self.settings.timeout))
-        except dist.DistError:
-            print("hocket: not every rank ended in time; merging what there is", file=sys.stderr)
-        self._clock_server.stop(self._store)
+    def _part(self, failed: bool) -> None:
+        """Tells rank 0, which waits for the others unless its script failed. Raises DistError without a store."""
+        if self._rank > 0:
+            self._store.set(f"hocket/ended/{self._rank}", "")
+            return
+        if not failed:
+            try:
+                ended = [f"hocket/ended/{rank}" for rank in range(1, self._world)]
+                self._store.wait(ended, timedelta(seconds=self.settings.timeout))
+            except dist.DistError:
+                print("hocket: not every rank ended in time; merging what there is", file=sys.stderr)
+        self._clock.stop(self._store)
 
     def _merge(self) -> None:
         """In a process of its own: the job's memory and state of mind are no place for it."""

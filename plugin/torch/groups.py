@@ -1,13 +1,19 @@
 """The process groups a rank has used."""
 
 import itertools
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
 from weakref import WeakKeyDictionary
 
 import torch.distributed as dist
 
 from hocket.plugin.torch.stream import Stream, record
 
-__all__ = ["Group", "Groups"]
+__all__ = ["Group", "Groups", "watch_destroyed"]
+
+# How many groups of the same members, sorted, were destroyed so far in this process.
+_destroyed: Counter[tuple[int, ...]] = Counter()
 
 
 class Group:
@@ -50,8 +56,7 @@ class Groups:
     def _register(self, process_group: dist.ProcessGroup) -> Group:
         ranks = dist.get_process_group_ranks(process_group)
         # Ranks may first use two groups of the same members in different order: creation order tells them apart.
-        known = dist.distributed_c10d._world.pg_map
-        alike = [other for other in known if sorted(dist.get_process_group_ranks(other)) == sorted(ranks)]
+        alike = [other for other in dist.distributed_c10d._world.pg_map if _members(other) == _members(process_group)]
         group = Group(next(self._ids), ranks)
         self._stream.write(
             record(
@@ -62,7 +67,26 @@ class Groups:
                 ranks=ranks,
                 rank=process_group.rank(),
                 backend=dist.get_backend(process_group),
-                order=alike.index(process_group),
+                order=_destroyed[_members(process_group)] + alike.index(process_group),
             )
         )
         return group
+
+
+def watch_destroyed(forget: Callable[[], None]) -> None:
+    """Counts the groups that are destroyed, whose names others may get, and calls `forget` before."""
+    destroy = dist.destroy_process_group
+
+    @wraps(destroy)
+    def destroy_process_group(group: dist.ProcessGroup | None = None) -> None:
+        known = dist.distributed_c10d._world.pg_map
+        gone = known if group is None or group == dist.group.WORLD else [group]
+        _destroyed.update(_members(other) for other in gone if other in known)
+        forget()
+        destroy(group)
+
+    dist.destroy_process_group = dist.distributed_c10d.destroy_process_group = destroy_process_group
+
+
+def _members(process_group: dist.ProcessGroup) -> tuple[int, ...]:
+    return tuple(sorted(dist.get_process_group_ranks(process_group)))

@@ -50,6 +50,9 @@ class Hook(Protocol):
     def select(self, recording: bool) -> None:
         """Whether what is issued from now on is to be recorded; not at first."""
 
+    def forget_groups(self) -> None:
+        """Process groups are about to be destroyed; others may get their names."""
+
     def begin_batch(self) -> None:
         """What this thread issues until `end_batch` is one batch of messages."""
 
@@ -101,6 +104,9 @@ class PythonHook:
 
     def select(self, recording: bool) -> None:
         self._recording = recording
+
+    def forget_groups(self) -> None:
+        pass  # they are known by their objects
 
     def begin_batch(self) -> None:
         self._held.batch, self._held.batch_last = next(self._batch_ids), None

@@ -10,13 +10,17 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.core.errors import FormatError, HocketError, exit_code
 from hocket.plugin.torch.settings import OPTIONS, OUT_VARIABLE, variable
 
-__all__ = ["check_script", "check_torch", "main", "step"]
+__all__ = ["OLDEST_TORCH", "check_script", "check_torch", "main", "step"]
+
+# The first whose dispatcher gives a kernel in Python its key set.
+OLDEST_TORCH = (2, 4)
 
 
 def step() -> None:
@@ -30,13 +34,18 @@ def step() -> None:
 
 
 def check_torch() -> None:
-    """Raises HocketError when PyTorch is not installed."""
+    """Raises HocketError when PyTorch is not installed, or is older than the hooks need."""
+    remedy = "pip install 'hocket[torch]'"
     if find_spec("torch") is None:
-        raise HocketError("collecting needs PyTorch, which is not installed: pip install 'hocket[torch]'")
+        raise HocketError(f"collecting needs PyTorch, which is not installed: {remedy}")
+    found = version("torch")
+    if tuple(map(int, found.split(".")[:2])) < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        raise HocketError(f"collecting needs PyTorch {oldest} or newer, not {found}: {remedy}")
 
 
 def check_script(script: str) -> None:
-    """Raises HocketError when PyTorch is not installed, FormatError when there is no such script."""
+    """Raises what `check_torch` does, and FormatError when there is no such script."""
     check_torch()
     if not Path(script).is_file():
         raise FormatError(f"{script}: no such script")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 import streams
 
-from hocket.plugin.torch.folder import stream_path
+from hocket.core.errors import HocketError
+from hocket.plugin.torch.folder import stream_path, stream_paths
+from hocket.plugin.torch.merge import merge
 
 pytestmark = pytest.mark.torch
 
@@ -22,8 +25,8 @@ dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 # As on a PyTorch that is newer than this version of Hocket.
 NEWER_TORCH = """
 import sys
-from hocket.plugin.torch import operations
-del operations.OPERATIONS["allreduce_coalesced_"]
+from hocket.chakra.c10d import OPERATIONS
+del OPERATIONS["allreduce_coalesced_"]
 from hocket.collect import main
 main(sys.argv[1:])
 """
@@ -66,3 +69,135 @@ def test_an_operation_of_a_newer_torch_is_named_once(tmp_path: Path, hook: str) 
     (problem,) = json.loads((out / "summary.json").read_text())["mismatches"]
     assert problem["problem"] == "not recorded"
     assert "allreduce_coalesced_: not known to this version of Hocket, and not recorded" in problem["message"]
+
+
+TWO_RANKS = """
+import os, signal, time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+for number in range(4):
+    dist.all_reduce(torch.ones(25))
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "told"),
+    [
+        ("if rank == 1: os.kill(os.getpid(), signal.SIGTERM)  # from the scheduler", 1, "unended: rank 1"),
+        ("if rank == 1: os.kill(os.getppid(), signal.SIGKILL)  # torchrun\ntime.sleep(1)", 247, "rank"),
+    ],
+)
+def test_what_a_killed_job_recorded_is_merged(tmp_path: Path, end: str, code: int, told: str) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "hocket", "collect", "--out", str(out), "-n", "2", "--timeout", "3"]
+    finished = run([*command, script(tmp_path, TWO_RANKS + end)])
+    assert finished.returncode == code, finished.stderr
+    assert "Exception ignored" not in finished.stderr and "terminate called" not in finished.stderr
+    assert told in finished.stdout
+    assert [len(streams.calls(stream_path(out, rank))) for rank in range(2)] == [4, 4]
+    assert (out / "trace.0.et").exists() and (out / "trace.1.et").exists()
+
+
+FULL_DISK = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))"
+
+
+@pytest.mark.parametrize(
+    ("hook", "before", "after", "told"),
+    [
+        ("native", FULL_DISK, "", "cannot collect into"),
+        ("python", FULL_DISK, "", "cannot collect into"),
+        ("native", "", "import shutil; shutil.rmtree(os.environ['HOCKET_COLLECT'])", "no rank*.stream"),
+        ("native", "", "sys.stdout.flush(); os._exit(0)", ""),
+    ],
+)
+def test_the_job_goes_on_without_its_collection(tmp_path: Path, hook: str, before: str, after: str, told: str) -> None:
+    out = tmp_path / "out"
+    job = script(tmp_path, f"{before}\n{ONE_RANK}dist.all_reduce(torch.ones(3)); print('trained')\n{after}")
+    finished = run([sys.executable, job], HOCKET_COLLECT=str(out), HOCKET_COLLECT_HOOK=hook)
+    assert (finished.returncode, finished.stdout.splitlines()[0]) == (0, "trained"), finished.stderr
+    assert told in finished.stderr and "Traceback" not in finished.stderr
+    if before:  # a stream with nothing in it is none
+        assert stream_paths(out) == []
+    elif not told:
+        assert len(streams.calls(stream_path(out, 0))) == 1
+
+
+def test_a_second_job_leaves_the_first_ones_collection_whole(tmp_path: Path) -> None:
+    """The first had two ranks, the second has one: nobody takes the other stream for the second's."""
+    out = tmp_path / "out"
+    for rank in range(2):
+        streams.write(out, rank, streams.meta(rank), streams.group([0, 1]), streams.call(0, 0), streams.wait(0, 0, 9))
+    merge(out)
+    finished = run(
+        [sys.executable, script(tmp_path, ONE_RANK + "dist.all_reduce(torch.ones(3))")], HOCKET_COLLECT=str(out)
+    )
+    assert finished.returncode == 0, finished.stderr
+    earlier = out / "earlier" / "j"
+    assert f"hocket: {out}: what an earlier job collected is now in {earlier}" in finished.stderr
+    assert json.loads((out / "summary.json").read_text())["world"] == 1
+    assert sorted(path.name for path in out.glob("*.et")) == ["trace.0.et"]
+    assert json.loads((earlier / "summary.json").read_text())["world"] == 2
+    assert (earlier / "trace.1.et").exists() and len(streams.calls(stream_path(earlier, 0))) == 1
+
+
+FORKED = """
+import os, sys
+import torch, torch.distributed as dist, torch.multiprocessing as multiprocessing
+from torch.utils.data import DataLoader
+
+def main(rank):
+    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:" + sys.argv[1], rank=rank, world_size=2)
+    for batch in DataLoader(torch.ones(8, 4), batch_size=4, num_workers=2, multiprocessing_context="fork"):
+        dist.all_reduce(batch)
+    dist.barrier()
+
+if __name__ == "__main__":
+    multiprocessing.start_processes(main, nprocs=2, start_method="fork")
+"""
+
+
+def test_ranks_that_a_script_forks_and_their_data_loaders(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    out = tmp_path / "out"
+    finished = run([sys.executable, script(tmp_path, FORKED), port], HOCKET_COLLECT=str(out))
+    assert finished.returncode == 0, finished.stderr
+    assert sorted(path.name for path in (out / "stream").iterdir()) == ["rank0.stream", "rank1.stream"]
+    assert [len(streams.calls(stream_path(out, rank))) for rank in range(2)] == [3, 3]
+    assert "all ranks recorded, all collectives complete" in finished.stdout
+
+
+AGAIN = """
+import torch, torch.distributed as dist
+for number in range(3):
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    dist.all_reduce(torch.ones(1))
+    for _ in range(2):
+        group = dist.new_group([0])
+        dist.all_reduce(torch.ones(16), group=group)
+        dist.destroy_process_group(group)
+    dist.destroy_process_group()
+"""
+
+
+def test_groups_that_are_destroyed_and_made_again_under_the_same_name(tmp_path: Path, hook: str) -> None:
+    out = tmp_path / "out"
+    finished = run([sys.executable, script(tmp_path, AGAIN)], HOCKET_COLLECT=str(out), HOCKET_COLLECT_HOOK=hook)
+    assert finished.returncode == 0, finished.stderr
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["mismatches"] == []
+    # Of the same members: three worlds and six other groups, each with one collective.
+    assert [(row["group"], row["count"]) for row in summary["kinds"]] == [(number, 1) for number in range(9)]
+    assert len({group["name"] for group in summary["groups"]}) < 9
+
+
+def test_a_torch_that_is_too_old_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hocket import collect
+
+    monkeypatch.setattr(collect, "version", lambda name: "2.3.1+cpu")
+    with pytest.raises(HocketError, match=r"collecting needs PyTorch 2\.4 or newer, not 2\.3\.1\+cpu: pip install"):
+        collect.check_script(script(tmp_path, ""))
+    monkeypatch.setattr(collect, "version", lambda name: "2.10.0")
+    collect.check_script(script(tmp_path, ""))

@@ -169,7 +169,12 @@ def test_a_collection_is_not_replaced(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    (tmp_path / "script.py").write_text("")
-    finished = run([sys.executable, "-m", "hocket.collect", "--out", str(tmp_path / "file"), f"{tmp_path}/script.py"])
-    assert finished.returncode != 0
-    assert "cannot collect into this folder" in finished.stderr
+    (tmp_path / "script.py").write_text("import torch; print('trained')")
+    command = [sys.executable, "-m", "hocket.collect", "--out", str(tmp_path / "file"), f"{tmp_path}/script.py"]
+    told = f"{tmp_path}/file: cannot collect into this folder: File exists"
+    finished = run(command)  # one of many processes: the job goes on
+    assert (finished.returncode, finished.stdout) == (0, "trained\n")
+    assert f"hocket: nothing is collected: {told}" in finished.stderr
+    launched = run([sys.executable, "-m", "hocket", "collect", *command[3:]])  # before the job: it need not begin
+    assert (launched.returncode, launched.stdout) == (3, "")
+    assert f"error: {told}" in launched.stderr

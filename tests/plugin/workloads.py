@@ -18,14 +18,20 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional_collectives
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleInterleaved1F1B
-from torch.distributed.tensor import Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from hocket import collect
+
+try:
+    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy, fully_shard
+    from torch.distributed.tensor import Shard
+except ImportError:  # PyTorch 2.4 and 2.5
+    from torch.distributed._composable.fsdp import fully_shard
+    from torch.distributed._tensor import Shard
+    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
 
 Step = Callable[[], None]
 WIDTH = 64
@@ -98,6 +104,16 @@ def hybrid_fsdp2() -> Step:
     return train(model)
 
 
+def fsdp1() -> Step:
+    return train(FullyShardedDataParallel(transformer(), device_id=torch.device("cpu")))
+
+
+def hybrid_fsdp1() -> Step:
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    strategy = ShardingStrategy.HYBRID_SHARD
+    return train(FullyShardedDataParallel(mlp(), None, strategy, device_id=torch.device("cpu"), device_mesh=mesh))
+
+
 def tensor_parallel() -> Step:
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     return train(parallelize_module(mlp(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}))
@@ -106,23 +122,30 @@ def tensor_parallel() -> Step:
 def sequence_parallel() -> Step:
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     plan = {
-        "0": SequenceParallel(),
-        "1": ColwiseParallel(input_layouts=Shard(1)),
-        "3": RowwiseParallel(output_layouts=Shard(1)),
+        "1": SequenceParallel(),
+        "2": ColwiseParallel(input_layouts=Shard(1)),
+        "4": RowwiseParallel(output_layouts=Shard(1)),
     }
-    model = parallelize_module(nn.Sequential(nn.LayerNorm(WIDTH), *mlp()), mesh, plan)
+    model = parallelize_module(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH), *mlp()), mesh, plan)
     return train(model, 2, 4, WIDTH)
 
 
+def microbatch() -> torch.Tensor:
+    """A quarter of the batch: PyTorch 2.4 asks for an example."""
+    return torch.ones(4, WIDTH)
+
+
 def pipeline() -> Step:
-    stage = PipelineStage(nn.Linear(WIDTH, WIDTH), dist.get_rank(), dist.get_world_size(), torch.device("cpu"))
+    stage = PipelineStage(
+        nn.Linear(WIDTH, WIDTH), dist.get_rank(), dist.get_world_size(), torch.device("cpu"), microbatch()
+    )
     return run_schedule(Schedule1F1B(stage, n_microbatches=4, loss_fn=functional.mse_loss))
 
 
 def interleaved_pipeline() -> Step:
     rank, world = dist.get_rank(), dist.get_world_size()
     stages = [
-        PipelineStage(nn.Linear(WIDTH, WIDTH), number, 2 * world, torch.device("cpu"))
+        PipelineStage(nn.Linear(WIDTH, WIDTH), number, 2 * world, torch.device("cpu"), microbatch())
         for number in (rank, rank + world)
     ]
     return run_schedule(ScheduleInterleaved1F1B(stages, n_microbatches=4, loss_fn=functional.mse_loss))
@@ -264,12 +287,14 @@ def splits(rank: int, world: int) -> tuple[list[int], list[int]]:
     return [sends[rank]] * world, sends
 
 
+# On CPU the first runs up to PyTorch 2.6 or so, the second from 2.7 on.
+FULLY_SHARDED = [fsdp1, hybrid_fsdp1] if torch.__version__ < "2.7" else [fsdp2, hybrid_fsdp2]
+
 WORKLOADS = [
     ddp,
     ddp_in_buckets,
     ddp_transformer,
-    fsdp2,
-    hybrid_fsdp2,
+    *FULLY_SHARDED,
     tensor_parallel,
     sequence_parallel,
     pipeline,

@@ -131,6 +131,11 @@ PYBIND11_MODULE(hocket_hook, module) {
   module.def("install", &Install);
   module.def("open", &Open);
   module.def("select", [](bool recording) { Shared::Get().recorder.Select(recording); });
+  module.def("forget_groups", [] {
+    Shared& shared = Shared::Get();
+    const std::lock_guard lock(shared.groups_mutex);
+    shared.groups.clear();
+  });
   module.def("begin_batch", [] { Shared::Get().recorder.BeginBatch(); });
   module.def("end_batch", [](const py::sequence& works) {
     const py::ssize_t count = py::len(works);

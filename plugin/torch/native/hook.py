@@ -38,6 +38,9 @@ class NativeHook:
     def select(self, recording: bool) -> None:
         self._module.select(recording)
 
+    def forget_groups(self) -> None:
+        self._module.forget_groups()
+
     def begin_batch(self) -> None:
         self._module.begin_batch()
 

@@ -57,20 +57,24 @@ def launch(
 
     from hocket.collect import check_script
     from hocket.core.errors import HocketError
-    from hocket.plugin.torch.folder import stream_paths
+    from hocket.plugin.torch.folder import make_folder, stream_paths
     from hocket.plugin.torch.settings import Settings
 
     check_script(script)
     if stream_paths(out):
         raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
+    make_folder(out)
     # Unlike a job under another launcher, this one may take the time to build the compiled hook.
     hook = os.environ.get(variable("hook"), "native")
     settings = Settings(out, skip_steps, steps, timeout, hook, ops)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
     finished = subprocess.run(command, env=os.environ | settings.to_environment())
-    if finished.returncode == 0 and not any(Path(out).glob("trace.*.et")):
-        raise HocketError(f"{out}: nothing was recorded: no rank issued a collective in the steps to record")
+    if not any(Path(out).glob("trace.*.et")):  # rank 0 did not come to its end
+        if stream_paths(out):
+            merge(out)
+        elif finished.returncode == 0:
+            raise HocketError(f"{out}: nothing was recorded: no rank issued a collective in the steps to record")
     raise typer.Exit(finished.returncode)
 
 
