@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "simulator": {"topology", "schedule", "chakra"},
     "synthesizer": {"topology", "schedule"},
     "translator": {"topology", "schedule", "chakra", "simulator"},
-    "plugin": {"chakra", "schedule", "translator"},
+    "plugin": {"chakra", "schedule", "simulator", "translator"},
     "bench": EVERYTHING | {"cli", "report"},
 }
 

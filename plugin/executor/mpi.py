@@ -12,12 +12,12 @@ from hocket.plugin.executor.backend import Pending
 from hocket.plugin.executor.datatypes import Array, DataType, ReduceOp
 from hocket.schedule.collective import Kind
 
-__all__ = ["MpiBackend"]
+__all__ = ["MpiBackend", "Poller"]
 
 _OPS = {ReduceOp.SUM: MPI.SUM, ReduceOp.PROD: MPI.PROD, ReduceOp.MAX: MPI.MAX, ReduceOp.MIN: MPI.MIN}
 
 
-class _Poller(threading.Thread):
+class Poller(threading.Thread):
     """Completes requests of all threads: MPI's own wait keeps a core busy for every waiting thread."""
 
     def __init__(self) -> None:
@@ -25,9 +25,9 @@ class _Poller(threading.Thread):
         self._posted: SimpleQueue[tuple[Any, threading.Event]] = SimpleQueue()
         self.start()
 
-    def watch(self, request: Any) -> threading.Event:
-        """An event that is set when the request is complete."""
-        done = threading.Event()
+    def watch(self, request: Any, done: threading.Event | None = None) -> threading.Event:
+        """An event (`done`, where given) that is set when the request is complete."""
+        done = done or threading.Event()
         self._posted.put((request, done))
         return done
 
@@ -57,7 +57,7 @@ class MpiBackend:
             raise HocketError("this MPI lacks MPI_THREAD_MULTIPLE; install one that has it: pip install 'hocket[mpi]'")
         self._comm = MPI.COMM_WORLD
         self.rank, self.size = self._comm.rank, self._comm.size
-        self._poller = _Poller()
+        self._poller = Poller()
 
     def send(self, data: Array, peer: int, channel: int) -> Pending:
         return self._poller.watch(self._comm.Isend([data, MPI.BYTE], peer, channel))

@@ -4,15 +4,13 @@ import json
 import os
 import pickle
 import sys
-import threading
-import traceback
 from dataclasses import asdict
 from pathlib import Path
 
-from hocket.core.errors import HocketError
 from hocket.plugin.executor.backend import Backend
 from hocket.plugin.executor.job import Job
 from hocket.plugin.executor.measure import measure
+from hocket.plugin.executor.processes import end_with_launcher, fail
 
 __all__ = ["main"]
 
@@ -27,17 +25,6 @@ def _connect(job: Job, folder: Path, rank: int | None) -> Backend:
     return GlooBackend(folder, rank, job.program.num_ranks)
 
 
-def _end_with_launcher() -> None:
-    """The launcher holds the other end of our standard input (mpiexec's, which hands it to rank 0 and ends all others
-    with it): when the launcher is gone, so are we."""
-
-    def wait() -> None:
-        os.read(sys.stdin.fileno(), 1)
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def main(folder: Path, rank: int | None) -> None:
     """Rank 0 prints one JSON line a row. An error is left for the launcher in FOLDER, and the exit status is 1."""
     # Thread blocks hand over to each other at every step; Python's 5 ms would be the time of a whole small collective.
@@ -47,20 +34,17 @@ def main(folder: Path, rank: int | None) -> None:
         with open(folder / "job.pickle", "rb") as file:
             job: Job = pickle.load(file)
         if rank is not None:
-            _end_with_launcher()
+            end_with_launcher()
         backend = _connect(job, folder, rank)
         if rank is None and backend.rank == 0:
-            _end_with_launcher()
+            end_with_launcher()
         notes.with_suffix(".rank").write_text(str(backend.rank))
         for row in measure(job, backend):
             if backend.rank == 0:
                 print(json.dumps(asdict(row)), flush=True)
         backend.barrier()
     except BaseException as error:
-        text = str(error) if isinstance(error, HocketError) else traceback.format_exc()
-        notes.with_suffix(".error").write_text(text, encoding="utf-8")
-        # Thread blocks may wait for ever for what failed.
-        os._exit(1)
+        fail(error, folder)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import pytest
 
 from hocket.core.errors import HocketError
 from hocket.plugin.executor import Job, ReduceOp
-from hocket.plugin.executor.launch import _rows
+from hocket.plugin.executor.processes import _objects
 from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock
 from hocket.translator import to_xml
 
@@ -230,7 +230,7 @@ def test_a_dead_rank_is_noticed_though_its_launcher_lives(tmp_path: Path) -> Non
     mpiexec = subprocess.Popen(["sleep", "100"])
     try:
         with pytest.raises(HocketError, match="rank 2 was killed by signal 9"):
-            list(_rows([mpiexec], SimpleQueue(), tmp_path, timeout_s=30))
+            list(_objects([mpiexec], SimpleQueue(), tmp_path, timeout_s=30, remedy=""))
     finally:
         mpiexec.kill()
         mpiexec.wait()

@@ -1,0 +1,35 @@
+"""Types of the elements that a replay moves."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Element", "element_of"]
+
+_BITS = re.compile(r"[a-z]+([0-9]+)")
+_BYTES = {"bool": 1}
+# What takes the place of a type that a backend does not have, or cannot add.
+_STAND_INS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
+
+
+@dataclass(frozen=True)
+class Element:
+    """`name` is PyTorch's, such as bfloat16."""
+
+    name: str
+    size_bytes: int
+
+    def within(self, known: Iterable[str]) -> "Element":
+        """This type where it is known, else an integer of its size, else bytes."""
+        if self.name in known:
+            return self
+        stand_in = _STAND_INS.get(self.size_bytes, "uint8")
+        return Element(stand_in, self.size_bytes) if stand_in in known else Element("uint8", 1)
+
+
+def element_of(dtype: str, blocks: Iterable[int]) -> Element:
+    """The type recorded, where it divides all blocks (bytes); float32 where none was recorded; else bytes."""
+    match = _BITS.match(dtype)
+    element = Element(dtype or "float32", int(match[1]) // 8 if match else _BYTES.get(dtype, 0 if dtype else 4))
+    fits = element.size_bytes > 0 and not any(block % element.size_bytes for block in blocks)
+    return element if fits else Element("uint8", 1)

@@ -1,0 +1,76 @@
+"""A rank's part in a replay, and what rank 0 makes of all parts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.plugin.replay.compute import Compute, spender
+from hocket.plugin.replay.fabric import Fabric
+from hocket.plugin.replay.measured import Measured
+from hocket.plugin.replay.operation import RankProgram
+from hocket.plugin.replay.player import Player
+
+__all__ = ["Part", "Settings", "measured", "play"]
+
+_Times = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a replay goes: `iterations` timed ones after `warmup`, each of the whole trace."""
+
+    backend: str
+    iterations: int
+    warmup: int
+    compute: Compute
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """What rank 0 gets from each rank: its machine, its nodes' rows, their times in each iteration."""
+
+    machine: str
+    row: list[int]
+    times: list[_Times]
+
+
+def play(
+    program: RankProgram,
+    fabric: Fabric,
+    settings: Settings,
+    abort: Callable[[BaseException], None],
+    iteration_done: Callable[[int], None],
+) -> list[Part]:
+    """Plays on this rank; on rank 0 the parts of all ranks, else none."""
+    player = Player(program, fabric, spender(settings.compute), abort, settings.timeout_s)
+    times = []
+    for number in range(settings.warmup + settings.iterations):
+        fabric.gather(None)  # nobody begins before all are there
+        times.append(player.play())
+        iteration_done(number)
+    own = Part(_machine(), program.row, times[settings.warmup :])
+    parts: list[Part] = fabric.gather(own)
+    return parts
+
+
+def measured(parts: Sequence[Part]) -> Measured:
+    """The parts of all ranks, by rank, as one."""
+    num_nodes, num_iterations = sum(len(part.row) for part in parts), len(parts[0].times)
+    one_clock = len({part.machine for part in parts}) == 1
+    columns = np.zeros((2, num_iterations, num_nodes), np.int64)
+    for number in range(num_iterations):
+        origins = [int(part.times[number][0].min(initial=2**62)) for part in parts]
+        origin = min(origins)
+        for part, own in zip(parts, origins, strict=True):
+            for column, times in zip(columns[:, number], part.times[number], strict=True):
+                column[part.row] = times - (origin if one_clock else own)
+    return Measured(columns[0], columns[1], one_clock)
+
+
+def _machine() -> str:
+    """Since when which machine runs: ranks with the same share a clock."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -1,0 +1,103 @@
+"""The page of a replay: measured beside recorded and predicted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.plugin.replay.comparison import Comparison, OperationTimes
+from hocket.report.figures import PALETTE, blank_figure
+from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
+
+__all__ = ["replay_page"]
+
+
+def replay_page(comparison: Comparison, subtitle: str) -> str:
+    """The page as HTML text."""
+    times = comparison.iterations_ps
+    cards = Cards(
+        [
+            (
+                "measured",
+                format_time(comparison.measured_ps),
+                f"{format_time(min(times))} to {format_time(max(times))}",
+            ),
+            ("recorded", _time(comparison.recorded_ps), "in the traces"),
+            ("predicted", _time(comparison.predicted_ps), "on the topology"),
+        ]
+    )
+    sections = [Section("The whole trace", [cards, *(Text(note) for note in comparison.notes)])]
+    if comparison.operations:
+        sections.append(Section("Operations", _operations(comparison.operations)))
+    sections.append(Section("Ranks", _ranks(comparison)))
+    return render("Replay", subtitle, sections)
+
+
+def _operations(operations: Sequence[OperationTimes]) -> list[Block]:
+    rows = [
+        [
+            row.kind,
+            row.group or "0",
+            format_bytes(row.size_bytes),
+            str(row.count),
+            *map(_time, (row.measured_ps, row.median_ps, row.p95_ps, row.recorded_ps, row.predicted_ps)),
+            "-" if row.algbw is None else format_bandwidth(row.algbw),
+            "-" if row.busbw is None else format_bandwidth(row.busbw),
+        ]
+        for row in operations
+    ]
+    names = [f"{row.kind} {format_bytes(row.size_bytes)}, group {row.group or '0'}" for row in operations]
+    series: dict[str, Sequence[int | None]] = {
+        "measured": [row.measured_ps for row in operations],
+        "recorded": [row.recorded_ps for row in operations],
+        "predicted": [row.predicted_ps for row in operations],
+    }
+    caption = "Means, from the last rank's start to the last one's end; the axis is logarithmic."
+    heads = ["operation", "group", "size", "count", "measured", "p50", "p95", "recorded", "predicted", "algbw", "busbw"]
+    return [Figure(_bars(names, series, "log"), caption), Table(heads, rows)]
+
+
+def _ranks(comparison: Comparison) -> list[Block]:
+    names = [f"rank {row.rank}" for row in comparison.ranks]
+    series: dict[str, Sequence[int | None]] = {
+        "measured": [row.exposed_ps for row in comparison.ranks],
+        "recorded": [row.recorded_exposed_ps for row in comparison.ranks],
+        "predicted": [row.predicted_exposed_ps for row in comparison.ranks],
+    }
+    rows = [
+        [
+            str(row.rank),
+            *map(_time, (row.time_ps, row.exposed_ps, row.recorded_exposed_ps, row.predicted_exposed_ps)),
+            f"{row.last:g}",
+            format_time(row.delay_ps),
+        ]
+        for row in comparison.ranks
+    ]
+    caption = "Exposed communication: the part of a rank's time in which it does not compute."
+    return [
+        Figure(_bars(names, series, "linear"), caption),
+        Table(["rank", "time", "exposed", "recorded", "predicted", "last", "delay"], rows),
+        Text("last: how often it came last to a collective in an iteration; delay: how long it alone was waited for."),
+    ]
+
+
+def _bars(names: Sequence[str], series: Mapping[str, Sequence[int | None]], axis: str) -> Any:
+    """A group of bars for each name, one for each source that has times at all."""
+    known = {source: times for source, times in series.items() if any(time is not None for time in times)}
+    figure = blank_figure(130 + 24 * len(known) * len(names), barmode="group")
+    for (source, times), color in zip(known.items(), PALETTE, strict=False):
+        figure.add_bar(
+            orientation="h",
+            name=source,
+            y=names,
+            x=[None if time is None else time / 1e9 for time in times],
+            marker={"color": color},
+            hovertext=[_time(time) for time in times],
+            hoverinfo="name+y+text",
+        )
+    figure.update_xaxes(title="milliseconds", type=axis, showgrid=True)
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return figure
+
+
+def _time(time_ps: int | None) -> str:
+    return "-" if time_ps is None else format_time(time_ps)
