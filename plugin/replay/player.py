@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -108,17 +109,24 @@ class Player:
             self._finish_ns[node] = time.perf_counter_ns()
         else:
             flight = self._flights[node]
-            flight.under_way(self._starts[operation](flight.ended))
+            with self._named(node):
+                flight.under_way(self._starts[operation](flight.ended))
         if node in passed:
             passed[node].set()
 
     def _wait(self, stream: int, node: int, wait: Callable[[], object], other: int) -> None:
         self._waiting[stream] = node, other, time.perf_counter_ns()
-        try:
+        with self._named(other):
             wait()
-        except RuntimeError as error:  # a backend's: which node it was is for us to say
-            raise HocketError(f"{self._program.label[other]} failed: {error}") from error
         self._waiting[stream] = None
+
+    @contextmanager
+    def _named(self, node: int) -> Iterator[None]:
+        """Says at which node a backend failed."""
+        try:
+            yield
+        except RuntimeError as error:
+            raise HocketError(f"{self._program.label[node]}: {error}") from error
 
     def _watch(self) -> None:
         while True:

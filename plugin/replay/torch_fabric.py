@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -60,7 +61,7 @@ class TorchFabric:
             for side in (0, 1)
         )
         known = [replace(each, element=each.element.within(_ELEMENTS)) for each in operations]
-        return [self._start(self._begin(each, source, target), each.peer < 0) for each in known]
+        return [self._start(self._begin(each, source, target)) for each in known]
 
     def gather(self, value: object) -> list[Any]:
         self._rounds += 1
@@ -126,12 +127,14 @@ class TorchFabric:
                 tensor, channel = part(target, block), self._channels.get((operation.peer, self.rank))
                 return lambda: dist.irecv(tensor, operation.peer, group=channel, tag=operation.tag)
 
-    def _start(self, begin: Callable[[], Any], has_future: bool) -> Start:
+    def _start(self, begin: Callable[[], Any]) -> Start:
         def on_cpu(ended: Ended) -> Pending:
-            work: Pending = begin()
-            if has_future:  # gloo's messages have none
-                work.get_future().add_done_callback(lambda _: ended())  # type: ignore[attr-defined]  # torch's Work
-            return work
+            work: Any = begin()
+            # Messages and gloo's reduce_scatter have no future: their end is seen when somebody waits.
+            with suppress(RuntimeError):
+                work.get_future().add_done_callback(lambda _: ended())
+            pending: Pending = work
+            return pending
 
         return (lambda ended: _OnGpu(begin(), self._device)) if self._cuda else on_cpu
 
