@@ -1,4 +1,4 @@
-"""MSCCL++ plans: verdicts on reference plans, mutations found, seconds to lower and prove for 64 ranks.
+"""MSCCL++ plans: verdicts on reference plans, mutations found, seconds to lower and prove for many ranks.
 
 Example: python -m hocket.bench.plans
 
@@ -27,10 +27,10 @@ __all__ = ["main"]
 
 REFERENCES = Path(__file__).resolve().parents[2] / "shared" / "data" / "mscclpp_plans"
 LARGE = [
-    ("ring", Kind.ALL_REDUCE, "Simple"),
-    ("ring", Kind.ALL_REDUCE, "LL"),
-    ("halving_doubling", Kind.ALL_REDUCE, "Simple"),
-    ("direct", Kind.ALL_GATHER, "Simple"),
+    ("ring", Kind.ALL_REDUCE, 64, "Simple"),
+    ("ring", Kind.ALL_REDUCE, 64, "LL"),
+    ("halving_doubling", Kind.ALL_REDUCE, 64, "Simple"),
+    ("direct", Kind.ALL_GATHER, 64, "Simple"),
 ]
 SMALL = [("ring", Kind.ALL_REDUCE), ("halving_doubling", Kind.ALL_REDUCE), ("direct", Kind.ALL_TO_ALL)]
 
@@ -99,11 +99,12 @@ def _refuted(plan: dict[str, Any]) -> bool:
 
 
 def _print_times() -> None:
-    table = Table(box=None, title="seconds of CPU, 64 ranks")
-    for number, column in enumerate(("algorithm", "collective", "protocol", "blocks", "ops", "lower, prove", "prove")):
+    table = Table(box=None, title="seconds of CPU")
+    columns = ("algorithm", "collective", "protocol", "ranks", "blocks", "ops", "lower, prove", "prove")
+    for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < 3 else "right")
-    for name, kind, protocol in LARGE:
-        schedule = build(name, Collective(kind, 64, 1 << 26), load("ring:64,bandwidth=50GB/s,latency=500ns"))
+    for name, kind, ranks, protocol in LARGE:
+        schedule = build(name, Collective(kind, ranks, 1 << 26), load(f"ring:{ranks},bandwidth=50GB/s,latency=500ns"))
         start = time.process_time()
         plan = lower_to_plan(schedule, Lowering(protocol=protocol)).plan
         lowered = time.process_time()
@@ -112,7 +113,7 @@ def _print_times() -> None:
         blocks = max(len(gpu.thread_blocks) for gpu in plan.gpus)
         ops = sum(len(block.ops) for gpu in plan.gpus for block in gpu.thread_blocks)
         seconds = (f"{lowered - start:.1f}", f"{proved - lowered:.1f}")
-        table.add_row(name, kind, protocol, str(blocks), str(ops), *seconds)
+        table.add_row(name, kind, protocol, str(ranks), str(blocks), str(ops), *seconds)
     Console(width=120).print(table)
 
 
