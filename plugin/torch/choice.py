@@ -10,6 +10,7 @@ from hocket.core.errors import HocketError
 from hocket.plugin.torch.hook import Hook, PythonHook
 from hocket.plugin.torch.native.hook import NativeHook
 from hocket.plugin.torch.native.library import build_library, find_library, load_library
+from hocket.plugin.torch.stacks import issuing_line
 
 __all__ = ["Choice", "choose_hook"]
 
@@ -21,19 +22,23 @@ class Choice(NamedTuple):
     remark: str
 
 
-def choose_hook(wanted: str) -> Choice:
-    """The hook for `wanted`, one of HOOKS of settings; PythonHook whenever the compiled one cannot be had."""
+def choose_hook(wanted: str, stacks: bool) -> Choice:
+    """The hook for `wanted`, one of HOOKS of settings; PythonHook whenever the compiled one cannot be had.
+
+    With `stacks` it records the script's lines.
+    """
+    find_line = issuing_line if stacks else None
     if wanted == "python":
-        return Choice(PythonHook(), "python")
+        return Choice(PythonHook(find_line), "python")
     try:
         path = find_library()
         if path is None and wanted == "auto":
             missing = f"none is built for PyTorch {torch.__version__}; `hocket collect build` builds the faster one"
-            return Choice(PythonHook(), f"python: {missing}")
+            return Choice(PythonHook(find_line), f"python: {missing}")
         if path is None:
             if os.environ.get("LOCAL_RANK", "0") == "0":
                 print(f"hocket: building the collector's hook for PyTorch {torch.__version__}, once", file=sys.stderr)
             path = build_library()
-        return Choice(NativeHook(load_library(path)), "native")
+        return Choice(NativeHook(load_library(path), find_line), "native")
     except HocketError as error:
-        return Choice(PythonHook(), f"python: {str(error).splitlines()[0]}; try `hocket collect build`")
+        return Choice(PythonHook(find_line), f"python: {str(error).splitlines()[0]}; try `hocket collect build`")

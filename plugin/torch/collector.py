@@ -56,7 +56,7 @@ class Collector:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.folder = make_folder(settings.out)
-        self._hook, self._remark = choose_hook(settings.hook)
+        self._hook, self._remark = choose_hook(settings.hook, settings.stacks)
         self._profiler = OperatorProfiler() if settings.ops else None
         self.steps = Steps(settings, self._select)
         self._hook.install(self._start)

@@ -61,9 +61,13 @@ class Hook(Protocol):
 
 
 class PythonHook:
-    """Hook in Python: works with any PyTorch from 2.4 on, at the price of turning all arguments into Python objects."""
+    """Hook in Python: works with any PyTorch from 2.4 on, at the price of turning all arguments into Python objects.
 
-    def __init__(self) -> None:
+    `find_line` tells the script's line that issues a call, where that is wanted.
+    """
+
+    def __init__(self, find_line: Callable[[], str] | None = None) -> None:
+        self._find_line = find_line
         self._recording = False
         self._starting = threading.RLock()
         self._start: Callable[[], None] | None = None
@@ -119,7 +123,7 @@ class PythonHook:
     def _kernel(self, signature: Signature) -> Kernel:
         redispatch = getattr(torch.ops.c10d, signature.op).default._handle.redispatch_boxed
         describe, is_async_call = describer(signature), is_async_reader(signature)
-        outputs = tensor_reader(signature.output)
+        outputs, find_line = tensor_reader(signature.output), self._find_line
         group_index, numbered = signature.group, signature.numbered
         ids, shapes, works, held = self._ids, self._shapes, self._works, self._held
         forget = works.pop
@@ -138,6 +142,8 @@ class PythonHook:
                 if not self._recording:
                     return None
                 text = describe(arguments, group, is_async)
+                if find_line is not None and (line := find_line()):
+                    text += f',"at":"{line}"'
                 shape = shapes.get(text)
                 if shape is None:
                     shape = self._add_shape(text)

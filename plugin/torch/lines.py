@@ -13,6 +13,7 @@ from hocket.core.errors import FormatError
 from hocket.plugin.torch.stream import FORMAT
 
 __all__ = [
+    "FIRST",
     "BackwardLine",
     "ClockLine",
     "EndLine",
@@ -23,6 +24,7 @@ __all__ = [
     "Session",
     "ShapeLine",
     "StepLine",
+    "decode_line",
 ]
 
 Whole = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
@@ -131,7 +133,7 @@ _WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5, b"b": 2, b"s": 2}
 _NUMBERS = re.compile(b"|".join(rb"^%b(?: \d{1,18}){%d}\n" % item for item in _WIDTHS.items()), re.MULTILINE)
 _JSON = re.compile(rb"^\{.*\n", re.MULTILINE)
 _DIGITS = bytes.maketrans(b"cdwabs", b"000000")
-_FIRST = b'{"k":"meta",'
+FIRST = b'{"k":"meta",'  # so begins a session
 
 
 @dataclass(frozen=True)
@@ -152,9 +154,9 @@ class Session:
             data = path.read_bytes()
         except OSError as error:
             raise FormatError(f"{path}: {error.strerror}") from error
-        begin = max(0, data.rfind(b"\n" + _FIRST) + 1)
+        begin = max(0, data.rfind(b"\n" + FIRST) + 1)
         whole = data[begin : data.rfind(b"\n") + 1]
-        if not whole.startswith(_FIRST):
+        if not whole.startswith(FIRST):
             raise FormatError(f"{path}: expected a stream that starts with a line of kind meta")
         first_line = data.count(b"\n", 0, begin) + 1
         records: list[_Record] = []
@@ -171,6 +173,16 @@ class Session:
     def of(self, kind: type[_Kind]) -> list[_Kind]:
         """The records of a kind."""
         return [record for record in self.records if isinstance(record, kind)]
+
+
+def decode_line(line: bytes) -> _Record | list[int]:
+    """A line by itself: a record or, of a line of numbers, the code of its letter and the numbers.
+
+    Raises ValueError for what is no line of a stream.
+    """
+    if not line.startswith(b"{") and _NUMBERS.fullmatch(line + b"\n"):
+        return [line[0], *map(int, line[2:].split())]
+    return _DECODER.decode(line)
 
 
 def _check_format(path: Path, line: bytes) -> None:

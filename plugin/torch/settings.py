@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hocket.core.errors import FormatError
 
-__all__ = ["HOOKS", "OPTIONS", "OUT_VARIABLE", "Option", "Settings", "variable"]
+__all__ = ["HOOKS", "OPTIONS", "OUT_VARIABLE", "SWITCHES", "Option", "Settings", "variable"]
 
 # Set, it arms the collector in every process that imports torch, and names the folder.
 OUT_VARIABLE = "HOCKET_COLLECT"
@@ -15,6 +15,9 @@ OUT_VARIABLE = "HOCKET_COLLECT"
 # What HOCKET_COLLECT_HOOK may ask for: the compiled hook if it was built, the compiled one and build it, the one in
 # Python. Who starts a collection by Hocket's own launcher gets it built; nothing is compiled in a job unasked.
 HOOKS = ("auto", "native", "python")
+
+# What is off unless its variable is 1.
+SWITCHES = ("ops", "stacks")
 
 
 class Option(NamedTuple):
@@ -40,7 +43,8 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The folder, the value of each of OPTIONS, which of HOOKS, and whether operators are recorded beside."""
+    """The folder, the value of each of OPTIONS, which of HOOKS, whether operators are recorded beside, and whether
+    the script's lines."""
 
     out: str
     skip_steps: int = 0
@@ -48,6 +52,7 @@ class Settings:
     timeout: int = 60
     hook: str = "auto"
     ops: bool = False
+    stacks: bool = False
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings | None":
@@ -64,15 +69,17 @@ class Settings:
         hook = environment.get(variable("hook"), "auto")
         if hook not in HOOKS:
             raise FormatError(f"environment variable {variable('hook')}: '{hook}' is not one of {', '.join(HOOKS)}")
-        ops = environment.get(variable("ops"), "0")
-        if ops not in ("0", "1"):
-            raise FormatError(f"environment variable {variable('ops')}: '{ops}' is neither 0 nor 1")
-        return cls(environment[OUT_VARIABLE], **values, hook=hook, ops=ops == "1")
+        switches = {name: environment.get(variable(name), "0") for name in SWITCHES}
+        for name, text in switches.items():
+            if text not in ("0", "1"):
+                raise FormatError(f"environment variable {variable(name)}: '{text}' is neither 0 nor 1")
+        ops, stacks = (switches[name] == "1" for name in ("ops", "stacks"))
+        return cls(environment[OUT_VARIABLE], **values, hook=hook, ops=ops, stacks=stacks)
 
     def to_environment(self) -> dict[str, str]:
         """The variables from which `from_environment` makes equal settings."""
         values = {variable(name): getattr(self, name) for name in (*OPTIONS, "hook")}
-        values[variable("ops")] = int(self.ops)
+        values |= {variable(name): int(getattr(self, name)) for name in SWITCHES}
         return {OUT_VARIABLE: self.out} | {name: str(value) for name, value in values.items() if value is not None}
 
 

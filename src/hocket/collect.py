@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.core.errors import FormatError, HocketError, exit_code
-from hocket.plugin.torch.settings import OPTIONS, OUT_VARIABLE, variable
+from hocket.plugin.torch.settings import OPTIONS, OUT_VARIABLE, SWITCHES, variable
 
 __all__ = ["OLDEST_TORCH", "check_script", "check_torch", "main", "step"]
 
@@ -83,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name.replace('_', '-')}", type=option.parse, metavar="N", help=text)
     ops_help = f"record operators beside the collectives, with PyTorch's profiler (or {variable('ops')}=1)"
     parser.add_argument("--ops", action="store_true", help=ops_help)
+    stacks_help = f"record the script's line that issues each call (or {variable('stacks')}=1)"
+    parser.add_argument("--stacks", action="store_true", help=stacks_help)
     parser.add_argument("script", metavar="SCRIPT", help="training script")
     parser.add_argument("arguments", metavar="ARGUMENTS", nargs=argparse.REMAINDER, help="its arguments")
     return parser
@@ -93,8 +95,7 @@ def _arm(chosen: argparse.Namespace) -> None:
     flags = {variable(name): getattr(chosen, name) for name in OPTIONS}
     os.environ |= {name: str(value) for name, value in flags.items() if value is not None}
     os.environ[OUT_VARIABLE] = chosen.out
-    if chosen.ops:
-        os.environ[variable("ops")] = "1"
+    os.environ |= {variable(name): "1" for name in SWITCHES if getattr(chosen, name)}
 
     from hocket.plugin import autoload
 

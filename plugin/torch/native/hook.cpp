@@ -78,7 +78,7 @@ Signature SignatureOf(const py::handle& python) {
 /// cannot be recorded, with the line that says so, `waits` those that wait for functional collectives.
 void Install(const py::list& signatures, const std::map<std::string, std::string>& unknown,
              const std::vector<std::string>& waits, std::vector<std::string> reductions, const py::function& start,
-             const py::function& find_group, const py::object& work_type) {
+             const py::function& find_group, const py::object& find_line, const py::object& work_type) {
   Shared& shared = Shared::Get();
   shared.reductions = std::move(reductions);
   PyObject* const starts = py::object(start).release().ptr();
@@ -95,6 +95,13 @@ void Install(const py::list& signatures, const std::map<std::string, std::string
     group->ranks = ranks;
     return group;
   };
+  if (!find_line.is_none()) {
+    PyObject* const lines = py::object(find_line).release().ptr();
+    shared.find_line = [lines] {
+      const py::gil_scoped_acquire locked;
+      return py::handle{lines}().cast<std::string>();
+    };
+  }
   using torch::Library;
   static Library* collectives = new Library(Library::IMPL, "c10d", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
   static Library* functional =

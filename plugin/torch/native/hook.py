@@ -15,10 +15,14 @@ __all__ = ["NativeHook"]
 
 
 class NativeHook:
-    """Hook by the kernels of a loaded library. Completion is seen by a callback in C++, without Python's lock."""
+    """Hook by the kernels of a loaded library. Completion is seen by a callback in C++, without Python's lock.
 
-    def __init__(self, module: Any) -> None:
+    `find_line` tells the script's line that issues a call, where that is wanted; it takes Python's lock.
+    """
+
+    def __init__(self, module: Any, find_line: Callable[[], str] | None = None) -> None:
         self._module = module
+        self._find_line = find_line
         self._groups: Groups | None = None
 
     def install(self, start: Callable[[], None]) -> None:
@@ -26,7 +30,8 @@ class NativeHook:
         reductions = [name for _, name in sorted((int(kind), name) for name, kind in kinds)]
         unknown = {op: record("error", op=op, message=UNKNOWN) for op in unknown_operations()}
         waits = waiting_operations()
-        self._module.install(signatures(), unknown, waits, reductions, start, self._find_group, dist.Work)
+        asked = start, self._find_group, self._find_line
+        self._module.install(signatures(), unknown, waits, reductions, *asked, dist.Work)
 
     def open(self, path: Path) -> Stream:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -57,7 +57,8 @@ struct Shared {
   std::atomic<bool> started = false;
   std::function<void()> start;                                           // opens the stream; takes Python's lock
   std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
-  std::vector<std::string> reductions;                                   // names by number
+  std::function<std::string()> find_line;  // the script's that issues a call; takes Python's lock; empty: not wanted
+  std::vector<std::string> reductions;     // names by number
 
   std::mutex groups_mutex;
   // A group that is gone leaves its address to another, but not its name.
@@ -166,6 +167,9 @@ class Kernel final : public c10::OperatorKernel {
       thread_local std::string shape;
       thread_local std::vector<const void*> addresses;
       Describe(arguments, *group, is_async, shape);
+      if (shared.find_line) {
+        if (const std::string line = shared.find_line(); !line.empty()) AppendText(shape, "at", line);
+      }
       addresses.clear();
       if (is_async && signature_.addressed) {
         ForEachTensor(arguments[signature_.output],

@@ -1,5 +1,6 @@
 """`hocket collect`: launch a training script with the collector in it, and merge what was recorded."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,9 +21,12 @@ def _option(name: str) -> Any:
 
 
 class _LaunchByDefault(typer.core.TyperGroup):
-    """`hocket collect ... script.py` means `hocket collect launch ... script.py`, `... --mpi ...` likewise `mpi`."""
+    """`hocket collect ... script.py` means `hocket collect launch ... script.py`, `... --mpi ...` likewise `mpi`, and
+    `hocket collect --watch DIR` is `hocket collect watch DIR`."""
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        if arguments[:1] == ["--watch"] and Path(arguments[-1]).is_dir():
+            arguments = ["watch", *arguments[1:]]
         if arguments and arguments[0] not in (*self.commands, "--help"):
             arguments = ["mpi" if asks_for_mpi(arguments) else "launch", *arguments]
         return super().parse_args(context, arguments)
@@ -47,12 +51,13 @@ def launch(
     steps: Annotated[int | None, _option("steps")] = None,
     timeout: Annotated[int, _option("timeout")] = 60,
     ops: Annotated[bool, typer.Option("--ops", help="Record operators too, with PyTorch's profiler.")] = False,
+    stacks: Annotated[bool, typer.Option("--stacks", help="Record the script's line that issues each call.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Say on stderr what the job waits for when it hangs.")] = False,
 ) -> None:
     """Run a script under torchrun on this machine and collect (the default command)."""
     import os
     import subprocess
     import sys
-    from pathlib import Path
     from shlex import quote
 
     from hocket.collect import check_script
@@ -66,10 +71,15 @@ def launch(
     make_folder(out)
     # Unlike a job under another launcher, this one may take the time to build the compiled hook.
     hook = os.environ.get(variable("hook"), "native")
-    settings = Settings(out, skip_steps, steps, timeout, hook, ops)
+    settings = Settings(out, skip_steps, steps, timeout, hook, ops, stacks)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
+    watching = [sys.executable, "-m", "hocket", "collect", "watch", out]
+    watcher = subprocess.Popen(watching, stdout=sys.stderr) if watch else None
     finished = subprocess.run(command, env=os.environ | settings.to_environment())
+    if watcher is not None:
+        watcher.terminate()
+        watcher.wait()
     if not any(Path(out).glob("trace.*.et")):  # rank 0 did not come to its end
         if stream_paths(out):
             merge(out)
@@ -90,6 +100,39 @@ def merge(
     from hocket.plugin.torch.tables import render
 
     typer.echo(render(merge_streams(folder)), nl=False)
+
+
+@app.command("watch", epilog="Example: hocket collect watch traces/ --timeout 30")
+def watch_job(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the collection.")],
+    timeout: Annotated[int, typer.Option(min=1, help="Seconds without a word from a rank before it counts.")] = 10,
+    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON for each report.")] = False,
+) -> None:
+    """Follow a job while it runs: what each group waits for when it hangs, once for each change, until it ends.
+
+    Exit code 0: the job ended well (--once: nothing hangs); 1: a rank died or ended with an error; 5: it hung.
+    """
+    import json
+    from dataclasses import asdict
+
+    from hocket.core.errors import FormatError
+    from hocket.plugin.torch.folder import stream_path, stream_paths
+    from hocket.plugin.torch.hangs import Report
+    from hocket.plugin.torch.watch import Watch, watch
+
+    def tell(report: Report) -> None:
+        lines = [json.dumps(asdict(report))] if as_json else [*report.text()] or ["nothing hangs"]
+        print("\n".join(lines), flush=True)
+
+    if not once:
+        raise typer.Exit(watch(Path(folder), timeout, tell))
+    if not stream_paths(folder):
+        raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.stream: is this the folder of a collection?")
+    watching = Watch(Path(folder), timeout)
+    report = watching.look()
+    tell(report)
+    raise typer.Exit(watching.verdict(report))
 
 
 @app.command(epilog="Example: hocket collect build")

@@ -1,0 +1,163 @@
+"""Follows a rank's stream while it is written: what the rank is in now, and what it did last in each group."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hocket.chakra.c10d import OPERATIONS
+from hocket.core.errors import FormatError
+from hocket.plugin.torch.lines import FIRST, BackwardLine, EndLine, GroupLine, Meta, ShapeLine, StepLine, decode_line
+from hocket.plugin.torch.operations import PEER_TO_PEER
+from hocket.plugin.torch.recording import GroupKey
+
+__all__ = ["Follower", "Issued", "UsedGroup"]
+
+
+@dataclass(frozen=True)
+class UsedGroup:
+    """A process group as a rank names it."""
+
+    key: GroupKey
+    ranks: tuple[int, ...]
+    title: str
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A collective or message that a rank issued at `t`, ns since the epoch; `peer` a message's other end."""
+
+    group: UsedGroup
+    kind: str
+    sequence: int
+    num_bytes: int
+    peer: int | None
+    is_async: bool
+    line: str
+    thread: int
+    t: int
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it has no number in its group."""
+        return self.kind in PEER_TO_PEER
+
+
+@dataclass
+class Follower:
+    """What a stream tells of its last session so far; `read` goes on where it stopped.
+
+    `open` holds what was issued and is not known to be over, by its number; `last` the last collective in each group.
+    Times are ns since the epoch, by the clock of the rank's machine.
+    """
+
+    path: Path
+    meta: Meta | None = None
+    open: dict[int, Issued] = field(default_factory=dict)
+    last: dict[GroupKey, Issued] = field(default_factory=dict)
+    last_issued: Issued | None = None
+    last_t: int = 0
+    ended: bool | None = None
+    _groups: dict[int, UsedGroup] = field(default_factory=dict)
+    _alike: Counter[tuple[tuple[int, ...], int]] = field(default_factory=Counter)
+    _shapes: dict[int, ShapeLine] = field(default_factory=dict)
+    _offset: int = 0
+
+    def read(self) -> None:
+        """Takes in the whole lines that were added. Raises FormatError naming file and line of one that is broken."""
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._offset)
+                added = file.read()
+        except OSError as error:
+            raise FormatError(f"{self.path}: {error.strerror}") from error
+        # A line may be half in the map: what is not written yet is zero.
+        added = added.partition(b"\0")[0]
+        whole = added[: added.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        begin = whole.rfind(b"\n" + FIRST) + 1
+        if begin or whole.startswith(FIRST):  # of a killed session the last line is torn: only the newest counts
+            self._restart()
+        for line in whole[begin:].splitlines():
+            try:
+                self._take(decode_line(line))
+            except (ValueError, KeyError) as error:
+                raise FormatError(f"{self.path}: not a line of the collector's stream: {line[:80]!r}") from error
+
+    def _restart(self) -> None:
+        for name in ("open", "last", "_groups", "_alike", "_shapes"):
+            getattr(self, name).clear()
+        self.meta = self.last_issued = self.ended = None
+
+    def _take(self, record: object) -> None:
+        if isinstance(record, list):
+            self._take_numbers(*record)
+        elif isinstance(record, Meta):
+            self.meta = record
+            self.last_t = record.epoch_ns
+        elif isinstance(record, GroupLine):
+            alike = tuple(sorted(record.ranks)), record.order
+            key = (*alike, self._alike[alike])
+            self._alike[alike] += 1
+            title = record.name if record.description in ("", "undefined") else record.description
+            self._groups[record.id] = UsedGroup(key, record.ranks, title)
+        elif isinstance(record, ShapeLine):
+            self._shapes[record.id] = record
+        elif isinstance(record, BackwardLine):
+            for identifier in record.ids:
+                self.open.pop(identifier, None)
+            self._seen(record.t1)
+        elif isinstance(record, StepLine):
+            self._seen(record.t)
+        elif isinstance(record, EndLine):
+            self.ended = record.ok
+
+    def _take_numbers(self, letter: int, identifier: int, *numbers: int) -> None:
+        match chr(letter), numbers:
+            case "c", (shape, sequence, t, thread):
+                self._issue(identifier, self._shapes[shape], sequence, t, thread)
+            case "d", (t,):
+                self.open.pop(identifier, None)
+                self._seen(t)
+            case ("w", (t, duration, _)) | ("a", (t, duration, _, _)):
+                self.open.pop(identifier, None)
+                self._seen(t + duration)
+
+    def _issue(self, identifier: int, shape: ShapeLine, sequence: int, t: int, thread: int) -> None:
+        # What C++ code issues and waits for at once leaves no wait: its thread goes on only afterwards.
+        over = [number for number, other in self.open.items() if other.thread == thread and not other.is_async]
+        for number in over:
+            del self.open[number]
+        kind = shape.kind or OPERATIONS[shape.op].kind
+        issued = Issued(
+            group=self._groups[shape.group],
+            kind=kind,
+            sequence=sequence,
+            num_bytes=shape.output_bytes if kind == "recv" else shape.input_bytes,
+            peer=shape.peer,
+            is_async=bool(shape.is_async),
+            line=shape.at,
+            thread=thread,
+            t=self._seen(t),
+        )
+        self.open[identifier] = self.last_issued = issued
+        if not issued.is_message:
+            self.last[issued.group.key] = issued
+
+    def _seen(self, t: int) -> int:
+        assert self.meta is not None  # a session begins with it
+        t += self.meta.epoch_ns - self.meta.perf_ns
+        self.last_t = max(self.last_t, t)
+        return t
+
+    def is_gone(self) -> bool:
+        """Whether the process that wrote ran on this machine and is no more; a stream of elsewhere cannot tell."""
+        if self.meta is None or self.meta.pid == 0 or self.meta.boot != _boot():
+            return False
+        try:
+            return Path(f"/proc/{self.meta.pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
+        except OSError:
+            return True
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
