@@ -162,7 +162,8 @@ def test_a_job_that_hangs_is_explained(tmp_path: Path, what: str) -> None:
     first = [watch.stdout.readline().strip() for _ in range(3 if what == "one less" else 7)]
     job.send_signal(signal.SIGTERM)
     job.wait(60)
-    assert watch.wait(60) == 5
+    watch.communicate(timeout=60)
+    assert watch.returncode == 5
     text = "\n".join(first)
     if what == "one less":
         assert first[0] == "all_reduce #1 of default_pg:"
