@@ -130,5 +130,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    command_line().parse_args()
+    parser = command_line()
+    parser.add_argument("--stacks", action="store_true", help="record the script's line that issues each call, too")
+    if parser.parse_args().stacks:
+        os.environ[variable("stacks")] = "1"
     main()

@@ -79,7 +79,7 @@ def _summed(rank: int, of: int, delays: Numbers, worst_ns: int, worst: str) -> A
     ordered = np.cumsum(np.sort(delays)[::-1])
     half = int(np.searchsorted(2 * ordered, total)) + 1  # so many make up half of it
     pattern = ""
-    if total and half <= max(1, _FEW * of):
+    if total and half <= _FEW * of:
         pattern = "sporadic"
     elif len(delays) >= _OFTEN * of > 0:
         pattern = "persistent"
