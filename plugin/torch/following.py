@@ -1,6 +1,5 @@
 """Follows a rank's stream while it is written: what the rank is in now, and what it did last in each group."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,7 +57,6 @@ class Follower:
     last_t: int = 0
     ended: bool | None = None
     _groups: dict[int, UsedGroup] = field(default_factory=dict)
-    _alike: Counter[tuple[tuple[int, ...], int]] = field(default_factory=Counter)
     _shapes: dict[int, ShapeLine] = field(default_factory=dict)
     _offset: int = 0
 
@@ -84,7 +82,7 @@ class Follower:
                 raise FormatError(f"{self.path}: not a line of the collector's stream: {line[:80]!r}") from error
 
     def _restart(self) -> None:
-        for name in ("open", "last", "_groups", "_alike", "_shapes"):
+        for name in ("open", "last", "_groups", "_shapes"):
             getattr(self, name).clear()
         self.meta = self.last_issued = self.ended = None
 
@@ -95,9 +93,7 @@ class Follower:
             self.meta = record
             self.last_t = record.epoch_ns
         elif isinstance(record, GroupLine):
-            alike = tuple(sorted(record.ranks)), record.order
-            key = (*alike, self._alike[alike])
-            self._alike[alike] += 1
+            key = tuple(sorted(record.ranks)), record.order
             title = record.name if record.description in ("", "undefined") else record.description
             self._groups[record.id] = UsedGroup(key, record.ranks, title)
         elif isinstance(record, ShapeLine):

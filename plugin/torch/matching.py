@@ -120,7 +120,7 @@ def number_groups(recordings: Sequence[Recording]) -> dict[GroupKey, tuple[int, 
         for used in np.unique(recording.columns.shape).tolist():
             group = recording.shapes[used].group
             groups.setdefault(group.key, group)
-    world = (tuple(range(recordings[0].world)), 0, 0)
+    world = (tuple(range(recordings[0].world)), 0)
     others = sorted(key for key in groups if key != world)
     numbered = {key: (number, groups[key]) for number, key in enumerate(others, start=1)}
     return ({world: (0, groups[world])} if world in groups else {}) | numbered

@@ -1,6 +1,5 @@
 """A rank's stream read back: its calls in columns, each with completion and wait."""
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,28 +28,24 @@ __all__ = ["Columns", "Group", "GroupKey", "Recording", "Shape", "read_recording
 
 Numbers = NDArray[np.int64]
 
-# Sorted members, which of the groups with these members in order of creation, how many such ones were destroyed before.
-GroupKey = tuple[tuple[int, ...], int, int]
+# Sorted members, and which of the groups with these members, in order of creation.
+GroupKey = tuple[tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
 class Group:
-    """A process group as one rank knows it: `ranks` in group order, `order` among groups of the same members.
-
-    `generation` counts the earlier groups of the same members and order, which were destroyed.
-    """
+    """A process group as one rank knows it: `ranks` in group order, `order` among groups of the same members."""
 
     name: str
     description: str
     ranks: tuple[int, ...]
     backend: str
     order: int
-    generation: int
 
     @property
     def key(self) -> GroupKey:
         """What identifies a group on all ranks; names need not."""
-        return tuple(sorted(self.ranks)), self.order, self.generation
+        return tuple(sorted(self.ranks)), self.order
 
     @property
     def title(self) -> str:
@@ -184,14 +179,10 @@ def read_recording(path: Path) -> Recording:
 
 def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
     """The shapes, and where among them each number of the stream is."""
-    groups = {}
-    generations: defaultdict[tuple[tuple[int, ...], int], int] = defaultdict(int)
-    for group in session.of(GroupLine):
-        alike = tuple(sorted(group.ranks)), group.order
-        groups[group.id] = Group(
-            group.name, group.description, group.ranks, group.backend, group.order, generations[alike]
-        )
-        generations[alike] += 1
+    groups = {
+        line.id: Group(line.name, line.description, line.ranks, line.backend, line.order)
+        for line in session.of(GroupLine)
+    }
     lines = session.of(ShapeLine)
     try:
         shapes = tuple(_shape(line, groups[line.group]) for line in lines)
