@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,11 @@ from hocket.chakra.reading import TraceFiles
 from hocket.chakra.summary import kind_of_node
 from hocket.chakra.trace import NodeType, Trace, members_of
 
-__all__ = ["CommunicationChange", "Difference", "Divergence", "DurationChange", "difference"]
+__all__ = ["CommunicationChange", "Difference", "Divergence", "DurationChange", "DurationTotal", "difference"]
+
+
+# Types of nodes that are no communication.
+_COMPUTATION = {kind.name.lower() for kind in NodeType if kind < NodeType.COMM_SEND}
 
 
 class _Call(NamedTuple):
@@ -59,13 +64,39 @@ class Divergence:
     second_node: int | None
 
 
+def _percent(first: int, second: int) -> float:
+    if first == 0:
+        return inf if second else 0.0
+    return 100 * (second - first) / first
+
+
 @dataclass(frozen=True)
 class DurationChange:
-    """The measured time (ns) of all nodes of a kind together."""
+    """The measured time (ns) of all nodes of a kind on a rank."""
 
+    rank: int
     kind: str
     first: int
     second: int
+
+    @property
+    def percent(self) -> float:
+        """By how much the second run takes longer, in %; infinite where the first took no time."""
+        return _percent(self.first, self.second)
+
+
+@dataclass(frozen=True)
+class DurationTotal:
+    """The measured time (ns) of all ranks' computation, or of their communication."""
+
+    what: str
+    first: int
+    second: int
+
+    @property
+    def percent(self) -> float:
+        """As of DurationChange."""
+        return _percent(self.first, self.second)
 
 
 @dataclass(frozen=True)
@@ -80,6 +111,7 @@ class Difference:
     communication: tuple[CommunicationChange, ...]
     divergences: tuple[Divergence, ...]
     durations: tuple[DurationChange, ...]
+    totals: tuple[DurationTotal, ...]
 
     @property
     def differs(self) -> bool:
@@ -94,7 +126,7 @@ class _Run:
         self._traces = traces
         self.types: Counter[str] = Counter()
         self.calls: Counter[tuple[str, tuple[int, ...], int, str]] = Counter()
-        self.duration_ns: Counter[str] = Counter()
+        self.duration_ns: Counter[tuple[int, str]] = Counter()  # by rank and kind
         self.groups = {frozenset(ranks) for ranks in traces.groups.values()}
 
     def rank(self, rank: int) -> list[tuple[_Call, int]]:
@@ -105,13 +137,20 @@ class _Run:
         for trace in self._traces.files[rank].blocks():
             for kind, count in zip(*np.unique(trace.type, return_counts=True), strict=True):
                 self.types[NodeType(kind).name] += int(count)
-                self.duration_ns[NodeType(kind).name.lower()] += int(trace.duration_ns[trace.type == kind].sum())
+                if kind < NodeType.COMM_SEND:
+                    name = NodeType(kind).name.lower()
+                    self.duration_ns[rank, name] += int(trace.duration_ns[trace.type == kind].sum())
             for row in np.flatnonzero(trace.type >= NodeType.COMM_SEND).tolist():
                 call = self._call(trace, row)
                 self.calls[call.kind, call.group_ranks, call.num_bytes, call.dtype] += 1
-                self.duration_ns[call.kind] += int(trace.duration_ns[row])
+                self.duration_ns[rank, call.kind] += int(trace.duration_ns[row])
                 found.append((call, int(trace.id[row])))
         return found
+
+    def total(self, what: str) -> int:
+        """The measured time of all computation or all communication, in ns."""
+        is_computation = what == "computation"
+        return sum(time for (_, kind), time in self.duration_ns.items() if (kind in _COMPUTATION) == is_computation)
 
     def _call(self, trace: Trace, row: int) -> _Call:
         try:
@@ -147,10 +186,10 @@ def difference(first: TraceFiles, second: TraceFiles) -> Difference:
         tuple(_changes(*runs)),
         tuple(divergences),
         tuple(
-            DurationChange(kind, runs[0].duration_ns[kind], runs[1].duration_ns[kind])
-            for kind in sorted(runs[0].duration_ns | runs[1].duration_ns)
-            if not kind.startswith("comm_")
+            DurationChange(*key, runs[0].duration_ns[key], runs[1].duration_ns[key])
+            for key in sorted(runs[0].duration_ns | runs[1].duration_ns)
         ),
+        tuple(DurationTotal(what, *(run.total(what) for run in runs)) for what in ("computation", "communication")),
     )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from in_process import hocket
+from outputs import IMPORTS, OUTPUTS
 
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet, read_traces, write_traces
 from hocket.chakra.messages import Node
@@ -16,7 +18,7 @@ from hocket.chakra.messages import Node
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traces"
-MACHINE = {"topo": ["Ring"], "npus": [4], "bw": [50.0], "lat": [500.0]}
+MACHINE = {"topo": ["Ring"], "bw": [50.0], "lat": [500.0]}
 
 
 @pytest.fixture
@@ -43,7 +45,8 @@ def finish_times(model: ModuleType, shared: Path, traces: TraceSet, folder: Path
     write_traces(folder, traces, profile="astra-sim")
     groups = {int(name): ranks for name, ranks in json.loads((folder / "comm_groups.json").read_text()).items()}
     system = json.loads((shared / "chakra" / "astra_ok" / "sys_ring4.json").read_text())
-    simulation = model.Sim(kind, system, **MACHINE, wl=str(folder / "trace"), groups=groups)
+    machine = MACHINE | {"npus": [len(traces.traces)]}
+    simulation = model.Sim(kind, system, **machine, wl=str(folder / "trace"), groups=groups)
     return [None if result is None else result[0] for result in simulation.result()]
 
 
@@ -66,6 +69,17 @@ def test_captured_traces_run_to_their_end(
 ) -> None:
     traces = read_traces(shared / "chakra" / "from_interposed" / prefix)
     assert None not in finish_times(model, shared, traces, tmp_path, kind)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", [*OUTPUTS, *IMPORTS])
+def test_outputs_run_to_their_end(model: ModuleType, shared: Path, tmp_path: Path, name: str) -> None:
+    if name in OUTPUTS:
+        OUTPUTS[name](tmp_path / "made")
+    else:
+        files = sorted(shared.glob(IMPORTS[name]))
+        assert hocket("trace", "import", *files, "-o", tmp_path / "made").returncode == 0
+    assert None not in finish_times(model, shared, read_traces(tmp_path / "made"), tmp_path / "astra", "unaware")
 
 
 @pytest.mark.shared

@@ -169,8 +169,21 @@ def test_diff_does_not_mind_names_and_durations(job: Path, tmp_path: Path) -> No
     write_trace(tmp_path / "other" / "trace.0.et", slower)
     done = hocket("diff", job, tmp_path / "other")
     assert done.returncode == 0
-    # 16 collectives of 50 us on 4 ranks, twice: 32 * 0.05 ms; one rank's 8 take twice as long.
-    assert "all_reduce: measured 1.600 ms -> 2.000 ms" in done.stdout
+    # Two sums of 50 us in each of 4 steps; a rank has 8 computations and 16 pieces of communication of 50 us.
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["0", "all_reduce", "0.400", "ms", "0.800", "ms", "+100.0", "%"] in rows
+    assert ["1", "all_reduce", "0.400", "ms", "0.400", "ms", "+0.0", "%"] in rows
+    # Of 4 ranks one takes twice as long: a quarter more.
+    assert ["all", "computation", "1.600", "ms", "2.000", "ms", "+25.0", "%"] in rows
+    assert ["all", "communication", "3.200", "ms", "4.000", "ms", "+25.0", "%"] in rows
+    assert hocket("diff", job, tmp_path / "other", "--durations", 25).returncode == 0
+    changed = hocket("diff", tmp_path / "other", job, "--durations", "19.5")  # 1.6 of 2.0: 20 % less
+    assert (changed.returncode, changed.stdout.splitlines()[-2:]) == (
+        1,
+        ["the runs communicate alike", "computation or communication changed by more than 19.5 %"],
+    )
+    untimed = json.loads(hocket("diff", job, job, "--durations", 0, "--json", "-").stdout)
+    assert untimed["totals"][0] == {"what": "computation", "first": 1_600_000, "second": 1_600_000}
 
 
 def test_diff_of_groups_and_ranks(job: Path, tmp_path: Path) -> None:

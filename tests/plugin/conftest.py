@@ -11,6 +11,12 @@ sys.path.append(str(Path(__file__).parent))
 MODULES = {"torch": "torch", "mpi": "mpi4py"}
 
 
+@pytest.fixture(scope="session")
+def cache(pytestconfig: pytest.Config) -> Path:
+    """Where compiled libraries stay from one run of the tests to the next: their names tell what they are made of."""
+    return pytestconfig.cache.mkdir("hocket") if pytestconfig.cache else Path()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for extra, module in MODULES.items():
         if item.get_closest_marker(extra) and find_spec(module) is None:

@@ -31,11 +31,6 @@ def mpich(tool: str) -> str:
     return found
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def collect(cache: Path, tmp_path: Path):  # type: ignore[no-untyped-def]  # a function of the tests' own
     def run(*command: str, out: str = "traces", ranks: int = 2, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -8,8 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from feeder_rules import check_astra_sim, check_mlcommons
 
-from hocket.chakra import NodeType, Trace, read_traces
+from hocket.chakra import NodeType, Trace, read_traces, write_traces
 from hocket.plugin.torch.merge import merge
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ddp.py"
@@ -38,6 +39,9 @@ def computed(trace: Trace) -> int:
 @pytest.mark.torch
 def test_operators_take_the_place_of_computation(collected: Path, tmp_path: Path) -> None:
     with_operators = read_traces(collected)
+    check_mlcommons(collected)
+    write_traces(tmp_path / "astra", with_operators, profile="astra-sim")
+    check_astra_sim(tmp_path / "astra")
     folder = copied(collected, tmp_path / "without")
     shutil.rmtree(folder / "ops")
     merge(folder)

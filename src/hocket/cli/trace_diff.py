@@ -22,14 +22,23 @@ _SHOWN = 20
 def diff(
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="Traces of a run: a folder, a prefix or a file.")],
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Traces of another run.")],
+    durations: Annotated[
+        float | None,
+        typer.Option(
+            "--durations",
+            metavar="PERCENT",
+            min=0,
+            help="Exit 1 too when all ranks' computation or communication takes longer or shorter by more than this.",
+        ),
+    ] = None,
     schema: SchemaOption = None,
     json_to: JsonOption = None,
 ) -> None:
     """Say how two runs communicate differently; exit 1 when they do.
 
     Compared are the ranks, the ranks of the groups, and what each rank communicates, in order: kind, group, bytes,
-    type, root, ends and tag. Durations and the computation between are shown, but do not count: no two runs have the
-    same.
+    type, root, ends and tag. Durations and the computation between are shown, but do not count unless --durations
+    says how much they may change: no two runs have the same.
     """
     from dataclasses import asdict
 
@@ -40,7 +49,10 @@ def diff(
         _print(found)
     else:
         write_json({"differs": found.differs, **asdict(found)}, json_to)
-    if found.differs:
+    slower = durations is not None and any(abs(total.percent) > durations for total in found.totals)
+    if slower and json_to is None:
+        typer.echo(f"computation or communication changed by more than {durations:g} %")
+    if found.differs or slower:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
@@ -64,6 +76,27 @@ def _print(found: Difference) -> None:
             typer.echo(f"  {which}: " + ("nothing more" if text is None else f"node {node}, {text}"))
     if len(found.divergences) > _SHOWN:
         typer.echo(f"... and {len(found.divergences) - _SHOWN} more ranks (--json has all)")
-    for duration in found.durations:
-        typer.echo(f"{duration.kind}: measured {duration.first / 1e6:.3f} ms -> {duration.second / 1e6:.3f} ms")
+    _print_durations(found)
     typer.echo("the runs communicate differently" if found.differs else "the runs communicate alike")
+
+
+def _print_durations(found: Difference) -> None:
+    """The table of measured times: ranks' kinds that changed most, then the sums."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("rank", "measured time", "first", "second", "change", box=None, pad_edge=False)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    shown = sorted(found.durations, key=lambda change: -abs(change.second - change.first))[:_SHOWN]
+    for change in sorted(shown, key=lambda change: (change.rank, change.kind)):
+        table.add_row(str(change.rank), change.kind, *_cells(change.first, change.second, change.percent))
+    if len(found.durations) > _SHOWN:
+        table.add_row("...", f"and {len(found.durations) - _SHOWN} that changed less (--json has all)")
+    for total in found.totals:
+        table.add_row("all", total.what, *_cells(total.first, total.second, total.percent))
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+def _cells(first: int, second: int, percent: float) -> tuple[str, str, str]:
+    return f"{first / 1e6:.3f} ms", f"{second / 1e6:.3f} ms", f"{percent:+.1f} %"

@@ -5,8 +5,9 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import in_process
+from feeder_rules import check_astra_sim, check_mlcommons
 
-from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces
+from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces, write_traces
 from hocket.chakra.astra_sim import adapt, violations
 from hocket.chakra.validate import validate
 
@@ -19,10 +20,13 @@ def imported(folder: Path, *arguments: object) -> tuple[TraceSet, str]:
     """The traces that an import writes, which are valid for both profiles, and what it printed."""
     done = hocket("import", *arguments, "-o", folder / "out")
     assert done.returncode == 0, done.stderr
+    check_mlcommons(folder / "out")
     traces = read_traces(folder / "out")
     assert validate(traces) == []
     adapted, _ = adapt(traces)
     assert [*validate(adapted), *violations(adapted)] == []
+    write_traces(folder / "astra", adapted, profile="astra-sim")
+    check_astra_sim(folder / "astra")
     return traces, done.stdout
 
 
