@@ -23,7 +23,7 @@ class Element:
         """This type where it is known, else an integer of its size, else bytes."""
         if self.name in known:
             return self
-        stand_in = _STAND_INS.get(self.size_bytes, "uint8")
+        stand_in = _STAND_INS.get(self.size_bytes, "")
         return Element(stand_in, self.size_bytes) if stand_in in known else Element("uint8", 1)
 
 

@@ -77,8 +77,9 @@ def replay(
     scale = Fraction(0) if compute == Compute.NONE else fraction("--compute-scale", compute_scale, 0)
     machine = load(topology) if topology else None
     job = read_traces(traces, groups)
-    if ranks not in (None, job.num_ranks):
-        raise HocketError(f"{traces}: of {job.num_ranks} ranks, asked to replay on {ranks}; use -n {job.num_ranks}")
+    for asked in (ranks, world := world_of(backend)):
+        if asked not in (None, job.num_ranks):
+            raise HocketError(f"{traces}: of {job.num_ranks} ranks, asked to replay on {asked}; use -n {job.num_ranks}")
     check_backend(backend)
     priced_by = parse_accelerator(accelerator) if accelerator else None
     plan = plan_replay(job, scale, Hardware(priced_by))
@@ -86,7 +87,7 @@ def replay(
     if machine is not None:
         prediction = simulate_traces(job, machine, model=model, compute_scale=scale, accelerator=priced_by)
     settings = Settings(backend, iterations, warmup, Compute(compute), timeout)
-    if world_of(backend) is None:
+    if world is None:
         require_memory(plan)
         measured = replay_here(plan, settings, lambda number: None)
     else:
