@@ -36,6 +36,8 @@ except ImportError:  # PyTorch 2.4 and 2.5
 Step = Callable[[], None]
 WIDTH = 64
 
+IS_OLD = torch.__version__ < "2.7"
+
 # The default of torch.compile, inductor, needs a minute and a C++ compiler.
 COMPILER = os.environ.get("WORKLOADS_COMPILER", "aot_eager")
 
@@ -254,11 +256,12 @@ def every_operation() -> Step:
         dist.reduce(vector, dst=3)
         dist.all_gather([torch.empty(100) for _ in range(world)], torch.ones(100))
         dist.all_gather_into_tensor(torch.empty(world * 100), torch.ones(100))
-        dist.reduce_scatter(torch.empty(100), [torch.ones(100) for _ in range(world)])
+        if not IS_OLD:  # gloo has neither there
+            dist.reduce_scatter(torch.empty(100), [torch.ones(100) for _ in range(world)])
+            dist.all_to_all([torch.empty(5) for _ in range(world)], [torch.ones(5) for _ in range(world)])
         dist.reduce_scatter_tensor(torch.empty(100), torch.ones(world * 100))
         dist.gather(torch.ones(10), [torch.empty(10) for _ in range(world)] if rank == 0 else None, dst=0)
         dist.scatter(torch.empty(10), [torch.ones(10) for _ in range(world)] if rank == 2 else None, src=2)
-        dist.all_to_all([torch.empty(5) for _ in range(world)], [torch.ones(5) for _ in range(world)])
         dist.all_to_all_single(torch.empty(8), torch.ones(8))
         dist.all_to_all_single(torch.empty(4 * (1, 2, 3, 3)[rank]), torch.ones(9), *splits(rank, world))
         dist.barrier()
@@ -287,8 +290,8 @@ def splits(rank: int, world: int) -> tuple[list[int], list[int]]:
     return [sends[rank]] * world, sends
 
 
-# On CPU the first runs up to PyTorch 2.6 or so, the second from 2.7 on.
-FULLY_SHARDED = [fsdp1, hybrid_fsdp1] if torch.__version__ < "2.7" else [fsdp2, hybrid_fsdp2]
+# The first run on CPU with old versions of PyTorch, the second with new ones.
+FULLY_SHARDED = [fsdp1, hybrid_fsdp1] if IS_OLD else [fsdp2, hybrid_fsdp2]
 
 WORKLOADS = [
     ddp,
