@@ -3,8 +3,9 @@
 Run: `python -m hocket.bench.executor`. First on this machine's loopback; then, where the machine lets this user make
 network namespaces, on two machines' worth of them: ranks 0 and 2 in one, 1 and 3 in the other, joined by a trunk that
 `tc` holds to an eighth of a rank's link. Gloo's ring follows the rank numbers and crosses the trunk at every hop; the
-synthesized program knows the topology. Each time is the best of several calls, of the slowest rank in each; all
-processes share this machine's cores, so that other load changes the times.
+synthesized program knows the topology. Gloo's algorithm and the program take turns, call by call; a call's time is that
+of its slowest rank. All processes share this machine's cores, so that other load changes the times, of both alike:
+`best` and `median` are of the calls, `CPU` is the median of the processor time of all ranks together.
 """
 
 import json
@@ -62,8 +63,8 @@ class Case:
 
 def measure(
     cases: Sequence[Case], prefixes: Sequence[Sequence[str]], place: Mapping[str, str]
-) -> list[dict[str, float]]:
-    """Seconds of `stock` and `program` for each size of each case, on a process a rank, started after its prefix."""
+) -> list[dict[str, dict[str, float]]]:
+    """`Cost`s of `stock` and `program` for each size of each case, on a process a rank, started after its prefix."""
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]
@@ -86,20 +87,19 @@ def measure(
     for rank, (_, said) in zip(ranks, ends, strict=True):
         if rank.returncode:
             raise HocketError(f"a rank failed: {said.decode()[-2000:]}")
-    found: list[dict[str, float]] = json.loads(ends[0][0])
+    found: list[dict[str, dict[str, float]]] = json.loads(ends[0][0])
     return found
 
 
 def show(title: str, cases: Sequence[Case], prefixes: Sequence[Sequence[str]], place: Mapping[str, str]) -> None:
-    columns = ["size", "gloo ms", "program ms", "gloo MB/s", "program MB/s", "ratio"]
-    table = Table("collective", "program", *columns, title=title, box=None)
+    columns = ["gloo best ms", "median", "CPU", "program best ms", "median", "CPU", "ratio best", "median", "CPU"]
+    table = Table("collective", "program", "size", *columns, title=title, box=None)
     calls = [(case, size) for case in cases for size in case.sizes]
-    for (case, size), time in zip(calls, measure(cases, prefixes, place), strict=True):
-        cells = [f"{time[way] * 1e3:.2f}" for way in ("stock", "program")]
-        cells += [f"{size / time[way] / 1e6:.0f}" for way in ("stock", "program")]
-        ratio = f"{time['stock'] / time['program']:.2f}"
-        table.add_row(case.kind, case.algorithm or "synthesized", format_bytes(size), *cells, ratio)
-    Console(width=120).print(table)
+    for (case, size), costs in zip(calls, measure(cases, prefixes, place), strict=True):
+        cells = [f"{seconds * 1e3:.2f}" for way in ("stock", "program") for seconds in costs[way].values()]
+        ratios = [f"{costs['stock'][name] / costs['program'][name]:.2f}" for name in costs["stock"]]
+        table.add_row(case.kind, case.algorithm or "synthesized", format_bytes(size), *cells, *ratios)
+    Console(width=140).print(table)
 
 
 def main() -> None:

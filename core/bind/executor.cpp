@@ -48,6 +48,12 @@ void init_mesh(Mesh* self, int32_t rank, const std::string& host, uint64_t token
   new (self) Mesh(rank, {host, 0, token});
 }
 
+/// Raises what a signal's handler raises, such as KeyboardInterrupt; Python runs handlers in its main thread only.
+void check_signals() {
+  nb::gil_scoped_acquire held;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 void open(Mesh& mesh, const Program& program, const std::vector<std::string>& hosts, const std::vector<uint16_t>& ports,
           const std::vector<uint64_t>& tokens, int64_t timeout_ms) {
   if (hosts.size() != ports.size() || hosts.size() != tokens.size()) throw Error("address columns differ in length");
@@ -60,17 +66,18 @@ void open(Mesh& mesh, const Program& program, const std::vector<std::string>& ho
     }
   }
   const auto deadline = executor::Clock::now() + std::chrono::milliseconds(timeout_ms);
-  unlocked([&] { mesh.open(program.endpoints, addresses, deadline); });
+  unlocked([&] { mesh.open(program.endpoints, addresses, deadline, check_signals); });
 }
 
-void run(const Program& program, const Mesh& mesh, uintptr_t input, uintptr_t output, int64_t chunk_bytes, int type,
-         int op, uint64_t signature, int64_t timeout_ms) {
+void run(const Program& program, Mesh& mesh, uintptr_t input, uintptr_t output, int64_t chunk_bytes, int type, int op,
+         uint64_t signature, int64_t timeout_ms) {
   const executor::Call call{{reinterpret_cast<std::byte*>(input), reinterpret_cast<std::byte*>(output)},
                             chunk_bytes,
                             static_cast<executor::ElementType>(type),
                             static_cast<executor::ReduceOp>(op),
                             signature,
-                            std::chrono::milliseconds(timeout_ms)};
+                            std::chrono::milliseconds(timeout_ms),
+                            check_signals};
   unlocked([&] { executor::run(program, mesh, call); });
 }
 
@@ -89,6 +96,7 @@ void bind_executor(nb::module_& m) {
   nb::class_<Mesh>(m, "Mesh")
       .def("__init__", &init_mesh, "rank"_a, "host"_a, "token"_a)
       .def_prop_ro("port", &Mesh::port)
+      .def_prop_ro("lost", &Mesh::lost)
       .def("open", &open, "program"_a, "hosts"_a, "ports"_a, "tokens"_a, "timeout_ms"_a)
       .def("close", &Mesh::close);
   m.def("run", &run, "program"_a, "mesh"_a, "input"_a, "output"_a, "chunk_bytes"_a, "type"_a, "op"_a, "signature"_a,

@@ -17,6 +17,7 @@ from hocket.plugin.algorithms.address import own_address
 from hocket.plugin.algorithms.binding import Binding
 from hocket.plugin.algorithms.counts import Counts
 from hocket.plugin.algorithms.library import Algorithm, Library
+from hocket.plugin.algorithms.obituaries import Obituaries
 
 __all__ = ["Engine", "Task"]
 
@@ -71,8 +72,9 @@ class Task:
         except HocketError as error:
             self.error = error
             self.engine.failed.append(self)
-        self.settled.set_result(None)
-        self.done.set()
+        finally:
+            self.settled.set_result(None)
+            self.done.set()
 
 
 class Engine:
@@ -89,6 +91,7 @@ class Engine:
         self.size: int = group.size()
         self.timeout: timedelta = backend.options._timeout
         self._token = secrets.randbits(63)
+        self._obituaries = Obituaries(group)
         host = own_address()
         self._mesh = native.Mesh(self.rank, host, self._token)
         mine = _Peer(host, self._mesh.port, self._token, library.fingerprint).encode()
@@ -132,11 +135,22 @@ class Engine:
             try:
                 self._run(binding, task.timeout)
                 self._counts.add(binding.algorithm.name, binding.size_bytes)
-            except HocketError as error:
-                self._mesh.close()
+            except (HocketError, KeyboardInterrupt) as error:
                 where = f"rank {self.rank} of {self.size}, {task.name} by {binding.algorithm.name}"
-                self._failure = HocketError(f"{where}: {error}")
+                self._failure = HocketError(f"{where}: {self._give_up(error)}")
+                if isinstance(error, KeyboardInterrupt):
+                    task.error = self._failure
+                    raise
                 raise self._failure from error
+
+    def _give_up(self, error: BaseException) -> str:
+        """Closes the connections, so that the peers do not wait, after telling them why; returns that."""
+        why = str(error) or "interrupted"
+        if self._mesh.lost >= 0:
+            why += f": {self._obituaries.of(self._mesh.lost)}"
+        self._obituaries.leave(self.rank, why)
+        self._mesh.close()
+        return why
 
     def _run(self, binding: Binding, timeout: timedelta) -> None:
         limit_ms = timeout // _MILLISECOND

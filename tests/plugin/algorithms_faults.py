@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,12 +15,13 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional_collectives
 
 import hocket.plugin
+from hocket.core.files import atomic_write
 
 
 def said_by(action: Callable[[], object]) -> str:
     try:
         action()
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         return f"{type(error).__name__}: {error}"
     return "nothing"
 
@@ -29,6 +31,7 @@ def main(programs: str, folder: Path) -> None:
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     late, disordered = dist.new_group(timeout=timedelta(seconds=2)), dist.new_group()
+    pair = dist.new_group([0, 1])
     said: dict[str, str] = {}
 
     def all_reduce(count: int, group: dist.ProcessGroup | None = None) -> Callable[[], object]:
@@ -41,6 +44,12 @@ def main(programs: str, folder: Path) -> None:
     said["after"] = said_by(all_reduce(4, late))
     said["disordered"] = said_by(all_reduce(8 if rank == 0 else 16, disordered))
     said["finite wait"] = said_by(lambda: dist.all_reduce(torch.ones(4), async_op=True).wait(timedelta(seconds=60)))
+    if rank < 2:
+        all_reduce(4, pair)()  # connects
+    if rank == 0:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        said["interrupted"] = said_by(all_reduce(4, pair))
+        said["after the interrupt"] = said_by(all_reduce(4, pair))
     dist.barrier()
     if rank == 3:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -50,8 +59,11 @@ def main(programs: str, folder: Path) -> None:
     said["dead, functional"] = said_by(
         lambda: functional_collectives.all_reduce(torch.ones(4), "sum", dist.group.WORLD) * 1
     )
-    (folder / f"said.{rank}.json").write_text(json.dumps(said))
-    os._exit(0)  # the store may be gone with rank 0
+    with atomic_write(folder / f"said.{rank}.json") as file:
+        json.dump(said, file)
+    while rank == 0 and not all((folder / f"said.{other}.json").exists() for other in (1, 2)):
+        time.sleep(0.05)  # the store would be gone
+    os._exit(0)
 
 
 if __name__ == "__main__":

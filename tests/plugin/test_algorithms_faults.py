@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -44,7 +45,7 @@ def write(folder: Path, *programs: Program) -> Path:
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
     """What each rank was told, rank 3 having been killed."""
     folder = tmp_path_factory.mktemp("faults")
-    programs = write(folder / "programs", handmade.ring_all_reduce(RANKS))
+    programs = write(folder / "programs", handmade.ring_all_reduce(RANKS), handmade.ring_all_reduce(2))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -74,8 +75,15 @@ def test_a_dead_rank_ends_every_kind_of_wait(said: dict[int, dict[str, str]]) ->
     for words in said.values():
         assert words["finite wait"] == "nothing"
         for wait in ("dead", "dead, in C++", "dead, functional"):
-            assert "lost the connection to rank" in words[wait]
-    assert "lost the connection to rank 3" in said[0]["dead"]
+            assert "lost the connection to rank 3 (" in words[wait], "also those that do not talk to it are told who"
+            assert "): it has ended" in words[wait]
+    # rank 1 talks to ranks 0 and 2
+    assert re.search(r"lost the connection to rank ([02]) \(.*\): rank \1 gave up: lost the conn", said[1]["dead"])
+
+
+def test_ctrl_c_ends_a_synchronous_call(said: dict[int, dict[str, str]]) -> None:
+    assert said[0]["interrupted"] == "KeyboardInterrupt: "
+    assert said[0]["after the interrupt"].endswith("allreduce by programs/all_reduce_2.json: interrupted")
 
 
 def test_collector_and_algorithms_work_side_by_side(tmp_path: Path) -> None:

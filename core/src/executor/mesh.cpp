@@ -25,6 +25,8 @@ struct Hello {
   int32_t channel;
 };
 
+constexpr int64_t kInterruptIntervalMs = 100;
+
 std::string reason() { return std::strerror(errno); }
 
 using Resolved = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -44,10 +46,8 @@ void make_ready(int socket) {
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/// Milliseconds to `deadline`, for poll.
-int left_ms(Clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 1000));
+int64_t left_ms(Clock::time_point deadline) {
+  return std::max<int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count(), 0);
 }
 
 }  // namespace
@@ -76,7 +76,8 @@ void Mesh::close() noexcept {
   listener_ = -1;
 }
 
-void Mesh::open(std::span<const Endpoint> wanted, std::span<const Address> addresses, Clock::time_point deadline) {
+void Mesh::open(std::span<const Endpoint> wanted, std::span<const Address> addresses, Clock::time_point deadline,
+                const std::function<void()>& interrupted) {
   for (const Endpoint& endpoint : wanted) {
     if (endpoint.peer > rank_ && !sockets_.contains(endpoint)) {
       connect_to(endpoint, addresses[endpoint.peer], deadline);
@@ -85,7 +86,8 @@ void Mesh::open(std::span<const Endpoint> wanted, std::span<const Address> addre
   for (const Endpoint& endpoint : wanted) {
     while (!sockets_.contains(endpoint)) {
       pollfd incoming{listener_, POLLIN, 0};
-      if (poll(&incoming, 1, left_ms(deadline)) > 0) accept_one();
+      if (poll(&incoming, 1, static_cast<int>(std::min(left_ms(deadline), kInterruptIntervalMs))) > 0) accept_one();
+      interrupted();
       if (Clock::now() > deadline) {
         throw Error("rank " + std::to_string(endpoint.peer) + " has not connected in time: it has ended, or issues " +
                     "its collectives in another order");

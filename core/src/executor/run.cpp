@@ -2,10 +2,12 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstring>
-#include <memory>
+#include <deque>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hocket/error.hpp"
@@ -16,64 +18,75 @@ namespace {
 
 using schedule::StepType;
 
-// A piece fits into a core's second-level cache beside what it is reduced with.
-constexpr int64_t kPieceBytes = 1 << 18;
 constexpr int kPatienceMs = 1;
-constexpr int kLookAroundMs = 1000;
+constexpr int kLookAroundMs = 100;
+constexpr std::chrono::milliseconds kInterruptInterval{100};
 
-/// A thread block on its way: the bytes of its current step that came, are in the result, and went out.
+/// The bytes of a step that came, are in its result, and went out.
+struct Progress {
+  bool started = false;
+  int64_t received = 0;
+  int64_t ready = 0;
+  int64_t sent = 0;
+};
+
+/// A thread block on its way. While a step does nothing but send any more, the next one may take what comes: in a ring
+/// every rank sends before it receives, and all would wait for each other.
 struct Walker {
   const Block* block;
   Stream* out = nullptr;
   Stream* in = nullptr;
   int64_t position;
-  bool started = false;
-  int64_t received = 0;
-  int64_t ready = 0;
-  int64_t sent = 0;
-  std::vector<std::byte> pieces;   ///< what came and is not reduced yet
-  std::vector<std::byte> message;  ///< the result of a step that keeps none
+  Progress current{};
+  Progress next{};
+  std::byte* piece = nullptr;            ///< what came and is not reduced yet
+  std::array<std::byte*, 2> messages{};  ///< results of steps that keep none, at even and odd positions
 
   bool done() const { return position == block->last_step; }
 };
 
 class Run {
  public:
-  Run(const Program& program, const Mesh& mesh, const Call& call);
+  Run(const Program& program, Mesh& mesh, const Call& call);
   void finish();
 
  private:
   /// Each returns whether anything moved.
   bool advance(Walker& walker);
-  bool move_some(Walker& walker, const Step& step);
-  bool receive_some(Walker& walker, const Step& step, std::byte* result, int64_t bytes);
+  bool move_some(Walker& walker);
+  bool look_ahead(Walker& walker);
+  bool receive_some(Walker& walker, int64_t position, Progress& progress);
   bool wait(Clock::time_point last_progress);
 
+  /// Starts the step unless it has to wait; returns whether it is started.
+  bool start(int64_t position, Progress& progress);
   bool may_start(const Step& step) const;
-  void begin(Walker& walker, const Step& step);
-  bool complete(const Walker& walker, const Step& step) const;
+  bool overwrites(const Step& next, const std::byte* kept, int64_t kept_bytes) const;
+  bool complete(const Walker& walker) const;
   bool wants_input(const Walker& walker) const;
   bool wants_output(const Walker& walker) const;
-  std::byte* at(Place place) { return buffers_[place.buffer] + place.offset * call_.chunk_bytes; }
+  int64_t bytes(const Step& step) const { return step.count * call_.chunk_bytes; }
+  std::byte* at(Place place) const { return buffers_[place.buffer] + place.offset * call_.chunk_bytes; }
+  std::byte* result(const Walker& walker, int64_t position) const;
   [[noreturn]] void give_up() const;
 
   const Program& program_;
   const Call& call_;
   const int64_t element_bytes_;
-  std::unique_ptr<std::byte[]> scratch_;
   std::array<std::byte*, 3> buffers_;
-  std::vector<Stream> streams_;
+  std::deque<Stream> streams_;
   std::vector<Walker> walkers_;
+  std::vector<pollfd> polled_;
 };
 
-Run::Run(const Program& program, const Mesh& mesh, const Call& call)
+Run::Run(const Program& program, Mesh& mesh, const Call& call)
     : program_(program),
       call_(call),
       element_bytes_(element_bytes(call.type)),
-      scratch_(new std::byte[program.chunks[2] * call.chunk_bytes]),
-      buffers_{call.buffers[0], call.buffers[1], scratch_.get()} {
+      buffers_{call.buffers[0], call.buffers[1], mesh.workspace().take(program.chunks[2] * call.chunk_bytes)} {
+  Workspace& workspace = mesh.workspace();
   for (const Endpoint& endpoint : program.endpoints) {
-    streams_.emplace_back(mesh.socket(endpoint), endpoint.peer, call.signature);
+    streams_.emplace_back(mesh.socket(endpoint), endpoint.peer, call.signature, workspace);
   }
   for (const Block& block : program.blocks) {
     Walker& walker = walkers_.emplace_back();
@@ -81,14 +94,21 @@ Run::Run(const Program& program, const Mesh& mesh, const Call& call)
     walker.position = block.first_step;
     if (block.send >= 0) walker.out = &streams_[block.send];
     if (block.receive >= 0) walker.in = &streams_[block.receive];
+    std::array<int64_t, 2> longest{};
+    bool reduces_some = false;
     for (int64_t s = block.first_step; s < block.last_step; s++) {
-      if (receives(program.steps[s].type)) walker.in->expect(program.steps[s].count * call.chunk_bytes);
+      const Step& step = program.steps[s];
+      if (receives(step.type)) walker.in->expect(bytes(step));
+      reduces_some |= receives(step.type) && reduces(step.type);
+      if (step.type == StepType::kReceiveReduceSend) longest[s % 2] = std::max(longest[s % 2], bytes(step));
     }
+    if (reduces_some) walker.piece = workspace.take(kPieceBytes);
+    for (size_t parity = 0; parity < 2; parity++) walker.messages[parity] = workspace.take(longest[parity]);
   }
 }
 
 void Run::finish() {
-  Clock::time_point last_progress = Clock::now();
+  Clock::time_point last_progress = Clock::now(), last_question = last_progress;
   while (true) {
     bool moved = false, done = true;
     for (Walker& walker : walkers_) {
@@ -97,22 +117,21 @@ void Run::finish() {
     }
     if (done) return;
     if (moved || wait(last_progress)) last_progress = Clock::now();
+    if (Clock::now() - last_question > kInterruptInterval) {
+      call_.interrupted();
+      last_question = Clock::now();
+    }
   }
 }
 
 bool Run::advance(Walker& walker) {
   bool moved = false;
   while (!walker.done()) {
-    const Step& step = program_.steps[walker.position];
-    if (!walker.started) {
-      if (!may_start(step)) return moved;
-      begin(walker, step);
-    }
-    const bool some = move_some(walker, step);
-    moved |= some;
-    if (!complete(walker, step)) return moved;
+    if (!start(walker.position, walker.current)) return moved;
+    moved |= move_some(walker);
+    if (!complete(walker)) return look_ahead(walker) || moved;
     walker.position++;
-    walker.started = false;
+    walker.current = std::exchange(walker.next, {});
     moved = true;
   }
   return moved;
@@ -124,76 +143,101 @@ bool Run::may_start(const Step& step) const {
   return other.position > other.block->first_step + step.depend_step;
 }
 
-void Run::begin(Walker& walker, const Step& step) {
-  walker.started = true;
-  walker.received = walker.ready = walker.sent = 0;
-  const int64_t bytes = step.count * call_.chunk_bytes;
+bool Run::start(int64_t position, Progress& progress) {
+  const Step& step = program_.steps[position];
+  if (progress.started || !may_start(step)) return progress.started;
+  progress.started = true;
   if (step.type == StepType::kSend) {
-    walker.ready = bytes;
+    progress.ready = bytes(step);
   } else if (step.type == StepType::kCopy) {
-    std::memmove(at(step.destination), at(step.source), bytes);
+    std::memmove(at(step.destination), at(step.source), bytes(step));
   } else if (step.type == StepType::kReduce) {
-    reduce(call_.type, call_.op, at(step.destination), at(step.source), at(step.destination), bytes / element_bytes_);
-  } else if (step.type == StepType::kReceiveReduceSend) {
-    walker.message.resize(bytes);
+    std::byte* sum = at(step.destination);
+    reduce(call_.type, call_.op, sum, at(step.source), sum, bytes(step) / element_bytes_);
   }
-  if (receives(step.type) && reduces(step.type)) walker.pieces.resize(kPieceBytes);
+  return true;
 }
 
-bool Run::move_some(Walker& walker, const Step& step) {
-  const int64_t bytes = step.count * call_.chunk_bytes;
-  std::byte* result = step.type == StepType::kSend                ? at(step.source)
-                      : step.type == StepType::kReceiveReduceSend ? walker.message.data()
-                                                                  : at(step.destination);
-  bool moved = receives(step.type) && receive_some(walker, step, result, bytes);
-  if (sends(step.type) && walker.sent < walker.ready) {
-    const int64_t sent = walker.out->write(
-        {result + walker.sent, static_cast<size_t>(std::min(walker.ready - walker.sent, kPieceBytes))});
-    walker.sent += sent;
+std::byte* Run::result(const Walker& walker, int64_t position) const {
+  const Step& step = program_.steps[position];
+  if (step.type == StepType::kReceiveReduceSend) return walker.messages[position % 2];
+  return at(step.type == StepType::kSend ? step.source : step.destination);
+}
+
+bool Run::move_some(Walker& walker) {
+  const Step& step = program_.steps[walker.position];
+  Progress& progress = walker.current;
+  bool moved = receives(step.type) && receive_some(walker, walker.position, progress);
+  if (sends(step.type) && progress.sent < progress.ready) {
+    const std::byte* message = result(walker, walker.position);
+    const int64_t count = std::min(progress.ready - progress.sent, kPieceBytes);
+    const int64_t sent = walker.out->write({message + progress.sent, static_cast<size_t>(count)});
+    progress.sent += sent;
     moved |= sent > 0;
   }
   return moved;
 }
 
-bool Run::receive_some(Walker& walker, const Step& step, std::byte* result, int64_t bytes) {
-  const auto left = static_cast<size_t>(bytes - walker.received);
+bool Run::look_ahead(Walker& walker) {
+  const int64_t next = walker.position + 1;
+  const int64_t kept_bytes = bytes(program_.steps[walker.position]);
+  if (walker.current.ready < kept_bytes || next == walker.block->last_step) return false;
+  const Step& step = program_.steps[next];
+  if (!receives(step.type) || overwrites(step, result(walker, walker.position), kept_bytes)) return false;
+  return start(next, walker.next) && receive_some(walker, next, walker.next);
+}
+
+bool Run::overwrites(const Step& next, const std::byte* kept, int64_t kept_bytes) const {
+  const std::byte* written = at(next.destination);
+  return writes(next.type) && written < kept + kept_bytes && kept < written + bytes(next);
+}
+
+bool Run::receive_some(Walker& walker, int64_t position, Progress& progress) {
+  const Step& step = program_.steps[position];
+  const auto left = static_cast<size_t>(bytes(step) - progress.received);
   if (left == 0) return false;
+  std::byte* target = result(walker, position) + progress.ready;
   if (!reduces(step.type)) {
-    const int64_t count = walker.in->read({result + walker.received, left});
-    walker.received += count;
-    walker.ready = walker.received;
+    const int64_t count = walker.in->read({target, left});
+    progress.received += count;
+    progress.ready = progress.received;
     return count > 0;
   }
-  // A piece may end within an element, whose bytes then wait at the front of `pieces`.
-  const int64_t kept = walker.received - walker.ready;
+  // A piece may end within an element, whose bytes then wait at the front of the next one.
+  const int64_t kept = progress.received - progress.ready;
   const size_t room = static_cast<size_t>(kPieceBytes - kept);
-  const int64_t count = walker.in->read({walker.pieces.data() + kept, std::min(left, room)});
-  walker.received += count;
+  const int64_t count = walker.in->read({walker.piece + kept, std::min(left, room)});
+  progress.received += count;
   const int64_t elements = (kept + count) / element_bytes_, reduced = elements * element_bytes_;
-  reduce(call_.type, call_.op, at(step.source) + walker.ready, walker.pieces.data(), result + walker.ready, elements);
-  walker.ready += reduced;
-  if (reduced > 0) std::memmove(walker.pieces.data(), walker.pieces.data() + reduced, kept + count - reduced);
+  reduce(call_.type, call_.op, at(step.source) + progress.ready, walker.piece, target, elements);
+  progress.ready += reduced;
+  if (reduced > 0) std::memmove(walker.piece, walker.piece + reduced, kept + count - reduced);
   return count > 0;
 }
 
-bool Run::complete(const Walker& walker, const Step& step) const {
-  const int64_t bytes = step.count * call_.chunk_bytes;
-  return (!receives(step.type) || walker.ready == bytes) && (!sends(step.type) || walker.sent == bytes);
+bool Run::complete(const Walker& walker) const {
+  const Step& step = program_.steps[walker.position];
+  const Progress& progress = walker.current;
+  return (!receives(step.type) || progress.ready == bytes(step)) && (!sends(step.type) || progress.sent == bytes(step));
 }
 
 bool Run::wants_input(const Walker& walker) const {
-  if (!walker.started || walker.done()) return false;
-  const Step& step = program_.steps[walker.position];
-  return receives(step.type) && walker.received < step.count * call_.chunk_bytes;
+  const auto lacks = [&](int64_t position, const Progress& progress) {
+    const Step& step = program_.steps[position];
+    return receives(step.type) && progress.received < bytes(step);
+  };
+  return (walker.current.started && lacks(walker.position, walker.current)) ||
+         (walker.next.started && lacks(walker.position + 1, walker.next));
 }
 
 bool Run::wants_output(const Walker& walker) const {
-  if (!walker.started || walker.done()) return false;
-  return sends(program_.steps[walker.position].type) && walker.sent < walker.ready;
+  return walker.current.started && sends(program_.steps[walker.position].type) &&
+         walker.current.sent < walker.current.ready;
 }
 
 bool Run::wait(Clock::time_point last_progress) {
-  std::vector<pollfd> wanted;
+  std::vector<pollfd>& wanted = polled_;
+  wanted.clear();
   for (const Walker& walker : walkers_) {
     if (wants_input(walker)) wanted.push_back({walker.in->socket(), POLLIN, 0});
     if (wants_output(walker)) wanted.push_back({walker.out->socket(), POLLOUT, 0});
@@ -227,6 +271,15 @@ void Run::give_up() const {
 
 }  // namespace
 
-void run(const Program& program, const Mesh& mesh, const Call& call) { Run(program, mesh, call).finish(); }
+void run(const Program& program, Mesh& mesh, const Call& call) {
+  mesh.workspace().begin();
+  try {
+    Run(program, mesh, call).finish();
+  } catch (const PeerLost& lost) {
+    mesh.lose(lost.peer);
+    throw;
+  }
+  mesh.workspace().end();
+}
 
 }  // namespace hocket::executor

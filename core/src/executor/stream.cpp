@@ -3,20 +3,20 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "hocket/error.hpp"
+#include "hocket/executor/mesh.hpp"
 
 namespace hocket::executor {
 namespace {
 
-constexpr size_t kEarlyBytes = 1 << 20;
-
 [[noreturn]] void lost(int32_t peer, const char* why) {
-  throw Error("lost the connection to rank " + std::to_string(peer) + " (" + why +
-              "): it has ended, or given up because of another rank; its own output says more");
+  throw PeerLost(peer, "lost the connection to rank " + std::to_string(peer) + " (" + why + ")");
 }
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -41,22 +41,28 @@ int64_t Stream::write(std::span<const std::byte> data) {
 }
 
 int64_t Stream::read(std::span<std::byte> data) {
-  if (early_taken_ == early_.size()) return receive(data);
-  const size_t count = std::min(early_.size() - early_taken_, data.size());
-  std::memcpy(data.data(), early_.data() + early_taken_, count);
-  early_taken_ += count;
-  return static_cast<int64_t>(count);
+  if (early_.empty()) return receive(data);
+  Early& first = early_.front();
+  const int64_t count = std::min(first.end - first.taken, static_cast<int64_t>(data.size()));
+  std::memcpy(data.data(), first.data.get() + first.taken, count);
+  first.taken += count;
+  if (first.taken == first.end) {
+    workspace_->give_piece(std::move(first.data));
+    early_.pop_front();
+  }
+  return count;
 }
 
 bool Stream::keep_early() {
-  if (early_taken_ == early_.size()) {
-    early_.clear();
-    early_taken_ = 0;
+  if (early_.empty() || early_.back().end == kPieceBytes) early_.push_back({workspace_->take_piece(), 0, 0});
+  Early& last = early_.back();
+  const int64_t count =
+      receive({last.data.get() + last.end, static_cast<size_t>(std::min(kPieceBytes - last.end, to_come_))});
+  last.end += count;
+  if (last.end == 0) {
+    workspace_->give_piece(std::move(last.data));
+    early_.pop_back();
   }
-  const size_t before = early_.size();
-  early_.resize(before + std::min<size_t>(kEarlyBytes, to_come_));
-  const int64_t count = receive({early_.data() + before, early_.size() - before});
-  early_.resize(before + count);
   return count > 0;
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
-#include <vector>
+
+#include "hocket/executor/workspace.hpp"
 
 namespace hocket::executor {
 
@@ -12,7 +13,8 @@ namespace hocket::executor {
 /// the call. Neither direction ever blocks. Errors of the socket throw Error, naming the peer.
 class Stream {
  public:
-  Stream(int socket, int32_t peer, uint64_t signature) : socket_(socket), peer_(peer), signature_(signature) {}
+  Stream(int socket, int32_t peer, uint64_t signature, Workspace& workspace)
+      : socket_(socket), peer_(peer), signature_(signature), workspace_(&workspace) {}
 
   int socket() const { return socket_; }
   int32_t peer() const { return peer_; }
@@ -36,17 +38,24 @@ class Stream {
   bool keep_early();
 
  private:
+  /// A piece that came before anybody asked for it; what is not taken of it lies from `taken` to `end`.
+  struct Early {
+    Workspace::Piece data;
+    int64_t taken;
+    int64_t end;
+  };
+
   int64_t receive(std::span<std::byte> data);
 
   int socket_;
   int32_t peer_;
   uint64_t signature_;
+  Workspace* workspace_;
   size_t signature_sent_ = 0;
   size_t signature_received_ = 0;
   uint64_t their_signature_ = 0;
   int64_t to_come_ = 0;
-  std::vector<std::byte> early_;
-  size_t early_taken_ = 0;
+  std::deque<Early> early_;
 };
 
 }  // namespace hocket::executor

@@ -2,12 +2,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "hocket/error.hpp"
 #include "hocket/executor/program.hpp"
+#include "hocket/executor/workspace.hpp"
 
 namespace hocket::executor {
 
@@ -18,6 +21,12 @@ struct Address {
   std::string host;
   uint16_t port;
   uint64_t token;
+};
+
+/// A peer's connection ended during a call.
+struct PeerLost : Error {
+  PeerLost(int32_t peer, const std::string& why) : Error(why), peer(peer) {}
+  int32_t peer;
 };
 
 /// One rank's TCP connections with the others of its group, one for each endpoint, opened when first needed.
@@ -33,11 +42,18 @@ class Mesh {
 
   /// Opens the connections to `wanted` that are not open yet. All ranks must open theirs to each other, in one order of
   /// calls; of a pair the lower rank connects. Throws Error, naming the rank that could not be reached or did not come
-  /// before `deadline`.
-  void open(std::span<const Endpoint> wanted, std::span<const Address> addresses, Clock::time_point deadline);
+  /// before `deadline`. `interrupted` is asked some ten times a second; what it throws ends the wait.
+  void open(std::span<const Endpoint> wanted, std::span<const Address> addresses, Clock::time_point deadline,
+            const std::function<void()>& interrupted);
 
   /// The non-blocking socket of an open connection.
   int socket(Endpoint endpoint) const { return sockets_.at(endpoint); }
+
+  Workspace& workspace() { return workspace_; }
+
+  /// The peer whose connection ended during a call; -1 if none did.
+  int32_t lost() const { return lost_; }
+  void lose(int32_t peer) { lost_ = peer; }
 
   /// Closes everything; peers that wait for this rank get an error.
   void close() noexcept;
@@ -50,7 +66,9 @@ class Mesh {
   int32_t rank_;
   Address address_;
   int listener_ = -1;
+  int32_t lost_ = -1;
   std::map<Endpoint, int> sockets_;
+  Workspace workspace_;
 };
 
 }  // namespace hocket::executor
