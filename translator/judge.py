@@ -13,6 +13,7 @@ from hocket.translator.findings import Finding, Severity
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.residency import residency_findings
 from hocket.translator.rules import check, window
+from hocket.translator.slices import largest_of_count
 from hocket.translator.xml_read import build
 
 __all__ = ["EXECUTION", "Judgement", "Verdict", "judge"]
@@ -150,14 +151,10 @@ def _least_safe_count(program: Program, fifo_depth: int) -> int | None:
 
 
 def _largest_safe_bytes(program: Program, profile: Profile, least: int | None) -> int | None:
-    """The largest buffer for which no connection overflows into a deadlock; None: any, 0: none.
-
-    The kernels move clamp(slice / ceil(bytes / chunks), 1, 71) chunks of a step at a time, so the `least` safe number
-    of them as long as ceil(bytes / chunks) is at most floor(slice / least).
-    """
+    """The largest buffer for which no connection overflows into a deadlock; None: any, 0: none."""
     if least is None or least == 1:
         return None if least else 0
-    return program.chunks_per_loop * (profile.protocols[program.protocol].slice_bytes // least)
+    return largest_of_count(program, profile, least)
 
 
 def _size_findings(largest_selected: int | None, largest_safe: int | None) -> list[Finding]:

@@ -3,13 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from hocket.core.errors import DeadlockError
 from hocket.core.files import atomic_write
-from hocket.schedule import FIFO_DEPTH, Program, Proof, execute
+from hocket.core.units import format_limit
+from hocket.schedule import FIFO_DEPTH, Program, Proof, execute, least_safe_count
+from hocket.translator.findings import Finding
 from hocket.translator.lowering import Candidate
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.program_json import from_program_json, to_program_json
+from hocket.translator.residency import residency_findings
+from hocket.translator.slices import largest_of_count, least_count
 from hocket.translator.xml_read import from_xml
-from hocket.translator.xml_write import to_xml
+from hocket.translator.xml_write import to_xml_noted
 
 __all__ = ["Translation", "prove"]
 
@@ -17,7 +22,8 @@ __all__ = ["Translation", "prove"]
 @dataclass(frozen=True, slots=True)
 class Translation:
     """The text of a file, the program that a runtime will read from it, what was proved of it (with connections that
-    hold `slots` messages, and others), and the ways to lower the schedule that were tried, the one taken first."""
+    hold `slots` messages, and others), the ways to lower the schedule that were tried, the one taken first, and what is
+    suspicious or worth a note of the text for that runtime."""
 
     text: str
     program: Program
@@ -25,6 +31,7 @@ class Translation:
     slots: int
     proofs: tuple[Proof, ...]
     candidates: tuple[Candidate, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     def write(self, path: Path | str) -> None:
         """Writes the text to a file."""
@@ -33,17 +40,29 @@ class Translation:
 
 
 def prove(program: Program, profile: str | ProfileName | Profile, slots: int | None = None) -> Translation:
-    """The program as text for one runtime, proved with connections of `slots` messages (None: as many as the protocol's
-    hold) of one chunk each, so that every size is covered, and with those of the protocol.
+    """The program as text for one runtime, proved with connections of `slots` messages of one chunk each, so that every
+    size is covered, and with those of the protocol and messages of whole steps. Without `slots` the first have the
+    protocol's depth too, and as many chunks as the window's largest size leaves in a message.
 
     Raises ScheduleError or DeadlockError when it does not fit the runtime or the proof fails.
     """
     chosen, depth = find_profile(profile), FIFO_DEPTH[program.protocol]
+    notes: tuple[Finding, ...] = ()
     if chosen.reads_xml:
-        text = to_xml(program, chosen)
+        text, notes = to_xml_noted(program, chosen)
         read = from_xml(text, program.name, profile=chosen.name, root=program.root)
     else:
         text = to_program_json(program)
         read = from_program_json(text, program.name)
-    proofs = (execute(read, fifo_depth=slots or depth, max_count=1), execute(read, fifo_depth=depth))
-    return Translation(text, read, chosen, slots or depth, proofs)
+    count = 1 if slots else least_count(read, chosen)
+    try:
+        proofs = (execute(read, fifo_depth=slots or depth, max_count=count), execute(read, fifo_depth=depth))
+    except DeadlockError as error:
+        least = least_safe_count(read, fifo_depth=depth)
+        if slots or least is None:
+            raise
+        largest = largest_of_count(read, chosen, least)
+        remedy = f"it is right up to {format_limit(largest)}: give --max-bytes {largest}"
+        raise DeadlockError(f"{error}\n{remedy}") from error
+    notes += tuple(residency_findings([len(gpu.thread_blocks) for gpu in read.gpus], chosen.name, None))
+    return Translation(text, read, chosen, slots or depth, proofs, notes=notes)

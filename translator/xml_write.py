@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Gpu, Program, Step
 from hocket.translator.document import read_document
-from hocket.translator.findings import Severity
+from hocket.translator.findings import Finding, Severity
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.rules import check
 
-__all__ = ["LimitError", "check_limits", "to_xml"]
+__all__ = ["LimitError", "check_limits", "to_xml", "to_xml_noted"]
 
 _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
@@ -29,6 +29,11 @@ def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
     Raises LimitError with the place, the number, the limit and a remedy when the runtime would not load, select or run
     it; ScheduleError for a collective it does not have.
     """
+    return to_xml_noted(program, profile)[0]
+
+
+def to_xml_noted(program: Program, profile: str | ProfileName | Profile) -> tuple[str, tuple[Finding, ...]]:
+    """The text, and what is suspicious or worth a note of it for that runtime; errors as of `to_xml`."""
     chosen = find_profile(profile)
     name = program.name or "program"
     if program.kind not in chosen.collective_names:
@@ -41,12 +46,13 @@ def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
             "characters without quotes, <, > and &; give another with --name"
         )
     text = "\n".join(_lines(program, chosen)) + "\n"
-    for finding, _ in check(read_document(text, name), chosen):
+    findings = tuple(finding for finding, _ in check(read_document(text, name), chosen))
+    for finding in findings:
         if finding.severity not in _HARMLESS:
             place = f"{finding.element}: " if finding.element else ""
             message = f"{name} does not fit {chosen.name}: {place}{finding.message}; {finding.remedy}"
             raise LimitError(message, finding.rule)
-    return text
+    return text, findings
 
 
 def check_limits(program: Program, profile: str | ProfileName | Profile) -> None:

@@ -304,7 +304,7 @@ def test_each_size_is_run_by_its_program(schedules: list[Path], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--bundle", "b", "-o", "x.xml"], "give neither --output, --name nor --size"),
+        (["--bundle", "b", "-o", "x.xml"], "names, for sizes of its own: drop --output"),
         ([], "give one FILE and --output"),
         (["again.schedule", "-o", "x.xml"], "give one FILE and --output"),
     ],

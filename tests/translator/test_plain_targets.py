@@ -135,7 +135,7 @@ def test_a_program_is_written_as_what_it_does_on_a_topology(tmp_path: Path) -> N
     ("arguments", "expected"),
     [
         (("r.xml", "--to", "table", "-o", "t.csv"), "names no links and bytes: give --topology and --size"),
-        (("r.xml", "--to", "rccl", "-o", "b.xml", "--size", "1MiB"), "keeps the program"),
+        (("r.xml", "--to", "rccl", "-o", "b.xml", "--size", "1MiB"), "keeps the program: drop --size"),
         (("r.schedule", "--to", "table", "-o", "t.csv", "--size", "1MiB"), "has a topology, size and root"),
     ],
 )

@@ -335,4 +335,4 @@ def test_thread_blocks_must_be_resident_on_the_gpu_asked_for(tmp_path: Path) -> 
     code, text = verify()
     assert (code, "note: rank 0: 79 thread blocks" in text) == (0, True)
     code, text = verify("--fifo-depth", "2")
-    assert (code, "--fifo-depth is for XML and programs" in text) == (2, True)
+    assert (code, "whose puts wait for no room: drop --fifo-depth" in text) == (2, True)

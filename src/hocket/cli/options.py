@@ -1,7 +1,7 @@
 """Options that several commands share, and how commands read theirs: what is wrong is a usage error that lists what
 there is."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,8 +19,10 @@ __all__ = [
     "Relays",
     "Sizes",
     "Without",
+    "given",
     "load_topology",
     "one_of",
+    "take_only",
 ]
 
 Without = Annotated[
@@ -84,3 +86,21 @@ def one_of(option: str, value: str, values: Iterable[str]) -> str:
     if value not in known:
         raise typer.BadParameter(f"{option} {value}: no such choice; {nearest(value, known)}")
     return value
+
+
+def given(context: typer.Context) -> dict[str, str]:
+    """The parameters that were given on the command line, and what each is called there."""
+    return {
+        parameter.name: "/".join(option for option in (*parameter.opts, *parameter.secondary_opts) if option[1] == "-")
+        or parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name and getattr(context.get_parameter_source(parameter.name), "name", "") == "COMMANDLINE"
+    }
+
+
+def take_only(context: typer.Context, taken: Container[str], why: str) -> None:
+    """Refuses parameters that were given and are not among those taken, which would do nothing: a usage error that
+    begins with `why` and names them."""
+    idle = [option for name, option in given(context).items() if name not in taken]
+    if idle:
+        raise typer.BadParameter(f"{why}: drop {', '.join(idle)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hocket.cli.options import one_of
+from hocket.cli.options import given, one_of
 
 if TYPE_CHECKING:
     from hocket.simulator.astra import AstraPrediction
@@ -35,13 +35,9 @@ class AstraOptions:
 
 def refuse_mixed(context: typer.Context, is_compat: bool) -> None:
     """A usage error for options given that would do nothing with --compat, or without it."""
-    given = {
-        parameter.name: parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name and getattr(context.get_parameter_source(parameter.name), "name", "") == "COMMANDLINE"
-    }
-    idle = given.keys() - _EITHER_WAY - (_ONLY if is_compat else given.keys() - _ONLY)
-    names = ", ".join(sorted(given[name] for name in idle))
+    options = given(context)
+    idle = options.keys() - _EITHER_WAY - (_ONLY if is_compat else options.keys() - _ONLY)
+    names = ", ".join(sorted(options[name] for name in idle))
     if names and is_compat:
         raise typer.BadParameter(f"--compat takes ASTRA-sim's files: drop {names}")
     if names:

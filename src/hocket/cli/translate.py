@@ -21,8 +21,20 @@ EPILOG = (
 )
 
 
+# Parameters, by what is made; `_SOURCE`: what a file does not say itself, asked for where it is read.
+_SOURCE = {"topology", "size", "root", "collective"}
+_ALWAYS = {"files", "to", "output"}
+_LOWERING = {"protocol", "channels", "smallest", "largest", "out_of_place"}
+_OF_XML = {"slots", "instances"}
+_PLAN = _ALWAYS | _SOURCE | _LOWERING | {"name", "ranks_per_node"}
+_BUNDLE = _LOWERING | {"files", "to", "bundle", "topology", "root"}
+_REWRITE = _ALWAYS | {"written_for", "root", "name", "smallest", "largest"}
+_LOWER = _ALWAYS | _SOURCE | _LOWERING | _OF_XML | {"name"}
+
+
 @app.command(epilog=EPILOG)
 def translate(
+    context: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -104,10 +116,11 @@ def translate(
     JSON without any runtime's limits, graphs for ASTRA-sim, a table, or a graph file for stock NCCL; a program into a
     schedule; or several of one collective into a folder for a runtime.
 
-    The text is read back and executed symbolically (values, races, deadlock with connections that hold one message)
-    before it is written; when that fails, or a limit of the runtime is exceeded, nothing is written.
+    The text is read back and executed symbolically before it is written: values, races, deadlock. A schedule's program
+    is proved with connections that hold one message (--slots 2: two), one of another runtime with those of its
+    protocol. When that fails, or a limit of the runtime is exceeded, nothing is written.
     """
-    from hocket.cli.options import load_topology, one_of
+    from hocket.cli.options import load_topology, one_of, take_only
     from hocket.cli.translate_bundle import print_bundle
     from hocket.cli.translate_plain import PLAIN, is_lowered, read_schedule, write_plain
     from hocket.cli.translate_plan import print_plan
@@ -121,13 +134,24 @@ def translate(
     one_of("--to", to, (*PROFILES, "mscclpp", UNLIMITED.name, *PLAIN))
     if written_for is not None:
         one_of("--from", written_for, PROFILES)
-        if bundle is not None or to not in (*PROFILES, UNLIMITED.name) or files[0].suffix != ".xml":
-            raise typer.BadParameter("--from is for an XML that becomes a program of another runtime")
     if protocol is not None:
         one_of("--protocol", protocol, ["Simple", "LL"] if to == "mscclpp" else FIFO_DEPTH)
-    if ranks_per_node is not None and to != "mscclpp":
-        raise typer.BadParameter("--ranks-per-node is for --to mscclpp: others connect all ranks alike")
     least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
+    file = files[0]
+    if bundle is not None:
+        one_of("--to", to, (*PROFILES, "mscclpp"))
+        takes = _BUNDLE | ({"ranks_per_node"} if to == "mscclpp" else _OF_XML)
+        take_only(context, takes, f"--bundle DIR of {to} has files of its own names, for sizes of its own")
+    elif output is None or len(files) > 1:
+        raise typer.BadParameter("give one FILE and --output, or --bundle DIR for several")
+    elif to in PLAIN:
+        take_only(context, _ALWAYS | _SOURCE, f"--to {to} is no program, it has what {file} does as it is")
+    elif to == "mscclpp":
+        take_only(context, _PLAN, "--to mscclpp makes a plan, lowered in its own way")
+    elif is_lowered(file):
+        take_only(context, _REWRITE, f"{file} is lowered already, and --to {to} keeps the program")
+    else:
+        take_only(context, _LOWER, f"--to {to} lowers {file} for all ranks alike")
     lowering = Lowering(
         protocol=protocol or "Simple",
         channels=channels,
@@ -139,14 +163,10 @@ def translate(
         name=name,
     )
     if bundle is not None:
-        if (output, name, size, collective) != (None,) * 4:
-            raise typer.BadParameter(
-                "--bundle DIR names its files itself: give neither --output, --name nor --size, nor --collective"
-            )
         made = write_bundle(
             files,
             bundle,
-            one_of("--to", to, (*PROFILES, "mscclpp")),
+            to,
             lowering,
             topology=None if topology is None else load_topology(topology, None, None),
             root=root,
@@ -154,35 +174,24 @@ def translate(
         )
         print_bundle(made, bundle)
         return
-    if output is None or len(files) > 1:
-        raise typer.BadParameter("give one FILE and --output, or --bundle DIR for several")
-    file = files[0]
+    assert output is not None
     if to in PLAIN:
         write_plain(read_schedule(file, topology, size, root, collective), to, output)
         return
     if to == "mscclpp":
-        if slots is not None or instances != 1:
-            raise typer.BadParameter("--to mscclpp has no --slots and --instances")
         schedule = read_schedule(file, topology, size, root, collective)
         plan = translate_to_plan(schedule, output, lowering, ranks_per_node=ranks_per_node)
         print_plan(plan, output)
         return
     if is_lowered(file):
-        if (protocol, channels, slots, out_of_place) != (None,) * 4 or instances != 1:
-            raise typer.BadParameter(
-                f"{file} is lowered already: --protocol, --channels, --slots, --instances, --in-place are for schedules"
-            )
-        if (topology, size, collective) != (None,) * 3:
-            raise typer.BadParameter(
-                f"--to {to} keeps the program of {file}: --topology, --size and --collective are for others"
-            )
         result = rewrite(
             read_program(file, profile=written_for, root=root), output, to, name=name, min_bytes=least, max_bytes=most
         )
     else:
         result = translate_schedule(read_schedule(file, topology, size, root, collective), output, to, lowering)
     program = result.program
-    calls = "in-place" if program.in_place else "out-of-place"
+    declared = (("in-place", program.in_place), ("out-of-place", program.out_of_place))
+    calls = " and ".join(call for call, has in declared if has)
     upper = format_limit(program.max_bytes) if program.max_bytes else "any size"
     typer.echo(
         f"{output}: {program.kind} on {program.num_ranks} ranks for {result.profile.name}, {program.protocol}, "
@@ -193,6 +202,10 @@ def translate(
         _print_candidates(result.candidates)
     for proof in result.proofs:
         typer.echo(f"proved: {proof.describe()}")
+    if (result.proofs[0].max_count or 0) > 1:
+        typer.echo(f"        of sizes up to {upper} only: above, steps are split into more messages")
+    for finding in result.notes:
+        typer.echo(f"note: {finding.describe()}")
     if to in PROFILES:
         typer.echo(f"\n{run_recipe(program, result.profile.name, output)}")
 

@@ -12,8 +12,16 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 EPILOG = "Example: hocket verify ar.xml --runtime executor --json verdict.json"
 
 
+# Parameters, by what is verified; the others would do nothing.
+_FILES = {"files"}
+_REPLAYED = _FILES | {"topology", "size", "output"}
+_PLAN = _FILES | {"runtime", "json_path", "explain", "gpu", "root"}
+_XML = _PLAN | {"fifo_depth"}
+
+
 @app.command(epilog=EPILOG)
 def verify(
+    context: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -66,43 +74,41 @@ def verify(
     three) loads, selects and runs the XML right; 1: not, with a counterexample (deadlocks too); 3: the file cannot be
     read.
     """
+    from hocket.cli.options import take_only
     from hocket.translator.forestcoll import is_forest
 
     file, *others = files
     if others:
-        if (
-            any(one.suffix in (".xml", ".csv", ".json") for one in files)
-            or (topology, size, claimed, output) != (None,) * 4
-        ):
-            raise typer.BadParameter("several files at once are .schedule files, without options")
+        take_only(context, _FILES, "several files at once are .schedule files, without options")
+        if odd := [str(one) for one in files if one.suffix in (".xml", ".csv", ".json")]:
+            raise typer.BadParameter(f"several files at once are .schedule files: verify {', '.join(odd)} one by one")
         _verify_together(files)
     elif file.suffix == ".xml" and runtime is None and is_forest(file):
+        take_only(context, _REPLAYED, f"{file} has ForestColl's trees, for no runtime yet")
         _verify_forest(file, topology, size, output)
-    elif file.suffix == ".csv" or topology is not None:
+    elif file.suffix == ".csv" or (file.suffix == ".xml" and topology is not None):
+        take_only(context, _REPLAYED | {"claimed"}, f"{file} is TACOS' order on links, for no runtime yet")
         _verify_tacos(file, topology, size, claimed, output)
-    elif claimed is not None or output is not None or size is not None:
-        raise typer.BadParameter("--claimed, --size and --output are for TACOS' files: a .csv, or .xml with --topology")
     elif file.suffix == ".xml":
         from hocket.cli.verify_xml import verify_xml
 
+        take_only(context, _XML, "--claimed, --size and --output are for TACOS' files: a .csv, or .xml with --topology")
         verify_xml(file, runtime, root=root, fifo_depth=fifo_depth, gpu=gpu, json_path=json_path, page=explain)
     elif file.suffix == ".json":
         from hocket.translator import is_program_json
 
         if is_program_json(file):
-            if (runtime, json_path, explain, root, gpu) != (None,) * 5:
-                raise typer.BadParameter(
-                    f"{file} is for no runtime: --runtime, --json, --explain, --root and --gpu are for what one loads; "
-                    f"first hocket translate {file} --to RUNTIME"
-                )
+            first = f"{file} is for no runtime; first hocket translate {file} --to RUNTIME -o {file.stem}.xml"
+            take_only(context, _FILES | {"fifo_depth"}, first)
             _verify_program(file, fifo_depth)
         else:
             from hocket.cli.verify_plan import verify_plan
 
-            if fifo_depth is not None:
-                raise typer.BadParameter("--fifo-depth is for XML and programs: MSCCL++ puts wait for no room")
+            take_only(context, _PLAN, f"{file} is an MSCCL++ plan, whose puts wait for no room")
             verify_plan(file, runtime, root=root, gpu=gpu, json_path=json_path, page=explain)
     else:
+        first = f"{file} is a schedule, for no runtime; first hocket translate {file} --to RUNTIME -o {file.stem}.xml"
+        take_only(context, _FILES, first)
         _verify_schedule(file)
 
 
@@ -187,15 +193,17 @@ def _verify_together(files: list[Path]) -> None:
 def _verify_program(file: Path, fifo_depth: int | None) -> None:
     from hocket.core.errors import DeadlockError, ScheduleError
     from hocket.schedule import FIFO_DEPTH, execute
-    from hocket.translator import read_program
+    from hocket.translator import UNLIMITED, read_program
+    from hocket.translator.slices import least_count
 
     program = read_program(file)
     typer.echo(
         f"{file}: {program.kind} on {program.num_ranks} ranks in {program.chunks_per_loop} chunks, {program.protocol}"
     )
     try:
-        # messages of one chunk wait the most: what holds for them holds for all
-        proof = execute(program, fifo_depth=fifo_depth or FIFO_DEPTH[program.protocol], max_count=1)
+        # the smallest messages wait the most: what holds for them holds for all
+        depth = fifo_depth or FIFO_DEPTH[program.protocol]
+        proof = execute(program, fifo_depth=depth, max_count=least_count(program, UNLIMITED))
     except (ScheduleError, DeadlockError) as error:
         raise _refuted(error) from error
     typer.echo(f"proved: {proof.describe()}")
