@@ -35,7 +35,7 @@ class Override:
         if not hasattr(torch.library, "get_kernel") or not hasattr(dist.ReduceOp, "unbox"):
             raise HocketError(
                 f"PyTorch {torch.__version__} does not let a kernel be replaced and called (torch.library.get_kernel, "
-                "ReduceOp.unbox): HOCKET_ALGORITHMS needs a newer one, such as 2.15"
+                "ReduceOp.unbox; 2.9 lacks the second): HOCKET_ALGORITHMS needs a newer one, such as 2.15"
             )
         self.counts = Counts(library)
         self._library = library
