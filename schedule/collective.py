@@ -29,6 +29,11 @@ class Kind(StrEnum):
     SCATTER = "scatter"
     CUSTOM = "custom"
 
+    @property
+    def shares_buffer(self) -> bool:
+        """Whether the buffer is one whole for all ranks, of which none has a part of its own."""
+        return self in (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
+
 
 NAMED_KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
 

@@ -132,7 +132,7 @@ class Algorithm:
         if asked.in_place not in (None, self._shape.in_place):
             calls = "in-place" if self._shape.in_place else "out-of-place"
             raise _error(f"{self._shape.name} was written for {calls} calls, and is for no others")
-        shape = replace(self._shape, name=asked.name or self._shape.name)
+        shape = replace(self._shape, name=self._shape.name if asked.name is None else asked.name)
         messages, local = self._operations()
 
         def lowered(strategy: Strategy) -> Program:

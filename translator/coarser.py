@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
-from hocket.schedule import Kind, Schedule, retime, verify
+from hocket.schedule import Schedule, retime, verify
 
 __all__ = ["coarsen", "mergeable"]
-
-_WHOLE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
 
 
 def mergeable(schedule: Schedule) -> list[int]:
@@ -59,8 +57,8 @@ def _ways(schedule: Schedule) -> NDArray[np.int64]:
     order = np.lexsort((schedule.reduce, schedule.route, schedule.chunk))
     legs = schedule.route[order] * 2 + schedule.reduce[order]
     bounds = np.searchsorted(schedule.chunk[order], np.arange(collective.num_chunks + 1))
-    parts = 1 if collective.kind in _WHOLE else collective.num_chunks // collective.chunks_per_rank
-    part = np.arange(collective.num_chunks) // (collective.num_chunks // parts)
+    chunks = np.arange(collective.num_chunks)
+    part = 0 * chunks if collective.kind.shares_buffer else chunks // collective.chunks_per_rank
     numbers: dict[tuple[int, bytes], int] = {}
     return np.array(
         [

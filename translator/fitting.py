@@ -1,9 +1,9 @@
 """Messages and local steps as a program that fits a runtime."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hocket.schedule import FIFO_DEPTH, Program
+from hocket.schedule import FIFO_DEPTH, Program, ThreadBlock
 from hocket.translator.cutting import cut_local_steps, cut_messages
 from hocket.translator.emission import Emission
 from hocket.translator.instances import part_chunks, replicate
@@ -12,8 +12,8 @@ from hocket.translator.messages import Messages
 from hocket.translator.operations import operations
 from hocket.translator.placement import LocalStep
 from hocket.translator.profiles import Profile
-from hocket.translator.unfuse import retarget
-from hocket.translator.xml_write import LimitError, check_limits
+from hocket.translator.retarget import retarget
+from hocket.translator.xml_write import LimitError
 
 __all__ = ["fit", "with_remedy"]
 
@@ -29,37 +29,70 @@ def fit(
     strategy: Strategy,
 ) -> Program:
     """`shape`, a program without thread blocks, with such that do the messages and the local steps. Where a block would
-    have more steps than the runtime takes, connections are added.
+    have more steps than the runtime takes, connections are added, and blocks for local steps.
 
-    Raises LimitError when the program does not fit the runtime.
+    Whether it fits the runtime is for the caller to check, whose text tells. Raises ScheduleError where no order of the
+    messages keeps them from waiting for each other.
     """
-    channels, slots, instances = strategy.channels, strategy.slots, lowering.instances
     # each chunk of a message may have to travel as a message of its own, and to wait for the receiver where connections
     # are relied on to hold one only
-    room = 1 if slots == 1 else max(1, FIFO_DEPTH[lowering.protocol] // slots)
-    most = profile.max_count if slots == 1 else room
-    part = part_chunks(shape) if instances > 1 else None
+    room = 1 if strategy.slots == 1 else max(1, FIFO_DEPTH[lowering.protocol] // strategy.slots)
+    most = profile.max_count if strategy.slots == 1 else room
+    part = part_chunks(shape) if lowering.instances > 1 else None
     messages, local = cut_messages(messages, most, part), cut_local_steps(local, profile.max_count, part)
-    buffers = [(gpu.input_chunks, gpu.output_chunks) for gpu in shape.gpus]
-    while True:
-        table = operations(messages, local, profile, channels, slots, paired=strategy.paired)
-        emission = Emission(table, buffers, room)
-        single = replace(
-            shape,
-            num_channels=1 + max((block.channel for block in table.blocks), default=0),
-            protocol=lowering.protocol,
-            min_bytes=lowering.min_bytes,
-            max_bytes=lowering.max_bytes or profile.open_max_bytes,
-            gpus=tuple(map(emission.gpu, range(len(buffers)))),
+    shape = replace(
+        shape,
+        protocol=lowering.protocol,
+        min_bytes=lowering.min_bytes,
+        max_bytes=lowering.max_bytes or profile.open_max_bytes,
+    )
+
+    def assembled(channels: int, most_local: int) -> Program:
+        table = operations(
+            messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local
         )
-        program = retarget(replicate(single, instances) if instances > 1 else single, profile)
-        longest = max((len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks), default=0)
-        more = -(-channels * longest // profile.max_steps)
-        if longest <= profile.max_steps or not _can_split(program, profile, channels, more):
-            if profile.reads_xml:
-                check_limits(program, profile)
+        single = Emission(table, shape, room).program()
+        return retarget(replicate(single, lowering.instances) if lowering.instances > 1 else single, profile)
+
+    return _short_enough(assembled, profile, strategy.channels)
+
+
+def _short_enough(assembled: Callable[[int, int], Program], profile: Profile, channels: int) -> Program:
+    """What is assembled with as many connections of each pair of ranks and as few local steps of a thread block as it
+    takes for all blocks to have no more steps than the runtime takes; the last tried, where nothing does."""
+    most_local = profile.max_steps
+    while True:
+        program = assembled(channels, most_local)
+        talking, alone = _longest(program, peers=True), _longest(program, peers=False)
+        more = -(-channels * talking // profile.max_steps)
+        if alone > profile.max_steps and most_local > 1:
+            most_local = max(1, most_local * profile.max_steps // alone)
+        elif talking > profile.max_steps and _can_split(program, profile, channels, more):
+            channels = more
+        else:
             return program
-        channels = more
+
+
+def _longest(program: Program, *, peers: bool) -> int:
+    """Steps of the longest thread block with or without peers."""
+    blocks = (block for gpu in program.gpus for block in gpu.thread_blocks if _talks(block) == peers)
+    return max((len(block.steps) for block in blocks), default=0)
+
+
+def _talks(block: ThreadBlock) -> bool:
+    return max(block.send, block.receive) >= 0
+
+
+def _can_split(program: Program, profile: Profile, channels: int, more: int) -> bool:
+    """Whether each pair of ranks can have `more` connections instead of `channels`."""
+    if more > profile.max_channels:
+        return False
+    for gpu in program.gpus:
+        talking = sum(map(_talks, gpu.thread_blocks))
+        alone = len(gpu.thread_blocks) - talking
+        if talking * more > (profile.max_thread_blocks - alone) * channels:
+            return False
+    return True
 
 
 def with_remedy(error: LimitError) -> LimitError:
@@ -67,9 +100,3 @@ def with_remedy(error: LimitError) -> LimitError:
     if error.rule not in _OF_BLOCKS:
         return error
     return LimitError(f"{error}, or Lowering(paired=True): connections share thread blocks", error.rule)
-
-
-def _can_split(program: Program, profile: Profile, channels: int, more: int) -> bool:
-    """Whether each pair of ranks can have `more` connections instead of `channels`."""
-    most_blocks = max(len(gpu.thread_blocks) for gpu in program.gpus)
-    return more <= profile.max_channels and most_blocks * more <= profile.max_thread_blocks * channels

@@ -2,16 +2,14 @@
 
 from dataclasses import replace
 
-from hocket.schedule import Gpu, Kind, Program, Step, ThreadBlock
+from hocket.schedule import Gpu, Program, Step, ThreadBlock
 
 __all__ = ["part_chunks", "replicate"]
-
-_WHOLE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
 
 
 def part_chunks(program: Program) -> int:
     """Chunks of a rank's part of the buffers; of the whole buffer, where ranks have none of their own."""
-    return program.chunks_per_loop if program.kind in _WHOLE else program.chunks_per_loop // program.num_ranks
+    return program.chunks_per_loop // (1 if program.kind.shares_buffer else program.num_ranks)
 
 
 def replicate(program: Program, instances: int) -> Program:

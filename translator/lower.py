@@ -7,7 +7,7 @@ from hocket.translator.lowering import Lowering, Strategy
 from hocket.translator.messages import merge
 from hocket.translator.placement import Placement
 from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.xml_write import LimitError
+from hocket.translator.xml_write import LimitError, check_limits
 
 __all__ = ["lower", "lower_by"]
 
@@ -25,15 +25,18 @@ def lower(schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lo
 
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
     """
-    chosen = lowering or Lowering()
+    asked, chosen = lowering or Lowering(), find_profile(profile)
+    program = lower_by(schedule, chosen, asked, asked.plainest)
     try:
-        return lower_by(schedule, find_profile(profile), chosen, chosen.plainest)
+        if chosen.reads_xml:
+            check_limits(program, chosen)
     except LimitError as error:
-        raise error if chosen.paired else with_remedy(error) from error
+        raise error if asked.paired else with_remedy(error) from error
+    return program
 
 
 def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:
-    """The same by one strategy; its `merged` has been done."""
+    """The same by one strategy, whose `merged` has been done; its limits are not checked."""
     collective = schedule.collective
     blocks = set(collective.block_bytes or ())
     if blocks == {0}:

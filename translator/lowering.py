@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from itertools import product
 
-from hocket.core.errors import ScheduleError
+from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.schedule import FIFO_DEPTH, Program
+from hocket.translator.findings import Finding
 
 __all__ = ["Candidate", "Lowering", "Strategy"]
 
@@ -22,12 +23,14 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a strategy came to: a program and its predicted time, or why it is none."""
+    """What a strategy came to: a program that fits the runtime, its XML with notes and its predicted time, or the `error` why it
+    does not fit; of a program that fits and could not be proved, both."""
 
     strategy: Strategy
     program: Program | None = field(default=None, repr=False)
+    xml: tuple[str, tuple[Finding, ...]] | None = field(default=None, repr=False)
     time_ps: int = 0
-    error: ScheduleError | None = None
+    error: ScheduleError | DeadlockError | None = None
 
     @property
     def thread_blocks(self) -> int:
@@ -55,7 +58,7 @@ class Lowering:
     blocks of more steps.
 
     `in_place`: for in-place or out-of-place calls (None: all_to_all out of place, others in place; a bundle has both).
-    `min_bytes`, `max_bytes`: the sizes it is for, both inclusive (0: open). `name`: inside the file.
+    `min_bytes`, `max_bytes`: the sizes it is for, both inclusive (0: open). `name`: inside the file, not empty.
 
     Raises ScheduleError when one is out of range.
     """
@@ -80,6 +83,10 @@ class Lowering:
         depth = FIFO_DEPTH[self.protocol]
         if self.slots is not None and not 1 <= self.slots <= depth:
             raise ScheduleError(f"connections hold 1 to {depth} messages of {self.protocol}, not {self.slots}")
+        if self.name == "":
+            raise ScheduleError("an empty name: give a program one, or leave it out")
+        if min(self.min_bytes, self.max_bytes) < 0:
+            raise ScheduleError(f"sizes from {self.min_bytes} to {self.max_bytes} bytes: none is below 0")
         if 0 < self.max_bytes < self.min_bytes:
             raise ScheduleError(
                 f"sizes from {self.min_bytes} to {self.max_bytes} bytes: the largest is below the smallest"

@@ -13,10 +13,10 @@ __all__ = ["renumber"]
 def renumber(program: Program, profile: Profile) -> Program:
     """The program with the thread blocks that others wait for first, on each rank where one of them has a number that
     the runtime cannot keep. On a rank where more are waited for than it can number, some still have."""
-    return replace(program, gpus=tuple(_renumbered(gpu, profile.max_dependency_block) for gpu in program.gpus))
+    return replace(program, gpus=tuple(_awaited_first(gpu, profile.max_dependency_block) for gpu in program.gpus))
 
 
-def _renumbered(gpu: Gpu, largest: int) -> Gpu:
+def _awaited_first(gpu: Gpu, largest: int) -> Gpu:
     if len(gpu.thread_blocks) <= largest + 1:
         return gpu
     awaited = np.unique(np.concatenate([block.rows["depend_block"] for block in gpu.thread_blocks]))

@@ -1,10 +1,9 @@
 """Messages as sends and receives, and local steps, each in a thread block: what the engine orders."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import count
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +17,23 @@ from hocket.translator.profiles import Profile
 __all__ = ["Block", "Operations", "operations"]
 
 _TYPES = list(StepType)
+_SEND, _RECEIVE, _RECEIVE_SUM, _COPY, _REDUCE = map(
+    _TYPES.index,
+    (StepType.SEND, StepType.RECEIVE, StepType.RECEIVE_REDUCE_COPY, StepType.COPY, StepType.REDUCE),
+)
 _SPAN = 1 << 40  # locations from one buffer to the next: more than any buffer has chunks
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Block:
-    """A thread block of a lowered program; the blocks of a rank are numbered in this order."""
+    """A thread block of a lowered program; the blocks of a rank are numbered in this order. `part`: which of those
+    without peers."""
 
     rank: int
     send: int
     receive: int
     channel: int
+    part: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +73,20 @@ class Operations:
 
 
 def operations(
-    messages: Messages, local: Sequence[LocalStep], profile: Profile, channels: int, slots: int, *, paired: bool = False
+    messages: Messages,
+    local: Sequence[LocalStep],
+    profile: Profile,
+    channels: int,
+    slots: int,
+    *,
+    paired: bool,
+    most_local: int,
 ) -> Operations:
     """The messages' sends and receives and the local steps between them.
 
     Each pair of ranks talks over `channels` connections in turn, each with a thread block at both ends. Where
     connections are relied on to hold several messages (`slots`), one into a rank and one out of it may share theirs;
-    `paired`: all do, as far as they go round.
+    `paired`: all do, as far as they go round. Local steps have thread blocks of their own, of at most `most_local`.
     """
     connection, pairs = _connections(messages, channels)
     channel_of = _channels(pairs, profile.max_blocks_per_channel)
@@ -86,54 +98,79 @@ def operations(
         for leaving, entering in partners.items():
             shared = replace(sending[leaving], receive=receiving[entering].receive)
             sending[leaving] = receiving[entering] = shared
-    blocks = sorted({*sending, *receiving, *(Block(step.rank, -1, -1, 0) for step in local)})
+    staying = _local_blocks(local, most_local)
+    blocks = sorted({*sending, *receiving, *staying})
     number = {block: position for position, block in enumerate(blocks)}
+    sending_number, receiving_number, staying_number = (
+        np.array([number[block] for block in each], np.int64) for each in (sending, receiving, staying)
+    )
 
-    size = len(messages.src)
-    halves = np.repeat([1, 0, 0], [size, size, len(local)])
-    unit = np.concatenate([np.arange(size), np.arange(size), np.arange(len(local))])
-    at = np.array([step.at for step in local], np.int64)
-    # what arrives at an instant is there for what leaves at that instant
-    order = np.lexsort((unit, halves, np.concatenate([messages.start, messages.finish, at])))
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    send_at, receive_at = place[:size], place[size : 2 * size]
-    none = np.full(size, -1)
+    names = [field.name for field in fields(LocalStep)]
+    steps = {name: np.array([getattr(step, name) for step in local], np.int64) for name in names}
+    time = _Time(messages, steps["at"])
+    sends, receives = (np.full(len(connection), value) for value in (_SEND, _RECEIVE))
+    none, nowhere = np.full(len(connection), -1), np.full(len(local), -1)
     previous = _previous(connection, slots)
-
-    def column(
-        sends: NDArray[np.int64], receives: NDArray[np.int64], of: Callable[[LocalStep], int]
-    ) -> NDArray[np.int64]:
-        return np.concatenate([sends, receives, np.array([of(step) for step in local], np.int64)])[order]
-
-    into = np.where(messages.reduce, _TYPES.index(StepType.RECEIVE_REDUCE_COPY), _TYPES.index(StepType.RECEIVE))
-    local_src_buffer = np.where(messages.reduce, messages.dst_buffer, messages.src_buffer)
-    local_src_offset = np.where(messages.reduce, messages.dst_offset, messages.src_offset)
-    # Where a connection holds one message, its receive comes right after; else what comes in first comes first.
-    turn = 2 * np.arange(size)
-    local_turn = 2 * np.searchsorted(messages.start, at) - 1
+    reads_own = messages.reduce
     return Operations(
         blocks=blocks,
-        block=column(
-            np.array([number[block] for block in sending], np.int64)[connection],
-            np.array([number[block] for block in receiving], np.int64)[connection],
-            lambda step: number[Block(step.rank, -1, -1, 0)],
+        block=time.column(sending_number[connection], receiving_number[connection], staying_number),
+        rank=time.column(messages.src, messages.dst, steps["rank"]),
+        type=time.column(
+            sends, np.where(reads_own, _RECEIVE_SUM, receives), np.where(steps["reduce"] > 0, _REDUCE, _COPY)
         ),
-        rank=column(messages.src, messages.dst, attrgetter("rank")),
-        type=column(
-            np.full(size, _TYPES.index(StepType.SEND)),
-            into,
-            lambda step: _TYPES.index(StepType.REDUCE if step.reduce else StepType.COPY),
+        count=time.column(messages.count, messages.count, steps["count"]),
+        src_buffer=time.column(
+            messages.src_buffer, np.where(reads_own, messages.dst_buffer, messages.src_buffer), steps["source"]
         ),
-        count=column(messages.count, messages.count, attrgetter("count")),
-        src_buffer=column(messages.src_buffer, local_src_buffer, attrgetter("source")),
-        src_offset=column(messages.src_offset, local_src_offset, attrgetter("source_offset")),
-        dst_buffer=column(messages.dst_buffer, messages.dst_buffer, attrgetter("destination")),
-        dst_offset=column(messages.dst_offset, messages.dst_offset, attrgetter("destination_offset")),
-        message=column(none, send_at, lambda _: -1),
-        after=column(np.where(previous < 0, -1, receive_at[previous]), none, lambda _: -1),
-        priority=np.concatenate([turn, turn + 1, local_turn])[order] if slots == 1 else np.arange(len(order)),
+        src_offset=time.column(
+            messages.src_offset, np.where(reads_own, messages.dst_offset, messages.src_offset), steps["source_offset"]
+        ),
+        dst_buffer=time.column(messages.dst_buffer, messages.dst_buffer, steps["destination"]),
+        dst_offset=time.column(messages.dst_offset, messages.dst_offset, steps["destination_offset"]),
+        message=time.column(none, time.sends, nowhere),
+        after=time.column(np.where(previous < 0, -1, time.receives[previous]), none, nowhere),
+        priority=time.turns if slots == 1 else np.arange(len(time.turns)),
     )
+
+
+class _Time:
+    """The order of time of sends, receives and local steps (which happen at `at`).
+
+    `sends`, `receives`: the position in it of each message's two ends. `turns`: priorities, in that order, with which a
+    message's receive comes right after its send, as where a connection holds one message; else what comes in first
+    comes first.
+    """
+
+    def __init__(self, messages: Messages, at: NDArray[np.int64]) -> None:
+        size = len(messages.src)
+        halves = np.repeat([1, 0, 0], [size, size, len(at)])
+        unit = np.concatenate([np.arange(size), np.arange(size), np.arange(len(at))])
+        # what arrives at an instant is there for what leaves at that instant
+        self._order = np.lexsort((unit, halves, np.concatenate([messages.start, messages.finish, at])))
+        place = np.empty(len(self._order), np.int64)
+        place[self._order] = np.arange(len(self._order))
+        self.sends, self.receives = place[:size], place[size : 2 * size]
+        turn = 2 * np.arange(size)
+        self.turns = self.column(turn, turn + 1, 2 * np.searchsorted(messages.start, at) - 1)
+
+    def column(
+        self, sends: NDArray[np.int64], receives: NDArray[np.int64], local: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The values of all sends, of all receives and of the local steps in the order of time."""
+        return np.concatenate([sends, receives, local])[self._order]
+
+
+def _local_blocks(local: Sequence[LocalStep], most: int) -> list[Block]:
+    """The thread block of each local step: the first of a rank in one, the next in another, at most `most` in each."""
+    number = Counter(step.rank for step in local)
+    before: Counter[int] = Counter()
+    blocks = []
+    for step in local:
+        share = -(-number[step.rank] // most)
+        blocks.append(Block(step.rank, -1, -1, 0, before[step.rank] * share // number[step.rank]))
+        before[step.rank] += 1
+    return blocks
 
 
 def _connections(messages: Messages, channels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

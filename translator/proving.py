@@ -39,17 +39,23 @@ class Translation:
             file.write(self.text)
 
 
-def prove(program: Program, profile: str | ProfileName | Profile, slots: int | None = None) -> Translation:
+def prove(
+    program: Program,
+    profile: str | ProfileName | Profile,
+    slots: int | None = None,
+    xml: tuple[str, tuple[Finding, ...]] | None = None,
+) -> Translation:
     """The program as text for one runtime, proved with connections of `slots` messages of one chunk each, so that every
     size is covered, and with those of the protocol and messages of whole steps. Without `slots` the first have the
-    protocol's depth too, and as many chunks as the window's largest size leaves in a message.
+    protocol's depth too, and as many chunks as the window's largest size leaves in a message. `xml`: what
+    `to_xml_noted` made of the program, where it was written already.
 
     Raises ScheduleError or DeadlockError when it does not fit the runtime or the proof fails.
     """
     chosen, depth = find_profile(profile), FIFO_DEPTH[program.protocol]
     notes: tuple[Finding, ...] = ()
     if chosen.reads_xml:
-        text, notes = to_xml_noted(program, chosen)
+        text, notes = xml or to_xml_noted(program, chosen)
         read = from_xml(text, program.name, profile=chosen.name, root=program.root)
     else:
         text = to_program_json(program)

@@ -14,7 +14,7 @@ from hocket.translator.fitting import with_remedy
 from hocket.translator.lowering import Candidate, Lowering, Strategy
 from hocket.translator.profiles import Profile
 from hocket.translator.proving import Translation, prove
-from hocket.translator.xml_write import LimitError
+from hocket.translator.xml_write import LimitError, to_xml_noted
 
 __all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
 
@@ -50,53 +50,56 @@ def quickest(
     lower: Callable[[Strategy], Program],
     predict: Callable[[Program], int],
 ) -> Translation:
-    """The quickest that can be proved of the first round of strategies of which some fits the runtime. Raises the first
-    error where there is none."""
-    found: list[Candidate] = []
+    """The quickest that can be proved of the first round of strategies of which some fits the runtime and can. Raises
+    why not where there is none: what is wrong with a program that fits, else why the plainest does not fit."""
+    refused: list[Candidate] = []
     for strategies in tried:
-        found += _candidates(strategies, lower, predict)
-        if any(each.program for each in found) or not any(isinstance(each.error, LimitError) for each in found):
+        candidates = _candidates(strategies, profile, lower, predict)
+        for at, candidate in enumerate(candidates):
+            if candidate.program is not None:
+                try:
+                    translation = prove(candidate.program, profile, candidate.strategy.slots, candidate.xml)
+                except (ScheduleError, DeadlockError) as error:
+                    refused.append(replace(candidate, error=error))
+                else:
+                    return replace(translation, candidates=(candidate, *refused, *candidates[at + 1 :]))
+            else:
+                refused.append(candidate)
+        if not any(each.program or isinstance(each.error, LimitError) for each in candidates):
             break
-    try:
-        return _first_proved(found, profile)
-    except LimitError as error:
-        raise error if any(each.strategy.paired for each in found) else with_remedy(error) from error
+    raise _reason(refused)
 
 
 def _candidates(
-    tried: Sequence[Strategy], lower: Callable[[Strategy], Program], predict: Callable[[Program], int]
+    tried: Sequence[Strategy],
+    profile: Profile,
+    lower: Callable[[Strategy], Program],
+    predict: Callable[[Program], int],
 ) -> list[Candidate]:
     """What the strategies come to, the best first: the quickest by prediction, then those of fewer thread blocks (each
     takes a multiprocessor from the computation), then of fewer steps; refused ones last."""
-    found = [_candidate(strategy, lower, predict) for strategy in tried]
+    found = [_candidate(strategy, profile, lower, predict) for strategy in tried]
     return sorted(found, key=lambda each: (each.program is None, each.time_ps, each.thread_blocks, each.steps))
 
 
 def _candidate(
-    strategy: Strategy, lower: Callable[[Strategy], Program], predict: Callable[[Program], int]
+    strategy: Strategy, profile: Profile, lower: Callable[[Strategy], Program], predict: Callable[[Program], int]
 ) -> Candidate:
     try:
         program = lower(strategy)
+        xml = to_xml_noted(program, profile) if profile.reads_xml else None
     except ScheduleError as error:
         return Candidate(strategy, error=error)
-    return Candidate(strategy, program, predict(program))
+    return Candidate(strategy, program, xml, predict(program))
 
 
-def _first_proved(found: list[Candidate], profile: Profile) -> Translation:
-    """The first candidate that can be proved; raises the first error where there is none."""
-    first_error: ScheduleError | DeadlockError | None = None
-    for at, candidate in enumerate(found):
-        if candidate.program is None:
-            first_error = first_error or candidate.error
-            continue
-        try:
-            translation = prove(candidate.program, profile, candidate.strategy.slots)
-        except (ScheduleError, DeadlockError) as error:
-            first_error = first_error or error
-            continue
-        return replace(translation, candidates=(candidate, *found[:at], *found[at + 1 :]))
-    assert first_error is not None
-    raise first_error
+def _reason(refused: list[Candidate]) -> ScheduleError | DeadlockError:
+    errors = sorted(refused, key=lambda each: each.program is None)
+    error = errors[0].error
+    assert error is not None  # each has one
+    if isinstance(error, LimitError) and not any(each.strategy.paired for each in refused):
+        return with_remedy(error)
+    return error
 
 
 def fewer_chunks(schedule: Schedule, profile: Profile) -> int | None:

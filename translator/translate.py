@@ -10,8 +10,8 @@ from hocket.translator.lower import lower_by
 from hocket.translator.lowering import Lowering, Strategy
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.proving import Translation, prove
+from hocket.translator.retarget import retarget
 from hocket.translator.strategies import fewer_chunks, predictor, quickest, rounds
-from hocket.translator.unfuse import retarget
 from hocket.translator.xml_write import LimitError
 
 __all__ = ["lower_best", "rewrite", "translate"]
@@ -77,11 +77,16 @@ def rewrite(
     connections as deep as the protocol's, at every splitting of steps into messages; the same errors.
     """
     chosen = find_profile(profile)
+    asked = Lowering(
+        name=name,
+        min_bytes=program.min_bytes if min_bytes is None else min_bytes,
+        max_bytes=program.max_bytes if max_bytes is None else max_bytes,
+    )
     changed = replace(
         retarget(program, chosen),
-        name=name or program.name or str(program.kind),
-        min_bytes=program.min_bytes if min_bytes is None else min_bytes,
-        max_bytes=(program.max_bytes if max_bytes is None else max_bytes) or chosen.open_max_bytes,
+        name=program.name or str(program.kind) if asked.name is None else asked.name,
+        min_bytes=asked.min_bytes,
+        max_bytes=asked.max_bytes or chosen.open_max_bytes,
     )
     translation = prove(changed, chosen)
     translation.write(path)

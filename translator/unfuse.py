@@ -6,26 +6,24 @@ from dataclasses import replace
 import numpy as np
 
 from hocket.schedule import Gpu, Program, Step, StepType, ThreadBlock
-from hocket.translator.numbering import renumber
 from hocket.translator.profiles import Profile
 
-__all__ = ["retarget"]
+__all__ = ["unfuse"]
 
 _SUMS = (StepType.RECEIVE_REDUCE_COPY, StepType.RECEIVE_REDUCE_SEND, StepType.RECEIVE_REDUCE_COPY_SEND)
 
 
-def retarget(program: Program, profile: Profile) -> Program:
+def unfuse(program: Program, profile: Profile) -> Program:
     """The program as the profile's kernels can run it: what receives and reduces or sends at once becomes a receive, a
-    local reduction and a send, in the same thread block, as RCCL's kernels want it, and thread blocks that others wait
-    for come first where their numbers would be too large.
+    local reduction and a send, in the same thread block, as RCCL's kernels want it.
 
     What is to be reduced is received into scratch of the thread block's own, which its next step may use again: the
     runtimes' blocks do one step after the other. Order, messages and results stay what they were.
     """
     known = np.array([kind in profile.step_types for kind in StepType])
-    if not known[program.rows["type"]].all():
-        program = replace(program, gpus=tuple(map(_unfused, program.gpus)))
-    return renumber(program, profile)
+    if known[program.rows["type"]].all():
+        return program
+    return replace(program, gpus=tuple(map(_unfused, program.gpus)))
 
 
 def _unfused(gpu: Gpu) -> Gpu:
@@ -44,13 +42,13 @@ def _unfused(gpu: Gpu) -> Gpu:
         gpu.output_chunks,
         scratch,
         tuple(
-            ThreadBlock(old.send, old.receive, old.channel, tuple(_renumbered(step, last_part) for step in steps))
+            ThreadBlock(old.send, old.receive, old.channel, tuple(_waiting(step, last_part) for step in steps))
             for old, steps in zip(gpu.thread_blocks, blocks, strict=True)
         ),
     )
 
 
-def _renumbered(step: Step, last_part: list[list[int]]) -> Step:
+def _waiting(step: Step, last_part: list[list[int]]) -> Step:
     """The step, waiting for the last part of what it waited for."""
     if step.depend_block < 0:
         return step

@@ -11,7 +11,7 @@ from hocket.core.errors import ScheduleError
 from hocket.schedule import Kind, Program, Step, StepType, execute
 from hocket.simulator import simulate_program
 from hocket.topology import load
-from hocket.translator import PROFILES, Algorithm, Lowering
+from hocket.translator import PROFILES, Algorithm, Lowering, ProfileName
 
 RANKS = 4
 
@@ -298,6 +298,51 @@ def test_any_number_of_sums_into_one_place(counts: list[int], profile: str, slot
     """Runtimes make one reduction of neighbours with one destination, of up to 16 sources and the last one's count."""
     translation = many_sums(counts).lower(profile, Lowering(slots=slots, max_bytes=1 << 20))
     execute(translation.program, fifo_depth=8)
+
+
+def broadcast_beside_copies(number: int, dependent: bool) -> Algorithm:
+    """Rank 0 copies its chunk to many places of scratch: all from the input, or each from the place before."""
+    with Algorithm(Kind.BROADCAST, 2, 1) as algorithm:
+        chunk = algorithm.chunk(0, "input", 0)
+        chunk.copy(1, "input", 0)
+        for place in range(number):
+            copied = chunk.copy(0, "scratch", place)
+            chunk = copied if dependent else chunk
+    return algorithm
+
+
+@pytest.mark.parametrize("dependent", [False, True])
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("number", [64, 65, 130])
+def test_any_number_of_local_steps(number: int, profile: str, dependent: bool) -> None:
+    """More than a thread block has are spread over as few as hold them, beside the one that sends."""
+    translation = broadcast_beside_copies(number, dependent).lower(profile)
+    blocks = translation.program.gpus[0].thread_blocks
+    assert sum(step.type is StepType.COPY for block in blocks for step in block.steps) == number
+    assert len(blocks) == 1 + -(-number // PROFILES[ProfileName(profile)].max_steps)
+    assert max(len(block.steps) for block in blocks) <= PROFILES[ProfileName(profile)].max_steps
+    assert translation.program.num_channels == 1
+
+
+def test_local_steps_that_wait_need_more_thread_blocks() -> None:
+    # each of 60 sums waits for the message that it adds and for one more: 120 steps in blocks of 64
+    with Algorithm(Kind.BROADCAST, 4, 1) as algorithm:
+        for peer in (1, 2, 3):
+            algorithm.chunk(0, "input", 0).copy(peer, "input", 0)
+        for place in range(60):
+            algorithm.chunk(1, "input", 0).copy(0, "scratch", 2 * place)
+            algorithm.chunk(2, "input", 0).copy(0, "scratch", 2 * place + 1)
+        for place in range(60):
+            algorithm.chunk(0, "scratch", 2 * place, 2).copy(0, "scratch", 200 + 2 * place)
+    blocks = algorithm.lower("executor").program.gpus[0].thread_blocks
+    own = [len(block.steps) for block in blocks if max(block.send, block.receive) < 0]
+    assert sum(own) > 64 and max(own) <= 64
+
+
+def test_more_local_steps_than_thread_blocks_hold_are_refused() -> None:
+    # 64 blocks of 64 on rccl, one of which sends
+    with pytest.raises(ScheduleError, match=r"elements|thread blocks, limit 64"):
+        broadcast_beside_copies(64 * 64, False).lower("rccl")
 
 
 def star(ranks: int) -> Algorithm:

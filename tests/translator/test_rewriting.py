@@ -16,7 +16,7 @@ from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_program
 from hocket.topology import load
 from hocket.translator import PROFILES, Lowering, lower, read_xml, rewrite, to_xml
-from hocket.translator.unfuse import retarget
+from hocket.translator.retarget import retarget
 
 MIB = 1 << 20
 

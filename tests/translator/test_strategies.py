@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,12 @@ from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.simulator import simulate_program
 from hocket.synthesizer import synthesize
 from hocket.topology import load
-from hocket.translator import Lowering, lower, read_xml, translate
+from hocket.translator import PROFILES, Lowering, lower, read_xml, translate
 from hocket.translator.coarser import coarsen, mergeable
 from hocket.translator.lowering import Strategy
+from hocket.translator.strategies import quickest
+from hocket.translator.translate import rewrite
+from hocket.translator.xml_write import LimitError
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 MIB = 1 << 20
@@ -240,3 +244,42 @@ def test_a_name_that_msccl_takes_for_its_own_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScheduleError, match=r'name="2D": with alltoall this runtime takes its own'):
         translate(schedule, tmp_path / "2d.xml", "msccl", Lowering(name="2D"))
     translate(schedule, tmp_path / "2d.xml", "executor", Lowering(name="2D"))
+
+
+def test_a_round_that_fits_and_is_not_right_is_not_the_last() -> None:
+    """A ring of fused steps, taken for one that relies on one message, is refused by its proof; then one is right."""
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING))
+    wrong, right = (lower(schedule, "executor", Lowering(slots=slots)) for slots in (2, 1))
+    profile = PROFILES["executor"]
+
+    def lowered(strategy: Strategy) -> Program:
+        if strategy.channels == 2:
+            raise LimitError("too large", "steps")
+        return right if strategy.merged == 2 else wrong
+
+    rounds = [[Strategy(channels=2)], [Strategy(), Strategy(channels=2)], [Strategy(merged=2)]]
+    taken, *others = quickest(profile, iter(rounds), lowered, lambda _: 0).candidates
+    assert taken.strategy.merged == 2 and taken.error is None
+    assert [type(each.error) for each in others] == [LimitError, DeadlockError, LimitError]
+    # of what is not right and what does not fit, the first is the reason
+    with pytest.raises(DeadlockError):
+        quickest(profile, iter(rounds[:2]), lowered, lambda _: 0)
+    with pytest.raises(LimitError, match="too large"):
+        quickest(profile, iter(rounds[:1]), lowered, lambda _: 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"min_bytes": -5}, "sizes from -5 to 0 bytes"),
+        ({"max_bytes": -1}, "sizes from 0 to -1 bytes"),
+        ({"name": ""}, "an empty name"),
+    ],
+)
+def test_sizes_and_names_that_are_none(asked: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ScheduleError, match=reason):
+        Lowering(**asked)
+    program = lower(build("ring", Collective(Kind.ALL_REDUCE, 8, 8 * MIB), load(RING)), "executor")
+    with pytest.raises(ScheduleError, match=reason):
+        rewrite(program, tmp_path / "none.xml", "msccl", **asked)
+    assert not (tmp_path / "none.xml").exists()

@@ -12,8 +12,8 @@ from hocket.translator.bundle.windows import Window
 from hocket.translator.lowering import Lowering
 from hocket.translator.profiles import Profile
 from hocket.translator.proving import Translation, prove
+from hocket.translator.retarget import retarget
 from hocket.translator.translate import lower_best
-from hocket.translator.unfuse import retarget
 
 __all__ = ["Lowered", "Target", "Written", "XmlTarget"]
 

@@ -217,7 +217,11 @@ def _print_candidates(candidates: "Sequence[Candidate]") -> None:
     best, *others = candidates
     typer.echo(f"tried: {_strategy(best)}: {format_time(best.time_ps)} predicted, {_blocks(best)} (taken)")
     for other in others:
-        outcome = other.error or f"{format_time(other.time_ps)} predicted, {_blocks(other)}"
+        outcome = (
+            str(other.error).split("\n")[0]
+            if other.error
+            else f"{format_time(other.time_ps)} predicted, {_blocks(other)}"
+        )
         typer.echo(f"       {_strategy(other)}: {outcome}")
 
 
