@@ -77,16 +77,12 @@ def rewrite(
     connections as deep as the protocol's, at every splitting of steps into messages; the same errors.
     """
     chosen = find_profile(profile)
-    asked = Lowering(
-        name=name,
-        min_bytes=program.min_bytes if min_bytes is None else min_bytes,
-        max_bytes=program.max_bytes if max_bytes is None else max_bytes,
-    )
+    asked = Lowering(name=name, min_bytes=min_bytes or 0, max_bytes=max_bytes or 0)
     changed = replace(
         retarget(program, chosen),
         name=program.name or str(program.kind) if asked.name is None else asked.name,
-        min_bytes=asked.min_bytes,
-        max_bytes=asked.max_bytes or chosen.open_max_bytes,
+        min_bytes=program.min_bytes if min_bytes is None else asked.min_bytes,
+        max_bytes=(program.max_bytes if max_bytes is None else asked.max_bytes) or chosen.open_max_bytes,
     )
     translation = prove(changed, chosen)
     translation.write(path)
