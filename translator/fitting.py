@@ -36,13 +36,13 @@ def fit(
     """
     # each chunk of a message may have to travel as a message of its own, and to wait for the receiver where connections
     # are relied on to hold one only
-    room = 1 if strategy.slots == 1 else max(1, FIFO_DEPTH[lowering.protocol] // strategy.slots)
+    room = 1 if strategy.slots == 1 else max(1, FIFO_DEPTH[lowering.wire_protocol] // strategy.slots)
     most = profile.max_count if strategy.slots == 1 else room
     part = part_chunks(shape) if lowering.instances > 1 else None
     messages, local = cut_messages(messages, most, part), cut_local_steps(local, profile.max_count, part)
     shape = replace(
         shape,
-        protocol=lowering.protocol,
+        protocol=lowering.wire_protocol,
         min_bytes=lowering.min_bytes,
         max_bytes=lowering.max_bytes or profile.open_max_bytes,
     )

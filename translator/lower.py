@@ -64,7 +64,7 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
         kind=collective.kind,
         chunks_per_loop=collective.slots,
         num_channels=0,
-        protocol=lowering.protocol,
+        protocol=lowering.wire_protocol,
         in_place=in_place,
         out_of_place=not in_place,
         min_bytes=lowering.min_bytes,

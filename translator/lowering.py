@@ -50,12 +50,12 @@ class Lowering:
     """How a schedule is lowered, and which calls the program is for. None leaves it to the function: `lower` takes the
     plainest, `translate` tries several and takes the quickest.
 
-    `protocol`: Simple, LL or LL128. `channels`: connections between two ranks that talk, at least; more are made where
-    thread blocks would have too many steps. `slots`: messages that a connection is relied on to hold. With 1 the
-    program cannot deadlock at any size and FIFO depth; with 2, none that holds two: then what is received and sent on
-    becomes one step. `instances`: so many of the program beside each other, each on its part of the buffers. `paired`:
-    connections out of a rank share thread blocks with those into it even where nothing goes on, which takes fewer
-    blocks of more steps.
+    `protocol`: Simple, LL or LL128 (None: Simple; a bundle of plans has the quicker of Simple and LL). `channels`:
+    connections between two ranks that talk, at least; more are made where thread blocks would have too many steps.
+    `slots`: messages that a connection is relied on to hold. With 1 the program cannot deadlock at any size and FIFO
+    depth; with 2, none that holds two: then what is received and sent on becomes one step. `instances`: so many of the
+    program beside each other, each on its part of the buffers. `paired`: connections out of a rank share thread blocks
+    with those into it even where nothing goes on, which takes fewer blocks of more steps.
 
     `in_place`: for in-place or out-of-place calls (None: all_to_all out of place, others in place; a bundle has both).
     `min_bytes`, `max_bytes`: the sizes it is for, both inclusive (0: open). `name`: inside the file, not empty.
@@ -63,7 +63,7 @@ class Lowering:
     Raises ScheduleError when one is out of range.
     """
 
-    protocol: str = "Simple"
+    protocol: str | None = None
     channels: int | None = None
     slots: int | None = None
     instances: int = 1
@@ -74,15 +74,15 @@ class Lowering:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        if self.protocol not in FIFO_DEPTH:
+        if self.wire_protocol not in FIFO_DEPTH:
             raise ScheduleError(f"no protocol '{self.protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
         if self.channels is not None and self.channels < 1:
             raise ScheduleError(f"channels must be at least 1, got {self.channels}")
         if self.instances < 1:
             raise ScheduleError(f"instances must be at least 1, got {self.instances}")
-        depth = FIFO_DEPTH[self.protocol]
+        depth = FIFO_DEPTH[self.wire_protocol]
         if self.slots is not None and not 1 <= self.slots <= depth:
-            raise ScheduleError(f"connections hold 1 to {depth} messages of {self.protocol}, not {self.slots}")
+            raise ScheduleError(f"connections hold 1 to {depth} messages of {self.wire_protocol}, not {self.slots}")
         if self.name == "":
             raise ScheduleError("an empty name: give a program one, or leave it out")
         if min(self.min_bytes, self.max_bytes) < 0:
@@ -91,6 +91,11 @@ class Lowering:
             raise ScheduleError(
                 f"sizes from {self.min_bytes} to {self.max_bytes} bytes: the largest is below the smallest"
             )
+
+    @property
+    def wire_protocol(self) -> str:
+        """Simple, unless it says otherwise."""
+        return self.protocol or "Simple"
 
     @property
     def plainest(self) -> Strategy:

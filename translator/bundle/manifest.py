@@ -32,10 +32,12 @@ class BundleRuntime(StrEnum):
 
 
 class Predicted(msgspec.Struct, frozen=True):
-    """What a call of `size_bytes` takes by simulation."""
+    """What a call of `size_bytes` takes by simulation; `schedule_ps`: what the schedule that the file was made from
+    takes by itself, where links alone count (None: the source is no schedule of this network)."""
 
     size_bytes: _Positive
     time_ps: _Count
+    schedule_ps: _Count | None = None
 
 
 class BundleFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ class BundleFile(msgspec.Struct, frozen=True, kw_only=True):
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """A collective's programs for one runtime; `files` in the order in which the runtime looks at them.
 
-    `ranks_per_node`, of plans: of each node that they are for; 0: nodes differ, or it does not matter."""
+    `nodes`: machines of the topology that the ranks are on; `ranks_per_node`: of each (0: they differ)."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -80,6 +82,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     ranks: _Positive
     root: _Count
     topology: str
+    nodes: _Positive = 1
     ranks_per_node: _Count = 0
     files: tuple[BundleFile, ...]
 

@@ -1,21 +1,26 @@
 """MSCCL++ as a bundle sees it."""
 
-from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 
 from msgspec import structs
 
-from hocket.core.errors import ScheduleError
+from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.schedule import NVIDIA, Program
-from hocket.translator.bundle.manifest import BundleRuntime
+from hocket.translator.bundle.manifest import Bundle, BundleRuntime
+from hocket.translator.bundle.plan_files import REGISTRATION, plan_readme, plan_script, registration
 from hocket.translator.bundle.sources import Source, Sources
-from hocket.translator.bundle.target import Written
+from hocket.translator.bundle.target import README, SCRIPT, Written
 from hocket.translator.bundle.windows import Window
 from hocket.translator.lowering import Lowering
 from hocket.translator.mscclpp import PlanTranslation, from_json, lower_to_plan, to_json, verify_plan
 from hocket.translator.program_schedule import program_schedule
 
 __all__ = ["PlanTarget"]
+
+
+_MANY = 2000  # transfers beyond which one channel is tried: plans take long to prove
 
 
 class PlanTarget:
@@ -26,22 +31,31 @@ class PlanTarget:
 
     name = BundleRuntime.MSCCLPP
     suffix = ".json"
-    max_files = 1024  # it has no limit; a bundle that needs more is none
+    max_files = None
     protocols = NVIDIA
 
     def __init__(self, sources: Sources, ranks_per_node: int | None) -> None:
         self._topology = sources.topology
-        self._given = ranks_per_node
-        sizes = set(Counter(sources.topology.machine[list(sources.ranks)].tolist()).values())
-        self.ranks_per_node = ranks_per_node or (sizes.pop() if len(sizes) == 1 else 0)
+        self.ranks_per_node = ranks_per_node
 
-    def lowered(self, source: Source, lowering: Lowering) -> "_LoweredPlan":
+    def lowered(self, source: Source, lowering: Lowering) -> "list[_LoweredPlan]":
         schedule = source.content
         if isinstance(schedule, Program):
             loop = schedule.chunks_per_loop
             schedule = program_schedule(schedule, self._topology, -(-source.size_bytes // loop) * loop)
-        open_lowering = replace(lowering, min_bytes=0, max_bytes=0, name=None)
-        return _LoweredPlan(lower_to_plan(schedule, open_lowering, ranks_per_node=self._given))
+        asked = replace(lowering, min_bytes=0, max_bytes=0, name=None)
+        plans = [_LoweredPlan(lower_to_plan(schedule, asked, ranks_per_node=self.ranks_per_node))]
+        few = schedule.num_transfers > _MANY
+        channels = [asked.channels] if asked.channels else [1] if few else [1, 2, 4]
+        protocols = [asked.protocol] if asked.protocol else ["Simple", "LL"]
+        for protocol, number in list(product(protocols, channels))[1:]:
+            with suppress(ScheduleError, DeadlockError):  # packets and more connections are not for every schedule
+                other = replace(asked, protocol=protocol, channels=number)
+                plans.append(_LoweredPlan(lower_to_plan(schedule, other, ranks_per_node=self.ranks_per_node)))
+        return plans
+
+    def companions(self, bundle: Bundle) -> dict[str, str]:
+        return {README: plan_readme(bundle), SCRIPT: plan_script(bundle), REGISTRATION: registration(bundle)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,18 @@ class _LoweredPlan:
     @property
     def program(self) -> Program:
         return self.translation.program
+
+    @property
+    def unit_bytes(self) -> int:
+        return self.translation.plan.slots * self.translation.plan.buffer_alignment
+
+    @property
+    def thread_blocks(self) -> int:
+        return max(len(gpu.thread_blocks) for gpu in self.translation.plan.gpus)
+
+    @property
+    def largest_bytes(self) -> int:
+        return self.translation.plan.max_message_size
 
     def written(self, name: str, window: Window) -> Written:
         open_plan = self.translation.plan
@@ -72,7 +98,7 @@ class _LoweredPlan:
             alignment=plan.buffer_alignment,
             protocol=plan.protocol,
             channels=self.program.num_channels,
-            thread_blocks=max(len(gpu.thread_blocks) for gpu in plan.gpus),
+            thread_blocks=self.thread_blocks,
             steps=max(len(block.ops) for block in blocks),
             scratch_chunks=max(gpu.scratch_chunks for gpu in plan.gpus),
             proofs=1,

@@ -1,14 +1,18 @@
 """Which of several programs serves which sizes: the quickest, by simulation, up to where its neighbour is quicker."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from itertools import combinations, groupby, pairwise
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import isqrt
 
-__all__ = ["Window", "multiples", "windows"]
+__all__ = ["Window", "multiples", "reachable", "windows"]
 
 _NEAR = 16  # a crossover is looked for to within a sixteenth of the size
+_WHOLE = 1 << 16  # times are compared in so many parts of the quickest
+_ALIKE = _WHOLE + _WHOLE // 64  # a sixty-fourth more: no window is made for less
+
+# worst of the sizes' losses, their sum, and of each run the program and how many sizes end with it
+_Way = tuple[int, int, tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,15 @@ class Window:
     max_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring sizes that one program serves: the first and the last."""
+
+    program: int
+    first: int
+    last: int
+
+
 def multiples(min_bytes: int, max_bytes: int, unit_bytes: int) -> tuple[int, int]:
     """The least and the largest size between the two, both included, that is a multiple of a unit: the least above the
     largest where there is none."""
@@ -27,32 +40,92 @@ def multiples(min_bytes: int, max_bytes: int, unit_bytes: int) -> tuple[int, int
 
 
 def windows(
-    time_ps: Callable[[int, int], int], num_programs: int, sizes: Sequence[int], min_bytes: int, most: int
+    time_ps: Callable[[int, int], int],
+    num_programs: int,
+    sizes: Iterable[int],
+    min_bytes: int,
+    most: int | None = None,
 ) -> list[Window]:
-    """Windows that follow each other without gap or overlap from `min_bytes` to the last of the ascending `sizes`.
+    """Windows that follow each other without gap or overlap from `min_bytes` to the largest of `sizes`.
 
-    `time_ps(program, size)` is what a program takes. At each of `sizes` the quickest serves; where two neighbours are
-    served by different programs, the size between them from which on the second is the quicker is looked for, halving.
-    No more than `most` windows: of the programs those are kept with which the slowest size, compared with the quickest
-    program there, loses least.
+    `time_ps(program, size)` is what a program takes; of equals the first serves. Where two neighbouring sizes are
+    served by different programs, the size from which on the second is the quicker is looked for, halving; where a third
+    is the quicker there, that is one of the sizes too. As few windows as keep all of them to within a sixty-fourth of
+    the quickest program's time; no more than `most`, with which the slowest size, compared so, loses least.
     """
-    best = {size: min(time_ps(program, size) for program in range(num_programs)) for size in sizes}
+    known = sorted(set(sizes))
+    while True:
+        runs = _runs(time_ps, num_programs, known, len(known))
+        edges = _edges(time_ps, runs)
+        missed = {
+            edge
+            for (before, after), edge in zip(pairwise(runs), edges, strict=True)
+            if not any(abs(edge - size) <= size // _NEAR for size in known)
+            and min(time_ps(run.program, edge) for run in (before, after)) * _WHOLE
+            > min(time_ps(program, edge) for program in range(num_programs)) * _ALIKE
+        }
+        if not missed:
+            break
+        known = sorted(missed.union(known))
+    if most is not None and len(runs) > most:
+        runs = _runs(time_ps, num_programs, known, most)
+        edges = _edges(time_ps, runs)
+    starts, ends = [min_bytes, *edges], [*(edge - 1 for edge in edges), known[-1]]
+    return [Window(run.program, start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
 
-    def serving(kept: Sequence[int]) -> list[list[tuple[int, int]]]:
-        """Runs of neighbouring sizes with one program: (program, size)."""
-        chosen = [(min(kept, key=lambda program: (time_ps(program, size), program)), size) for size in sizes]
-        return [list(run) for _, run in groupby(chosen, key=lambda pair: pair[0])]
 
-    def loss(runs: list[list[tuple[int, int]]]) -> Fraction:
-        return max(Fraction(time_ps(program, size), max(best[size], 1)) for run in runs for program, size in run)
+def reachable(found: Sequence[Window], unit_bytes: Callable[[int], int]) -> list[Window]:
+    """The windows less those in which no size is a multiple of their program's unit: the one before serves these sizes
+    too, or, of the first, the next. Where no window has such a size, the last of them, over all sizes."""
+    result: list[Window] = []
+    start = found[0].min_bytes
+    for window in found:
+        wider = replace(window, min_bytes=start)
+        first, last = multiples(start, window.max_bytes, unit_bytes(window.program))
+        if result and (first > last or result[-1].program == window.program):
+            result[-1] = replace(result[-1], max_bytes=window.max_bytes)
+        elif first <= last or window is found[-1]:
+            result.append(wider)
+        else:
+            continue  # the next begins where this one does
+        start = window.max_bytes + 1
+    return result
 
-    runs = serving(range(num_programs))
-    if len(runs) > most:
-        fewer = [serving(kept) for count in range(1, most + 1) for kept in combinations(range(num_programs), count)]
-        runs = min((found for found in fewer if len(found) <= most), key=loss)
-    edges = [_crossover(time_ps, *before[-1], *after[0]) for before, after in pairwise(runs)]
-    starts, ends = [min_bytes, *edges], [*(edge - 1 for edge in edges), sizes[-1]]
-    return [Window(run[0][0], start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
+
+def _runs(time_ps: Callable[[int, int], int], num_programs: int, sizes: Sequence[int], most: int) -> list[_Run]:
+    """The ascending sizes in at most so many runs, by dynamic programming over where the last one starts."""
+    best = [max(min(time_ps(program, size) for program in range(num_programs)), 1) for size in sizes]
+    loss = [
+        [time_ps(program, size) * _WHOLE // least for size, least in zip(sizes, best, strict=True)]
+        for program in range(num_programs)
+    ]
+    # of the sizes before each, by number of runs
+    ways: list[dict[int, _Way]] = [{0: (0, 0, ())}]
+    for end in range(1, len(sizes) + 1):
+        found: dict[int, _Way] = {}
+        worst, total = [0] * num_programs, [0] * num_programs
+        for start in reversed(range(end)):
+            worst = [max(value, row[start]) for value, row in zip(worst, loss, strict=True)]
+            total = [value + row[start] for value, row in zip(total, loss, strict=True)]
+            program = min(range(num_programs), key=lambda each: (worst[each], total[each], each))
+            for count, (before, others, served) in ways[start].items():
+                way = (max(before, worst[program]), others + total[program], (*served, (program, end)))
+                if count < most and (count + 1 not in found or way < found[count + 1]):
+                    found[count + 1] = way
+        ways.append(found)
+    counts = ways[-1]
+    enough = [count for count in sorted(counts) if counts[count][0] <= _ALIKE]
+    chosen = enough[0] if enough else min(counts, key=lambda count: (*counts[count][:2], count))
+    served = counts[chosen][2]
+    starts = [0, *(end for _, end in served)]
+    return [_Run(program, sizes[start], sizes[end - 1]) for start, (program, end) in zip(starts, served, strict=False)]
+
+
+def _edges(time_ps: Callable[[int, int], int], runs: Sequence[_Run]) -> list[int]:
+    """Where each run but the first begins."""
+    return [
+        _crossover(time_ps, before.program, before.last, after.program, after.first) for before, after in pairwise(runs)
+    ]
 
 
 def _crossover(time_ps: Callable[[int, int], int], first: int, small: int, second: int, large: int) -> int:

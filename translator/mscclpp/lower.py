@@ -57,7 +57,7 @@ def lower_to_plan(
     asked = lowering or Lowering()
     if (asked.slots, asked.paired, asked.instances) != (None, None, 1):
         raise ScheduleError("MSCCL++ plans have no slots, no shared thread blocks and no instances: leave them open")
-    kind, protocol, channels = schedule.collective.kind, asked.protocol, asked.channels or 1
+    kind, protocol, channels = schedule.collective.kind, asked.wire_protocol, asked.channels or 1
     if kind not in _NAMES:
         raise ScheduleError(f"MSCCL++ plans have no {kind}; they have {', '.join(_NAMES)}")
     if protocol not in ("Simple", "LL"):

@@ -153,7 +153,7 @@ def translate(
     else:
         take_only(context, _LOWER, f"--to {to} lowers {file} for all ranks alike")
     lowering = Lowering(
-        protocol=protocol or "Simple",
+        protocol=protocol,
         channels=channels,
         slots=slots,
         instances=instances,

@@ -16,7 +16,18 @@ def print_bundle(report: BundleReport, folder: Path) -> None:
     """A row a file, the proofs in numbers, and what to do next."""
     bundle = report.bundle
     typer.echo(f"{folder}: {bundle.collective} on {bundle.ranks} ranks of {bundle.topology} for {bundle.runtime}")
-    table = Table("file", "calls", "from", "to", "chunks", "thread blocks", "predicted", box=None, pad_edge=False)
+    table = Table(
+        "file",
+        "calls",
+        "from",
+        "to",
+        "chunks",
+        "thread blocks",
+        "predicted",
+        "the schedule's own",
+        box=None,
+        pad_edge=False,
+    )
     for file in bundle.files:
         first, last = file.predicted[0], file.predicted[-1]
         table.add_row(
@@ -27,12 +38,13 @@ def print_bundle(report: BundleReport, folder: Path) -> None:
             str(file.chunks),
             str(file.thread_blocks),
             f"{format_time(first.time_ps)} to {format_time(last.time_ps)}",
+            " to ".join("-" if one.schedule_ps is None else format_time(one.schedule_ps) for one in (first, last)),
         )
     Console(width=160, no_color=True).print(table)
-    for path in report.unused:
-        typer.echo(
-            f"not used: {path}: others serve its sizes, as quick or to keep to the {report.max_files} files that are "
-            "loaded"
-        )
-    typer.echo(f"proved: {report.proofs} executions, any size: no deadlock, no race, every contribution exactly once")
+    for remark in report.remarks:
+        typer.echo(remark)
+    typer.echo(
+        f"proved: {report.proofs} executions, all sizes of the windows: no deadlock, no race, every contribution "
+        "exactly once"
+    )
     typer.echo(f"run it: {folder}/run.sh; what, how and when not: {folder}/README.md")

@@ -1,0 +1,126 @@
+"""One kind of call of a bundle, in place or out of place: its programs, and which serves which sizes."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.schedule import Program, Schedule, retime
+from hocket.simulator import simulate_program
+from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
+from hocket.translator.bundle.sources import Source, Sources
+from hocket.translator.bundle.target import Lowered, Target, Written
+from hocket.translator.bundle.windows import Window, multiples, reachable, windows
+from hocket.translator.lowering import Lowering
+
+__all__ = ["Call"]
+
+_NEVER_PS = 1 << 62  # what a program takes at sizes that it cannot serve
+
+
+class Call:
+    """The programs for one kind of call of the sizes of a lowering, in at most so many windows.
+
+    `served`: sources that have a program for such calls; `used`: those that serve a window; `wanted`: those that would
+    if any number of windows were allowed. Raises ScheduleError or DeadlockError, naming the file.
+    """
+
+    def __init__(self, sources: Sources, target: Target, lowering: Lowering, most: int | None) -> None:
+        self._sources = sources
+        self._target = target
+        self._in_place = bool(lowering.in_place)
+        self.name = "in-place" if self._in_place else "out-of-place"
+        self._min_bytes = lowering.min_bytes
+        lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
+        self.served = {source.path for source, programs in lowered if programs}
+        # of equally quick ones that of fewer thread blocks is taken: each takes a multiprocessor from the computation
+        members = [(source, program) for source, programs in lowered for program in programs]
+        self._members = sorted(members, key=lambda member: member[1].thread_blocks)
+        least, largest = lowering.min_bytes, lowering.max_bytes
+        inside = {source.size_bytes for source, _ in self._members if least <= source.size_bytes <= largest}
+        self._sizes = sorted(inside | {max(least, 1), largest})
+        self._time_ps = cache(self._member_time_ps)
+        self.wanted = self._sources_of(self._windows(None))
+        self.windows = self._windows(most)
+        self.used = self._sources_of(self.windows)
+
+    def _windows(self, most: int | None) -> list[Window]:
+        if not self._members:
+            return []
+        found = windows(self._time_ps, len(self._members), self._sizes, self._min_bytes, most)
+        return reachable(found, lambda program: self._members[program][1].unit_bytes)
+
+    def _sources_of(self, found: list[Window]) -> set[Path]:
+        return {self._members[window.program][0].path for window in found}
+
+    def _lowered(self, source: Source, lowering: Lowering) -> "list[Lowered]":
+        try:
+            return list(self._target.lowered(source, lowering))
+        except (ScheduleError, DeadlockError) as error:
+            raise type(error)(f"{source.path}: {self.name} calls: {error}") from error
+
+    def file(self, window: Window, number: int, total: int) -> tuple[BundleFile, Written]:
+        """The proved program of a window, the `number`-th of `total` files."""
+        source, lowered = self._members[window.program]
+        first, last = multiples(window.min_bytes, window.max_bytes, lowered.unit_bytes)
+        if first > last:
+            raise ScheduleError(
+                f"{source.path}: {self.name} calls of {window.min_bytes} to {window.max_bytes} bytes are never a "
+                f"multiple of {lowered.unit_bytes} bytes, as the program needs; give a wider range of sizes, or a "
+                "schedule of fewer chunks"
+            )
+        sizes = f"{window.min_bytes}-{window.max_bytes}"
+        name = f"{number:0{len(str(total))}}-{lowered.program.kind}-{self.name}-{sizes}"
+        try:
+            written = lowered.written(name, window)
+        except (ScheduleError, DeadlockError) as error:
+            raise type(error)(f"{source.path}: {error}") from error
+        unit = lowered.unit_bytes
+        served = {first, last, *(size // unit * unit for size in self._sizes if first <= size <= last)}
+        return (
+            BundleFile(
+                path=f"{PROGRAMS}/{name}{self._target.suffix}",
+                in_place=self._in_place,
+                min_bytes=window.min_bytes,
+                max_bytes=window.max_bytes,
+                chunks=written.chunks,
+                alignment=written.alignment,
+                protocol=written.protocol,
+                channels=written.channels,
+                thread_blocks=written.thread_blocks,
+                steps=written.steps,
+                scratch_bytes=-(-window.max_bytes // written.chunks) * written.scratch_chunks,
+                source=source.path.name,
+                predicted=tuple(
+                    Predicted(size, self._program_time_ps(lowered.program, size), self._schedule_time_ps(source, size))
+                    for size in sorted(served)
+                ),
+            ),
+            written,
+        )
+
+    def _member_time_ps(self, number: int, size: int) -> int:
+        lowered = self._members[number][1]
+        if lowered.largest_bytes is not None and size > lowered.largest_bytes:
+            return _NEVER_PS
+        loop = lowered.program.chunks_per_loop
+        return self._program_time_ps(lowered.program, -(-size // loop) * loop)
+
+    def _program_time_ps(self, program: Program, size: int) -> int:
+        return simulate_program(
+            program,
+            self._sources.topology,
+            size,
+            protocols=self._target.protocols,
+            placement=self._sources.ranks,
+        ).time_ps
+
+    def _schedule_time_ps(self, source: Source, size: int) -> int | None:
+        schedule = source.content
+        if not isinstance(schedule, Schedule) or schedule.topology.fingerprint != self._sources.topology.fingerprint:
+            return None
+        sized = replace(schedule, collective=replace(schedule.collective, size_bytes=size), bound=None)
+        try:
+            return retime(sized, schedule.blocking).time_ps
+        except ScheduleError:  # sums that another size reorders
+            return None
