@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from hocket.core.errors import ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.translator.coarser import coarsen
 from hocket.translator.lower import lower_by
@@ -74,10 +75,12 @@ def rewrite(
     """Writes a program (of another runtime, say) as MSCCL XML for one runtime, for the same sizes unless said.
 
     Steps that the runtime cannot run are taken apart; order and messages stay. Proved as `translate` proves, with
-    connections as deep as the protocol's, at every splitting of steps into messages; the same errors.
+    connections as deep as the protocol's, at every splitting of steps into messages in the window; the same errors.
     """
     chosen = find_profile(profile)
     asked = Lowering(name=name, min_bytes=min_bytes or 0, max_bytes=max_bytes or 0)
+    if program.max_bytes < 0 and max_bytes is None:
+        raise ScheduleError(f"{program.name}: its maxBytes selects no call; give --max-bytes, or 0 for any size")
     changed = replace(
         retarget(program, chosen),
         name=program.name or str(program.kind) if asked.name is None else asked.name,

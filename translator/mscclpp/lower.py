@@ -30,6 +30,7 @@ _NAMES: dict[Kind, CollectiveName] = {
     Kind.BROADCAST: "broadcast",
 }
 _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
+_MAX_STEPS_TIMES_BLOCKS = 1 << 30  # beyond it a proof takes longer than half a minute, and more than 1 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ def lower_to_plan(
     nodes = Nodes.of(schedule, ranks_per_node)
     while True:
         program = lower(schedule, UNLIMITED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
+        _refuse_endless(program)
         gpus, longest = _gpus(program, nodes, packets=protocol == "LL")
         if longest <= MAX_OPS:
             break
@@ -97,6 +99,19 @@ def lower_to_plan(
         )
     plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), program.name)
     return PlanTranslation(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
+
+
+def _refuse_endless(program: Program) -> None:
+    """Raises ScheduleError for a program whose plan could not be proved in time: every event is ordered after those of
+    all thread blocks."""
+    blocks = sum(len(gpu.thread_blocks) for gpu in program.gpus)
+    steps = sum(len(block.steps) for gpu in program.gpus for block in gpu.thread_blocks)
+    if steps * blocks > _MAX_STEPS_TIMES_BLOCKS:
+        raise ScheduleError(
+            f"{program.name} is too large to be proved as a plan: {steps} steps times {blocks} thread blocks of all "
+            f"ranks are {steps * blocks}, limit {_MAX_STEPS_TIMES_BLOCKS}; synthesize it with fewer --chunks, or take "
+            "an algorithm of fewer messages"
+        )
 
 
 def _gpus(program: Program, nodes: Nodes, packets: bool) -> tuple[tuple[PlanGpu, ...], int]:

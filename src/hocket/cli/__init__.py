@@ -1,6 +1,7 @@
 """The `hocket` command: one small file a subcommand, imported only when it runs."""
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -70,7 +71,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     try:
         app = import_module(COMMANDS[name][0]).app
-        typer.main.get_command(app).main(args=rest, prog_name=f"hocket {name}")
+        try:
+            typer.main.get_command(app).main(args=rest, prog_name=f"hocket {name}")
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_unread()
     except HocketError as error:
         typer.echo(f"error: {error}", err=True)
         _leave(exit_code(error))
@@ -80,9 +86,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         _leave(ExitCode.INTERRUPTED)
     except SystemExit as left:
+        if isinstance(left.__context__, BrokenPipeError):
+            _leave_unread()
         if left.code != ExitCode.INTERRUPTED:
             raise
         _leave(ExitCode.INTERRUPTED)
+
+
+def _leave_unread() -> NoReturn:
+    """Ends the process as others end whose reader (`| head`) has seen enough: no check failed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _leave(128 + signal.SIGPIPE)
 
 
 def _leave(code: int) -> NoReturn:

@@ -38,33 +38,52 @@ def explain(
     Exit code 0: a file would run; 1: none would (the library's own algorithm runs), or the one that does is wrong for
     the call.
     """
-    from hocket.cli.options import one_of
+    from hocket.cli.options import bytes_of, data_type, one_of
     from hocket.core.errors import ExitCode
-    from hocket.core.units import parse_bytes
     from hocket.schedule import Kind
     from hocket.translator import PROFILES
     from hocket.translator.mscclpp import PLAN_RUNTIME
-    from hocket.translator.plan_selection import plans_in_order, select_plan
-    from hocket.translator.selection import ELEMENT_BYTES, Call, files_in_order, select
+    from hocket.translator.plan_selection import select_plan
+    from hocket.translator.selection import ELEMENT_BYTES, Call, select
 
     one_of("--collective", collective, [str(kind) for kind in Kind])
     one_of("--runtime", runtime, (*PROFILES, PLAN_RUNTIME))
-    one_of("--dtype", dtype, ELEMENT_BYTES)
-    size_bytes = parse_bytes(size)
+    dtype = data_type(dtype, ELEMENT_BYTES)
+    size_bytes = bytes_of("--size", size)
     if size_bytes % ELEMENT_BYTES[dtype]:
         raise typer.BadParameter(f"--size {size}: no whole number of {dtype} elements")
     call = Call(Kind(collective), size_bytes, dtype, ranks, in_place)
-    in_folder = len(paths) == 1 and paths[0].is_dir()
-    if runtime == PLAN_RUNTIME:
-        found = select_plan(plans_in_order(paths[0]) if in_folder else paths, call)
-    else:
-        found = select(files_in_order(paths[0], runtime) if in_folder else paths, call, runtime)
+    files = _in_folder(paths[0], runtime) if len(paths) == 1 and paths[0].is_dir() else paths
+    found = select_plan(files, call) if runtime == PLAN_RUNTIME else select(files, call, runtime)
     if json_path is not None:
         _write_json(found, json_path)
     if str(json_path) != "-":
         _print(found, call, runtime)
     if found.chosen is None or found.chosen.warnings:
         raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _in_folder(folder: Path, runtime: str) -> list[Path]:
+    """The folder's files in the runtime's order. Raises FormatError where none can be for it."""
+    from hocket.core.errors import FormatError
+    from hocket.translator.bundle import read_bundle
+    from hocket.translator.bundle.manifest import is_bundle
+    from hocket.translator.mscclpp import PLAN_RUNTIME
+    from hocket.translator.plan_selection import plans_in_order
+    from hocket.translator.selection import files_in_order
+
+    if is_bundle(folder) and (made_for := str(read_bundle(folder).runtime)) != runtime:
+        raise FormatError(
+            f"{folder}: the bundle is for {made_for}: --runtime {made_for}, or translate it for {runtime}"
+        )
+    files, kind = (
+        (plans_in_order(folder), "json") if runtime == PLAN_RUNTIME else (files_in_order(folder, runtime), "xml")
+    )
+    if not any(file.suffix == f".{kind}" for file in files):
+        what = "plan (.json)" if kind == "json" else "XML"
+        remedy = f"hocket translate SCHEDULE... --to {runtime} --bundle DIR writes a folder of such"
+        raise FormatError(f"{folder}: no {what} in it; {remedy}")
+    return files
 
 
 def _write_json(found: "Selection", path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket.core.errors import FormatError
+
 if TYPE_CHECKING:
     from hocket.topology import Topology
 
@@ -19,6 +21,8 @@ __all__ = [
     "Relays",
     "Sizes",
     "Without",
+    "bytes_of",
+    "data_type",
     "given",
     "load_topology",
     "one_of",
@@ -60,6 +64,9 @@ Conditions = Annotated[
 ]
 
 
+_SHORT = {"half": "float16", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
+
+
 def load_topology(
     text: str, without: list[str] | None, degrade: list[str] | None, load: list[str] | None = None
 ) -> "Topology":
@@ -86,6 +93,21 @@ def one_of(option: str, value: str, values: Iterable[str]) -> str:
     if value not in known:
         raise typer.BadParameter(f"{option} {value}: no such choice; {nearest(value, known)}")
     return value
+
+
+def bytes_of(option: str, text: str) -> int:
+    """The size that was given for an option."""
+    from hocket.core.units import parse_bytes
+
+    try:
+        return parse_bytes(text)
+    except FormatError as error:
+        raise typer.BadParameter(f"{option}: {error}") from error
+
+
+def data_type(text: str, known: Iterable[str]) -> str:
+    """The data type of that name, or of PyTorch's and the literature's short one."""
+    return one_of("--dtype", _SHORT.get(text, text), known)
 
 
 def given(context: typer.Context) -> dict[str, str]:

@@ -52,27 +52,28 @@ def run(
     import json
     from dataclasses import replace
 
-    from hocket.cli.options import one_of
+    from hocket.cli.options import bytes_of, data_type, one_of
     from hocket.cli.run_bundle import run_bundle
     from hocket.core.errors import ExitCode, FormatError
     from hocket.core.files import atomic_write
-    from hocket.core.units import parse_bytes
     from hocket.plugin import executor
 
     if bundle is not None and (file is not None or root is not None or compare or print_for is not None):
         raise typer.BadParameter("--bundle DIR is run without FILE, --root, --compare and --print")
     if file is not None and file.suffix == ".schedule":
         raise FormatError(f"{file}: a schedule; first hocket translate {file} --to executor -o {file.stem}.xml")
+    if file is not None and file.is_dir():
+        raise FormatError(f"{file}: a folder; a bundle is hocket run --bundle {file}, others are run file by file")
     if file is not None and print_for is not None:
         _print_recipe(file, print_for, root)
         return
     one_of("--backend", backend, executor.BACKENDS)
-    one_of("--dtype", dtype, executor.DATA_TYPES)
+    dtype = data_type(dtype, executor.DATA_TYPES)
     one_of("--op", op, executor.ReduceOp)
     if size is not None and largest is not None:
         raise typer.BadParameter("give one --size or a sweep (-b, -e, -f), not both")
-    first = parse_bytes(size or smallest)
-    last = first if largest is None else parse_bytes(largest)
+    first = bytes_of("--min", smallest) if size is None else bytes_of("--size", size)
+    last = first if largest is None else bytes_of("--max", largest)
     if not 0 < first <= last:
         raise typer.BadParameter(f"sizes must be positive and the first ({first} B) not above the last ({last} B)")
     sizes = [first]

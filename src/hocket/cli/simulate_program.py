@@ -38,6 +38,10 @@ def show_program(
 
     protocols = AMD if one_of("--runtime", runtime, PROFILES) == ProfileName.RCCL else NVIDIA
     program = read_program(path, root=root)
+    for topology in topologies:
+        if program.num_ranks < topology.num_ranks:
+            used = f"ranks 0 to {program.num_ranks - 1} of the {topology.num_ranks} of {topology.name}"
+            typer.echo(f"note: {path} is for {program.num_ranks} ranks: it runs on {used}", err=True)
     if len(sizes) > 1:
         outputs.require_curves()
         found = [_curve(program, topology, sizes, protocols, options) for topology in topologies]

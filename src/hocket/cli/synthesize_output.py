@@ -138,7 +138,7 @@ def print_windows(found: list[synthesizer.Window], folder: Path | None) -> None:
             )
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     if folder is not None:
-        typer.echo(f"{'written':<16}{len(found)} schedules to {folder}")
+        typer.echo(f"{'written':<16}{len(found)} schedule{'s' * (len(found) > 1)} to {folder}")
 
 
 def write_together(

@@ -120,11 +120,11 @@ def translate(
     is proved with connections that hold one message (--slots 2: two), one of another runtime with those of its
     protocol. When that fails, or a limit of the runtime is exceeded, nothing is written.
     """
-    from hocket.cli.options import load_topology, one_of, take_only
+    from hocket.cli.options import bytes_of, load_topology, one_of, take_only
     from hocket.cli.translate_bundle import print_bundle
     from hocket.cli.translate_plain import PLAIN, is_lowered, read_schedule, write_plain
     from hocket.cli.translate_plan import print_plan
-    from hocket.core.units import format_limit, parse_bytes
+    from hocket.core.units import format_limit
     from hocket.schedule import FIFO_DEPTH
     from hocket.translator import PROFILES, UNLIMITED, Lowering, read_program, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
@@ -136,7 +136,15 @@ def translate(
         one_of("--from", written_for, PROFILES)
     if protocol is not None:
         one_of("--protocol", protocol, ["Simple", "LL"] if to == "mscclpp" else FIFO_DEPTH)
-    least, most = (None if text is None else parse_bytes(text) for text in (smallest, largest))
+    least = None if smallest is None else bytes_of("--min-bytes", smallest)
+    most = None if largest is None else bytes_of("--max-bytes", largest)
+    if least is not None and most and least > most:
+        raise typer.BadParameter(f"--min-bytes {smallest} is above --max-bytes {largest}")
+    if slots is not None and slots > FIFO_DEPTH[protocol or "Simple"]:
+        holds = f"connections of {protocol or 'Simple'} hold {FIFO_DEPTH[protocol or 'Simple']} messages"
+        raise typer.BadParameter(f"--slots {slots}: {holds}")
+    if str(output) == "-":
+        raise typer.BadParameter("--output -: the text is written whole or not at all, so not to a pipe; give a file")
     file = files[0]
     if bundle is not None:
         one_of("--to", to, (*PROFILES, "mscclpp"))

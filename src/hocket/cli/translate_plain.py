@@ -27,8 +27,7 @@ def read_schedule(
     file: Path, topology: str | None, size: str | None, root: int | None, collective: str | None = None
 ) -> Schedule:
     """The schedule in a file, or what a program, or ForestColl's trees, do on a topology at a size."""
-    from hocket.cli.options import one_of
-    from hocket.core.units import parse_bytes
+    from hocket.cli.options import bytes_of, one_of
     from hocket.schedule import Kind, load_expanded
     from hocket.topology import load
     from hocket.translator import program_schedule, read_forest, read_program
@@ -44,8 +43,8 @@ def read_schedule(
         raise typer.BadParameter(f"{file} names no links and bytes: give --topology and --size")
     if of_trees:
         kind = one_of("--collective", collective or Kind.ALL_GATHER, [str(kind) for kind in Kind])
-        return read_forest(file, load(topology), parse_bytes(size), Kind(kind))
-    return program_schedule(read_program(file, root=root), load(topology), parse_bytes(size))
+        return read_forest(file, load(topology), bytes_of("--size", size), Kind(kind))
+    return program_schedule(read_program(file, root=root), load(topology), bytes_of("--size", size))
 
 
 def write_plain(schedule: Schedule, to: str, output: Path) -> None:
@@ -79,6 +78,7 @@ def write_plain(schedule: Schedule, to: str, output: Path) -> None:
     text = nccl_graph(schedule)
     with atomic_write(output) as file:
         file.write(text)
-    typer.echo(f"{output}: {len(rings(schedule))} rings; NCCL runs its own ring algorithm on them:")
+    found = len(rings(schedule))
+    typer.echo(f"{output}: {found} ring{'s' * (found > 1)}; NCCL runs its own ring algorithm on them:")
     typer.echo(f"  NCCL_GRAPH_FILE={output} NCCL_ALGO=Ring NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH all_reduce_perf ...")
     typer.echo("  NCCL_GRAPH_DUMP_FILE=used.xml shows what it took; the log lists the rings as `Channel 00/..`")

@@ -75,9 +75,12 @@ def verify(
     read.
     """
     from hocket.cli.options import take_only
+    from hocket.core.errors import FormatError
     from hocket.translator.forestcoll import is_forest
 
     file, *others = files
+    for folder in (one for one in files if one.is_dir()):
+        raise FormatError(f"{folder}: a folder; verify its programs one by one: {_programs(folder)}")
     if others:
         take_only(context, _FILES, "several files at once are .schedule files, without options")
         if odd := [str(one) for one in files if one.suffix in (".xml", ".csv", ".json")]:
@@ -112,6 +115,14 @@ def verify(
         _verify_schedule(file)
 
 
+def _programs(folder: Path) -> str:
+    """What a shell calls the programs in a folder."""
+    from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
+
+    inside = folder / PROGRAMS if is_bundle(folder) else folder
+    return f"for file in {inside}/*; do hocket verify $file; done"
+
+
 def _refuted(error: Exception) -> typer.Exit:
     from hocket.core.errors import ExitCode
 
@@ -120,9 +131,10 @@ def _refuted(error: Exception) -> typer.Exit:
 
 
 def _verify_tacos(file: Path, topology: str | None, size: str | None, claimed: str | None, output: Path | None) -> None:
+    from hocket.cli.options import bytes_of
     from hocket.cli.verify_tacos import verify_orders
     from hocket.core.errors import ScheduleError
-    from hocket.core.units import parse_bytes, parse_time
+    from hocket.core.units import parse_time
     from hocket.topology import load
     from hocket.translator import read_tacos_csv, read_tacos_xml
 
@@ -133,7 +145,7 @@ def _verify_tacos(file: Path, topology: str | None, size: str | None, claimed: s
     else:
         if topology is None or size is None:
             raise typer.BadParameter("an .xml of TACOS needs --topology and --size")
-        orders = read_tacos_xml(file, load(topology), parse_bytes(size))
+        orders = read_tacos_xml(file, load(topology), bytes_of("--size", size))
     try:
         verify_orders(file, orders, None if claimed is None else parse_time(claimed), output)
     except ScheduleError as error:
@@ -141,8 +153,8 @@ def _verify_tacos(file: Path, topology: str | None, size: str | None, claimed: s
 
 
 def _verify_forest(file: Path, topology: str | None, size: str | None, output: Path | None) -> None:
+    from hocket.cli.options import bytes_of
     from hocket.core.errors import ScheduleError
-    from hocket.core.units import parse_bytes
     from hocket.schedule import save
     from hocket.schedule import verify as verify_schedule
     from hocket.topology import load
@@ -151,7 +163,7 @@ def _verify_forest(file: Path, topology: str | None, size: str | None, output: P
     if topology is None or size is None:
         raise typer.BadParameter("ForestColl's trees name no links and bytes: give --topology and --size")
     try:
-        schedule = read_forest(file, load(topology), parse_bytes(size))
+        schedule = read_forest(file, load(topology), bytes_of("--size", size))
         report = verify_schedule(schedule)
     except ScheduleError as error:
         raise _refuted(error) from error

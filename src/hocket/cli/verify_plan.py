@@ -10,6 +10,7 @@ from hocket.core.errors import ExitCode, FormatError
 from hocket.core.files import atomic_write
 from hocket.schedule import Kind
 from hocket.translator.mscclpp import PLAN_RUNTIME, PlanProof, judge_plan
+from hocket.translator.residency import MULTIPROCESSORS
 
 __all__ = ["verify_plan"]
 
@@ -21,6 +22,8 @@ def verify_plan(
     FormatError when it is no plan."""
     if runtime is not None:
         one_of("--runtime", runtime, [PLAN_RUNTIME, "all"])
+    if gpu is not None:
+        one_of("--gpu", gpu, MULTIPROCESSORS)
     judgement = judge_plan(file, root=root or 0, gpu=gpu)
     plan = judgement.plan
     if plan is not None and plan.kind is Kind.BROADCAST and root is None:

@@ -31,9 +31,12 @@ def verify_xml(
     from hocket.core.errors import ExitCode, FormatError
     from hocket.core.files import atomic_write
     from hocket.translator import PROFILES, judge, read_file
+    from hocket.translator.residency import MULTIPROCESSORS
 
     if runtime is not None:
         one_of("--runtime", runtime, [*PROFILES, "all"])
+    if gpu is not None:
+        one_of("--gpu", gpu, MULTIPROCESSORS)
     names = list(PROFILES) if runtime in (None, "all") else [runtime]
     document = read_file(file)
     judgements = [judge(document, name, root=root, fifo_depth=fifo_depth, gpu=gpu) for name in names]
@@ -60,7 +63,7 @@ def _print(file: Path, judgements: "Sequence[Judgement]", page: Path | None) -> 
 
     from hocket.core.units import format_limit
     from hocket.schedule import Proof
-    from hocket.translator import Severity
+    from hocket.translator import Severity, Verdict
     from hocket.translator.judge import EXECUTION
 
     program = next((one.program for one in judgements if one.program is not None), None)
@@ -74,8 +77,11 @@ def _print(file: Path, judgements: "Sequence[Judgement]", page: Path | None) -> 
         table.add_column(title)
     for one in judgements:
         safe = "any" if one.largest_safe_bytes is None else format_limit(one.largest_safe_bytes)
-        flags = (one.runnable, one.correct, one.selectable)
-        table.add_row(one.runtime, f"{one.verdict}s", *("yes" if flag else "no" for flag in flags), safe)
+        correct = "yes" if one.correct else "no"
+        if isinstance(one.outcome, Proof) and one.correct and not one.outcome.values:
+            correct += ", values not checked"
+        selected = "-" if one.verdict == Verdict.REJECT else "yes" if one.selectable else "no"
+        table.add_row(one.runtime, f"{one.verdict}s", "yes" if one.runnable else "no", correct, selected, safe)
     Console().print(table)
     reasons: dict[str, list[str]] = {}
     for one in judgements:
