@@ -153,7 +153,7 @@ def test_a_wrong_file_is_refused_before_anything_runs(corrupted: Path) -> None:
     [
         (["-n", 8], 3, "made for ngpus=4, asked to run on 8 ranks; use -n 4"),
         (["--size", "1000"], 3, "its 250 float32 elements cannot be cut into nchunksperloop=4 equal chunks"),
-        (["--size", "big"], 3, "'big' is not a size"),
+        (["--size", "big"], 2, "--size: 'big' is not a size"),
         (["--backend", "nccl"], 2, "--backend nccl: no such choice; known: gloo, mpi"),
         (["--op", "avg"], 2, "--op avg: no such choice; known: max, min, prod, sum"),
         (["--dtype", "fp8"], 2, "--dtype fp8: no such choice"),
