@@ -68,7 +68,8 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """A size, or several: `1KiB..1GiB` doubles from the first up to the last, `1KiB..1GiB:4` takes four times as much.
+    """A size, or several: `1KiB..1GiB` doubles from the first on, `1KiB..1GiB:4` takes four times as much, up to the
+    last, which is one of them whether or not the factor meets it.
 
     Raises FormatError when the text has another form, or the range is empty or endless.
     """
@@ -85,7 +86,7 @@ def parse_sizes(text: str) -> list[int]:
     sizes = [start]
     while sizes[-1] * factor <= stop:
         sizes.append(sizes[-1] * factor)
-    return sizes
+    return sizes if sizes[-1] == stop else [*sizes, stop]
 
 
 @lru_cache

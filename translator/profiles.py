@@ -51,8 +51,8 @@ _UNFUSED = frozenset({StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.R
 class Profile:
     """What one runtime accepts and runs. Limits are inclusive maxima; sources: docs/translator.md#profiles.
 
-    `attributes` are those an `<algo>` must have. `protocols` are those of its GPUs.
-    `open_max_bytes` is the largest size served when nothing is said of it (0: any); `max_bytes_exclusive`: a call of
+    `attributes` are those an `<algo>` must have. `protocols` are those of its GPUs. `open_max_bytes` is the largest
+    size of a program that names none (0: any), and the runtime's default of maxBytes; `max_bytes_exclusive`: a call of
     exactly maxBytes is not selected, and 0 selects none (else it selects any). `checks_program`: the parser compares
     chunks, peers and sizes with each other. `refuses_channels`: more channels than it has are refused, not just warned
     of. `other_collectives` and `other_types` are names that its parser takes and that no program here can use.
@@ -96,7 +96,7 @@ class Profile:
     def largest_bytes(self, max_attribute: int | None) -> int | None:
         """The largest size that a `maxBytes` (None: there is none) selects; None: any."""
         if max_attribute is None:
-            return self.open_max_bytes or None
+            max_attribute = self.open_max_bytes
         return max_attribute - 1 if self.max_bytes_exclusive else min(max_attribute, LARGEST_BYTES) or None
 
 
@@ -113,8 +113,8 @@ PROFILES = {
             max_files=4,
             max_name=63,
             max_channels=32,
-            # scratch for maxBytes is reserved at start, so "open" is the runtime's own default of maxBytes, 128 MiB
-            open_max_bytes=(1 << 27) - 1,
+            # scratch for maxBytes is reserved at start, so "open" is up to the runtime's default of maxBytes, 128 MiB
+            open_max_bytes=1 << 27,
             max_bytes_exclusive=True,
             checks_program=True,
             refuses_channels=False,

@@ -5,6 +5,7 @@ from pathlib import Path
 from shlex import quote
 
 from hocket.schedule import Kind, Program
+from hocket.translator.launching import where
 from hocket.translator.profiles import ProfileName
 
 __all__ = ["NCCL_TESTS", "RECIPES", "Recipe", "run_recipe"]
@@ -90,8 +91,11 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def run_recipe(program: Program, profile: ProfileName, path: Path | str) -> str:
-    """Shell text that runs the XML at `path` with nccl-tests on a runtime, one GPU a process.
+def run_recipe(
+    program: Program, profile: ProfileName, path: Path | str, nodes: tuple[int | None, int] = (None, 0)
+) -> str:
+    """Shell text that runs the XML at `path` with nccl-tests on a runtime, one GPU a process; `nodes`: on how many
+    machines (None: nobody knows), and ranks of each (0: they differ).
 
     Sources: the runtimes' documentation and source code; none of it was run where this was written.
     """
@@ -108,7 +112,8 @@ def run_recipe(program: Program, profile: ProfileName, path: Path | str) -> str:
         [
             f"# {recipe.title}; {recipe.variable}= the folder where it is",
             *(prepare if in_folder else []),
-            f"mpirun -np {program.num_ranks} env \\",
+            *where(*nodes),
+            f"mpirun -np {program.num_ranks}{' $MPIRUN_OPTIONS' * (nodes[0] != 1)} env \\",
             *(f"  {setting} \\" for setting in environment),
             f"  {NCCL_TESTS.get(program.kind, 'YOUR_PROGRAM')} {sizes} -g 1 -c 1",
             f"# The log proves that the file was loaded{' and launched' if recipe.launched else ''}:",

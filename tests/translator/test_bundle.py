@@ -279,7 +279,11 @@ def test_the_script_fails_unless_the_log_proves_it(schedules: list[Path], tmp_pa
     assert ("LOADED:" in done.stdout, "USED:" in done.stdout) == (runtime == "msccl", runtime != "msccl")
     assert "=()" not in (tmp_path / "b" / "run.sh").read_text()  # bash before 4.4 calls an empty array unset
     made = [line for line in calls.read_text().splitlines() if line.startswith("ran mpirun -np 4 env ")]
-    assert len(made) == len({(file.min_bytes, file.max_bytes) for file in bundle.files})
+    assert len(made) == (tmp_path / "b" / "run.sh").read_text().count("\nmeasure ")
+    for file in bundle.files:
+        # chunks of 16 bytes: the last size of each window is measured
+        last = file.max_bytes // 64 * 64
+        assert any(f"-e {last} -f 2" in line and (last & (last - 1) == 0 or f"-b {last}" in line) for line in made)
     assert all(f"{'/b/algorithms' if runtime != 'msccl' else bundle.files[0].path}" in line for line in made)
     assert "all_reduce_perf -b 64 -e" in made[0]  # 4 chunks of 16 bytes
     for missing in LOGS[runtime]:
@@ -382,6 +386,42 @@ def test_a_damaged_manifest_is_a_format_error(
         read_bundle(damaged)
     except FormatError as error:
         assert str(damaged) in str(error)
+
+
+@pytest.mark.parametrize("runtime", [*RUNTIMES, "mscclpp"])
+def test_a_bundle_of_several_machines(tmp_path: Path, runtime: str) -> None:
+    network = load("dgx-h100:nodes=2,gpus=2")
+    path = tmp_path / "ring.schedule"
+    save(retime(build("ring", Collective(Kind.ALL_REDUCE, 4, 1 << 20, 1), network)), path)
+    bundle = write_bundle([path], tmp_path / "b", runtime, Lowering(in_place=True)).bundle
+    assert (bundle.nodes, bundle.ranks_per_node) == (2, 2)
+    job, hosts = "torchrun --nnodes 2 --nproc-per-node 2 --rdzv", "-H HOST0:2,HOST1:2"
+    for name in ("README.md", "run.sh"):
+        text = (tmp_path / "b" / name).read_text()
+        assert job in text
+        assert hosts in text
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("bash", "dirname", "env"):
+        (tools / tool).symlink_to(Path("/usr/bin") / tool)
+
+    def run(**settings: str) -> str:
+        variables = {"PATH": str(tools), "MSCCL": "/built", "ROCM": "/built", "MSCCLPP": "/built", **settings}
+        command = [tmp_path / "b" / "run.sh"]
+        done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        return done.stderr
+
+    assert "mpirun is not on PATH: install" in run()
+    (tools / "mpirun").write_text('#!/bin/bash\necho "started $*" >&2\nexit 1\n')
+    (tools / "mpirun").chmod(0o755)
+    (tools / "tee").symlink_to("/usr/bin/tee")
+    assert "MPIRUN_OPTIONS: 2 machines: set it to -H HOST0:2,HOST1:2" in run()
+    run(MPIRUN_OPTIONS=hosts)
+    assert any(f"started -np 4 {hosts} env" in log.read_text() for log in tmp_path.glob("hocket-run.*.log"))
+    done = hocket("translate", path, "--to", runtime, "-o", tmp_path / "ring.out", "--max-bytes", "1MiB")
+    assert hosts in done.stdout
+    assert "mpirun -np 4 $MPIRUN_OPTIONS" in done.stdout
 
 
 def test_a_bundle_of_plans(schedules: list[Path], tmp_path: Path) -> None:

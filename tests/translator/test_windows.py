@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError, ScheduleError
-from hocket.schedule import Collective, Kind, Program
+from hocket.schedule import Collective, Kind, Program, save
 from hocket.schedule.algorithms import build
 from hocket.topology import load
 from hocket.translator import (
@@ -71,10 +71,28 @@ def test_open_windows(tmp_path: Path, source: ProfileName, target: ProfileName) 
     first, second = tmp_path / "first.xml", tmp_path / "second.xml"
     first.write_text(to_xml(broadcast(1, source, 0, 0), source))
     rewrite(read_xml(first), second, target)
-    # msccl's are open up to its own default, below 128 MiB, and stay so
+    # msccl's are open up to 128 MiB, and stay so
     end = 128 << 20
-    sizes = [1, end - 1, end, 1 << 40]
+    sizes = [1, end, end + 1, 1 << 40]
     assert served(second, target, sizes) == sizes[: 2 if ProfileName.MSCCL in (source, target) else 4]
+
+
+def test_an_open_end_that_msccl_has_not_is_said(tmp_path: Path) -> None:
+    schedule = build("direct", Collective(Kind.BROADCAST, 2, 4096, 1), load("ring:2,bandwidth=1GB/s,latency=1us"))
+    save(schedule, tmp_path / "b.schedule")
+    for runtime, options in (("msccl", ()), ("msccl", ("--max-bytes", "0")), ("executor", ()), ("msccl", ("1G",))):
+        given = ("--max-bytes", *options) if options == ("1G",) else options
+        command = ["translate", str(tmp_path / "b.schedule"), "--to", runtime, "-o", str(tmp_path / "b.xml"), *given]
+        done = subprocess.run([sys.executable, "-m", "hocket", *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        warned = "calls above 128 MiB run the library's own algorithm: give --max-bytes" in done.stdout
+        assert warned == (runtime == "msccl" and options != ("1G",))
+
+
+def test_a_file_of_msccl_without_an_end_has_the_runtime_s() -> None:
+    # its default of maxBytes is 2^27, and exclusive
+    assert PROFILES[ProfileName.MSCCL].largest_bytes(None) == (1 << 27) - 1
+    assert PROFILES[ProfileName.EXECUTOR].largest_bytes(None) is None
 
 
 def test_files_of_others_say_by_their_form_or_with_from(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hocket.translator.bundle.plan_files import REGISTRATION
 from hocket.translator.bundle.plan_target import PlanTarget
 from hocket.translator.bundle.sources import Sources, read_sources
 from hocket.translator.bundle.target import README, SCRIPT, Target, Written, XmlTarget
+from hocket.translator.launching import machines
 from hocket.translator.lowering import Lowering
 from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.profiles import Profile, ProfileName, find_profile
@@ -65,7 +66,7 @@ def write_bundle(
     if not made:
         raise ScheduleError(f"{paths[0]}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
     parts = [call.file(window, number, len(made)) for number, (call, window) in enumerate(made, 1)]
-    nodes, per_node = sources.nodes(target.ranks_per_node)
+    nodes, per_node = machines(sources.topology, sources.ranks, target.ranks_per_node)
     bundle = Bundle(
         hocket=__version__,
         runtime=target.name,

@@ -10,6 +10,7 @@ from hocket.core.units import format_bytes, format_limit, format_time
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import Bundle, BundleFile
 from hocket.translator.bundle.windows import multiples
+from hocket.translator.launching import job_command, mpirun_check, where
 
 __all__ = ["REGISTRATION", "plan_readme", "plan_script", "registration"]
 
@@ -46,7 +47,8 @@ fi
 measure() { # NAME SIZE OPTION...: MSCCL++'s own test of one plan at one size; it checks the values
   local name=$1 size=$2 log=$logs.$1.$2.log
   shift 2
-  mpirun -np "$ranks" env "${settings[@]}" python3 "$MSCCLPP/python/test/executor_test.py" \
+  # shellcheck disable=SC2086  # options are words
+  mpirun -np "$ranks" ${MPIRUN_OPTIONS-} env "${settings[@]}" python3 "$MSCCLPP/python/test/executor_test.py" \
     -path "$here/algorithms/$name.json" --size "$size" "$@" 2>&1 | tee "$log"
   prove "$log" "$name"
 }
@@ -77,14 +79,17 @@ def _script_lines(bundle: Bundle) -> Iterator[str]:
     yield f"# {bundle.collective} on {bundle.ranks} ranks with MSCCL++ 0.9."
     yield "#"
     yield "#   MSCCLPP=/where/it/is ./run.sh                  MSCCL++'s own test of each plan (mpirun, cupy, mpi4py)"
-    yield f"#   MSCCLPP=/where/it/is ./run.sh torchrun --nproc-per-node {bundle.ranks} train.py   a job that says"
-    yield "#                                                  `import register_plans` before init_process_group"
+    yield f"#   MSCCLPP=/where/it/is ./run.sh {job_command(bundle.ranks, bundle.nodes, bundle.ranks_per_node)}"
+    yield "#                                                  a job that says `import register_plans` before"
+    yield "#                                                  init_process_group"
+    yield from where(bundle.nodes, bundle.ranks_per_node)
     yield "#"
     yield "# Logs go to $LOGS.*.log (hocket-run). Exit code 1: they do not prove that a plan of this folder ran."
     yield "# Written from the documentation and source code of MSCCL++, and not run on GPUs."
     yield f"ranks={bundle.ranks}"
     yield f"plans=({' '.join(map(_name, bundle.files))})"
     yield _SCRIPT
+    yield from mpirun_check(bundle.nodes, bundle.ranks_per_node)
     for file in bundle.files:
         for size in sorted(set(multiples(file.min_bytes, file.max_bytes, file.chunks * file.alignment))):
             given = size // bundle.ranks if bundle.collective is Kind.ALL_GATHER else size
@@ -135,7 +140,8 @@ def _readme_lines(bundle: Bundle) -> Iterator[str]:
     yield "## Run"
     yield "```"
     yield "MSCCLPP=/where/it/is ./run.sh                # MSCCL++'s own test of each plan, values checked"
-    yield f"MSCCLPP=/where/it/is ./run.sh torchrun --nproc-per-node {bundle.ranks} train.py   # a PyTorch job"
+    yield f"MSCCLPP=/where/it/is ./run.sh {job_command(bundle.ranks, bundle.nodes, bundle.ranks_per_node)}   # PyTorch"
+    yield from where(bundle.nodes, bundle.ranks_per_node)
     yield "```"
     yield "MSCCL++ reads no folder of plans: a job registers them itself. Add one line to it, before"
     yield "`init_process_group`:"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from hocket.core.units import format_bytes, format_limit, format_time
 from hocket.translator.bundle.manifest import Bundle, BundleFile
+from hocket.translator.launching import job_command, where
 from hocket.translator.profiles import ProfileName
 from hocket.translator.recipes import NCCL_TESTS, RECIPES
 
@@ -34,12 +35,14 @@ def _lines(bundle: Bundle) -> Iterator[str]:
     yield ""
     yield "Sizes count a rank's whole buffer, the larger of input and output, as nccl-tests does; both ends are served."
     yield "`predicted` is Hocket's simulation on that network. `bundle.json` says the same to programs. Every file was"
-    yield "proved right before it was written: values, no race, no deadlock at any size."
+    yield "proved right before it was written: values, no race, no deadlock at any size of its window."
     yield ""
     yield "## Run"
     yield "```"
     yield f"{variable}=/where/it/is ./run.sh                                    # {perf} of nccl-tests"
-    yield f"{variable}=/where/it/is ./run.sh torchrun --nproc-per-node {bundle.ranks} train.py   # a PyTorch job"
+    job = job_command(bundle.ranks, bundle.nodes, bundle.ranks_per_node)
+    yield f"{variable}=/where/it/is ./run.sh {job}   # a PyTorch job"
+    yield from where(bundle.nodes, bundle.ranks_per_node)
     yield "```"
     yield "`run.sh` sets the environment, runs nccl-tests over every window (`NCCL_TESTS=` the folder of its programs),"
     yield "and exits with 1 where the log lacks one of the lines"
@@ -55,8 +58,11 @@ def _lines(bundle: Bundle) -> Iterator[str]:
         yield "LOADED, not USED. What shows that they run: other times with NCCL_ALGO=RING, and where a size is in the"
         yield "window of one kind of call only, other times in the in-place than in the out-of-place column."
     yield ""
-    yield f"{_ORDER[bundle.runtime]} Which file a call runs: `hocket explain algorithms/ --runtime {bundle.runtime}"
-    yield f"--collective {bundle.collective} --ranks {bundle.ranks} --size 1MiB --in-place`."
+    yield f"{_ORDER[bundle.runtime]} Which file a call runs:"
+    yield ""
+    of_call = f"--collective {bundle.collective} --ranks {bundle.ranks} --size 1MiB --in-place"
+    yield f"    hocket explain algorithms/ --runtime {bundle.runtime} {of_call}"
+    yield ""
     yield "To run them for real without a GPU, every value checked: `hocket run --bundle . -b 1K -e 64M`."
     yield ""
     yield "## What falls back to the library's own algorithm, without a word"

@@ -5,6 +5,7 @@ from shlex import quote
 
 from hocket.translator.bundle.manifest import PROGRAMS, Bundle, BundleFile
 from hocket.translator.bundle.windows import multiples
+from hocket.translator.launching import job_command, mpirun_check, where
 from hocket.translator.recipes import NCCL_TESTS, RECIPES, Recipe
 
 __all__ = ["measured_sizes", "run_script"]
@@ -35,8 +36,9 @@ fi
 
 measure() { # FIRST LAST TYPE: from one size to another, doubling
   local log=$logs.$1-$2.log
-  mpirun -np "$ranks" env "${settings[@]}" "${NCCL_TESTS:+$NCCL_TESTS/}$perf" -b "$1" -e "$2" -f 2 -d "$3" \
-    -g 1 -c 1 2>&1 | tee "$log"
+  # shellcheck disable=SC2086  # options are words
+  mpirun -np "$ranks" ${MPIRUN_OPTIONS-} env "${settings[@]}" "${NCCL_TESTS:+$NCCL_TESTS/}$perf" \
+    -b "$1" -e "$2" -f 2 -d "$3" -g 1 -c 1 2>&1 | tee "$log"
   prove "$log"
 }
 """
@@ -58,12 +60,13 @@ def measured_sizes(file: BundleFile) -> tuple[int, int, str]:
 
 def _lines(bundle: Bundle, recipe: Recipe) -> Iterator[str]:
     perf, variable = NCCL_TESTS[bundle.collective], recipe.variable
-    job = f"torchrun --nproc-per-node {bundle.ranks} train.py"
+    job = job_command(bundle.ranks, bundle.nodes, bundle.ranks_per_node)
     yield "#!/usr/bin/env bash"
     yield f"# {bundle.collective} on {bundle.ranks} ranks with {recipe.title}."
     yield "#"
     yield f"#   {variable}=/where/it/is ./run.sh                 {perf} of nccl-tests, on PATH or in $NCCL_TESTS"
     yield f"#   {variable}=/where/it/is ./run.sh {job}"
+    yield from where(bundle.nodes, bundle.ranks_per_node)
     yield "#"
     yield "# Logs go to $LOGS.*.log (hocket-run). Exit code 1: they do not prove what README.md says of them."
     yield "# One GPU a process. Written from the documentation and source code of the runtime, and not run on GPUs."
@@ -90,5 +93,8 @@ def _lines(bundle: Bundle, recipe: Recipe) -> Iterator[str]:
         yield 'verdict="LOADED: the log has all lines that prove that programs were loaded; none says which one ran"'
     yield _BODY.rstrip("\n")
     yield ""
+    yield from mpirun_check(bundle.nodes, bundle.ranks_per_node)
     for first, last, data_type in sorted({measured_sizes(file) for file in bundle.files}):
         yield f"measure {first} {last} {data_type}"
+        if last != first << ((last // first).bit_length() - 1):
+            yield f"measure {last} {last} {data_type}"

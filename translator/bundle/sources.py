@@ -1,6 +1,5 @@
 """What a bundle is made from: schedules and programs of one collective."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +33,6 @@ class Sources:
     topology: Topology
     ranks: tuple[int, ...]
     members: tuple[Source, ...]
-
-    def nodes(self, ranks_per_node: int | None = None) -> tuple[int, int]:
-        """How many machines the ranks are on, each of so many (None: the topology's), and ranks of each (0: they
-        differ)."""
-        if ranks_per_node is not None:
-            return -(-len(self.ranks) // ranks_per_node), ranks_per_node
-        sizes = list(Counter(self.topology.machine[list(self.ranks)].tolist()).values())
-        return len(sizes), sizes[0] if len(set(sizes)) == 1 else 0
 
 
 def read_sources(paths: Sequence[Path], topology: Topology | None = None, root: int | None = None) -> Sources:

@@ -5,6 +5,7 @@ from shlex import quote
 
 from hocket.core.files import atomic_write
 from hocket.schedule import Schedule
+from hocket.translator.launching import where
 from hocket.translator.lowering import Lowering
 from hocket.translator.mscclpp.lower import PlanTranslation, lower_to_plan
 from hocket.translator.mscclpp.plan import Plan
@@ -26,16 +27,19 @@ def translate_to_plan(
     return translation
 
 
-def plan_recipe(plan: Plan, path: Path | str) -> str:
-    """Shell text that runs the plan at `path` with MSCCL++'s own test.
+def plan_recipe(plan: Plan, path: Path | str, nodes: tuple[int | None, int] = (None, 0)) -> str:
+    """Shell text that runs the plan at `path` with MSCCL++'s own test, on so many machines (None: nobody knows) of so
+    many ranks (0: they differ).
 
     Source: microsoft/mscclpp 0.9.0, python/test/executor_test.py and its kernels; not run where this was written.
     """
     chunk = plan.slots * plan.buffer_alignment
+    placed = " $MPIRUN_OPTIONS" * (nodes[0] != 1)
     return "\n".join(
         [
             "# microsoft/mscclpp 0.9; MSCCLPP= its checkout, built and installed with pip (cupy and mpi4py are needed)",
-            f"mpirun -np {plan.num_ranks} -x MSCCLPP_LOG_LEVEL=INFO -x MSCCLPP_LOG_SUBSYS=EXEC \\",
+            *where(*nodes),
+            f"mpirun -np {plan.num_ranks}{placed} -x MSCCLPP_LOG_LEVEL=INFO -x MSCCLPP_LOG_SUBSYS=EXEC \\",
             f"  python3 $MSCCLPP/python/test/executor_test.py -path {quote(str(Path(path).resolve()))} --size 1M"
             + (" --in_place" if plan.in_place else ""),
             f'# The log proves that it was used: "Starting execution with plan: {plan.name}"',

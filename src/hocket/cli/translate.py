@@ -86,7 +86,9 @@ def translate(
     ] = None,
     instances: Annotated[int, typer.Option(min=1, help="Copies of the program, each on a part of the buffers.")] = 1,
     smallest: Annotated[str | None, typer.Option("--min-bytes", help="Least size the file is for.")] = None,
-    largest: Annotated[str | None, typer.Option("--max-bytes", help="Largest size the file is for (0: any).")] = None,
+    largest: Annotated[
+        str | None, typer.Option("--max-bytes", help="Largest size the file is for (0: any; msccl: 128 MiB).")
+    ] = None,
     out_of_place: Annotated[
         bool | None,
         typer.Option("--out-of-place/--in-place", help="Calls it is for; all_to_all: out-of-place, else in-place."),
@@ -129,6 +131,7 @@ def translate(
     from hocket.translator import PROFILES, UNLIMITED, Lowering, read_program, rewrite, run_recipe
     from hocket.translator import translate as translate_schedule
     from hocket.translator.bundle import write_bundle
+    from hocket.translator.launching import machines
     from hocket.translator.mscclpp import translate_to_plan
 
     one_of("--to", to, (*PROFILES, "mscclpp", UNLIMITED.name, *PLAIN))
@@ -189,14 +192,17 @@ def translate(
     if to == "mscclpp":
         schedule = read_schedule(file, topology, size, root, collective)
         plan = translate_to_plan(schedule, output, lowering, ranks_per_node=ranks_per_node)
-        print_plan(plan, output)
+        print_plan(plan, output, machines(schedule.topology, schedule.ranks.tolist(), ranks_per_node))
         return
+    nodes: tuple[int | None, int] = (None, 0)  # a program does not say
     if is_lowered(file):
         result = rewrite(
             read_program(file, profile=written_for, root=root), output, to, name=name, min_bytes=least, max_bytes=most
         )
     else:
-        result = translate_schedule(read_schedule(file, topology, size, root, collective), output, to, lowering)
+        schedule = read_schedule(file, topology, size, root, collective)
+        nodes = machines(schedule.topology, schedule.ranks.tolist())
+        result = translate_schedule(schedule, output, to, lowering)
     program = result.program
     declared = (("in-place", program.in_place), ("out-of-place", program.out_of_place))
     calls = " and ".join(call for call, has in declared if has)
@@ -205,6 +211,11 @@ def translate(
         f"{output}: {program.kind} on {program.num_ranks} ranks for {result.profile.name}, {program.protocol}, "
         f"{calls} calls of {format_limit(program.min_bytes)} to {upper} in {program.chunks_per_loop} chunks"
     )
+    if not most and program.max_bytes == result.profile.open_max_bytes != 0:
+        typer.echo(
+            f"warning: {result.profile.name} reserves scratch for the largest size, so none is open: calls above "
+            f"{upper} run the library's own algorithm: give --max-bytes"
+        )
     _print_ranks(program)
     if len(result.candidates) > 1:
         _print_candidates(result.candidates)
@@ -215,7 +226,7 @@ def translate(
     for finding in result.notes:
         typer.echo(f"note: {finding.describe()}")
     if to in PROFILES:
-        typer.echo(f"\n{run_recipe(program, result.profile.name, output)}")
+        typer.echo(f"\n{run_recipe(program, result.profile.name, output, nodes)}")
 
 
 def _print_candidates(candidates: "Sequence[Candidate]") -> None:

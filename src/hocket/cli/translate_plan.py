@@ -13,7 +13,7 @@ from hocket.translator.mscclpp import PlanTranslation, plan_recipe
 __all__ = ["print_plan"]
 
 
-def print_plan(translation: PlanTranslation, path: Path) -> None:
+def print_plan(translation: PlanTranslation, path: Path, nodes: tuple[int, int]) -> None:
     """The plan in numbers (`memory`, `port`: channels), what was proved, and how to run it."""
     plan = translation.plan
     calls = "in-place" if plan.in_place else "out-of-place"
@@ -37,4 +37,4 @@ def print_plan(translation: PlanTranslation, path: Path) -> None:
     typer.echo(f"proved: {translation.proof.describe()}")
     if translation.proof.assumed:
         typer.echo(f"assumed: {translation.proof.assumed}")
-    typer.echo(f"\n{plan_recipe(plan, path)}")
+    typer.echo(f"\n{plan_recipe(plan, path, nodes)}")

@@ -135,7 +135,7 @@ def test_any_text_is_a_sweep_file_or_an_error(tmp_path_factory: pytest.TempPathF
 
 def test_ranges_of_sizes() -> None:
     assert parse_sizes("64MiB") == [64 << 20]
-    assert parse_sizes("1KiB..9KiB") == [1024, 2048, 4096, 8192]
+    assert parse_sizes("1KiB..9KiB") == [1024, 2048, 4096, 8192, 9216]  # the last, which no doubling meets
     assert parse_sizes("1KiB..1MiB:32") == [1024, 32768, 1 << 20]
     for wrong in ("0..1KiB", "2KiB..1KiB", "1KiB..1MiB:1", "1KiB..1MiB:x", "1KiB..", "..1KiB"):
         with pytest.raises(FormatError):
