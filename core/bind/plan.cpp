@@ -33,7 +33,11 @@ nb::tuple execute(int32_t num_ranks, int32_t num_chunks, In<int32_t> block_rank,
   for (size_t w = 0; w < wanted_location.size(); w++) {
     program.wanted.push_back({wanted_location.data()[w], wanted_chunk.data()[w], wanted_source.data()[w]});
   }
-  plan::Execution execution = unlocked([&] { return plan::execute(program, launches); });
+  const auto poll = [] {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+  plan::Execution execution = unlocked([&] { return plan::execute(program, launches, poll); });
   return nb::make_tuple(static_cast<int>(execution.outcome), give(std::move(execution.facts)),
                         give(std::move(execution.weak)), execution.events);
 }

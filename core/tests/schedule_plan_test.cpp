@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "hocket/error.hpp"
 #include "hocket/schedule/plan.hpp"
 
 namespace hocket::schedule::plan {
@@ -109,6 +110,16 @@ TEST(Plan, CountsSemaphoresBetweenCalls) {
   const Execution execution = execute(exchange.program, 2);
   EXPECT_EQ(execution.outcome, Outcome::kUnmatched);
   EXPECT_EQ(execution.facts, (std::vector<int64_t>{1, 0, 2, 0}));
+}
+
+TEST(Plan, EndsWhenAPollThrows) {
+  // 2000 steps a launch: more than the 1024 turns between two polls
+  Program program{};
+  program.num_ranks = 1;
+  for (int32_t block = 0; block < 2000; block++) program.blocks.push_back({0, block, block + 1});
+  program.steps.assign(2000, {StepKind::kSync, false, false, false, 0, 0, 0, 0, 0});
+  EXPECT_EQ(execute(program, 1).outcome, Outcome::kProved);
+  EXPECT_THROW(execute(program, 1, [] { throw Stopped("enough"); }), Stopped);
 }
 
 TEST(Plan, TakesAPlanOfNothing) {

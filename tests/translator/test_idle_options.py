@@ -6,8 +6,12 @@ import pytest
 from in_process import hocket
 from programs import greedy_schedule
 
-from hocket.schedule import Kind, save
+from hocket.core.errors import ScheduleError
+from hocket.schedule import Collective, Kind, load_expanded, save
+from hocket.schedule.algorithms import build
+from hocket.topology import load
 from hocket.translator import read_xml
+from hocket.translator.mscclpp import lower_to_plan
 
 LOWERING = ("--channels", 7, "--max-bytes", "1KiB", "--name", "zzz", "--protocol", "LL", "--instances", 3)
 
@@ -64,6 +68,24 @@ def test_the_notes_of_a_file_are_told_when_it_is_written(tmp_path: Path) -> None
     told = hocket("verify", path, "--runtime", "rccl").stdout.splitlines()
     assert [f"rccl: {line}" for line in noted] == [line for line in told if line.startswith("rccl: note: ")]
     assert "is a send over LL that others wait for" in noted[0]
+
+
+def test_a_thread_block_that_must_outdo_nccl_is_noted(tmp_path: Path) -> None:
+    """All_gather of 64 MiB on a ring of 4 links of 450 GB/s: a block sends 3 chunks of 16 MiB in about 3 x 16 MiB / 450
+    GB/s, over NCCL's 60 GB/s; on links of 50 GB/s none does."""
+    for bandwidth, noted in (("450GB/s", True), ("50GB/s", False)):
+        topology = load(f"ring:4,bandwidth={bandwidth},latency=500ns")
+        save(build("ring", Collective(Kind.ALL_GATHER, 4, 64 << 20), topology), tmp_path / "r.schedule")
+        command = ("translate", tmp_path / "r.schedule", "--to", "executor", "-o", tmp_path / "r.xml", "--channels", 1)
+        done = hocket(*command)
+        assert done.returncode == 0, done.stderr
+        assert ("give more --channels or --instances, and measure" in done.stdout) == noted
+
+
+def test_a_plan_too_large_to_prove_is_refused(schedule_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hocket.translator.mscclpp.lower._MAX_STEPS_TIMES_BLOCKS", 100)
+    with pytest.raises(ScheduleError, match=r"too large to be proved .* limit 100; synthesize it with fewer --chunks"):
+        lower_to_plan(load_expanded(schedule_file))
 
 
 def test_a_program_right_below_a_size_is_written_for_these(shared: Path, tmp_path: Path) -> None:

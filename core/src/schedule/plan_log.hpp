@@ -49,6 +49,7 @@ struct Races {
   std::vector<int64_t> weak;  ///< location, step, step
 };
 
-Races find_races(const Program& program, const Log& log);
+/// `poll` is called for every event.
+Races find_races(const Program& program, const Log& log, const std::function<void()>& poll);
 
 }  // namespace hocket::schedule::plan

@@ -10,6 +10,8 @@
 namespace hocket::schedule::plan {
 namespace {
 
+constexpr int64_t kTurns = 1024;  ///< blocks that go on, or events looked at for races, between two polls
+
 /// A count that one block raises and another lowers: what each raise was, and who waits for the next.
 struct Counter {
   struct Raise {
@@ -24,9 +26,10 @@ struct Counter {
 
 class Machine {
  public:
-  Machine(const Program& program, int32_t launches)
+  Machine(const Program& program, int32_t launches, const std::function<void()>& poll)
       : program_(program),
         launches_(launches),
+        poll_(poll),
         progress_{std::vector<int64_t>(program.blocks.size()), std::vector<bool>(program.blocks.size()),
                   std::vector<int32_t>(program.num_ranks, -1)},
         recorder_(progress_.launch),
@@ -52,6 +55,7 @@ class Machine {
     while (!ready_.empty() && result_.outcome != Outcome::kRewritten) {
       const int32_t block = ready_.back();
       ready_.pop_back();
+      poll_();
       while (!finished(block) && advance(block) && result_.outcome != Outcome::kRewritten) {
       }
     }
@@ -247,7 +251,7 @@ class Machine {
     for (const int32_t launch : progress_.launch) {
       if (launch < launches_) return stop(Outcome::kDeadlock, stuck_blocks(program_, progress_, memory_));
     }
-    Races races = find_races(program_, recorder_.log());
+    Races races = find_races(program_, recorder_.log(), poll_);
     if (!races.race.empty()) return stop(Outcome::kRace, std::move(races.race));
     result_.weak = std::move(races.weak);
     if (!wrong_value_.empty()) return stop(Outcome::kWrongValue, wrong_value_);
@@ -263,6 +267,7 @@ class Machine {
 
   const Program& program_;
   const int32_t launches_;
+  const std::function<void()>& poll_;
   Progress progress_;
   Recorder recorder_;
   Memory memory_;
@@ -282,6 +287,13 @@ class Machine {
 
 }  // namespace
 
-Execution execute(const Program& program, int32_t launches) { return Machine(program, launches).run(); }
+Execution execute(const Program& program, int32_t launches, const std::function<void()>& poll) {
+  int64_t turns = 0;
+  return Machine(program, launches,
+                 [&] {
+                   if (++turns % kTurns == 0) poll();
+                 })
+      .run();
+}
 
 }  // namespace hocket::schedule::plan

@@ -20,8 +20,8 @@ struct History {
 /// Looks for races one rank's memory at a time: only the chains that touch it need an entry in the clocks.
 class RaceFinder {
  public:
-  RaceFinder(const Program& program, const Log& log)
-      : program_(program), log_(log), callers_(program.num_ranks), touching_(program.num_ranks) {
+  RaceFinder(const Program& program, const Log& log, const std::function<void()>& poll)
+      : program_(program), log_(log), poll_(poll), callers_(program.num_ranks), touching_(program.num_ranks) {
     for (int64_t location = 0; location < std::ssize(program.callers); location++) {
       if (program.callers[location]) callers_[program.location_rank[location]].push_back(location);
     }
@@ -35,6 +35,7 @@ class RaceFinder {
     histories_.clear();
     auto next = touching_[rank].begin();
     for (int64_t e = 0; next != touching_[rank].end(); e++) {
+      poll_();
       for (int64_t c = log_.first_cause[e]; c < log_.first_cause[e + 1]; c++) {
         const Cause& cause = log_.causes[c];
         over.join(e, cause.event);
@@ -123,6 +124,7 @@ class RaceFinder {
 
   const Program& program_;
   const Log& log_;
+  const std::function<void()>& poll_;
   std::vector<std::vector<int64_t>> callers_;   ///< of each rank
   std::vector<std::vector<int64_t>> touching_;  ///< events that access each rank's memory
   std::vector<int32_t> local_;
@@ -132,9 +134,9 @@ class RaceFinder {
 
 }  // namespace
 
-Races find_races(const Program& program, const Log& log) {
+Races find_races(const Program& program, const Log& log, const std::function<void()>& poll) {
   Races races;
-  RaceFinder finder(program, log);
+  RaceFinder finder(program, log, poll);
   for (int32_t rank = 0; rank < program.num_ranks; rank++) {
     if (finder.check(rank, races)) break;
   }

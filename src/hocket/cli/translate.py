@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hocket.schedule import Program
+    from hocket.translator.findings import Finding
     from hocket.translator.lowering import Candidate
 
 __all__ = ["app"]
@@ -133,6 +134,7 @@ def translate(
     from hocket.translator.bundle import write_bundle
     from hocket.translator.launching import machines
     from hocket.translator.mscclpp import translate_to_plan
+    from hocket.translator.saturation import saturation_findings
 
     one_of("--to", to, (*PROFILES, "mscclpp", UNLIMITED.name, *PLAIN))
     if written_for is not None:
@@ -195,6 +197,7 @@ def translate(
         print_plan(plan, output, machines(schedule.topology, schedule.ranks.tolist(), ranks_per_node))
         return
     nodes: tuple[int | None, int] = (None, 0)  # a program does not say
+    predicted: list[Finding] = []
     if is_lowered(file):
         result = rewrite(
             read_program(file, profile=written_for, root=root), output, to, name=name, min_bytes=least, max_bytes=most
@@ -203,6 +206,7 @@ def translate(
         schedule = read_schedule(file, topology, size, root, collective)
         nodes = machines(schedule.topology, schedule.ranks.tolist())
         result = translate_schedule(schedule, output, to, lowering)
+        predicted = saturation_findings(result.program, schedule.collective.size_bytes, result.candidates[0].time_ps)
     program = result.program
     declared = (("in-place", program.in_place), ("out-of-place", program.out_of_place))
     calls = " and ".join(call for call, has in declared if has)
@@ -223,7 +227,7 @@ def translate(
         typer.echo(f"proved: {proof.describe()}")
     if (result.proofs[0].max_count or 0) > 1:
         typer.echo(f"        of sizes up to {upper} only: above, steps are split into more messages")
-    for finding in result.notes:
+    for finding in (*result.notes, *predicted):
         typer.echo(f"note: {finding.describe()}")
     if to in PROFILES:
         typer.echo(f"\n{run_recipe(program, result.profile.name, output, nodes)}")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace hocket::schedule::plan {
@@ -97,6 +98,8 @@ struct Execution {
 /// (barriers: as many as their size), so that the outcome does not depend on who runs first.
 ///
 /// Races are judged by order alone, in two clocks: what is over (execution), and what was written and can be seen.
-Execution execute(const Program& program, int32_t launches);
+///
+/// `poll` is called every millisecond or so; what it throws ends the execution.
+Execution execute(const Program& program, int32_t launches, const std::function<void()>& poll = [] {});
 
 }  // namespace hocket::schedule::plan
