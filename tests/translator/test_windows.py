@@ -117,7 +117,7 @@ def test_files_of_others_say_by_their_form_or_with_from(tmp_path: Path) -> None:
     empty.write_text(text.replace('maxBytes="64"', 'maxBytes="1"'))
     out.unlink()
     refused = translate(empty, "--to", "executor", "--from", "msccl")
-    assert "no size of minBytes 1 to maxBytes -1 selects the file" in refused
+    assert "its maxBytes selects no call; give --max-bytes" in refused
     assert not out.exists()
 
 
