@@ -92,7 +92,7 @@ class Binding:
         data = output.view(-1, self._padded_bytes)[:, : self.share_bytes].reshape(-1)
         sizes = [tensor.nbytes for tensor in request.outputs]
         for tensor, part in zip(request.outputs, data.split(sizes), strict=True):
-            tensor.detach().copy_(part.view(tensor.dtype).view(tensor.shape))
+            _write(tensor.detach(), part.view(tensor.dtype).view(tensor.shape))
 
     def _view(self, tensors: list[torch.Tensor]) -> torch.Tensor | None:
         """The tensors' memory as bytes, where the program can work on it."""
@@ -116,6 +116,15 @@ class Binding:
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().contiguous().view(-1).view(torch.uint8)
+
+
+def _write(target: torch.Tensor, values: torch.Tensor) -> None:
+    """Copies, also to an expanded tensor, whose elements along a dimension are one: the first value stays there.
+    Other ranks cannot know of a tensor's strides, so that this must not choose who serves."""
+    for dimension, stride in enumerate(target.stride()):
+        if stride == 0 and target.shape[dimension] > 1:
+            target, values = target.narrow(dimension, 0, 1), values.narrow(dimension, 0, 1)
+    target.copy_(values)
 
 
 def _overlap(inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> bool:

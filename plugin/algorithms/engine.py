@@ -3,6 +3,7 @@
 import secrets
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -67,11 +68,14 @@ class Task:
         return [tensor for binding in self.bindings for tensor in binding.request.outputs]
 
     def run(self) -> None:
+        """Settles the task whatever happens. Raises what is no error but ends the program, such as Ctrl-C."""
         try:
             self.engine.run(self)
-        except HocketError as error:
-            self.error = error
+        except BaseException as error:
+            self.error = error if isinstance(error, HocketError) else HocketError(f"{self.name}: {_words(error)}")
             self.engine.failed.append(self)
+            if not isinstance(error, Exception):
+                raise
         finally:
             self.settled.set_result(None)
             self.done.set()
@@ -128,28 +132,30 @@ class Engine:
             self._queue.put(task)
 
     def run(self, task: Task) -> None:
-        """Raises HocketError, also for every task after one that failed: the ranks are no longer in step."""
+        """Raises HocketError, whatever failed, also for every task after one that failed: the ranks are no longer in
+        step. What is no error, such as Ctrl-C, fails the task too and is raised as it is."""
         if self._failure is not None:
             raise self._failure
         for binding in task.bindings:
             try:
                 self._run(binding, task.timeout)
                 self._counts.add(binding.algorithm.name, binding.size_bytes)
-            except (HocketError, KeyboardInterrupt) as error:
+            except BaseException as error:
                 where = f"rank {self.rank} of {self.size}, {task.name} by {binding.algorithm.name}"
                 self._failure = HocketError(f"{where}: {self._give_up(error)}")
-                if isinstance(error, KeyboardInterrupt):
-                    task.error = self._failure
+                if not isinstance(error, Exception):
                     raise
                 raise self._failure from error
 
     def _give_up(self, error: BaseException) -> str:
         """Closes the connections, so that the peers do not wait, after telling them why; returns that."""
-        why = str(error) or "interrupted"
-        if self._mesh.lost >= 0:
-            why += f": {self._obituaries.of(self._mesh.lost)}"
-        self._obituaries.leave(self.rank, why)
-        self._mesh.close()
+        try:
+            why = _words(error)
+            if self._mesh.lost >= 0:
+                why += f": {self._obituaries.of(self._mesh.lost)}"
+            self._obituaries.leave(self.rank, why)
+        finally:
+            self._mesh.close()
         return why
 
     def _run(self, binding: Binding, timeout: timedelta) -> None:
@@ -180,8 +186,18 @@ class Engine:
             binding.finish(target)
 
 
+def _words(error: BaseException) -> str:
+    """What to say of an error of any type."""
+    if isinstance(error, HocketError):
+        return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
+
+
 def _serve(queue: "SimpleQueue[Task | None]") -> None:
     """A group's thread: holds its engine only while a task of it runs."""
     while (task := queue.get()) is not None:
-        task.run()
+        with suppress(BaseException):  # the task has it, and who waits for it is told
+            task.run()
         del task

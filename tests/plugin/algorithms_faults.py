@@ -7,8 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
@@ -16,6 +18,7 @@ import torch.distributed._functional_collectives as functional_collectives
 
 import hocket.plugin
 from hocket.core.files import atomic_write
+from hocket.plugin.algorithms.binding import Binding
 
 
 def said_by(action: Callable[[], object]) -> str:
@@ -44,6 +47,14 @@ def main(programs: str, folder: Path) -> None:
     said["after"] = said_by(all_reduce(4, late))
     said["disordered"] = said_by(all_reduce(8 if rank == 0 else 16, disordered))
     said["finite wait"] = said_by(lambda: dist.all_reduce(torch.ones(4), async_op=True).wait(timedelta(seconds=60)))
+    starved = dist.new_group()
+    all_reduce(4, starved)()  # connects
+    with patch.object(Binding, "buffers", side_effect=MemoryError) if rank == 0 else nullcontext():
+        said["no memory"] = said_by(dist.all_reduce(torch.ones(4), group=starved, async_op=True).wait)
+    said["after no memory"] = said_by(dist.all_reduce(torch.ones(4), group=starved, async_op=True).wait)
+    expanded = torch.ones(1).expand(4)
+    dist.all_reduce(expanded, async_op=True).wait()
+    said["expanded"] = str(expanded.tolist())
     if rank < 2:
         all_reduce(4, pair)()  # connects
     if rank == 0:

@@ -81,6 +81,17 @@ def test_a_dead_rank_ends_every_kind_of_wait(said: dict[int, dict[str, str]]) ->
     assert re.search(r"lost the connection to rank ([02]) \(.*\): rank \1 gave up: lost the conn", said[1]["dead"])
 
 
+def test_any_error_fails_the_call_and_ends_the_peers_wait(said: dict[int, dict[str, str]]) -> None:
+    assert said[0]["no memory"].endswith("allreduce by programs/all_reduce_4.json: MemoryError")
+    assert "rank 0 gave up: MemoryError" in said[1]["no memory"], "in the ring rank 1 takes from rank 0"
+    for words in said.values():
+        assert words["after no memory"] == words["no memory"], "the group's thread lives on to say so"
+
+
+def test_an_expanded_tensor_is_written_once(said: dict[int, dict[str, str]]) -> None:
+    assert all(words["expanded"] == str([float(RANKS)] * 4) for words in said.values())
+
+
 def test_ctrl_c_ends_a_synchronous_call(said: dict[int, dict[str, str]]) -> None:
     assert said[0]["interrupted"] == "KeyboardInterrupt: "
     assert said[0]["after the interrupt"].endswith("allreduce by programs/all_reduce_2.json: interrupted")
