@@ -43,7 +43,12 @@ BlockingCall::BlockingCall(std::vector<Operation> operations, const MPI_Status* 
 }
 
 int BlockingCall::End(int result) {
-  if (recorder_ != nullptr && result == MPI_SUCCESS) recorder_->Complete(operations_, {begin_, Now()}, status_);
+  if (recorder_ == nullptr) return result;
+  if (result == MPI_SUCCESS) {
+    recorder_->Complete(operations_, {begin_, Now()}, status_);
+  } else {
+    recorder_->Withdraw(operations_);
+  }
   return result;
 }
 
@@ -52,7 +57,12 @@ NonblockingCall::NonblockingCall(std::vector<Operation> operations) : operations
 }
 
 int NonblockingCall::End(int result, const MPI_Request* request) {
-  if (!operations_.empty() && result == MPI_SUCCESS) Requests::Instance().Add(*request, {std::move(operations_)});
+  if (operations_.empty()) return result;
+  if (result == MPI_SUCCESS) {
+    Requests::Instance().Add(*request, {std::move(operations_)});
+  } else {
+    Recorder::Get()->Withdraw(operations_);
+  }
   return result;
 }
 

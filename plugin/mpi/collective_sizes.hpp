@@ -1,6 +1,7 @@
 /// Shapes of the collectives: what goes in and out of one rank, in bytes.
 ///
-/// Where the standard has a rank's arguments ignored (MPI_IN_PLACE, what only the root gives) they are not looked at.
+/// Where the standard has a rank's arguments ignored (MPI_IN_PLACE, what only the root gives) they are not looked at. A
+/// root outside the group is none: MPI will refuse the call.
 #pragma once
 
 #include <cstdint>
@@ -170,7 +171,7 @@ class CollectiveSizes {
 
   Shape Sized(const char* kind, MPI_Datatype type, int root) const {
     Shape shape{.kind = kind, .type = datatypes_.Of(type).name};
-    if (root != kNoRoot) shape.root = group_.ranks[static_cast<size_t>(root)];
+    if (root >= 0 && root < group_.size()) shape.root = group_.ranks[static_cast<size_t>(root)];
     return shape;
   }
 

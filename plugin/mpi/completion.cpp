@@ -1,5 +1,6 @@
 /// Wrappers of what starts, ends and waits for requests.
 
+#include <algorithm>
 #include <vector>
 
 #include "requests.hpp"
@@ -8,14 +9,14 @@ namespace hocket::mpi {
 namespace {
 
 std::span<const MPI_Request> Handles(int count, const MPI_Request* requests) {
-  return {requests, static_cast<size_t>(Recorder::Get() == nullptr ? 0 : count)};
+  return {requests, static_cast<size_t>(Recorder::Get() == nullptr ? 0 : std::max(count, 0))};
 }
 
 /// The caller's statuses, or our own where it wants none.
 class KnownStatuses {
  public:
   KnownStatuses(int count, MPI_Status* callers)
-      : own_(callers == MPI_STATUSES_IGNORE ? static_cast<size_t>(count) : 0),
+      : own_(callers == MPI_STATUSES_IGNORE ? static_cast<size_t>(std::max(count, 0)) : 0),
         statuses_(callers == MPI_STATUSES_IGNORE ? own_.data() : callers) {}
   MPI_Status* get() const { return statuses_; }
 

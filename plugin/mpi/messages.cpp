@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "calls.hpp"
 
@@ -25,18 +26,21 @@ class KnownStatus {
   MPI_Status* status_;
 };
 
-/// Appends a send to `peer`, or a receive, of a communicator; nothing for MPI_PROC_NULL.
+/// Appends a send to `peer`, or a receive, of a communicator; nothing for MPI_PROC_NULL, nor for a peer outside the
+/// communicator, which MPI will refuse.
 void AppendMessage(std::vector<Operation>& operations, const char* op, bool is_send, Elements elements, int peer,
                    int tag, MPI_Comm comm) {
   if (peer == MPI_PROC_NULL) return;
   std::shared_ptr<const Group> group = GroupOf(op, comm, true);
   if (group == nullptr) return;
+  const bool is_any = !is_send && peer == MPI_ANY_SOURCE;
+  if (!is_any && (peer < 0 || std::cmp_greater_equal(peer, group->peers.size()))) return;
   const TypeInfo type = Recorder::Get()->datatypes().Of(elements.type);
   const int64_t bytes = elements.count * type.bytes;
   Shape shape{.op = op, .kind = is_send ? "send" : "recv", .group = group->id};
   (is_send ? shape.input_bytes : shape.output_bytes) = bytes;
   shape.type = type.name;
-  if (peer != MPI_ANY_SOURCE) shape.peer = group->peers[static_cast<size_t>(peer)];
+  if (!is_any) shape.peer = group->peers[static_cast<size_t>(peer)];
   if (tag != MPI_ANY_TAG) shape.tag = tag;
   operations.push_back(
       {.group = std::move(group), .shape = std::move(shape), .is_message = true, .has_status = !is_send});

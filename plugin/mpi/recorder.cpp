@@ -38,6 +38,13 @@ int64_t Number(const char* name, int64_t otherwise) {
   return text.empty() ? otherwise : std::atoll(text.c_str());
 }
 
+/// Whether the message of a status, which a blocking send does not have, was cancelled.
+bool IsCancelled(const MPI_Status* status) {
+  int is_cancelled = 0;
+  if (status != nullptr) HOCKET_REAL(MPI_Test_cancelled)(status, &is_cancelled);
+  return is_cancelled != 0;
+}
+
 /// What tells this launch from others into the same folder.
 std::string Job() {
   std::string job;
@@ -141,7 +148,11 @@ void Recorder::Complete(std::span<Operation> operations, Interval wait, const MP
   const std::lock_guard lock(mutex_);
   for (Operation& operation : operations) {
     if (operation.id < 0) continue;
-    if (operation.has_status && status->MPI_SOURCE >= 0) {  // less when it was cancelled
+    if (operation.is_message && operations.size() == 1 && IsCancelled(status)) {
+      WriteNumbers('x', {std::exchange(operation.id, -1)});
+      continue;
+    }
+    if (operation.has_status && status->MPI_SOURCE >= 0) {
       Shape received = operation.shape;
       received.peer = operation.group->peers[static_cast<size_t>(status->MPI_SOURCE)];
       received.tag = status->MPI_TAG;
@@ -150,6 +161,14 @@ void Recorder::Complete(std::span<Operation> operations, Interval wait, const MP
     }
     WriteNumbers('w', {operation.id, wait.begin, wait.end - wait.begin, ThreadNumber()});
     operation.id = -1;
+  }
+}
+
+void Recorder::Withdraw(std::span<Operation> operations) {
+  const std::lock_guard lock(mutex_);
+  for (Operation& operation : operations) {
+    if (!operation.is_message) --operation.group->collectives;
+    if (operation.id >= 0) WriteNumbers('x', {std::exchange(operation.id, -1)});
   }
 }
 

@@ -57,9 +57,12 @@ class Recorder {
   /// Writes that `operations` are issued now, in one call, and gives each its id.
   void Issue(std::span<Operation> operations);
 
-  /// Writes that this thread waited for `operations`, now complete, and takes back their ids. `status` is that of the
-  /// receive among them, if there is one.
+  /// Writes that this thread waited for `operations`, now complete or cancelled, and takes back their ids. `status` is
+  /// that of the receive among them, if there is one.
   void Complete(std::span<Operation> operations, Interval wait, const MPI_Status* status);
+
+  /// Writes that `operations`, issued last, came to nothing: MPI refused them.
+  void Withdraw(std::span<Operation> operations);
 
   /// Ends a step of the program.
   void EndStep();

@@ -117,6 +117,8 @@ class Follower:
             case ("w", (t, duration, _)) | ("a", (t, duration, _, _)):
                 self.open.pop(identifier, None)
                 self._seen(t + duration)
+            case "x", ():
+                self.open.pop(identifier, None)
 
     def _issue(self, identifier: int, shape: ShapeLine, sequence: int, t: int, thread: int) -> None:
         # What C++ code issues and waits for at once leaves no wait: its thread goes on only afterwards.

@@ -129,10 +129,10 @@ _FORMAT_DECODER = msgspec.json.Decoder(_Format)
 _Kind = TypeVar("_Kind")
 
 # Lines of numbers: how many stand behind each letter.
-_WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5, b"b": 2, b"s": 2}
+_WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5, b"b": 2, b"s": 2, b"x": 1}
 _NUMBERS = re.compile(b"|".join(rb"^%b(?: \d{1,18}){%d}\n" % item for item in _WIDTHS.items()), re.MULTILINE)
 _JSON = re.compile(rb"^\{.*\n", re.MULTILINE)
-_DIGITS = bytes.maketrans(b"cdwabs", b"000000")
+_DIGITS = bytes.maketrans(b"cdwabsx", b"0000000")
 FIRST = b'{"k":"meta",'  # so begins a session
 
 

@@ -220,6 +220,7 @@ def _columns(
 ) -> Columns:
     lines = session.numbers
     calls = lines["c"][np.argsort(lines["c"][:, 0], kind="stable")]
+    calls = calls[~np.isin(calls[:, 0], lines["x"])]
     ids, shape_ids, sequence, start, thread = calls.T
 
     def rows_of(wanted: Numbers) -> Numbers:

@@ -9,6 +9,7 @@ A session starts with a line of kind meta; a file that is appended to holds seve
     a ID T DURATION THREAD PEER              the same of a receive from any source: world rank PEER was the source
     b ID BATCH                               the operation, a message, was issued as part of a batch
     s ID SHAPE                               the operation, a receive of MPI, turned out to have this shape
+    x ID                                     the operation, of MPI, was cancelled or refused: it never took place
 
 IDs ascend from 0 with the issues. A message's SEQUENCE is 0. THREAD numbers the threads by their first appearance.
 What is rare is a JSON object whose "k" is its kind:

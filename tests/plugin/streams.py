@@ -20,6 +20,7 @@ FIELDS = {
     "a": ("id", "t0", "duration", "thread", "peer"),
     "b": ("id", "batch"),
     "s": ("id", "shape"),
+    "x": ("id",),
 }
 END = {"k": "end", "t": 0, "ok": True}
 

@@ -166,6 +166,31 @@ def test_clocks_of_other_machines_are_brought_to_rank_0s(collect, tmp_path: Path
     assert abs(int(begins[1]) - int(begins[0])) < 100 * 10**6
 
 
+def test_what_mpi_refuses_or_a_program_cancels_is_as_if_it_had_not_been(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    program = (
+        "from mpi4py import MPI; import numpy as np\n"
+        "world, x = MPI.COMM_WORLD, np.zeros(4)\n"
+        "world.Set_errhandler(MPI.ERRORS_RETURN)\n"
+        "for refused in (\n"
+        "    lambda: world.Send(x, 10**8), lambda: world.Isend(x, -5 * 10**6), lambda: world.Recv(x, 2),\n"
+        "    lambda: world.Send(x, 0, -7), lambda: world.Bcast(x, 10**8), lambda: world.Bcast(x, -9),\n"
+        "    lambda: world.Ibcast(x, 2),\n"
+        "):\n"
+        "    try: refused()\n"
+        "    except MPI.Exception: print('refused', flush=True)\n"
+        "request = world.Irecv(x, 1 - world.rank, 7)\n"
+        "request.Cancel()\n"
+        "request.Wait()\n"
+        "world.Allreduce(MPI.IN_PLACE, x)\n"
+    )
+    finished = collect(sys.executable, "-c", program)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count("refused") == 2 * 7
+    assert "no disagreement between ranks" in finished.stdout and "cut:" not in finished.stdout
+    for recording in recordings(tmp_path / "traces", 2):
+        assert [(call.kind, call.sequence) for call in streams.issued(recording)] == [("all_reduce", 0)]
+
+
 def test_threads_may_call_at_once(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     program = (
         "import threading, numpy as np; from mpi4py import MPI\n"
