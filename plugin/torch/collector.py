@@ -5,6 +5,7 @@ import multiprocessing.util
 import os
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from contextlib import suppress
@@ -59,6 +60,7 @@ class Collector:
         self._hook, self._remark = choose_hook(settings.hook, settings.stacks)
         self._profiler = OperatorProfiler() if settings.ops else None
         self.steps = Steps(settings, self._select)
+        self._starting, self._started = threading.RLock(), False
         self._hook.install(self._start)
         watch_batches(self._hook)
         watch_destroyed(self._hook.forget_groups)
@@ -69,10 +71,14 @@ class Collector:
             self._profiler.select(recorded)
 
     def _start(self) -> None:
-        try:
-            self._open()
-        except Exception as error:  # a full disk, say, is no reason for the job to fail
-            print(f"hocket: cannot collect into {self.folder}: {error}", file=sys.stderr)
+        with self._starting:  # several threads may issue their first
+            if self._started:
+                return
+            self._started = True
+            try:
+                self._open()
+            except Exception as error:  # a full disk, say, is no reason for the job to fail
+                print(f"hocket: cannot collect into {self.folder}: {error}", file=sys.stderr)
 
     def _open(self) -> None:
         self._rank, self._world = dist.get_rank(), dist.get_world_size()

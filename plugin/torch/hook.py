@@ -41,8 +41,9 @@ class Hook(Protocol):
     """Records collectives of this process into the stream that it opens."""
 
     def install(self, start: Callable[[], None]) -> None:
-        """Hooks all operations, for good. `start` is called once, at the first, and calls `open`: a process that issues
-        none leaves no file. If it does not, nothing is ever recorded."""
+        """Hooks all operations, for good. `start` is called at the first, by every thread that issues one before it has
+        returned, and calls `open` once: a process that issues none leaves no file. If it does not, nothing is ever
+        recorded."""
 
     def open(self, path: Path) -> Stream:
         """The stream everything is written to from now on. Raises OSError when it cannot be opened."""
@@ -69,8 +70,6 @@ class PythonHook:
     def __init__(self, find_line: Callable[[], str] | None = None) -> None:
         self._find_line = find_line
         self._recording = False
-        self._starting = threading.RLock()
-        self._start: Callable[[], None] | None = None
         self._started = False
         self._groups: Groups | None = None
         self._write: Callable[[str], None] = lambda line: None
@@ -193,11 +192,8 @@ class PythonHook:
         return kernel
 
     def _start_once(self) -> None:
-        with self._starting:  # another thread may be at it
-            start, self._start = self._start, None
-            if start is not None:
-                start()
-                self._started = True
+        self._start()
+        self._started = True
 
     def _add_shape(self, text: str) -> int:
         if len(self._shapes) >= LIMIT:

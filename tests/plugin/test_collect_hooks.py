@@ -48,6 +48,25 @@ for thread in threads:
 reduce(1, 2)
 """
 
+FIRST_OF_TWO_THREADS = """
+import time
+from hocket.plugin.torch import collector
+set_aside = collector.set_aside
+def set_aside_slowly(*arguments):
+    time.sleep(0.3)  # the other thread comes meanwhile
+    return set_aside(*arguments)
+collector.set_aside = set_aside_slowly
+barrier = threading.Barrier(2)
+def start():
+    barrier.wait()
+    reduce(1, 6)
+threads = [threading.Thread(target=start) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 FULL_DISK = """
 reduce(1, 2)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 21, 1 << 21))  # no file grows beyond: as a full disk
@@ -87,6 +106,13 @@ def test_everything_is_recorded_once_and_in_order(tmp_path: Path, hook: str) -> 
     assert (calls.end == calls.wait_end).all()
     assert len(recording.shapes) > LIMIT  # the first shape was forgotten, and came again
     assert recording.ended and not recording.errors
+
+
+def test_two_threads_that_issue_the_first_at_once_open_one_stream(tmp_path: Path, hook: str) -> None:
+    finished = run(tmp_path, FIRST_OF_TWO_THREADS, HOCKET_COLLECT_HOOK=hook)
+    assert finished.returncode == 0, finished.stderr
+    assert "an earlier job" not in finished.stderr
+    assert len(read_recording(stream_path(tmp_path / "out", 0))) == 2 * 5
 
 
 def test_a_full_disk_ends_the_recording_not_the_job(tmp_path: Path, hook: str) -> None:

@@ -55,7 +55,7 @@ struct Signature {
 struct Shared {
   Recorder recorder;
   std::atomic<bool> started = false;
-  std::function<void()> start;                                           // opens the stream; takes Python's lock
+  std::function<void()> start;  // opens the stream, however many threads call; takes Python's lock
   std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
   std::function<std::string()> find_line;  // the script's that issues a call; takes Python's lock; empty: not wanted
   std::vector<std::string> reductions;     // names by number
