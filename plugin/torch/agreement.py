@@ -126,8 +126,7 @@ def _unmatched(messages: Mapping[Channel, Traffic]) -> Iterator[Mismatch]:
     """Sends without a receive and the other way round."""
     for channel, (sends, receives) in messages.items():
         if len(sends) != len(receives):
-            ends = f"rank {channel.source} to {channel.destination}, tag {channel.tag}"
-            yield Mismatch("unmatched", f"{ends}: {len(sends)} sends, {len(receives)} receives")
+            yield Mismatch("unmatched", f"{channel}: {len(sends)} sends, {len(receives)} receives")
 
 
 def clock_residual(groups: Sequence[Matched]) -> tuple[int, str]:

@@ -104,7 +104,7 @@ def _shorten_channel(
     counts = [int(np.searchsorted(rows, kept[rank])) for rank, rows in ends]
     for rank, rows in ends:
         if len(rows) > min(counts):
-            place = f"message #{min(counts)} from rank {channel.source} to {channel.destination}, tag {channel.tag}"
+            place = f"message #{min(counts)} from {channel}"
             shorten(rank, int(rows[min(counts)]), f"{place}, which has no partner")
 
 

@@ -14,7 +14,7 @@ from hocket.plugin.torch.alignment import align
 from hocket.plugin.torch.cutting import cut_recordings
 from hocket.plugin.torch.folder import merged_files, operators_path, stream_path, stream_paths
 from hocket.plugin.torch.matching import match, number_groups
-from hocket.plugin.torch.messages import find_messages
+from hocket.plugin.torch.messages import find_messages, tags_in_trace
 from hocket.plugin.torch.operators import read_operators
 from hocket.plugin.torch.recording import Recording, read_recording
 from hocket.plugin.torch.scatters import scattered_bytes
@@ -35,7 +35,7 @@ def merge(folder: Path | str) -> Summary:
     recordings, clocks = align(_read(folder))
     numbering = number_groups(recordings)
     matched = match(recordings, numbering)
-    messages = find_messages(recordings)
+    messages = find_messages(recordings, numbering)
     problems = [*mismatches(recordings, matched, messages)]
     residual, where = clock_residual(matched)
     if where:
@@ -52,6 +52,7 @@ def merge(folder: Path | str) -> Summary:
     summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts)
 
     scattered = scattered_bytes(matched)
+    tags = tags_in_trace(present, messages)
     origin = min(window(recording)[0] for recording in present)
     for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
         stale.unlink()
@@ -60,7 +61,7 @@ def merge(folder: Path | str) -> Summary:
         meta = recording.meta
         metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
         computed = operators.get(recording.rank, {})
-        trace = build_trace(recording, numbering, scattered, origin, metadata, computed)
+        trace = build_trace(recording, numbering, scattered, tags[recording.rank], origin, metadata, computed)
         write_trace(folder / f"trace.{recording.rank}.et", trace)
     write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in numbering.values() if number})
     with atomic_write(folder / "summary.json") as file:

@@ -1,27 +1,34 @@
 """Point-to-point messages put together: the sends and receives of each channel."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.plugin.torch.matching import Numbering
 from hocket.plugin.torch.operations import PEER_TO_PEER
 from hocket.plugin.torch.recording import Recording
 from hocket.plugin.torch.waits import NONE
 
-__all__ = ["Channel", "Traffic", "find_messages"]
+__all__ = ["Channel", "Traffic", "find_messages", "tags_in_trace"]
 
 Numbers = NDArray[np.int64]
 _NOTHING: Numbers = np.empty(0, np.int64)
 
 
 class Channel(NamedTuple):
-    """What messages go in order through: two world ranks and a tag."""
+    """What messages go in order through: two world ranks, the number of a group and a tag."""
 
     source: int
     destination: int
+    group: int
     tag: int
+
+    def __str__(self) -> str:
+        group = f" of group {self.group}" if self.group else ""
+        return f"rank {self.source} to {self.destination}, tag {self.tag}{group}"
 
 
 class Traffic(NamedTuple):
@@ -31,21 +38,50 @@ class Traffic(NamedTuple):
     receives: Numbers
 
 
-def find_messages(recordings: Sequence[Recording]) -> dict[Channel, Traffic]:
+def find_messages(recordings: Sequence[Recording], numbering: Numbering) -> dict[Channel, Traffic]:
     """All channels that are used, in order; without receives from anyone whose source is not known."""
     found: dict[Channel, Traffic] = {}
     for recording in recordings:
+        groups = recording.by_shape(lambda shape: numbering[shape.group.key][0])
         tags = recording.by_shape(lambda shape: shape.tag)
         kinds = recording.by_shape(lambda shape: PEER_TO_PEER.index(shape.kind) if shape.kind in PEER_TO_PEER else -1)
         rows = np.flatnonzero((kinds >= 0) & (recording.columns.peer != NONE))
-        keys = np.stack([kinds[rows], recording.columns.peer[rows], tags[rows]], axis=1)
+        keys = np.stack([kinds[rows], recording.columns.peer[rows], groups[rows], tags[rows]], axis=1)
         values, which = np.unique(keys, axis=0, return_inverse=True)
-        for number, (kind, peer, tag) in enumerate(values.tolist()):
+        for number, (kind, peer, group, tag) in enumerate(values.tolist()):
             own = rows[which == number]
             if PEER_TO_PEER[kind] == "send":
-                channel = Channel(recording.rank, peer, tag)
+                channel = Channel(recording.rank, peer, group, tag)
                 found[channel] = Traffic(own, found.get(channel, Traffic(_NOTHING, _NOTHING)).receives)
             else:
-                channel = Channel(peer, recording.rank, tag)
+                channel = Channel(peer, recording.rank, group, tag)
                 found[channel] = Traffic(found.get(channel, Traffic(_NOTHING, _NOTHING)).sends, own)
     return dict(sorted(found.items()))
+
+
+def tags_in_trace(recordings: Sequence[Recording], messages: Mapping[Channel, Traffic]) -> dict[int, Numbers]:
+    """Of each rank the tags that its trace gives its calls, 0 for no message.
+
+    Readers of traces match messages by ranks and tag alone: where several groups use a tag between two ranks, it stays
+    with the first of them, and the others get one that is free there.
+    """
+    tags = {recording.rank: recording.by_shape(lambda shape: shape.tag) for recording in recordings}
+    for _, channels in itertools.groupby(messages, key=lambda channel: (channel.source, channel.destination)):
+        for channel, tag in _tags_apart(list(channels)):
+            for rank, rows in zip((channel.source, channel.destination), messages[channel], strict=True):
+                if rank in tags:
+                    tags[rank][rows] = tag
+    return tags
+
+
+def _tags_apart(channels: Sequence[Channel]) -> list[tuple[Channel, int]]:
+    """The channels between two ranks that share the tag of one before, each with a tag that is free."""
+    used = {channel.tag for channel in channels}
+    free = (tag for tag in itertools.count() if tag not in used)
+    seen: set[int] = set()
+    apart = []
+    for channel in channels:
+        if channel.tag in seen:
+            apart.append((channel, next(free)))
+        seen.add(channel.tag)
+    return apart

@@ -41,12 +41,14 @@ def build_trace(
     recording: Recording,
     numbering: Numbering,
     scattered: Mapping[int, tuple[Numbers, Numbers]],
+    tags: Numbers,
     origin: int,
     metadata: Mapping[str, object],
     operators: Mapping[int, Sequence[Operator]],
 ) -> Trace:
     """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0, `scattered` the
-    input of each scatter (`scatters.scattered_bytes`), `operators` what threads computed as far as it was profiled.
+    input of each scatter (`scatters.scattered_bytes`), `tags` each call's (`messages.tags_in_trace`), `operators` what
+    threads computed as far as it was profiled.
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
     for a call, the compute that follows depends on it; between issue and wait both run side by side. The messages of a
@@ -94,7 +96,7 @@ def build_trace(
     calls = np.flatnonzero(what >= 0)
     rows = kept[what[calls]]
     duration[calls] = np.where(columns.end[rows] == NONE, 0, columns.end[rows] - columns.start[rows])
-    _fill_calls(nodes, calls, recording, rows, numbering, scattered, strings)
+    _fill_calls(nodes, calls, recording, rows, numbering, scattered, tags, strings)
     nodes["rest_offset"], nodes["rest"] = _rest(recording, rows, calls, len(what))
 
     nodes["start_us"] = ((begin - origin) // 1000).astype(np.uint64)
@@ -125,6 +127,7 @@ def _fill_calls(
     rows: Numbers,
     numbering: Numbering,
     scattered: Mapping[int, tuple[Numbers, Numbers]],
+    tags: Numbers,
     strings: dict[str, int],
 ) -> None:
     """Fills the nodes `calls` from the recording's calls `rows`."""
@@ -168,7 +171,7 @@ def _fill_calls(
     peer = recording.columns.peer[rows]
     put("comm_src", np.where(collective, -1, np.where(sends, recording.rank, peer)))
     put("comm_dst", np.where(collective, -1, np.where(sends, peer, recording.rank)))
-    put("comm_tag", np.where(collective, -1, of_shape([shape.tag for shape in shapes])))
+    put("comm_tag", np.where(collective, -1, tags[rows]))
 
 
 def _rest(recording: Recording, rows: Numbers, calls: Numbers, num_nodes: int) -> tuple[Numbers, NDArray[np.uint8]]:

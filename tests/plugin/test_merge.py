@@ -4,6 +4,7 @@ import json
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,6 +177,39 @@ def test_groups_are_told_apart_by_members_and_order_not_by_name(tmp_path: Path) 
     assert "different" not in problems(summary)
     assert [row.number for row in summary.groups] == [1, 2]  # the world itself was not used
     assert json.loads((tmp_path / "comm_groups.json").read_text()) == {"1": [0, 1], "2": [0, 1]}
+
+
+def test_messages_of_two_groups_are_told_apart(tmp_path: Path) -> None:
+    """In both groups tag 3 from rank 0 to 1: 8 bytes in the first, 24 in the second, which rank 1 asks for first."""
+    groups = [group([0, 1], 0, "x", order=0), group([0, 1], 1, "y", order=1)]
+    message = {"tag": 3, "async": 1}
+    sends = [
+        call(0, 0, op="send", peer=1, group=0, **message, **{"in": 8}),
+        call(1, 1, op="send", peer=1, group=1, **message, **{"in": 24}),
+        call(2, 2, op="send", peer=1, group=1, **message | {"tag": 0, "in": 24}),
+    ]
+    receives = [
+        call(0, 0, op="recv_", peer=0, group=1, **message, **{"out": 24}),
+        call(1, 1, op="recv_", peer=0, group=0, **message, **{"out": 8}),
+        call(2, 2, op="recv_", peer=0, group=1, **message | {"tag": 0, "out": 24}),
+    ]
+    waits = [wait(identifier, 5, 9) for identifier in range(3)]
+    write(tmp_path, 0, meta(0), *groups, *sends, *waits, END)
+    write(tmp_path, 1, meta(1), *groups, *receives, *waits, END)
+    assert problems(merge(tmp_path)) == []
+    found = []
+    for trace in read_traces(tmp_path).traces:
+        rows = np.flatnonzero(trace.comm_tag >= 0)
+        found.append(dict(zip(trace.comm_tag[rows].tolist(), trace.comm_bytes[rows].tolist(), strict=True)))
+    # 1 is the least tag that neither group uses.
+    assert found == [{3: 8, 1: 24, 0: 24}] * 2
+
+    one_sided = tmp_path / "one_sided"
+    write(one_sided, 0, meta(0), *groups, sends[0], wait(0, 5, 9), END)
+    write(one_sided, 1, meta(1), *groups, receives[0], wait(0, 5, 9), END)
+    text = "\n".join(merge(one_sided).problems())
+    assert "rank 0 to 1, tag 3: 1 sends, 0 receives" in text
+    assert "rank 0 to 1, tag 3 of group 1: 0 sends, 1 receives" in text
 
 
 def test_a_missing_rank_is_named_and_the_others_merged(tmp_path: Path) -> None:
