@@ -12,11 +12,12 @@ from hocket.core.errors import FormatError, HocketError
 __all__ = ["atomic_folder", "atomic_path", "atomic_write", "make_folder", "read_text", "require_place"]
 
 
-def make_folder(path: Path | str) -> Path:
-    """The folder, made with all above it if absent. Raises HocketError, naming it, when it cannot be made."""
+def make_folder(path: Path | str, mode: int = 0o777) -> Path:
+    """The folder, made with all above it if absent, itself with `mode` less the umask. Raises HocketError, naming it,
+    when it cannot be made."""
     path = Path(path)
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode, parents=True, exist_ok=True)
     except OSError as error:
         raise HocketError(f"{path}: cannot be made: {error.strerror}; choose another folder") from error
     return path

@@ -1,12 +1,14 @@
 """Compiles code that must fit the user's own headers (their PyTorch, their MPI) with their compiler, into a cache.
 
-The cache is $HOCKET_CACHE, else $XDG_CACHE_HOME/hocket, else ~/.cache/hocket.
+The cache is $HOCKET_CACHE, else $XDG_CACHE_HOME/hocket, else ~/.cache/hocket. What lies there is code that a job runs:
+nobody but the user and root may be able to put it there.
 """
 
 import fcntl
 import hashlib
 import os
 import shlex
+import stat
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +19,17 @@ from hocket.core.files import atomic_path, make_folder
 __all__ = ["build", "cache_folder", "find_built"]
 
 _LAST_LINES = 15  # of a compiler's complaints, with its first line
+_REMEDY = "set HOCKET_CACHE to a folder of your own"
 
 
 def cache_folder() -> Path:
-    """Where built libraries are kept; not made yet."""
+    """Where built libraries are kept; not made yet. Raises HocketError where the user has no home."""
     if chosen := os.environ.get("HOCKET_CACHE"):
         return Path(chosen).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "hocket").absolute()
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "hocket").absolute()
+    except RuntimeError as error:
+        raise HocketError(f"no cache for compiled libraries: user {os.getuid()} has no home; {_REMEDY}") from error
 
 
 def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path:
@@ -33,38 +39,68 @@ def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, na
     (compiler and all flags; libraries too, sources follow it) or of `key` (what else decides the result: the version
     of the foreign headers) makes another library. Processes that ask at once wait for the one that builds.
 
-    Raises HocketError, with what the compiler said, when it is absent or fails, or the cache cannot be written.
+    Raises HocketError, with what the compiler said, when it is absent or fails, or the cache cannot be written or is
+    open to others.
     """
     library = _library_path(sources, compiler_command, key, name)
-    if library.is_file():
+    if _is_built(library):
         return library
-    lock_path = make_folder(library.parent) / f"{name}.lock"
+    lock_path = make_folder(library.parent, 0o700) / f"{name}.lock"
+    _check_owner(library.parent)
     try:
         lock = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise HocketError(f"{lock_path}: {error.strerror}; set HOCKET_CACHE to a folder you may write to") from error
+        raise HocketError(f"{lock_path}: {error.strerror}; {_REMEDY}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not library.is_file():
+        if not _is_built(library):
             with atomic_path(library) as temporary:
                 units = [str(source) for source in sources if source.suffix != ".hpp"]
                 _compile([*compiler_command, *units, "-o", str(temporary)], name)
+                temporary.chmod(0o755)
     finally:
         os.close(lock)
     return library
 
 
 def find_built(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path | None:
-    """What `build` would return, None where it would have to compile."""
+    """What `build` would return, None where it would have to compile.
+
+    Raises HocketError where the cache cannot be read or is open to others.
+    """
     library = _library_path(sources, compiler_command, key, name)
-    return library if library.is_file() else None
+    return library if _is_built(library) else None
+
+
+def _is_built(library: Path) -> bool:
+    try:
+        if not library.is_file():
+            return False
+    except OSError as error:
+        raise HocketError(f"{library}: {error.strerror}; {_REMEDY}") from error
+    _check_owner(library.parent)
+    _check_owner(library)
+    return True
+
+
+def _check_owner(path: Path) -> None:
+    """Raises HocketError where another user than root could have made or changed what lies there."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise HocketError(f"{path}: {error.strerror}; {_REMEDY}") from error
+    if status.st_uid not in (os.getuid(), 0):
+        raise HocketError(f"{path}: code of user {status.st_uid}, which is not loaded; {_REMEDY}")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise HocketError(f"{path}: others may write there, so it is not loaded; chmod go-w, or {_REMEDY}")
 
 
 def _library_path(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path:
     digest = hashlib.sha256("\0".join([*compiler_command, key]).encode())
     for source in sources:
         digest.update(source.read_bytes())
-    return cache_folder() / f"{name}-{digest.hexdigest()[:16]}.so"
+    # resolved: a link in the way could lead elsewhere after the check
+    return cache_folder().resolve() / f"{name}-{digest.hexdigest()[:16]}.so"
 
 
 def _compile(command: Sequence[str], name: str) -> None:

@@ -40,5 +40,6 @@ def choose_hook(wanted: str, stacks: bool) -> Choice:
                 print(f"hocket: building the collector's hook for PyTorch {torch.__version__}, once", file=sys.stderr)
             path = build_library()
         return Choice(NativeHook(load_library(path), find_line), "native")
-    except HocketError as error:
-        return Choice(PythonHook(find_line), f"python: {str(error).splitlines()[0]}; try `hocket collect build`")
+    except (HocketError, OSError, RuntimeError) as error:
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        return Choice(PythonHook(find_line), f"python: {why}; try `hocket collect build`")

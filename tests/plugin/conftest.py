@@ -14,7 +14,11 @@ MODULES = {"torch": "torch", "mpi": "mpi4py"}
 @pytest.fixture(scope="session")
 def cache(pytestconfig: pytest.Config) -> Path:
     """Where compiled libraries stay from one run of the tests to the next: their names tell what they are made of."""
-    return pytestconfig.cache.mkdir("hocket") if pytestconfig.cache else Path()
+    if not pytestconfig.cache:
+        return Path()
+    folder = pytestconfig.cache.mkdir("hocket")
+    folder.chmod(0o755)  # whatever the umask: a cache that others may write to is refused
+    return folder
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hocket.core.errors import HocketError
-from hocket.plugin.native_build import build, cache_folder
+from hocket.plugin.native_build import build, cache_folder, find_built
 
 COMPILER = ["g++", "-shared", "-fPIC"]
 
@@ -77,3 +78,53 @@ def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/somebody")
     assert cache_folder() == Path("/somebody/.cache/hocket")
+
+
+def test_what_others_could_have_written_is_not_loaded(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [*COMPILER, "-DADDED=0"]
+    before = os.umask(0)
+    try:
+        library = build([source], command, "", "answer")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(library.parent.stat().st_mode) == 0o700 and stat.S_IMODE(library.stat().st_mode) == 0o755
+    assert find_built([source], command, "", "answer") == library
+    for path in (library, library.parent):
+        right = stat.S_IMODE(path.stat().st_mode)
+        for bits in (0o020, 0o002):
+            path.chmod(right | bits)
+            for ask in (find_built, build):
+                with pytest.raises(HocketError, match=f"{path}: others may write there.*HOCKET_CACHE"):
+                    ask([source], command, "", "answer")
+        path.chmod(right)
+    library.unlink()
+    library.parent.chmod(0o777)
+    with pytest.raises(HocketError, match="others may write there"):
+        build([source], command, "", "answer")
+    library.parent.chmod(0o700)
+    build([source], command, "", "answer")
+    owner = library.stat().st_uid
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    if owner == 0:  # root's is everybody's to load
+        assert find_built([source], command, "", "answer") == library
+        os.chown(library.parent, 4711, -1)
+    with pytest.raises(HocketError, match=f"{library.parent}: code of user"):
+        find_built([source], command, "", "answer")
+
+
+def test_no_home_and_an_unreadable_one_are_no_cache(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_permission(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    def raise_no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "is_file", raise_permission)
+        with pytest.raises(HocketError, match="Permission denied; set HOCKET_CACHE"):
+            find_built([source], COMPILER, "", "answer")
+    monkeypatch.delenv("HOCKET_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", raise_no_home)
+    with pytest.raises(HocketError, match="has no home; set HOCKET_CACHE"):
+        cache_folder()
