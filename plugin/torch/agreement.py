@@ -34,8 +34,13 @@ class Mismatch:
 
 
 def aspect(shape: Shape, name: str) -> Hashable:
-    """What a rank's call has of one of ASPECTS; None where ranks need not agree."""
+    """What a rank's call has of one of ASPECTS; None where ranks need not agree.
+
+    Of torch's all_gather of a list it is what all ranks get, for each may give another size.
+    """
     if name == "bytes":
+        if shape.op == "allgather_":
+            return shape.output_bytes
         return None if shape.kind == "all_to_all" or _UNEVEN.match(shape.op) else shape.num_bytes
     value: Hashable = getattr(shape, name)
     return value
@@ -52,7 +57,10 @@ def mismatches(
         yield from _incomplete(group)
         yield from _missing(group)
         yield from _different(group)
+    for recording in recordings:
+        yield from _unreceived(recording)
     yield from _unmatched(messages)
+    yield from _unequal({recording.rank: recording for recording in recordings}, messages)
 
 
 def _incomplete(group: Matched) -> Iterator[Mismatch]:
@@ -127,6 +135,40 @@ def _unmatched(messages: Mapping[Channel, Traffic]) -> Iterator[Mismatch]:
     for channel, (sends, receives) in messages.items():
         if len(sends) != len(receives):
             yield Mismatch("unmatched", f"{channel}: {len(sends)} sends, {len(receives)} receives")
+
+
+def _unreceived(recording: Recording) -> Iterator[Mismatch]:
+    """Receives that did not end. Of sends there need be no sign: a program may forget them."""
+    is_receive = recording.by_shape(lambda shape: shape.kind == "recv").astype(bool)
+    rows = np.flatnonzero(is_receive & (recording.columns.end == NONE))
+    for row in rows[:_TOLD].tolist():
+        shape, peer = recording.shapes[recording.columns.shape[row]], int(recording.columns.peer[row])
+        source = "any rank" if peer == NONE else f"rank {peer}"
+        message = f"rank {recording.rank}: recv from {source}, tag {shape.tag}, did not end{_at(shape)}"
+        yield Mismatch("incomplete", message)
+    if len(rows) > _TOLD:
+        more = len(rows) - _TOLD
+        yield Mismatch("incomplete", f"rank {recording.rank}: {more} more receives did not end")
+
+
+def _unequal(recordings: Mapping[int, Recording], messages: Mapping[Channel, Traffic]) -> Iterator[Mismatch]:
+    """Messages whose two ends differ in size; of MPI, where a receive ends with the size that was sent, none."""
+    sizes = {
+        rank: recording.by_shape(lambda shape: shape.num_bytes)
+        for rank, recording in recordings.items()
+        if not recording.meta.mpi
+    }
+    for channel, (sends, receives) in messages.items():
+        if channel.source not in sizes or channel.destination not in sizes:
+            continue
+        count = min(len(sends), len(receives))
+        sent, received = sizes[channel.source][sends[:count]], sizes[channel.destination][receives[:count]]
+        unequal = np.flatnonzero(sent != received)
+        if len(unequal):
+            first = unequal[0]
+            more = f", and {len(unequal) - 1} more differ" if len(unequal) > 1 else ""
+            told = f"message #{first}: {sent[first]} B sent, {received[first]} B received{more}"
+            yield Mismatch("different", f"{channel}: {told}")
 
 
 def clock_residual(groups: Sequence[Matched]) -> tuple[int, str]:

@@ -33,6 +33,7 @@ class _Key(NamedTuple):
     kind: str
     num_bytes: int
     input_bytes: int
+    output_bytes: int
     dtype: str
     root: int | None
     reduction: str | None
@@ -48,7 +49,7 @@ class Catalogue:
 
     def number(self, shape: Shape) -> int:
         """The number of a shape."""
-        sizes = shape.num_bytes, shape.input_bytes
+        sizes = shape.num_bytes, shape.input_bytes, shape.output_bytes
         key = _Key(shape.op, shape.kind, *sizes, shape.dtype, shape.root, shape.reduction, shape.line)
         if key not in self._known:
             self._known[key] = len(self.shapes)

@@ -179,6 +179,30 @@ def test_groups_are_told_apart_by_members_and_order_not_by_name(tmp_path: Path) 
     assert json.loads((tmp_path / "comm_groups.json").read_text()) == {"1": [0, 1], "2": [0, 1]}
 
 
+def test_messages_that_do_not_end_or_differ_in_size_are_named(tmp_path: Path) -> None:
+    send, receive = {"op": "send", "peer": 1, "async": 1}, {"op": "recv_", "peer": 0, "async": 1}
+    sends = [call(k, k, **send, **{"in": size, "out": 0}) for k, size in enumerate((8, 8, 24))]
+    receives = [call(k, k, **receive, **{"in": 0, "out": size}) for k, size in enumerate((8, 16, 16))]
+    write(tmp_path, 0, meta(0), group([0, 1]), *sends, END)  # sends may be forgotten
+    anyone = call(3, 3, op="recv_any_source_", **{"async": 1})
+    write(tmp_path, 1, meta(1), group([0, 1]), *receives, anyone, wait(0, 4, 9), wait(1, 9, 10), END)
+    assert merge(tmp_path).problems() == [
+        "incomplete: rank 1: recv from rank 0, tag 0, did not end",
+        "incomplete: rank 1: recv from any rank, tag 0, did not end",
+        "different: rank 0 to 1, tag 0: message #1: 8 B sent, 16 B received, and 1 more differ",
+    ]
+
+
+def test_each_rank_may_give_another_size_to_an_all_gather_of_a_list(tmp_path: Path) -> None:
+    """8 and 16 bytes: what both get is 24, and what is not is named."""
+    for rank in (0, 1):
+        uneven = call(0, 0, op="allgather_", **{"in": 8 * (rank + 1), "out": 24})
+        wrong = call(1, 10, op="allgather_", **{"in": 8 * (rank + 1), "out": 24 + 8 * rank})
+        write(tmp_path, rank, meta(rank), group([0, 1]), uneven, wait(0, 0, 9), wrong, wait(1, 10, 19), END)
+    (named,) = merge(tmp_path).mismatches
+    assert named.message == "all_gather #1 of group 0 (0): bytes is 24 on rank 0, 32 on rank 1"
+
+
 def test_messages_of_two_groups_are_told_apart(tmp_path: Path) -> None:
     """In both groups tag 3 from rank 0 to 1: 8 bytes in the first, 24 in the second, which rank 1 asks for first."""
     groups = [group([0, 1], 0, "x", order=0), group([0, 1], 1, "y", order=1)]
