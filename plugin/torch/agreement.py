@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.plugin.torch.matching import ABSENT, Matched
-from hocket.plugin.torch.messages import Channel, Traffic
+from hocket.plugin.torch.messages import Channel, Traffic, find_unequal
 from hocket.plugin.torch.naming import format_ranks, name_ranks
 from hocket.plugin.torch.recording import Recording, Shape
 from hocket.plugin.torch.waits import NONE
@@ -60,7 +60,7 @@ def mismatches(
     for recording in recordings:
         yield from _unreceived(recording)
     yield from _unmatched(messages)
-    yield from _unequal({recording.rank: recording for recording in recordings}, messages)
+    yield from _unequal(recordings, messages)
 
 
 def _incomplete(group: Matched) -> Iterator[Mismatch]:
@@ -151,24 +151,11 @@ def _unreceived(recording: Recording) -> Iterator[Mismatch]:
         yield Mismatch("incomplete", f"rank {recording.rank}: {more} more receives did not end")
 
 
-def _unequal(recordings: Mapping[int, Recording], messages: Mapping[Channel, Traffic]) -> Iterator[Mismatch]:
-    """Messages whose two ends differ in size; of MPI, where a receive ends with the size that was sent, none."""
-    sizes = {
-        rank: recording.by_shape(lambda shape: shape.num_bytes)
-        for rank, recording in recordings.items()
-        if not recording.meta.mpi
-    }
-    for channel, (sends, receives) in messages.items():
-        if channel.source not in sizes or channel.destination not in sizes:
-            continue
-        count = min(len(sends), len(receives))
-        sent, received = sizes[channel.source][sends[:count]], sizes[channel.destination][receives[:count]]
-        unequal = np.flatnonzero(sent != received)
-        if len(unequal):
-            first = unequal[0]
-            more = f", and {len(unequal) - 1} more differ" if len(unequal) > 1 else ""
-            told = f"message #{first}: {sent[first]} B sent, {received[first]} B received{more}"
-            yield Mismatch("different", f"{channel}: {told}")
+def _unequal(recordings: Sequence[Recording], messages: Mapping[Channel, Traffic]) -> Iterator[Mismatch]:
+    for channel, unequal in find_unequal(recordings, messages).items():
+        more = f", and {len(unequal) - 1} more differ" if len(unequal) > 1 else ""
+        number, sent, received = unequal[0].tolist()
+        yield Mismatch("different", f"{channel}: message #{number}: {sent} B sent, {received} B received{more}")
 
 
 def clock_residual(groups: Sequence[Matched]) -> tuple[int, str]:

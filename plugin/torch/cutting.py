@@ -7,7 +7,7 @@ import numpy as np
 
 from hocket.plugin.torch.agreement import differing
 from hocket.plugin.torch.matching import ABSENT, Matched
-from hocket.plugin.torch.messages import Channel, Traffic
+from hocket.plugin.torch.messages import Channel, Traffic, find_unequal
 from hocket.plugin.torch.naming import name_ranks
 from hocket.plugin.torch.recording import Columns, Recording
 from hocket.plugin.torch.waits import NONE
@@ -48,6 +48,11 @@ def cut_recordings(
             kept[rank] = row
             reasons[rank] = reason
 
+    for channel, unequal in find_unequal(recordings, messages).items():
+        number = int(unequal[0, 0])
+        for rank, rows in zip((channel.source, channel.destination), messages[channel], strict=True):
+            reason = f"message #{number} from {channel}, whose ends differ in size"
+            shorten(rank, int(rows[number]), reason)
     cutters = [_GroupCutter(group, set(kept)) for group in groups]
     while True:
         before = dict(kept)

@@ -12,7 +12,7 @@ from hocket.plugin.torch.operations import PEER_TO_PEER
 from hocket.plugin.torch.recording import Recording
 from hocket.plugin.torch.waits import NONE
 
-__all__ = ["Channel", "Traffic", "find_messages", "tags_in_trace"]
+__all__ = ["Channel", "Traffic", "find_messages", "find_unequal", "tags_in_trace"]
 
 Numbers = NDArray[np.int64]
 _NOTHING: Numbers = np.empty(0, np.int64)
@@ -57,6 +57,27 @@ def find_messages(recordings: Sequence[Recording], numbering: Numbering) -> dict
                 channel = Channel(peer, recording.rank, group, tag)
                 found[channel] = Traffic(found.get(channel, Traffic(_NOTHING, _NOTHING)).sends, own)
     return dict(sorted(found.items()))
+
+
+def find_unequal(recordings: Sequence[Recording], messages: Mapping[Channel, Traffic]) -> dict[Channel, Numbers]:
+    """The messages whose two ends differ in size, a row each: number in its channel, bytes sent, bytes received.
+
+    Of MPI, where a receive ends with the size that was sent, there are none.
+    """
+    sizes = {
+        recording.rank: recording.by_shape(lambda shape: shape.num_bytes)
+        for recording in recordings
+        if not recording.meta.mpi
+    }
+    found = {}
+    for channel, (sends, receives) in messages.items():
+        if channel.source in sizes and channel.destination in sizes:
+            count = min(len(sends), len(receives))
+            sent, received = sizes[channel.source][sends[:count]], sizes[channel.destination][receives[:count]]
+            numbers = np.flatnonzero(sent != received)
+            if len(numbers):
+                found[channel] = np.stack([numbers, sent[numbers], received[numbers]], axis=1)
+    return found
 
 
 def tags_in_trace(recordings: Sequence[Recording], messages: Mapping[Channel, Traffic]) -> dict[int, Numbers]:

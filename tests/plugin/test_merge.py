@@ -190,7 +190,13 @@ def test_messages_that_do_not_end_or_differ_in_size_are_named(tmp_path: Path) ->
         "incomplete: rank 1: recv from rank 0, tag 0, did not end",
         "incomplete: rank 1: recv from any rank, tag 0, did not end",
         "different: rank 0 to 1, tag 0: message #1: 8 B sent, 16 B received, and 1 more differ",
+        "cut: rank 0: its last 2 calls are not in its trace, from message #1 from rank 0 to 1, tag 0, whose ends differ"
+        " in size",
+        "cut: rank 1: its last 3 calls are not in its trace, from message #1 from rank 0 to 1, tag 0, whose ends differ"
+        " in size",
     ]
+    network = load("ring:2,bandwidth=50GB/s,latency=500ns")
+    simulate_traces(read_traces(tmp_path), network)  # 8 bytes, which both have
 
 
 def test_each_rank_may_give_another_size_to_an_all_gather_of_a_list(tmp_path: Path) -> None:
