@@ -5,6 +5,7 @@ They stand at the dispatch key of the device, below the collector's at BackendSe
 
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -46,10 +47,13 @@ class Override:
         self._rank: int | None = None
         self._libraries = [torch.library.Library("c10d", "IMPL"), torch.library.Library("_c10d_functional", "IMPL")]
         collectives, functional = self._libraries
-        for name in REQUESTS:
-            for device in _DEVICES:
-                collectives.impl(name, self._kernel(name, device), device, with_keyset=True)
-        functional.impl("wait_tensor", self._wait_tensor_kernel(), "CPU", with_keyset=True)
+        with warnings.catch_warnings():
+            # that kernels are replaced, which is what the user asked for
+            warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
+            for name in REQUESTS:
+                for device in _DEVICES:
+                    collectives.impl(name, self._kernel(name, device), device, with_keyset=True)
+            functional.impl("wait_tensor", self._wait_tensor_kernel(), "CPU", with_keyset=True)
         self._wrap_wait()
 
     @property

@@ -1,7 +1,7 @@
 """What a backend gives a replay: operations of recorded kinds and sizes, and a word with the others beside them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from hocket.plugin.replay.operation import Operation
 
@@ -34,7 +34,7 @@ class Fabric(Protocol):
     def prepare(self, operations: Sequence[Operation]) -> list[Start]:
         """How each of this rank's operations starts, on buffers that all of them share."""
 
-    def gather(self, value: object) -> list[Any]:
+    def gather(self, value: bytes) -> list[bytes]:
         """The values of all ranks by rank on rank 0, nothing on the others; returns when all have given theirs."""
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ def replay_launched(plan: ReplayPlan, settings: Settings) -> Measured | None:
 
     fabric = launched_fabric(settings.backend, plan.groups, _channels(plan))
     parts = play(plan.programs[fabric.rank], fabric, settings, abort, lambda _: None)
-    fabric.gather(None)
+    fabric.gather(b"")
     fabric.close()
     return measured(parts) if parts else None
 

@@ -58,8 +58,8 @@ class MpiFabric:
             for each in operations
         ]
 
-    def gather(self, value: object) -> list[Any]:
-        others = self._control.neighbor_allgather(value)
+    def gather(self, value: bytes) -> list[bytes]:
+        others: list[bytes] = self._control.neighbor_allgather(value)
         return [value, *others] if self.rank == 0 else []
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +17,7 @@ from hocket.plugin.replay.player import Player
 __all__ = ["Part", "Settings", "measured", "play"]
 
 _Times = tuple[NDArray[np.int64], NDArray[np.int64]]
+_Encoded = tuple[str, list[int], list[tuple[bytes, bytes]]]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,18 @@ class Part:
     row: list[int]
     times: list[_Times]
 
+    def encode(self) -> bytes:
+        """As MessagePack: what comes over a network that others may reach is not unpickled."""
+        times = [tuple(column.tobytes() for column in columns) for columns in self.times]
+        return msgspec.msgpack.encode((self.machine, self.row, times))
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Part":
+        machine, row, times = msgspec.msgpack.decode(data, type=_Encoded)
+        return cls(
+            machine, row, [(np.frombuffer(start, np.int64), np.frombuffer(end, np.int64)) for start, end in times]
+        )
+
 
 def play(
     program: RankProgram,
@@ -49,12 +63,11 @@ def play(
     player = Player(program, fabric, spender(settings.compute), abort, settings.timeout_s)
     times = []
     for number in range(settings.warmup + settings.iterations):
-        fabric.gather(None)  # nobody begins before all are there
+        fabric.gather(b"")  # nobody begins before all are there
         times.append(player.play())
         iteration_done(number)
     own = Part(_machine(), program.row, times[settings.warmup :])
-    parts: list[Part] = fabric.gather(own)
-    return parts
+    return [Part.decode(part) for part in fabric.gather(own.encode())]
 
 
 def measured(parts: Sequence[Part]) -> Measured:

@@ -1,6 +1,5 @@
 """Operations of a replay by torch.distributed: gloo on CPUs, NCCL on GPUs."""
 
-import pickle
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -63,15 +62,15 @@ class TorchFabric:
         known = [replace(each, element=each.element.within(_ELEMENTS)) for each in operations]
         return [self._start(self._begin(each, source, target)) for each in known]
 
-    def gather(self, value: object) -> list[Any]:
+    def gather(self, value: bytes) -> list[bytes]:
         self._rounds += 1
-        self._store.set(f"{self._rounds}/{self.rank}", pickle.dumps(value))
+        self._store.set(f"{self._rounds}/{self.rank}", value)
         if self.rank:
             self._store.wait([f"{self._rounds}/all"], _FOREVER)
             return []
         keys = [f"{self._rounds}/{rank}" for rank in range(self.size)]
         self._store.wait(keys, _FOREVER)
-        values = [pickle.loads(self._store.get(key)) for key in keys]
+        values = [self._store.get(key) for key in keys]
         self._store.set(f"{self._rounds}/all", b"")
         return values
 

@@ -34,7 +34,7 @@ def main(folder: Path, rank: int | None) -> None:
         parts = play(program, fabric, settings, lambda error: fail(error, folder), iteration_done)
         if parts:
             (folder / "measured.pickle").write_bytes(pickle.dumps(measured(parts)))
-        fabric.gather(None)
+        fabric.gather(b"")
         fabric.close()
     except BaseException as error:
         fail(error, folder)

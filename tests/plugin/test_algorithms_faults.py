@@ -110,6 +110,7 @@ def test_collector_and_algorithms_work_side_by_side(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stderr.count("hocket: algorithms of") == 1, "rank 0 alone reports"
+    assert "Overriding a previously registered kernel" not in done.stderr
     assert "made/all_gather_2.json (all_gather on 2 ranks): 3 calls" in done.stderr
     assert "made/all_reduce_4.json (all_reduce on 4 ranks): never ran" in done.stderr
     assert "stock: 1 allreduce: no program for all_reduce on 2 ranks" in done.stderr

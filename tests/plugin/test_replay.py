@@ -23,6 +23,7 @@ from hocket.plugin.replay.measured import Measured
 from hocket.plugin.replay.operation import RECEIVE, SEND, Operation
 from hocket.plugin.replay.plan import ReplayPlan, plan_replay
 from hocket.plugin.replay.player import Player
+from hocket.plugin.replay.playing import Part
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "traces"
 
@@ -63,7 +64,7 @@ class ThreadFabric:
 
         return start
 
-    def gather(self, value: object) -> list[Any]:
+    def gather(self, value: bytes) -> list[bytes]:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -232,3 +233,10 @@ def test_bad_input_is_told(
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stdout) == (3, "")
     assert words in done.stderr
+
+
+def test_a_ranks_part_is_sent_whole() -> None:
+    times = [(np.array([1, 2]), np.array([3, 2**62])), (np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    part = Part.decode(Part("here", [0, 3], times).encode())
+    assert (part.machine, part.row) == ("here", [0, 3])
+    assert [[column.tolist() for column in columns] for columns in part.times] == [[[1, 2], [3, 2**62]], [[], []]]
