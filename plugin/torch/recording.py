@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -151,9 +152,11 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """The last session in a stream; a killed process leaves its last line torn and zero bytes behind it.
 
+    What refers to an operation that no line tells of is left out, and told in `errors`.
+
     Raises FormatError naming the file, and the line where one is broken.
     """
-    session = Session.read(path)
+    session, dangling = _without_dangling(Session.read(path))
     (meta,) = session.of(Meta)
     ends = session.of(EndLine)
     operators = session.of(OperatorsLine)
@@ -170,11 +173,30 @@ def read_recording(path: Path) -> Recording:
         columns=_columns(session, shapes, numbers, steps, meta.step),
         steps=steps,
         offsets=tuple((line.t, line.offset, line.round_trip) for line in session.of(ClockLine)),
-        errors=tuple(dict.fromkeys(f"{line.op}: {line.message}" for line in session.of(ErrorLine))),
+        errors=(*dict.fromkeys(f"{line.op}: {line.message}" for line in session.of(ErrorLine)), *dangling),
         no_operators=operators[-1].problem if operators else None,
         ended=bool(ends),
         failed=bool(ends) and not ends[0].ok,
     )
+
+
+def _without_dangling(session: Session) -> tuple[Session, list[str]]:
+    """The session without what it tells of operations whose own line was lost, and a word on that if there is any."""
+    ids = session.numbers["c"][:, 0]
+    known = {letter: np.isin(rows[:, 0], ids) for letter, rows in session.numbers.items()}
+    lost = {number for letter, rows in session.numbers.items() for number in rows[~known[letter], 0].tolist()}
+    numbers = {letter: rows[known[letter]] for letter, rows in session.numbers.items()}
+    issued = set(ids.tolist())
+    records = list(session.records)
+    for place, line in enumerate(records):
+        if isinstance(line, BackwardLine):
+            lost.update(set(line.ids) - issued)
+            records[place] = msgspec.structs.replace(line, ids=tuple(number for number in line.ids if number in issued))
+    if not lost:
+        return session, []
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    told = f"a line refers to an operation {min(lost)}{more} that no line tells of"
+    return Session(session.path, records, numbers), [told]
 
 
 def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
@@ -224,11 +246,7 @@ def _columns(
     ids, shape_ids, sequence, start, thread = calls.T
 
     def rows_of(wanted: Numbers) -> Numbers:
-        rows = np.minimum(np.searchsorted(ids, wanted), max(0, len(ids) - 1))
-        unknown = wanted if len(ids) == 0 else wanted[ids[rows] != wanted]
-        if len(unknown):
-            raise FormatError(f"{session.path}: a line refers to an operation {unknown[0]} that no line tells of")
-        return rows
+        return np.searchsorted(ids, wanted)
 
     shape_ids[rows_of(lines["s"][:, 0])] = lines["s"][:, 1]
     done = np.full(len(ids), NONE)

@@ -72,7 +72,7 @@ class MappedStream:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer or a signal handler may write while its thread does
         self._dropping = False
         end = os.fstat(self._file).st_size
         self._reserve(end, 0)
@@ -83,10 +83,11 @@ class MappedStream:
         if self._dropping:
             return
         data = line.encode()
-        try:
-            self._map.write(data)
-        except ValueError:  # no room
-            self._write_further(data)
+        with self._lock:  # who makes room lets go of Python's lock
+            try:
+                self._map.write(data)
+            except ValueError:  # no room, or closed meanwhile
+                self._write_further(data)
 
     def close(self) -> None:
         with self._lock:
@@ -96,18 +97,14 @@ class MappedStream:
         self._dropping = True
 
     def _write_further(self, data: bytes) -> None:
-        with self._lock:
-            if self._dropping:
-                return
-            try:
-                self._map.write(data)  # another thread has made room meanwhile
-            except ValueError:
-                try:
-                    self._reserve(self._offset + self._map.tell(), len(data))
-                    self._map.write(data)
-                except OSError as error:
-                    print(f"hocket: {self._path}: {error.strerror}: recording stops here", file=sys.stderr)
-                    self._cut()
+        if self._dropping:
+            return
+        try:
+            self._reserve(self._offset + self._map.tell(), len(data))
+            self._map.write(data)
+        except OSError as error:
+            print(f"hocket: {self._path}: {error.strerror}: recording stops here", file=sys.stderr)
+            self._cut()
 
     def _cut(self) -> None:
         if not self._dropping:
