@@ -79,10 +79,10 @@ class PythonHook:
         self._batch_ids = itertools.count()
         self._shapes: dict[str, int] = {}
         self._threads: dict[int, int] = {}
-        # Which operation a Work belongs to, and its group where only the Work knows the sender; a WeakKeyDictionary
-        # would do, at twice the time. Python gives one C++ Work one object as long as that lives: the last one of
-        # each thread is held until its issuer has it.
-        self._works: dict[ref[dist.Work], tuple[int, dist.ProcessGroup | None]] = {}
+        # Which operation a Work belongs to, and its group's ranks where only the Work knows the sender; a
+        # WeakKeyDictionary would do, at twice the time. Python gives one C++ Work one object as long as that lives:
+        # the last one of each thread is held until its issuer has it.
+        self._works: dict[ref[dist.Work], tuple[int, list[int] | None]] = {}
         self._held = threading.local()
         self._written: dict[int, int] = {}  # which operation writes at an address
         self._backward: dict[int, list[int]] = {}
@@ -139,6 +139,8 @@ class PythonHook:
                 group = groups.find(unbox_group(arguments[group_index]))
                 sequence = next(group.sequence) if numbered else 0
                 if not self._recording:
+                    if is_async and signature.addressed and self._written:
+                        self._forget_addresses(outputs(arguments))
                     return None
                 text = describe(arguments, group, is_async)
                 if find_line is not None and (line := find_line()):
@@ -158,6 +160,10 @@ class PythonHook:
                 self._write(record("error", op=signature.op, message=repr(error)))
                 return None
 
+        def senders(arguments: tuple[Any, ...]) -> list[int]:
+            assert self._groups is not None  # the call was recorded
+            return self._groups.find(unbox_group(arguments[group_index])).ranks
+
         def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
             is_async = is_async_call(arguments)
             identifier = issue(arguments, is_async)
@@ -169,7 +175,7 @@ class PythonHook:
                 self._write_wait(identifier, begin)
                 return result
             held.work = work = unbox_work(result[-1] if type(result) is tuple else result)
-            works[ref(work, forget)] = identifier, unbox_group(arguments[group_index]) if signature.any_source else None
+            works[ref(work, forget)] = identifier, senders(arguments) if signature.any_source else None
             if is_async and numbered:  # the end of a synchronous one is the end of its wait
                 self._await_done(identifier, work)
                 self._watch_backward(identifier)
@@ -216,6 +222,11 @@ class PythonHook:
         for tensor in tensors:
             self._written[tensor.data_ptr()] = identifier
 
+    def _forget_addresses(self, tensors: Any) -> None:
+        """What is waited for there next is not the recorded operation that wrote there before."""
+        for tensor in tensors:
+            self._written.pop(tensor.data_ptr(), None)
+
     def _await_done(self, identifier: int, work: dist.Work) -> None:
         try:
             future = work.get_future()
@@ -225,6 +236,16 @@ class PythonHook:
 
     def _write_wait(self, identifier: int, begin: int) -> None:
         self._write(f"w {identifier} {begin} {_clock() - begin} {self._thread()}\n")
+
+    def _write_sourced_wait(self, identifier: int, begin: int, work: dist.Work, ranks: list[int]) -> None:
+        """Of a receive from any source, in the group of these world ranks."""
+        duration = _clock() - begin
+        try:
+            source = ranks[work._source_rank()]
+        except Exception as error:  # must not stop the job: it becomes a line in the stream
+            self._write(record("error", op="wait", message=repr(error)))
+        else:
+            self._write(f"a {identifier} {begin} {duration} {self._thread()} {source}\n")
 
     def _wrap_wait(self) -> None:
         """`Work.wait`: where Python code, torch.distributed's own included, waits."""
@@ -236,12 +257,11 @@ class PythonHook:
             result = wait(work, *arguments, **options)
             issued = works.pop(ref(work), None)
             if issued is not None:
-                identifier, group = issued
-                if group is None:
+                identifier, ranks = issued
+                if ranks is None:
                     self._write_wait(identifier, begin)
                 else:
-                    source = dist.get_global_rank(group, work._source_rank())
-                    self._write(f"a {identifier} {begin} {_clock() - begin} {self._thread()} {source}\n")
+                    self._write_sourced_wait(identifier, begin, work, ranks)
                 held.work = None
             return result
 

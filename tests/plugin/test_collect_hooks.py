@@ -67,6 +67,20 @@ for thread in threads:
     thread.join()
 """
 
+# Of what is recorded nothing is waited for; what follows lies where it lay and is.
+UNRECORDED_WAITS = """
+import gc, time
+works = [dist.all_reduce(tensor[n:], async_op=True) for n in range(20)]
+time.sleep(0.3)
+del works
+gc.collect()
+collect.step()
+for n in range(20):
+    work = dist.all_reduce(tensor[n:], async_op=True)
+    torch.ops._c10d_functional.wait_tensor(tensor[n:])
+    work.wait()
+"""
+
 FULL_DISK = """
 reduce(1, 2)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 21, 1 << 21))  # no file grows beyond: as a full disk
@@ -113,6 +127,13 @@ def test_two_threads_that_issue_the_first_at_once_open_one_stream(tmp_path: Path
     assert finished.returncode == 0, finished.stderr
     assert "an earlier job" not in finished.stderr
     assert len(read_recording(stream_path(tmp_path / "out", 0))) == 2 * 5
+
+
+def test_what_is_not_recorded_is_not_taken_for_what_nobody_waited_for(tmp_path: Path, hook: str) -> None:
+    finished = run(tmp_path, UNRECORDED_WAITS, HOCKET_COLLECT_HOOK=hook, HOCKET_COLLECT_STEPS="1")
+    assert finished.returncode == 0, finished.stderr
+    records = streams.read(stream_path(tmp_path / "out", 0))
+    assert [sum(record["k"] == letter for record in records) for letter in "cw"] == [20, 0]
 
 
 def test_a_full_disk_ends_the_recording_not_the_job(tmp_path: Path, hook: str) -> None:

@@ -24,13 +24,17 @@ PyObject* Wait(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyO
   PyObject* result = PyObject_Vectorcall(original_wait, passed.data(), count + 1, names);
   if (result == nullptr) return nullptr;
   Recorder& recorder = Shared::Get().recorder;
-  const auto* work = py::handle(self).cast<c10d::Work*>();
-  if (const auto issued = recorder.TakeWork(work)) {
-    if (issued->any_source == nullptr) {
-      recorder.Waited(issued->id, begin);
-    } else {
-      recorder.Waited(issued->id, begin, issued->any_source->ranks.at(work->sourceRank()));
+  try {
+    const auto* work = py::handle(self).cast<c10d::Work*>();
+    if (const auto issued = recorder.TakeWork(work)) {
+      if (issued->any_source == nullptr) {
+        recorder.Waited(issued->id, begin);
+      } else {
+        recorder.Waited(issued->id, begin, issued->any_source->ranks.at(work->sourceRank()));
+      }
     }
+  } catch (const std::exception& error) {  // must not stop the job: it becomes a line in the stream
+    recorder.Write(ErrorLine("wait", error.what()));
   }
   return result;
 }

@@ -94,6 +94,16 @@ inline Group& FindGroup(const c10d::ProcessGroup& process_group) {
   return *shared.all_groups.emplace_back(std::move(group));
 }
 
+/// The line of an error, with the first line of what went wrong.
+inline std::string ErrorLine(const std::string& op, std::string_view message) {
+  std::string line = R"({"k":"error","op":")" + op + R"(","message":")";
+  for (const char letter : message.substr(0, message.find('\n'))) {
+    if (letter == '"' || letter == '\\') line += '\\';
+    line += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+  }
+  return line + "\"}\n";
+}
+
 /// Calls `visit` with each tensor in a value that is a tensor, a list of them or a list of lists.
 template <typename Visit>
 void ForEachTensor(const c10::IValue& value, const Visit& visit) {
@@ -143,10 +153,17 @@ class Kernel final : public c10::OperatorKernel {
     const std::int64_t id = Issue(arguments, is_async, group);
     const std::int64_t begin = Now();
     handle.redispatchBoxed(keys & kBelow, stack);
-    if (id < 0) return;
     Recorder& recorder = Shared::Get().recorder;
-    if (!signature_.returns_work) return recorder.Waited(id, begin);
+    if (!signature_.returns_work) {
+      if (id >= 0) recorder.Waited(id, begin);
+      return;
+    }
+    if (recorder.dropping()) return;
     const auto work = stack->back().toCustomClass<c10d::Work>();
+    if (id < 0) {  // it may lie where a recorded one lay that nobody waited for
+      recorder.TakeWork(work.get());
+      return;
+    }
     recorder.Remember(work.get(), {id, signature_.any_source ? group : nullptr});
     if (is_async && signature_.numbered) {  // the end of a synchronous one is the end of its wait
       AwaitDone(id, *work, *group);
@@ -163,21 +180,24 @@ class Kernel final : public c10::OperatorKernel {
     try {
       group = &FindGroup(*arguments[signature_.group].toCustomClass<c10d::ProcessGroup>());
       const std::int64_t sequence = signature_.numbered ? group->next_sequence++ : 0;
-      if (!shared.recorder.recording()) return -1;
       thread_local std::string shape;
       thread_local std::vector<const void*> addresses;
-      Describe(arguments, *group, is_async, shape);
-      if (shared.find_line) {
-        if (const std::string line = shared.find_line(); !line.empty()) AppendText(shape, "at", line);
-      }
       addresses.clear();
       if (is_async && signature_.addressed) {
         ForEachTensor(arguments[signature_.output],
                       [](const at::Tensor& tensor) { addresses.push_back(tensor.data_ptr()); });
       }
+      if (!shared.recorder.recording()) {  // the wait is not a recorded one's that wrote there before
+        for (const void* address : addresses) shared.recorder.TakeAddress(address);
+        return -1;
+      }
+      Describe(arguments, *group, is_async, shape);
+      if (shared.find_line) {
+        if (const std::string line = shared.find_line(); !line.empty()) AppendText(shape, "at", line);
+      }
       return shared.recorder.Issue(shape, sequence, addresses);
     } catch (const std::exception& error) {  // must not stop the job: it becomes a line in the stream
-      shared.recorder.Write(ErrorLine(error.what()));
+      shared.recorder.Write(ErrorLine(signature_.op, error.what()));
       return -1;
     }
   }
@@ -267,16 +287,6 @@ class Kernel final : public c10::OperatorKernel {
     } catch (const c10::Error&) {  // gloo's coalesced reduce_scatter has none: its end is the end of its wait
     }
     group.without_future |= bit_;  // to ask again would cost a backtrace
-  }
-
-  /// JSON with the first line of what went wrong.
-  std::string ErrorLine(std::string_view message) const {
-    std::string line = R"({"k":"error","op":")" + signature_.op + R"(","message":")";
-    for (const char letter : message.substr(0, message.find('\n'))) {
-      if (letter == '"' || letter == '\\') line += '\\';
-      line += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
-    }
-    return line + "\"}\n";
   }
 
   Signature signature_;

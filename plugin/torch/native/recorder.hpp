@@ -87,7 +87,12 @@ class Recorder {
   /// Ends it; `work` is the last that will be waited for, or null.
   void EndBatch(const void* work) {
     const Batch batch = std::exchange(ThreadBatch(), {});
-    if (work != nullptr && batch.last >= 0) Remember(work, {batch.last, nullptr});
+    if (work == nullptr) return;
+    if (batch.last >= 0) {
+      Remember(work, {batch.last, nullptr});
+    } else {
+      TakeWork(work);
+    }
   }
 
   /// Writes down a call and returns its number. `shape` describes it in JSON; `addresses` are of its outputs, where
