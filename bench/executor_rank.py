@@ -4,7 +4,6 @@ Rank 0 prints a JSON list with the two ways of each call, the stock algorithm an
 """
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 import hocket.plugin
+from hocket.bench.command_line import command_line
 from hocket.schedule import Kind
 
 #: Calls each way at each size: at most so many, and for at most so many seconds.
@@ -99,5 +99,9 @@ def main(programs: str, calls: list[tuple[Kind, int]]) -> None:
 
 
 if __name__ == "__main__":
-    pairs = (text.split(":") for text in sys.argv[2:])
-    main(sys.argv[1], [(Kind(kind), int(size)) for kind, size in pairs])
+    parser = command_line()
+    parser.add_argument("programs", metavar="PROGRAMS", help="bundle or folder of programs")
+    parser.add_argument("calls", metavar="KIND:BYTES", nargs="+")
+    given = parser.parse_args()
+    pairs = (text.split(":") for text in given.calls)
+    main(given.programs, [(Kind(kind), int(size)) for kind, size in pairs])

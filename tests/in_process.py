@@ -1,8 +1,10 @@
 """The `hocket` command without a process of its own: what a user types and sees, without starting an interpreter."""
 
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from subprocess import CompletedProcess
+from unittest.mock import patch
 
 from hocket.cli import main
 
@@ -12,7 +14,8 @@ def hocket(*arguments: object) -> CompletedProcess[str]:
     words = [str(argument) for argument in arguments]
     out, error = StringIO(), StringIO()
     code: object = 0
-    with redirect_stdout(out), redirect_stderr(error):
+    # Threads of other tests must not make the command end the process, which is pytest's here.
+    with redirect_stdout(out), redirect_stderr(error), patch("hocket.cli._leave", sys.exit):
         try:
             main(words)
         except SystemExit as left:

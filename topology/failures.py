@@ -29,7 +29,7 @@ def without(topology: Topology, failures: Iterable[str]) -> Topology:
     gone = np.zeros(topology.num_nodes, np.bool_)
     cut = np.zeros(topology.num_links, np.bool_)
     for failure in failures:
-        nodes, links = _chosen(topology, failure)
+        nodes, links = _chosen(topology, failure, failure)
         gone |= nodes
         cut |= links
     kept = ~(cut | gone[topology.src] | gone[topology.dst])
@@ -92,7 +92,7 @@ def _scaled(
         if what in topology.classes:
             links = topology.link_class == topology.classes.index(what)
         else:
-            nodes, links = _chosen(topology, what)
+            nodes, links = _chosen(topology, what, change)
             links |= nodes[topology.src] | nodes[topology.dst]
         bandwidth[links] = [int(value * left(Fraction(text))) for value in bandwidth[links].tolist()]
     if (lost := np.flatnonzero(bandwidth < 1)).size:
@@ -100,14 +100,14 @@ def _scaled(
     return replace(topology, name=f"{topology.name} {word} {', '.join(changes)}", bandwidth=bandwidth)
 
 
-def _chosen(topology: Topology, text: str) -> tuple[_Mask, _Mask]:
-    """The nodes and the links that the text names."""
+def _chosen(topology: Topology, text: str, given: str) -> tuple[_Mask, _Mask]:
+    """The nodes and the links that the text names; `given`: what was asked for, for errors."""
     nodes, links = np.zeros(topology.num_nodes, np.bool_), np.zeros(topology.num_links, np.bool_)
     what, _, names = text.partition(":")
     form = {"npu": r"[0-9]{1,9}", "switch": r"[0-9]{1,9}", "link": r"[0-9]{1,9}->?[0-9]{1,9}"}.get(what, "")
     for name in names.split(","):
         if not form or not re.fullmatch(form, name.strip()):
-            raise FormatError(f"'{text}': expected npu:7,9 or switch:16 or link:3-4 or, one way only, link:3->4")
+            raise FormatError(f"'{given}': expected npu:7,9 or switch:16 or link:3-4 or, one way only, link:3->4")
         ids = [int(number) for number in re.findall("[0-9]+", name)]
         for node in ids:
             if node >= topology.num_nodes:

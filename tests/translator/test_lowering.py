@@ -215,7 +215,7 @@ def test_the_size_window_is_written_as_each_runtime_means_it() -> None:
     for profile, largest, written in (
         ("msccl", 1 << 20, (1 << 20) + 1),
         ("executor", 1 << 20, 1 << 20),
-        ("msccl", 0, 128 << 20),
+        ("msccl", 0, (128 << 20) + 1),
         ("rccl", 0, 0),
     ):
         program = lower(schedule, profile, Lowering(max_bytes=largest))
