@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-EVERYTHING = {"topology", "schedule", "chakra", "simulator", "synthesizer", "translator", "plugin", "bench"}
+EVERYTHING = {
+    *["topology", "schedule", "chakra", "simulator", "calibration", "synthesizer", "translator", "plugin", "bench"]
+}
 MAY_IMPORT = {
     "core": set(),
     "topology": set(),
     "schedule": {"topology"},
     "chakra": set(),
     "simulator": {"topology", "schedule", "chakra"},
+    "calibration": {"topology", "schedule", "simulator"},
     "synthesizer": {"topology", "schedule"},
     "translator": {"topology", "schedule", "chakra", "simulator"},
     "plugin": {"chakra", "schedule", "simulator", "translator"},

@@ -1,0 +1,71 @@
+"""What a benchmark measured: one size of one collective on so many ranks."""
+
+from dataclasses import dataclass
+
+from hocket.core.errors import FormatError
+from hocket.schedule import Collective, Kind
+
+__all__ = ["MESSAGE", "Assumed", "Measurement", "bus_factor", "kind_named"]
+
+#: Messages from rank to rank: nccl-tests' sendrecv, perftest, OSU's point-to-point tests.
+MESSAGE = "message"
+
+_NAMES = {
+    **{kind.value: kind.value for kind in Kind if kind is not Kind.CUSTOM},
+    "alltoall": Kind.ALL_TO_ALL.value,
+    "allreduce": Kind.ALL_REDUCE.value,
+    "allgather": Kind.ALL_GATHER.value,
+    "bcast": Kind.BROADCAST.value,
+    "sendrecv": MESSAGE,
+    MESSAGE: MESSAGE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A call of `kind` (a `Kind`, or MESSAGE) with `size_bytes`, as nccl-tests counts it, on `ranks` ranks of `nodes`
+    machines took `time_ps`. `stream` says that many were under way at once: the time is what each adds. `place` is the
+    file and line it was read from."""
+
+    kind: str
+    ranks: int
+    nodes: int
+    size_bytes: int
+    time_ps: int
+    in_place: bool
+    place: str
+    stream: bool = False
+
+    @property
+    def algbw(self) -> float:
+        """Bytes/s."""
+        return self.size_bytes * 1e12 / self.time_ps
+
+    @property
+    def busbw(self) -> float:
+        """Bytes/s, as nccl-tests defines it."""
+        return self.algbw * bus_factor(self.kind, self.ranks)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What the user says of a file that does not say it itself."""
+
+    kind: str | None = None
+    ranks: int | None = None
+    nodes: int | None = None
+
+
+def kind_named(name: str, place: str) -> str:
+    """The kind that a benchmark calls so (`all_reduce_perf`, `Alltoall`). Raises FormatError for others."""
+    plain = name.lower().removesuffix("_perf")
+    if plain not in _NAMES:
+        raise FormatError(
+            f"{place}: '{name}' is not measured here: take results of {', '.join(sorted(set(_NAMES.values())))}"
+        )
+    return _NAMES[plain]
+
+
+def bus_factor(kind: str, ranks: int) -> float:
+    """busbw / algbw (nccl-tests' PERFORMANCE.md)."""
+    return 1.0 if kind == MESSAGE else Collective(Kind(kind), ranks, ranks).bus_factor

@@ -1,0 +1,1 @@
+"""Files of measurements, one module a format; `reading.read_measurements` tells them apart."""
