@@ -6,6 +6,8 @@ from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
 from hocket.schedule.counterexample import Arrow, Counterexample, Place
+from hocket.schedule.exchange import Exchange, ExchangePlan
+from hocket.schedule.exchange_planning import plan_exchanges
 from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.joint import Joint, verify_together
@@ -33,6 +35,8 @@ __all__ = [
     "Collective",
     "Conditions",
     "Counterexample",
+    "Exchange",
+    "ExchangePlan",
     "FoldedSchedule",
     "Gpu",
     "Joint",
@@ -66,6 +70,7 @@ __all__ = [
     "load_expanded",
     "lower_bound",
     "mirror",
+    "plan_exchanges",
     "rank_sets",
     "retime",
     "reverse",
