@@ -1,4 +1,4 @@
-"""One way in: a file (ours or ASTRA-sim's), a spec, or a preset."""
+"""One way in: a file (ours, ASTRA-sim's or NCCL's), a spec, or a preset."""
 
 import os
 
@@ -8,6 +8,8 @@ from hocket.core.files import read_text
 from hocket.core.strict_yaml import read_yaml
 from hocket.topology.astra_sim import from_astra_sim
 from hocket.topology.model import Topology
+from hocket.topology.nccl_import import from_nccl
+from hocket.topology.nccl_xml import is_nccl_topology, read_nccl_topology
 from hocket.topology.spec import from_spec
 from hocket.topology.topology_file import from_file
 
@@ -17,14 +19,20 @@ __all__ = ["load"]
 def load(text: str) -> Topology:
     """The topology in the file `text`, or that the spec or preset `text` names; every rank reaches every other.
 
-    A file that has one of ASTRA-sim's keys `topology` and `npus_count` is read as its network YAML, any other as ours.
+    A file that is XML is read as NCCL's topology file, one that has one of ASTRA-sim's keys `topology` and `npus_count`
+    as its network YAML, any other as ours.
     Raises FormatError or TopologyError naming file and line, or the spec, what was expected and the remedy.
     """
     if not os.path.isfile(text):
         topology = from_spec(text)
         require_connected(topology.graph)
         return topology
-    document = read_yaml(read_text(text), text)
+    content = read_text(text)
+    if is_nccl_topology(content):
+        topology = from_nccl(read_nccl_topology(text))
+        require_connected(topology.graph)
+        return topology
+    document = read_yaml(content, text)
     try:
         is_astra_sim = {"topology", "npus_count"} & document.content.keys()
         topology = from_astra_sim(document) if is_astra_sim else from_file(document)

@@ -11,6 +11,8 @@ from hocket.core.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
 from hocket.topology.graphs import GRAPHS
 from hocket.topology.model import Dimension, Topology
+from hocket.topology.nccl_import import from_nccl
+from hocket.topology.nccl_xml import read_nccl_topology
 from hocket.topology.presets import PRESETS
 
 __all__ = ["UnknownTopology", "from_spec"]
@@ -36,6 +38,7 @@ def from_spec(text: str) -> Topology:
     value or one for each `unwound_switch`: to how many ranks each of its ports is turned.
     `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
     `PRESET:nodes=N,gpus=G`, `PRESET:link=B,latency=T` with the names of `presets.PRESETS`.
+    `nccl:FILE,nodes=N,nvls=1`: N machines that are as NCCL's topology file FILE says (`nccl_import.from_nccl`).
 
     Raises FormatError or TopologyError.
     """
@@ -49,10 +52,12 @@ def from_spec(text: str) -> Topology:
             return _shape(text, shape, _options(options, [*_UNITS, "in_network", "degree"]))
         if word in GRAPHS:
             return _graph(text)
+        if word == "nccl":
+            return _nccl(text)
     except HocketError as error:
         raise type(error)(f"topology '{text}': {error}") from error
     raise UnknownTopology(
-        f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *GRAPHS, *PRESETS])}"
+        f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *GRAPHS, *PRESETS, 'nccl'])}"
     )
 
 
@@ -74,6 +79,13 @@ def _preset(name: str, options: dict[str, str]) -> Topology:
     parsers = {"link": parse_bandwidth, "latency": parse_time}
     arguments = {key: parsers[key](value) if key in parsers else _number(key, value) for key, value in options.items()}
     return PRESETS[name](**arguments)
+
+
+def _nccl(text: str) -> Topology:
+    path, _, rest = text.removeprefix("nccl:").partition(",")
+    options = _options(rest, ["nodes", "nvls"])
+    nodes = _number("nodes", options.get("nodes", "1"))
+    return from_nccl(read_nccl_topology(path), nodes, _flag("nvls", options.get("nvls", "0")))
 
 
 def _graph(text: str) -> Topology:
@@ -115,7 +127,8 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
     one_each = f"{len(sizes)} dimensions"
     latencies = _each("latency", _quantities("latency", options), len(sizes), one_each)
     bandwidths = _each("bandwidth", _quantities("bandwidth", options), len(sizes), one_each)
-    computes = _each("in_network", [_flag(v) for v in _split(options.get("in_network", "0"))], len(sizes), one_each)
+    flags = [_flag("in_network", value) for value in _split(options.get("in_network", "0"))]
+    computes = _each("in_network", flags, len(sizes), one_each)
     degree = [_number("degree", value) for value in _split(options.get("degree", "1"))]
     degrees = iter(_each("degree", degree, unwound, f"{unwound} unwound switches"))
     dimensions = [
@@ -131,9 +144,9 @@ def _require_units(options: dict[str, str]) -> None:
         raise FormatError("; ".join(missing))
 
 
-def _flag(text: str) -> bool:
+def _flag(key: str, text: str) -> bool:
     if text not in ("0", "1"):
-        raise FormatError(f"in_network={text}: expected 1 where switches compute in the network, 0 where not")
+        raise FormatError(f"{key}={text}: expected 1 where switches compute in the network, 0 where not")
     return text == "1"
 
 

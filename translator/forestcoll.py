@@ -9,10 +9,10 @@ from pathlib import Path
 
 from hocket.core.errors import FormatError, ScheduleError
 from hocket.core.files import read_text
+from hocket.core.tags import tags
 from hocket.schedule import Collective, Kind, Schedule, retime
 from hocket.schedule.algorithms import GivenTree, along_trees
 from hocket.topology import Topology
-from hocket.translator.tags import tags
 
 __all__ = ["is_forest", "read_forest"]
 
@@ -57,8 +57,8 @@ def _read(source: str) -> tuple[int, set[str], list[tuple[str, int, dict[str, st
     chunks = 0
     names: set[str] = set()
     trees: list[tuple[str, int, dict[str, str]]] = []
-    for line, closing, name, attributes in tags(read_text(source), source):
-        if closing:
+    for line, _, name, attributes, opens in tags(read_text(source), source):
+        if not opens:
             continue
         where = f"{source}:{line}: <{name}>"
         if name == "Algo":

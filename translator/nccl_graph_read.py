@@ -7,10 +7,10 @@ import numpy as np
 
 from hocket.core.errors import FormatError, ScheduleError
 from hocket.core.files import read_text
+from hocket.core.tags import tags
 from hocket.schedule import Collective, Schedule
 from hocket.schedule.algorithms import along_rings
 from hocket.topology import Topology
-from hocket.translator.tags import tags
 
 __all__ = ["read_nccl_graph", "read_ring_orders"]
 
@@ -38,13 +38,13 @@ def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
     """
     orders: list[dict[int, None]] = []
     inside, outermost = False, ""
-    for line, closing, name, attributes in tags(read_text(path), str(path)):
+    for line, _, name, attributes, opens in tags(read_text(path), str(path)):
         outermost = outermost or name
         if outermost != "graphs":
             raise FormatError(f"{path}: expected <graphs>; is this NCCL's graph file?")
         if name == "graph":
-            inside = not closing and attributes.get("pattern") == _RING
-        elif inside and name == "channel" and not closing:
+            inside = opens and attributes.get("pattern") == _RING
+        elif inside and name == "channel" and opens:
             orders.append({})
         elif inside and name == "gpu" and orders:
             text = attributes.get("rank", attributes.get("dev", ""))

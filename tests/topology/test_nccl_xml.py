@@ -1,0 +1,126 @@
+"""NCCL's topology files: read, made a topology, and refused with line and remedy."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hocket.core.errors import FormatError, HocketError, TopologyError
+from hocket.topology import load
+from hocket.topology.nccl_xml import read_nccl_topology
+
+GB = 10**9
+MACHINE = """\
+<!-- two A100 of one NVLink each way, on one switch -->
+<system version="1">
+  <cpu numaid="0" affinity="ff" arch="x86_64" vendor="AuthenticAMD" familyid="23" modelid="49">
+    <pci busid="0000:10:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">
+      <pci busid="0000:11:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16">
+        <gpu dev="0" sm="80" rank="0" gdr="1"><nvlink target="0000:12:00.0" count="3" tclass="0x030200"/></gpu>
+      </pci>
+      <pci busid="0000:12:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16">
+        <gpu dev="1" sm="80" rank="1" gdr="1"><nvlink target="0000:11:00.0" count="3" tclass="0x030200"/></gpu>
+      </pci>
+      <pci busid="0000:13:00.0" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="8">
+        <nic><net name="mlx5_0" dev="0" speed="200000" port="1" guid="0xa0" maxconn="64" gdr="1"/></nic>
+      </pci>
+    </pci>
+  </cpu>
+</system>
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "machine.xml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def widths(path: str) -> set[tuple[str, float]]:
+    topology = load(path)
+    classes = [topology.classes[number] for number in topology.link_class]
+    return {(name, bandwidth / GB) for name, bandwidth in zip(classes, topology.bandwidth.tolist(), strict=True)}
+
+
+def test_bandwidths_are_those_nccl_counts_with(tmp_path: Path) -> None:
+    path = write(tmp_path, MACHINE)
+    # 3 NVLinks x 20 GB/s; 16 lanes x 12 Gbit/s / 8 = 24 GB/s, the NIC's 8 lanes 12; 200 Gbit/s = 25 GB/s of two NICs
+    assert widths(path) == {("nvlink", 60), ("pci", 24), ("pci", 12)}
+    assert widths(f"nccl:{path},nodes=2") == {("nvlink", 60), ("pci", 24), ("pci", 12), ("fabric", 25), ("fabric", 50)}
+    cluster = load(f"nccl:{path},nodes=2")
+    assert cluster.num_ranks == 4
+    assert cluster.machine.tolist() == [0, 0, 1, 1]
+    assert cluster.num_nodes == 4 + 2 * 3 + 2  # of each machine PCI switch, CPU and NIC; a leaf and the spine
+
+
+@pytest.mark.shared
+def test_public_machines(shared: Path) -> None:
+    folder = shared / "nccl_topology"
+    # 18 NVLinks x 20.6 (x 40.1 of B200); 16 lanes x 24 / 8; Intel Sapphire Rapids to its neighbour
+    assert widths(f"{folder}/generated/dgx_h100.xml") == {("nvswitch", 370.8), ("pci", 48), ("cpu", 22)}
+    assert ("nvswitch", 721.8) in widths(f"{folder}/generated/dgx_b200.xml")
+    assert ("nvlink", 48) in widths(f"{folder}/rccl/topo_8p_940.xml")  # xGMI of MI300X
+    computing = load(f"nccl:{folder}/generated/dgx_h100.xml,nodes=3,nvls=1")
+    assert len(computing.in_network) == 3
+    with_gpus = 0
+    for path in sorted(folder.glob("*/*.xml")):
+        try:
+            with_gpus += load(str(path)).num_ranks >= 4
+        except (FormatError, TopologyError) as error:
+            assert "NCCL_TOPO_DUMP_FILE" in str(error) or "NCCL_GRAPH_FILE" in str(error)  # no <gpu>; a graph file
+    assert with_gpus == 16  # 5 generated, 10 of AMD, Azure's NCv4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('sm="80" rank="1"', 'rank="1"', r"machine.xml:9: <gpu>: has no sm"),
+        ('dev="1"', 'dev="0"', r":9: <gpu> dev 0 is on line 6 already"),
+        ('busid="0000:12', 'busid="0000:10', r":8: <pci> busid 0000:10:00.0 is on line 4 already"),
+        ('target="0000:12:00.0"', 'target="0000:77:00.0"', r":6: .* to 0000:77:00.0: no <gpu> has that busid"),
+        ('11:00.0" count="3"', '11:00.0" count="2"', r":6: link from 0000:11:00.0 .*3 of them there, 2 back"),
+        ('count="3"', 'count="0"', r":6: <nvlink>: count=0: expected at least 1"),
+        ('speed="200000"', 'speed="200"', r':12: <net>: speed="200" is in Mbit/s, so 0.025 GB/s; for 200 Gbit/s write'),
+        ("16.0 GT/s PCIe", "16 GB/s", r':4: <pci>: link_speed="16 GB/s": expected a PCI speed'),
+        ('class="0x030200"', 'class="0x060400"', r":5: <pci>: has a <gpu>, but its class is no GPU's"),
+        ("</cpu>\n", "", r":15: </system> closes what is not open: expected </cpu> of line 3"),
+        ("</system>\n", "", r":2: <system> is not closed; is the file cut off\?"),
+        ("<nic>", "<switch>", r":12: </nic> closes what is not open"),
+        ("<nic>", "<pci/><nic>", r":12: <pci>: has no link_speed"),
+        ('version="1"', 'version="7"', r':2: <system version="7">: known are 1 \(NCCL\), 2 \(RCCL\)'),
+        ("<system", '<?xml version="1.0"?><system', r":2: expected an element"),
+        ("<net ", "<gpu/><net ", r":12: <gpu> in <nic> of line 12: expected <net>"),
+        ('gdr="1"/></nic>', 'gdr="1" gdr="0"/></nic>', r":12: <net> has an attribute twice"),
+    ],
+)
+def test_bad_input_names_line_and_remedy(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in MACHINE
+    with pytest.raises((FormatError, TopologyError), match=message):
+        read_nccl_topology(write(tmp_path, MACHINE.replace(old, new, 1)))
+
+
+def test_machines_that_cannot_be_asked_for(tmp_path: Path) -> None:
+    alone = write(tmp_path, re.sub("<nic>.*</nic>", "", MACHINE))
+    with pytest.raises(TopologyError, match=r"no <net> in it, so 2 of it are not connected"):
+        load(f"nccl:{alone},nodes=2")
+    with pytest.raises(TopologyError, match="nvls=1 needs NVSwitches"):
+        load(f"nccl:{alone},nvls=1")
+
+
+@given(data=st.data())
+@settings(max_examples=150)
+def test_no_text_crashes_the_reader(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    text = MACHINE
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        length = data.draw(st.integers(0, 30))
+        piece = data.draw(st.text(max_size=5) | st.sampled_from(["<pci", "/>", "</gpu>", '"', "-1", "0x", "9" * 30]))
+        text = text[:at] + piece + text[at + length :]
+    path = tmp_path_factory.getbasetemp() / "mutant.xml"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    try:
+        load(str(path))
+    except HocketError as error:
+        assert "mutant.xml" in str(error)

@@ -1,0 +1,85 @@
+"""Attributes of an element of NCCL's topology files, each read as what it must be."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hocket.core.errors import FormatError
+
+__all__ = ["Attributes", "bus_id_text"]
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,9}|0x[0-9a-fA-F]{1,8}")
+_HEXADECIMAL = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}")
+_BUS_ID = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-9a-fA-F])")
+_MICROSECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?")
+_DEVICE_PARTS = ("vendor", "device", "subsystem_vendor", "subsystem_device")
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """`where` names file, line and element, and begins every error."""
+
+    where: str
+    values: Mapping[str, str]
+
+    def get(self, key: str) -> str:
+        return self.values.get(key, "")
+
+    def text(self, key: str) -> str:
+        if key not in self.values:
+            raise FormatError(f"{self.where}: has no {key}")
+        return self.values[key]
+
+    def one_of(self, key: str, known: Sequence[str]) -> str:
+        text = self.text(key)
+        if text not in known:
+            names = ", ".join(f'"{name}"' for name in known)
+            raise FormatError(f'{self.where}: {key}="{text}": expected one of {names}')
+        return text
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        """A whole number, as C's strtol reads it; `default` where there is none."""
+        if key not in self.values and default is not None:
+            return default
+        return int(self._matched(key, _INTEGER, "a whole number"), 0)
+
+    def positive(self, key: str) -> int:
+        number = self.integer(key)
+        if number < 1:
+            raise FormatError(f"{self.where}: {key}={number}: expected at least 1")
+        return number
+
+    def hexadecimal(self, key: str) -> int:
+        """An unsigned number of 64 bits; -1 where there is none."""
+        return int(self._matched(key, _HEXADECIMAL, "a hexadecimal number"), 16) if key in self.values else -1
+
+    def bus_id(self, key: str) -> int:
+        """A PCI address as one number, as NCCL packs it: the hexadecimal digits without the punctuation."""
+        match = _BUS_ID.fullmatch(self._matched(key, _BUS_ID, "a PCI address such as 0000:1b:00.0"))
+        return int("".join(match.groups()), 16) if match else 0
+
+    def microseconds(self, key: str) -> int:
+        """Picoseconds of a decimal number of microseconds; 0 where there is none."""
+        if key not in self.values:
+            return 0
+        return int(Fraction(self._matched(key, _MICROSECONDS, "a time in microseconds")) * 10**6)
+
+    def device(self) -> int:
+        """Vendor, device and subsystem in 16 bits each, those that are there."""
+        packed = 0
+        for part in _DEVICE_PARTS:
+            packed = packed << 16 | self.integer(part, 0) & 0xFFFF
+        return packed
+
+    def _matched(self, key: str, pattern: re.Pattern[str], expected: str) -> str:
+        text = self.text(key)
+        if not pattern.fullmatch(text):
+            raise FormatError(f'{self.where}: {key}="{text}" is not {expected}')
+        return text
+
+
+def bus_id_text(bus_id: int) -> str:
+    """The PCI address that a packed number is."""
+    digits = f"{bus_id:09x}"
+    return f"{digits[:-5]:0>4}:{digits[-5:-3]}:{digits[-3:-1]}.{digits[-1]}"

@@ -1,0 +1,163 @@
+"""A machine of NCCL's topology files, or a cluster of several, as a topology: GPUs, NVSwitch, PCI tree, CPUs, NICs.
+
+Bandwidths are those that NCCL 2.30 counts with (src/graph/topo.h and `ncclTopoGetSystemFromXml`) and RCCL for xGMI;
+the files say no latencies: docs/topology.md tells what is assumed.
+"""
+
+from pathlib import Path
+
+from hocket.core.errors import TopologyError
+from hocket.topology.model import Topology
+from hocket.topology.nccl_machine import Cpu, Dialect, Gpu, LinkTarget, NcclMachine, Nic, Pci
+
+__all__ = ["from_nccl"]
+
+_NS = 10**3
+_MB = 10**6
+_NODES = 4096
+_NVLINK_PS = 700 * _NS  # GPU - GPU; half of it GPU - NVSwitch, as the presets have it
+_PCI_PS = 300 * _NS  # a link of the PCI tree, or between CPUs: two of them as the presets have GPU - NIC
+_FABRIC_PS = 150 * _NS  # NIC - leaf and leaf - spine, as the presets have it
+_LATENCY = {"nvlink": _NVLINK_PS, "nvswitch": _NVLINK_PS // 2} | dict.fromkeys(("pci", "c2c", "cpu"), _PCI_PS)
+
+# MB/s of one link, by the compute capability from which it holds (`ncclTopoNVLinkBw`); 8.6 is the exception.
+_NVLINK = {100: 40_100, 90: 20_600, 70: 20_000, 60: 18_000, 0: 20_000}
+_NVLINK_86 = 12_000
+# MB/s of one xGMI link (src/graph/topo.h of RCCL), by what the architecture's name holds.
+_XGMI = {"90a": 36_000, "910": 36_000, "94": 48_000, "95": 48_000, "": 24_000}
+# MB/s from a CPU to any other: by architecture, or by the vendor of an x86_64, or by Intel's model in family 6.
+_CPU = {"arm64": 6_000, "ppc64": 32_000, "AuthenticAMD": 16_000, "CentaurHauls": 6_000, "  Shanghai  ": 6_000}
+_INTEL = {0xCF: 40_000, 0x8F: 22_000, 0x55: 10_000, 0: 6_000}
+_LOCAL = 5_000_000  # MB/s between what NCCL takes for one place
+
+
+def from_nccl(machine: NcclMachine, nodes: int = 1, nvls: bool = False) -> Topology:
+    """`nodes` machines like this one; ranks go machine by machine, in the order of `rank` (of the file without it).
+
+    Switches after the ranks: machine by machine its NVSwitch, PCI switches, CPUs and NICs; with two machines or more a
+    leaf a port of a NIC, and a spine whose links carry all that a leaf's do: a rail-optimised, non-blocking fabric.
+    Classes: `nvlink`, `nvswitch`, `pci`, `c2c`, `cpu` (between CPUs), `fabric`. With `nvls` the NVSwitches compute.
+
+    Raises TopologyError when `nodes` is out of range, or the machine lacks what is asked for.
+    """
+    inside = _Inside(machine)
+    gpus, ports = inside.gpus, sorted(inside.ports.items())
+    if not 1 <= nodes <= _NODES or nodes * gpus < 2:
+        raise TopologyError(
+            f"{machine.source}: takes nodes from 1 to {_NODES}, and 2 GPUs or more in all; it has {gpus}"
+        )
+    if nodes > 1 and not ports:
+        raise TopologyError(
+            f"{machine.source}: no <net> in it, so {nodes} of it are not connected: take 1, or add NICs"
+        )
+    if nvls and not inside.computes:
+        raise TopologyError(f"{machine.source}: nvls=1 needs NVSwitches and GPUs of sm 90 or more")
+    num_ranks, others = gpus * nodes, len(inside.number) - gpus
+
+    def node(of: int, local: int) -> int:
+        return of * gpus + local if local < gpus else num_ranks + of * others + local - gpus
+
+    links = [
+        (node(of, src), node(of, dst), _LATENCY[kind], bandwidth * _MB)
+        for of in range(nodes)
+        for (src, dst, kind), bandwidth in inside.links.items()
+    ]
+    classes = [kind for _, _, kind in inside.links] * nodes
+    switches = nodes * others
+    if nodes > 1:
+        leaf, spine = num_ranks + switches, num_ranks + switches + len(ports)
+        for rail, (_, (local, speed)) in enumerate(ports, start=leaf):
+            bandwidth = speed * 125_000
+            ends = [(node(of, local), rail, bandwidth) for of in range(nodes)] + [(rail, spine, bandwidth * nodes)]
+            links += [link for a, b, width in ends for link in ((a, b, _FABRIC_PS, width), (b, a, _FABRIC_PS, width))]
+        classes += ["fabric"] * (len(links) - len(classes))
+        switches += len(ports) + 1
+    return Topology.from_links(
+        Path(machine.source).stem + f":nodes={nodes}" * (nodes > 1) + ",nvls=1" * nvls,
+        num_ranks,
+        links,
+        num_switches=switches,
+        machine=[rank // gpus for rank in range(num_ranks)],
+        link_class=classes,
+        notes=machine.notes,
+        in_network=[node(of, inside.number["nvswitch"]) for of in range(nodes)] if nvls else (),
+    )
+
+
+class _Inside:
+    """One machine: nodes by name, GPUs first; links (MB/s) by their ends and class; ports (node, Mbit/s) by `dev`."""
+
+    def __init__(self, machine: NcclMachine) -> None:
+        self.machine = machine
+        self.number: dict[object, int] = {}
+        self.links: dict[tuple[int, int, str], int] = {}
+        self.ports: dict[int, tuple[int, int]] = {}
+        found = sorted(machine.gpus(), key=lambda pair: pair[1].rank)  # stable: without ranks in the file's order
+        self.gpus = sum(self._node(("gpu", pci.bus_id)) >= 0 for pci, _ in found)
+        for cpu in machine.cpus:
+            for child in cpu.children:
+                self._device(child, ("cpu", cpu.numa), cpu)
+        for one in machine.cpus:
+            for other in machine.cpus:
+                if one is not other:
+                    self._link(("cpu", one.numa), ("cpu", other.numa), "cpu", _between_cpus(one))
+        self.computes = "nvswitch" in self.number and min(gpu.sm for _, gpu in found) >= 90
+
+    def _node(self, name: object) -> int:
+        return self.number.setdefault(name, len(self.number))
+
+    def _link(self, one: object, other: object, kind: str, bandwidth: int) -> None:
+        """One way; a link that is there already gets wider."""
+        key = self._node(one), self._node(other), kind
+        self.links[key] = self.links.get(key, 0) + bandwidth
+
+    def _both(self, one: object, other: object, kind: str, bandwidth: int) -> None:
+        self._link(one, other, kind, bandwidth)
+        self._link(other, one, kind, bandwidth)
+
+    def _device(self, device: Pci | Nic, above: object, cpu: Cpu) -> None:
+        if isinstance(device, Nic):
+            self._nic(device, ("nic", above), above, _LOCAL)
+            return
+        bandwidth = device.bandwidth // _MB
+        for gpu in device.gpus:
+            self._both(("gpu", device.bus_id), above, "pci", bandwidth)
+            self._gpu(gpu, device.bus_id, cpu)
+        if device.nic is not None:
+            self._nic(device.nic, ("nic", device.bus_id), above, bandwidth)
+        elif device.pcis:
+            self._both(("pci", device.bus_id), above, "pci", bandwidth)
+            for child in device.pcis:
+                self._device(child, ("pci", device.bus_id), cpu)
+
+    def _nic(self, nic: Nic, name: object, above: object, bandwidth: int) -> None:
+        if nic.nets:
+            self._both(name, above, "pci", bandwidth)
+            self.ports |= {net.dev: (self._node(name), net.speed) for net in nic.nets}
+
+    def _gpu(self, gpu: Gpu, bus_id: int, cpu: Cpu) -> None:
+        name, one_link = ("gpu", bus_id), _gpu_link(self.machine.dialect, gpu)
+        for link in gpu.nvlinks:
+            bandwidth = link.count * one_link
+            if link.to == LinkTarget.SWITCH:
+                self._both(name, "nvswitch", "nvswitch", bandwidth)
+            elif link.to == LinkTarget.CPU:
+                self._both(name, ("cpu", cpu.numa), "nvlink", bandwidth)
+            elif link.target != bus_id:
+                self._link(name, ("gpu", link.target), "nvlink", bandwidth)
+        for c2c in gpu.c2cs:
+            self._both(name, ("cpu", cpu.numa), "c2c", c2c.bandwidth * c2c.count)
+
+
+def _gpu_link(dialect: Dialect, gpu: Gpu) -> int:
+    """MB/s of one NVLink or xGMI link."""
+    if dialect == Dialect.RCCL:
+        return next(bandwidth for part, bandwidth in _XGMI.items() if part in gpu.gcn)
+    return _NVLINK_86 if gpu.sm == 86 else next(bandwidth for sm, bandwidth in _NVLINK.items() if gpu.sm >= sm)
+
+
+def _between_cpus(cpu: Cpu) -> int:
+    """MB/s from a CPU to each other one."""
+    if cpu.vendor == "GenuineIntel":
+        return next(speed for model, speed in _INTEL.items() if (cpu.family == 6 and cpu.model >= model) or not model)
+    return _CPU[cpu.vendor or cpu.arch]
