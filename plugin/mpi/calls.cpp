@@ -69,7 +69,7 @@ int NonblockingCall::End(int result, const MPI_Request* request) {
 PersistentCall::PersistentCall(std::vector<Operation> operations) : operations_(Asynchronous(std::move(operations))) {}
 
 int PersistentCall::End(int result, const MPI_Request* request) {
-  if (!operations_.empty() && result == MPI_SUCCESS) Requests::Instance().Add(*request, {std::move(operations_), true});
+  if (!operations_.empty() && result == MPI_SUCCESS) Requests::Instance().Add(*request, {std::move(operations_)});
   return result;
 }
 

@@ -64,8 +64,7 @@ class PersistentCall {
 
 }  // namespace hocket::mpi
 
-// Functions exist for counts of type int and, since MPI 4, with the ending _c for counts of type MPI_Count. A file of
-// their wrappers is included once for each, under these names.
+// Names of functions for one type of counts (both_counts.hpp).
 #define HOCKET_JOIN_(a, b) a##b
 #define HOCKET_JOIN(a, b) HOCKET_JOIN_(a, b)
 #define HOCKET_TEXT_(a) #a

@@ -45,19 +45,10 @@ namespace {
 }  // namespace
 
 #define HOCKET_ENDING
-#define HOCKET_COUNT int
-#define HOCKET_DISPLACEMENT int
 HOCKET_COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), Barrier())
-#include "collectives_of_counts.hpp"
-
-#if HOCKET_LARGE_COUNTS
 #undef HOCKET_ENDING
-#undef HOCKET_COUNT
-#undef HOCKET_DISPLACEMENT
-#define HOCKET_ENDING _c
-#define HOCKET_COUNT MPI_Count
-#define HOCKET_DISPLACEMENT MPI_Aint
-#include "collectives_of_counts.hpp"
-#endif
+
+#define HOCKET_WRAPPERS "collectives_of_counts.hpp"
+#include "both_counts.hpp"
 
 }  // namespace hocket::mpi

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "json.hpp"
 
@@ -44,7 +45,23 @@ std::shared_ptr<const Group> Groups::Find(MPI_Comm comm) {
 }
 
 std::shared_ptr<const Group> Groups::Register(MPI_Comm comm, const char* maker) {
+  const std::shared_ptr<Group> group = Number(comm, maker);
+  if (group == nullptr) return nullptr;
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  HOCKET_REAL(MPI_Comm_get_name)(comm, name, &length);
+  if (length > 0) group->name = name;
+  Attach(comm, group);
+  return group;
+}
+
+void Groups::Attach(MPI_Comm comm, std::shared_ptr<const Group> group) {
+  HOCKET_REAL(MPI_Comm_set_attr)(comm, key_, new Attribute(std::move(group)));
+}
+
+std::shared_ptr<Group> Groups::Number(MPI_Comm comm, const char* maker) {
   const auto group = std::make_shared<Group>();
+  group->name = maker;
   int is_inter = 0;
   HOCKET_REAL(MPI_Comm_test_inter)(comm, &is_inter);
   HOCKET_REAL(MPI_Comm_rank)(comm, &group->rank);
@@ -62,16 +79,9 @@ std::shared_ptr<const Group> Groups::Register(MPI_Comm comm, const char* maker) 
   if (std::ranges::count(group->ranks, MPI_UNDEFINED) > 0) return nullptr;
   std::vector<int> sorted = group->ranks;
   std::ranges::sort(sorted);
-  {
-    const std::lock_guard lock(mutex_);
-    group->id = next_id_++;
-    group->order = next_order_[sorted]++;
-  }
-  char name[MPI_MAX_OBJECT_NAME] = "";
-  int length = 0;
-  HOCKET_REAL(MPI_Comm_get_name)(comm, name, &length);
-  group->name = length > 0 ? name : maker;
-  HOCKET_REAL(MPI_Comm_set_attr)(comm, key_, new Attribute(group));
+  const std::lock_guard lock(mutex_);
+  group->id = next_id_++;
+  group->order = next_order_[sorted]++;
   return group;
 }
 

@@ -37,10 +37,17 @@ class Groups {
   /// Notes a communicator that `maker` made, so that those of the same members are numbered alike on all ranks.
   std::shared_ptr<const Group> Register(MPI_Comm comm, const char* maker);
 
+  /// The group of a duplicate of `comm` to be, numbered now; it belongs to the duplicate once there is one.
+  std::shared_ptr<const Group> Reserve(MPI_Comm comm, const char* maker) { return Number(comm, maker); }
+
+  /// Makes `group` that of a communicator.
+  void Attach(MPI_Comm comm, std::shared_ptr<const Group> group);
+
   /// The group of a communicator; nullptr when a member is outside MPI_COMM_WORLD, or the handle is no communicator.
   std::shared_ptr<const Group> Find(MPI_Comm comm);
 
  private:
+  std::shared_ptr<Group> Number(MPI_Comm comm, const char* maker);
   std::vector<int> WorldRanks(MPI_Group group) const;
 
   int key_ = MPI_KEYVAL_INVALID;

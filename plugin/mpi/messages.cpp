@@ -135,16 +135,7 @@ HOCKET_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI
     return call.End(HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS, request), request); \
   }
 
-#define HOCKET_ENDING
-#define HOCKET_COUNT int
-#include "messages_of_counts.hpp"
-
-#if HOCKET_LARGE_COUNTS
-#undef HOCKET_ENDING
-#undef HOCKET_COUNT
-#define HOCKET_ENDING _c
-#define HOCKET_COUNT MPI_Count
-#include "messages_of_counts.hpp"
-#endif
+#define HOCKET_WRAPPERS "messages_of_counts.hpp"
+#include "both_counts.hpp"
 
 }  // namespace hocket::mpi

@@ -33,19 +33,7 @@ HOCKET_OMITTED(MPI_Win_allocate, kWindow,
                (size, unit, info, comm, base, window))
 HOCKET_OMITTED(MPI_Win_create_dynamic, kWindow, (MPI_Info info, MPI_Comm comm, MPI_Win* window), (info, comm, window))
 
-#define HOCKET_ENDING
-#define HOCKET_COUNT int
-#define HOCKET_DISPLACEMENT int
-#include "omitted_of_counts.hpp"
-
-#if HOCKET_LARGE_COUNTS
-#undef HOCKET_ENDING
-#undef HOCKET_COUNT
-#undef HOCKET_DISPLACEMENT
-#define HOCKET_ENDING _c
-#define HOCKET_COUNT MPI_Count
-#define HOCKET_DISPLACEMENT MPI_Aint
-#include "omitted_of_counts.hpp"
-#endif
+#define HOCKET_WRAPPERS "omitted_of_counts.hpp"
+#include "both_counts.hpp"
 
 }  // namespace hocket::mpi

@@ -25,23 +25,23 @@ void Requests::Return(Node node) {
   table_.insert(std::move(node));
 }
 
-Watched::Watched(std::span<const MPI_Request> handles) {
+Watched::Watched(std::span<const MPI_Request> handles) : handles_(handles) {
   nodes_.reserve(handles.size());
   for (const MPI_Request handle : handles) nodes_.push_back(Requests::Instance().Take(handle));
 }
 
 Watched::~Watched() {
-  for (Requests::Node& node : nodes_) {
-    if (!node.empty()) Requests::Instance().Return(std::move(node));
+  for (size_t k = 0; k < nodes_.size(); ++k) {
+    if (!nodes_[k].empty() && nodes_[k].key() == handles_[k]) Requests::Instance().Return(std::move(nodes_[k]));
   }
 }
 
 void Watched::Complete(int index, Interval wait, const MPI_Status& status) {
-  Requests::Node& node = nodes_[static_cast<size_t>(index)];
   Recorder* const recorder = Recorder::Get();
-  if (node.empty() || recorder == nullptr) return;
-  recorder->Complete(node.mapped().operations, wait, &status);
-  if (!node.mapped().is_persistent) node = Requests::Node();
+  if (recorder == nullptr || nodes_[static_cast<size_t>(index)].empty()) return;
+  Request& request = nodes_[static_cast<size_t>(index)].mapped();
+  recorder->Complete(request.operations, wait, &status);
+  if (request.made != nullptr) recorder->groups().Attach(*request.made, std::move(request.group));
 }
 
 }  // namespace hocket::mpi

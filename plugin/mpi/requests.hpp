@@ -1,6 +1,7 @@
 /// What requests stand for, from the call that makes them to the one that ends them.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <span>
 #include <unordered_map>
@@ -11,10 +12,11 @@
 
 namespace hocket::mpi {
 
-/// The operations of a request; a persistent one stays when they are complete.
+/// What a request completes.
 struct Request {
   std::vector<Operation> operations;
-  bool is_persistent = false;
+  std::shared_ptr<const Group> group = nullptr;  // of the communicator that it makes at `made`
+  const MPI_Comm* made = nullptr;
 };
 
 /// The requests under way. MPICH gives all small sends one handle, so that several may have the same.
@@ -44,13 +46,14 @@ class Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  /// Puts back what was not completed, and persistent requests.
+  /// Puts back what MPI has not freed: requests under way, and persistent ones.
   ~Watched();
 
   /// The request at `index` is complete; this thread waited for it.
   void Complete(int index, Interval wait, const MPI_Status& status);
 
  private:
+  std::span<const MPI_Request> handles_;
   std::vector<Requests::Node> nodes_;
 };
 

@@ -108,6 +108,35 @@ def persistent_calls() -> None:
         note("send", 80, peer=following)
         note("recv", 80, peer=preceding)
 
+    started = world.Send_init(one, following, 6)
+    started.Start()
+    started.Free()  # under way: nobody waits for it
+    note("send", 80, peer=following)
+    world.Recv(third, preceding, 6)
+    note("recv", 80, peer=preceding)
+
+
+def messages_to_nobody() -> None:
+    """What MPI_PROC_NULL sends and receives is nothing, though its requests may share handles with real ones."""
+    buffer, nobody = doubles(5), MPI.PROC_NULL
+    world.Send(buffer, nobody)
+    world.Sendrecv(buffer, nobody, 0, doubles(5), nobody)
+    requests = [world.Isend(buffer, nobody), world.Isend(buffer, following), world.Irecv(doubles(5), nobody)]
+    note("send", 40, peer=following)
+    requests.append(world.Irecv(doubles(5), preceding))
+    note("recv", 40, peer=preceding)
+    MPI.Request.Waitall(requests)
+    requests = [world.Send_init(buffer, nobody), world.Recv_init(buffer, nobody)]
+    MPI.Prequest.Startall(requests)
+    MPI.Request.Waitall(requests)
+    for request in requests:
+        request.Free()
+    world.Sendrecv(buffer, following if rank == 0 else nobody, 0, doubles(5), preceding if rank == 1 else nobody)
+    if rank == 0:
+        note("send", 40, peer=1)
+    if rank == 1:
+        note("recv", 40, peer=0)
+
 
 def messages() -> None:
     buffer = doubles(100)
@@ -169,6 +198,15 @@ def communicators() -> None:
         copy.Barrier()
         note("barrier", 0)
         copy.Free()
+    # Made in one order and used in another, which is each rank's own affair.
+    first, made = world.Idup()
+    made.Wait()
+    second, made = world.Idup()
+    made.Wait()
+    pending = [lambda: first.Ibarrier(), lambda: second.Iallreduce(MPI.IN_PLACE, doubles(3))]
+    MPI.Request.Waitall([issue() for issue in (pending if rank % 2 else reversed(pending))])
+    note("barrier", 0)
+    note("all_reduce", 24)
     pair = world.Create_group(world.group.Incl([0, 1])) if rank < 2 else MPI.COMM_NULL
     if pair != MPI.COMM_NULL:
         pair.Barrier()
@@ -183,6 +221,7 @@ blocking_collectives()
 uneven_collectives()
 nonblocking_collectives()
 persistent_calls()
+messages_to_nobody()
 messages()
 communicators()
 Path(sys.argv[1], f"rank{rank}.json").write_text(json.dumps(issued))

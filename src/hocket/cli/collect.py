@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from hocket.cli.collect_mpi import MPI_EXAMPLE, asks_for_mpi, collect_mpi
+from hocket.cli.watching import WATCH_HELP, watching
 from hocket.plugin.torch.settings import OPTIONS, variable
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -52,7 +53,7 @@ def launch(
     timeout: Annotated[int, _option("timeout")] = 60,
     ops: Annotated[bool, typer.Option("--ops", help="Record operators too, with PyTorch's profiler.")] = False,
     stacks: Annotated[bool, typer.Option("--stacks", help="Record the script's line that issues each call.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Say on stderr what the job waits for when it hangs.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help=WATCH_HELP)] = False,
 ) -> None:
     """Run a script under torchrun on this machine and collect (the default command)."""
     import os
@@ -74,12 +75,8 @@ def launch(
     settings = Settings(out, skip_steps, steps, timeout, hook, ops, stacks)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
-    watching = [sys.executable, "-m", "hocket", "collect", "watch", out]
-    watcher = subprocess.Popen(watching, stdout=sys.stderr) if watch else None
-    finished = subprocess.run(command, env=os.environ | settings.to_environment())
-    if watcher is not None:
-        watcher.terminate()
-        watcher.wait()
+    with watching(out, watch):
+        finished = subprocess.run(command, env=os.environ | settings.to_environment())
     if not any(Path(out).glob("trace.*.et")):  # rank 0 did not come to its end
         if stream_paths(out):
             merge(out)

@@ -4,20 +4,22 @@ from typing import Annotated
 
 import typer
 
-from hocket.plugin.torch.settings import OPTIONS, variable
+from hocket.cli.watching import WATCH_HELP, watching
+from hocket.plugin.torch.settings import OPTIONS, SWITCHES, variable
 
 __all__ = ["MPI_EXAMPLE", "asks_for_mpi", "collect_mpi"]
 
 MPI_EXAMPLE = "Example: hocket collect --out traces/ --mpi mpiexec -n 4 python script.py"
+_FLAGS = ("--watch", *(f"--{name}" for name in SWITCHES))
 
 
 def asks_for_mpi(arguments: list[str]) -> bool:
-    """Whether --mpi stands among the options before the program: all other ones take a value."""
+    """Whether --mpi stands among the options before the program: others than _FLAGS take a value."""
     position = 0
     while position < len(arguments) and arguments[position].startswith("-"):
         if arguments[position] == "--mpi":
             return True
-        position += 1 if "=" in arguments[position] else 2
+        position += 1 if "=" in arguments[position] or arguments[position] in _FLAGS else 2
     return False
 
 
@@ -31,6 +33,7 @@ def collect_mpi(
         int, typer.Option(min=0, envvar=variable("skip_steps"), help="Steps to leave out first.")
     ] = 0,
     steps: Annotated[int | None, typer.Option(min=1, envvar=variable("steps"), help=OPTIONS["steps"].help)] = None,
+    watch: Annotated[bool, typer.Option("--watch", help=WATCH_HELP)] = False,
     mpi: Annotated[bool, typer.Option("--mpi", help="What follows is an MPI job's launch line.")] = True,
 ) -> None:
     """Run an MPI job by its own launch line and collect; MPI_Pcontrol(1) ends a step."""
@@ -49,7 +52,8 @@ def collect_mpi(
         raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
     recorder = build_recorder(mpicc or find_mpicc(command[0]), partial(typer.echo, err=True))
     chosen = {variable("skip_steps"): str(skip_steps)} | ({} if steps is None else {variable("steps"): str(steps)})
-    code = run_recorded(command, recorder, Path(out), chosen)
+    with watching(out, watch):
+        code = run_recorded(command, recorder, Path(out), chosen)
     if not stream_paths(out):
         if code == 0:
             raise HocketError(
