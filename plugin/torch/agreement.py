@@ -53,6 +53,8 @@ def mismatches(
     for recording in recordings:
         for error in recording.errors:
             yield Mismatch("not recorded", f"rank {recording.rank}: an operation could not be described: {error}")
+        for lost in recording.lost:
+            yield Mismatch("lost", f"rank {recording.rank}: {lost}")
     for group in groups:
         yield from _incomplete(group)
         yield from _missing(group)

@@ -58,6 +58,7 @@ class Follower:
     ended: bool | None = None
     _groups: dict[int, UsedGroup] = field(default_factory=dict)
     _shapes: dict[int, ShapeLine] = field(default_factory=dict)
+    _inside: dict[int, int] = field(default_factory=dict)  # the last synchronous call of each thread
     _offset: int = 0
 
     def read(self) -> None:
@@ -82,7 +83,7 @@ class Follower:
                 raise FormatError(f"{self.path}: not a line of the collector's stream: {line[:80]!r}") from error
 
     def _restart(self) -> None:
-        for name in ("open", "last", "_groups", "_shapes"):
+        for name in ("open", "last", "_groups", "_shapes", "_inside"):
             getattr(self, name).clear()
         self.meta = self.last_issued = self.ended = None
 
@@ -121,10 +122,8 @@ class Follower:
                 self.open.pop(identifier, None)
 
     def _issue(self, identifier: int, shape: ShapeLine, sequence: int, t: int, thread: int) -> None:
-        # What C++ code issues and waits for at once leaves no wait: its thread goes on only afterwards.
-        over = [number for number, other in self.open.items() if other.thread == thread and not other.is_async]
-        for number in over:
-            del self.open[number]
+        # A synchronous call leaves a wait only when all is well, but its thread goes on only afterwards.
+        self.open.pop(self._inside.pop(thread, -1), None)
         kind = shape.kind or OPERATIONS[shape.op].kind
         issued = Issued(
             group=self._groups[shape.group],
@@ -138,6 +137,8 @@ class Follower:
             t=self._seen(t),
         )
         self.open[identifier] = self.last_issued = issued
+        if not issued.is_async:
+            self._inside[thread] = identifier
         if not issued.is_message:
             self.last[issued.group.key] = issued
 

@@ -132,17 +132,22 @@ _Kind = TypeVar("_Kind")
 _WIDTHS = {b"c": 5, b"d": 2, b"w": 4, b"a": 5, b"b": 2, b"s": 2, b"x": 1}
 _NUMBERS = re.compile(b"|".join(rb"^%b(?: \d{1,18}){%d}\n" % item for item in _WIDTHS.items()), re.MULTILINE)
 _JSON = re.compile(rb"^\{.*\n", re.MULTILINE)
+_TORN = re.compile(rb"^[^\n]*\0[^\n]*\n", re.MULTILINE)
 _DIGITS = bytes.maketrans(b"cdwabsx", b"0000000")
 FIRST = b'{"k":"meta",'  # so begins a session
 
 
 @dataclass(frozen=True)
 class Session:
-    """The last session of a stream: `records` in order, `numbers` of each letter one row a line."""
+    """The last session of a stream: `records` in order, `numbers` of each letter one row a line.
+
+    Of a page that never reached the disk zero bytes are left; `torn` lines with some are not here.
+    """
 
     path: Path
     records: list[_Record]
     numbers: dict[str, NDArray[np.int64]]
+    torn: int
 
     @classmethod
     def read(cls, path: Path) -> "Session":
@@ -159,8 +164,9 @@ class Session:
         if not whole.startswith(FIRST):
             raise FormatError(f"{path}: expected a stream that starts with a line of kind meta")
         first_line = data.count(b"\n", 0, begin) + 1
+        untorn, torn = _TORN.subn(b"", whole)
         records: list[_Record] = []
-        for line in _NUMBERS.sub(b"", whole).splitlines(keepends=True):
+        for line in _NUMBERS.sub(b"", untorn).splitlines(keepends=True):
             try:
                 if not records:
                     _check_format(path, line)
@@ -168,7 +174,7 @@ class Session:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 number = first_line + whole.count(b"\n", 0, whole.find(line))
                 raise FormatError(f"{path}:{number}: not a line of the collector's stream: {error}") from error
-        return cls(path, records, _parse_numbers(_JSON.sub(b"", whole)))
+        return cls(path, records, _parse_numbers(_JSON.sub(b"", untorn)), torn)
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
         """The records of a kind."""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +21,7 @@ from hocket.plugin.torch.lines import (
     ShapeLine,
     StepLine,
 )
+from hocket.plugin.torch.losses import without_lost
 from hocket.plugin.torch.operations import PEER_TO_PEER
 from hocket.plugin.torch.waits import NONE, find_waits
 
@@ -111,6 +111,7 @@ class Columns:
 class Recording:
     """What one rank recorded. `steps` holds (number, end); `offsets` (t, offset to rank 0's clock, round trip).
 
+    `errors` tell what the hook could not describe, `lost` what the stream lost and is therefore not here.
     `no_operators` is why there is no profile of its operators, "" where there is, None where nobody asked for one.
     """
 
@@ -125,6 +126,7 @@ class Recording:
     steps: tuple[tuple[int, int], ...]
     offsets: tuple[tuple[int, int, int], ...]
     errors: tuple[str, ...]
+    lost: tuple[str, ...]
     no_operators: str | None
     ended: bool
     failed: bool
@@ -152,11 +154,11 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """The last session in a stream; a killed process leaves its last line torn and zero bytes behind it.
 
-    What refers to an operation that no line tells of is left out, and told in `errors`.
+    What cannot be understood because other lines were lost is left out, and told in `lost`.
 
     Raises FormatError naming the file, and the line where one is broken.
     """
-    session, dangling = _without_dangling(Session.read(path))
+    session, lost = without_lost(Session.read(path))
     (meta,) = session.of(Meta)
     ends = session.of(EndLine)
     operators = session.of(OperatorsLine)
@@ -173,30 +175,12 @@ def read_recording(path: Path) -> Recording:
         columns=_columns(session, shapes, numbers, steps, meta.step),
         steps=steps,
         offsets=tuple((line.t, line.offset, line.round_trip) for line in session.of(ClockLine)),
-        errors=(*dict.fromkeys(f"{line.op}: {line.message}" for line in session.of(ErrorLine)), *dangling),
+        errors=tuple(dict.fromkeys(f"{line.op}: {line.message}" for line in session.of(ErrorLine))),
+        lost=lost,
         no_operators=operators[-1].problem if operators else None,
         ended=bool(ends),
         failed=bool(ends) and not ends[0].ok,
     )
-
-
-def _without_dangling(session: Session) -> tuple[Session, list[str]]:
-    """The session without what it tells of operations whose own line was lost, and a word on that if there is any."""
-    ids = session.numbers["c"][:, 0]
-    known = {letter: np.isin(rows[:, 0], ids) for letter, rows in session.numbers.items()}
-    lost = {number for letter, rows in session.numbers.items() for number in rows[~known[letter], 0].tolist()}
-    numbers = {letter: rows[known[letter]] for letter, rows in session.numbers.items()}
-    issued = set(ids.tolist())
-    records = list(session.records)
-    for place, line in enumerate(records):
-        if isinstance(line, BackwardLine):
-            lost.update(set(line.ids) - issued)
-            records[place] = msgspec.structs.replace(line, ids=tuple(number for number in line.ids if number in issued))
-    if not lost:
-        return session, []
-    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-    told = f"a line refers to an operation {min(lost)}{more} that no line tells of"
-    return Session(session.path, records, numbers), [told]
 
 
 def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
@@ -210,7 +194,7 @@ def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
         shapes = tuple(_shape(line, groups[line.group]) for line in lines)
     except KeyError as error:
         raise FormatError(
-            f"{session.path}: a shape refers to an operation or group {error} that no line tells of"
+            f"{session.path}: a shape refers to an operation {error} that Hocket does not know"
         ) from error
     return shapes, {line.id: index for index, line in enumerate(lines)}
 
@@ -255,7 +239,8 @@ def _columns(
     batch[rows_of(lines["b"][:, 0])] = lines["b"][:, 1]
     waits = find_waits(start, thread, done, _with_batches(_seen_waits(session, rows_of), batch))
 
-    shape = _lookup(session.path, shape_ids, numbers)
+    known, at = np.unique(shape_ids, return_inverse=True)
+    shape = np.array([numbers[number] for number in known.tolist()], dtype=np.int64)[at]
     synchronous = np.array([not shape.is_async for shape in shapes], dtype=bool)[shape]
     message = np.array([shape.kind in PEER_TO_PEER for shape in shapes], dtype=bool)[shape]
     peer = np.array([NONE if shape.peer is None else shape.peer for shape in shapes], dtype=np.int64)[shape]
@@ -277,14 +262,6 @@ def _columns(
         peer=np.where(peer == NONE, waits.peer, peer),
         batch=batch,
     )
-
-
-def _lookup(path: Path, shape_ids: Numbers, numbers: dict[int, int]) -> Numbers:
-    known, at = np.unique(shape_ids, return_inverse=True)
-    try:
-        return np.array([numbers[number] for number in known.tolist()], dtype=np.int64)[at]
-    except KeyError as error:
-        raise FormatError(f"{path}: a call refers to a shape {error} that no line tells of") from error
 
 
 def _seen_waits(session: Session, rows_of: Callable[[Numbers], Numbers]) -> Numbers:

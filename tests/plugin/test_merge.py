@@ -313,16 +313,41 @@ def test_a_stream_of_another_version_is_named(tmp_path: Path) -> None:
         read_recording(path)
 
 
-@pytest.mark.parametrize(
-    ("lines_after", "message"),
-    [
-        (["c 1 9 1 5 1"], "refers to a shape 9 that no line tells of"),
-        ([{"k": "shape", "id": 1, "op": "allreduce_", "group": 3, "in": 1, "out": 1}], "operation or group 3"),
-    ],
-)
-def test_what_no_line_tells_of_is_named(tmp_path: Path, lines_after: list[Record | str], message: str) -> None:
-    with pytest.raises(FormatError, match=message):
-        read_recording(write(tmp_path, 0, meta(0), group([0, 1]), call(0, 0), lines_after))
+def test_an_operation_that_is_not_known_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="refers to an operation 'melt_' that Hocket does not know"):
+        read_recording(write(tmp_path, 0, meta(0), group([0, 1]), call(0, 0, op="melt_")))
+
+
+def test_calls_without_a_description_are_counted_and_the_rest_merged(tmp_path: Path) -> None:
+    """Rank 1 lost the line of the shape that calls 2 and 3 have, and that of the group of call 4."""
+    for rank in (0, 1):
+        calls = [[call(n, 100 * n), wait(n, 100 * n, 100 * n + 50)] for n in range(3)]
+        calls += [["c 3 2 3 300 1", wait(3, 300, 350)], [call(4, 400, seq=0, group=1), wait(4, 400, 450)]]
+        groups = [group([0, 1]), group([0, 1], 1, "other", order=1)]
+        if rank == 1:
+            del calls[2][0][0], groups[1]
+        write(tmp_path, rank, meta(rank), *groups, *chain(*calls), END)
+    summary = merge(tmp_path)
+    assert summary.mismatches[0].problem == "lost"
+    assert summary.mismatches[0].message == "rank 1: 3 calls are without description, from sequence 2 on"
+    assert [(row.rank, row.operations) for row in summary.ranks] == [(0, 5), (1, 2)]
+    assert [(cut.rank, cut.left_out) for cut in summary.cuts] == [(0, 3)]  # what rank 1 cannot answer
+    simulate_traces(read_traces(tmp_path), load("ring:2,bandwidth=50GB/s,latency=500ns"))
+
+
+def test_a_page_that_never_reached_the_disk_is_told_and_the_rest_merged(tmp_path: Path) -> None:
+    """Zero bytes in place of all between the middle of call 1's line and that of call 2's."""
+    calls = [[call(n, 100 * n)[1], wait(n, 100 * n, 100 * n + 50)] for n in range(4)]
+    path = write(tmp_path, 0, meta(0, world=1), group([0]), call(0, 0)[0], *chain(*calls), END)
+    text = path.read_text().replace("c 1 1 ", "c 1 0 ").replace("c 2 2 ", "c 2 0 ").replace("c 3 3 ", "c 3 0 ")
+    begin, end = text.index("1 0 1 100"), text.index("2 200")
+    path.write_text(text[:begin] + "\0" * (end - begin) + text[end:])
+    recording = read_recording(path)
+    assert recording.lost == (
+        "torn lines in its stream: 1",
+        "a line refers to an operation 2 that no line tells of",
+    )
+    assert recording.columns.start.tolist() == [0, 300]
 
 
 def test_an_operation_whose_line_is_lost_is_told_and_the_rest_merged(tmp_path: Path) -> None:
@@ -344,7 +369,7 @@ def test_an_operation_whose_line_is_lost_is_told_and_the_rest_merged(tmp_path: P
 def test_whatever_refers_to_a_lost_operation_is_left_out(tmp_path: Path, letter: str) -> None:
     recording = read_recording(write(tmp_path, 0, meta(0), group([0, 1]), call(0, 0), letter, "d 8 9"))
     assert len(recording) == 1
-    assert recording.errors == ("a line refers to an operation 7 and 1 more that no line tells of",)
+    assert recording.lost == ("a line refers to an operation 7 and 1 more that no line tells of",)
 
 
 def test_a_line_written_while_another_thread_makes_room_is_kept(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from streams import END, call, done, group, lines, meta, wait, write
 
 from hocket.core.errors import HocketError
+from hocket.plugin.torch.following import Follower, Issued
 from hocket.plugin.torch.watch import Watch
 
 WATCH = [sys.executable, "-m", "hocket", "collect", "watch"]
@@ -79,6 +81,30 @@ def test_all_have_come_and_differ(tmp_path: Path) -> None:
         write(tmp_path, rank, now(rank), group([0, 1]), call(0, 0, **{"in": size}))
     (hang,) = Watch(tmp_path, 10).look().hangs
     assert "all have come, none is done; they issued it differently" in "\n".join(hang.text())
+
+
+def test_taking_in_a_call_looks_at_no_other(tmp_path: Path) -> None:
+    """10,000 sends that nobody waits for stay open, and of 20,000 synchronous calls the last."""
+    shapes = [call(n, 0, **shape)[0] for n, shape in enumerate(({"op": "send", "peer": 1, "async": 1}, {}))]
+    issued = [f"c {n} {int(n % 3 > 0)} 0 {n} 1" for n in range(30_000)]
+    follower = Follower(write(tmp_path, 0, now(0), group([0, 1]), *shapes, *issued))
+    follower.open = visited = CountedVisits()
+    follower.read()
+    assert (len(visited), visited.visits) == (10_000 + 1, 0)
+
+
+class CountedVisits(dict[int, Issued]):
+    """Counts how many entries are gone through."""
+
+    visits = 0
+
+    def items(self) -> Any:
+        self.visits += len(self)
+        return super().items()
+
+    def __iter__(self) -> Iterator[int]:
+        self.visits += len(self)
+        return super().__iter__()
 
 
 def test_a_cycle_of_three_groups_is_named(tmp_path: Path) -> None:
