@@ -126,6 +126,7 @@ def add_call(builder: TraceBuilder, rank: int, call: Call, deps: list[int]) -> i
         "duration_ns": 0 if call.end is None else max(call.end - call.start, 0),
         "deps": deps,
         "group": call.group,
+        "extra": call.extra,
     }
     if call.kind == "send":
         return builder.add_send("send", call.num_bytes, src=rank, dst=call.peer, tag=call.tag, **common)

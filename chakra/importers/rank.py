@@ -1,6 +1,7 @@
 """What an importer reads of one rank, before the ranks are put together."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hocket.chakra.trace import Trace
@@ -28,7 +29,7 @@ class Call:
     its root's, of a message its size; `dtype` PyTorch's name of a collective's type, "" where unknown. `root` and
     `peer` are world ranks, -1 where unknown. `end` is None where completion was not seen, `sequence` the number among
     the group's collectives where the format tells it. Calls of one `queue` run one after the other, as those of an NCCL
-    communicator do.
+    communicator do. `extra` are attributes of its node that have no column.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Call:
     sequence: int | None = None
     queue: str = ""
     wait: Wait | None = None
+    extra: Mapping[str, int | str] = field(default_factory=dict)
 
     @property
     def is_message(self) -> bool:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import torch.distributed as dist
 
-__all__ = ["ClockServer", "Offset", "OffsetMeter", "measure_offset"]
+__all__ = ["ClockServer", "Offset", "OffsetMeter", "measure_offset", "read_clocks"]
 
 PINGS = 20
+_READINGS = 10
 _STOP = "stop"
 _FOREVER = timedelta(days=365)
 _NEXT_PING = timedelta(seconds=1)
@@ -29,6 +30,16 @@ class Offset(NamedTuple):
     t: int
     offset: int
     round_trip: int
+
+
+def read_clocks() -> tuple[int, int]:
+    """The wall clock and the performance counter at one time, in ns: of several readings the quickest."""
+    readings = []
+    for _ in range(_READINGS):
+        begin, wall, end = time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()
+        readings.append((end - begin, wall, (begin + end) // 2))
+    _, wall, perf = min(readings)
+    return wall, perf
 
 
 def measure_offset(store: dist.Store, patience: timedelta) -> Offset | None:

@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from hocket.plugin.torch.batches import watch_batches
 from hocket.plugin.torch.choice import choose_hook
-from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset
+from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset, read_clocks
 from hocket.plugin.torch.folder import make_folder, operators_path, set_aside, stream_path
 from hocket.plugin.torch.groups import watch_destroyed
 from hocket.plugin.torch.profiling import OperatorProfiler
@@ -88,6 +88,7 @@ class Collector:
         if earlier is not None and self._rank == 0:
             print(f"hocket: {self.folder}: what an earlier job collected is now in {earlier}", file=sys.stderr)
         self._stream = self._hook.open(stream_path(self.folder, self._rank))
+        epoch_ns, perf_ns = read_clocks()
         self._stream.write(
             record(
                 "meta",
@@ -99,8 +100,8 @@ class Collector:
                 pid=self._process,
                 torch=torch.__version__,
                 script=Path(sys.argv[0]).name,
-                epoch_ns=time.time_ns(),
-                perf_ns=time.perf_counter_ns(),
+                epoch_ns=epoch_ns,
+                perf_ns=perf_ns,
                 step=self.steps.number,
                 hook=self._remark,
             )

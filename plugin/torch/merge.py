@@ -1,23 +1,24 @@
 """Turns the ranks' streams into execution traces, one a rank, and a summary."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from hocket.chakra import write_trace
 from hocket.chakra.groups import FILE_NAMES, write_groups
-from hocket.chakra.importers.lanes import Operator
+from hocket.chakra.trace import Trace
 from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write
 from hocket.plugin.torch.agreement import Mismatch, clock_residual, mismatches
 from hocket.plugin.torch.alignment import align
 from hocket.plugin.torch.cutting import cut_recordings
-from hocket.plugin.torch.folder import merged_files, operators_path, stream_path, stream_paths
+from hocket.plugin.torch.devices import joined_devices
+from hocket.plugin.torch.folder import merged_files, stream_path, stream_paths
 from hocket.plugin.torch.matching import match, number_groups
 from hocket.plugin.torch.messages import find_messages, tags_in_trace
-from hocket.plugin.torch.operators import read_operators
+from hocket.plugin.torch.profiles import read_profiles
 from hocket.plugin.torch.recording import Recording, read_recording
-from hocket.plugin.torch.scatters import scattered_bytes
+from hocket.plugin.torch.scatters import scattered_bytes, sizes_in_trace
 from hocket.plugin.torch.summary import Summary, summarize
 from hocket.plugin.torch.tables import render
 from hocket.plugin.torch.timeline import build_trace, window
@@ -25,9 +26,10 @@ from hocket.plugin.torch.timeline import build_trace, window
 __all__ = ["merge"]
 
 
-def merge(folder: Path | str) -> Summary:
+def merge(folder: Path | str, kineto: Path | None = None) -> Summary:
     """Writes `trace.<rank>.et` of every rank that recorded something, comm_groups.json, summary.txt and summary.json.
 
+    The ranks' profiles, those of `--ops` or in the file or folder `kineto`, are joined in (`profiles.read_profiles`).
     Works on what there is: the summary tells which ranks are missing or did not end. Raises FormatError when there is
     no stream, a line of one is broken, or no rank recorded a collective.
     """
@@ -40,41 +42,38 @@ def merge(folder: Path | str) -> Summary:
     residual, where = clock_residual(matched)
     if where:
         problems.append(Mismatch("clock", f"{where} ended {residual} ns before its last rank began"))
-    operators = {}
-    for recording in recordings:
-        if len(recording) and recording.no_operators is not None:
-            try:
-                operators[recording.rank] = _operators(folder, recording)
-            except FormatError as error:  # the gaps between its calls stay whole
-                problems.append(Mismatch("operators", f"none of rank {recording.rank}: {error}"))
+    profiles = read_profiles(folder, recordings, kineto)
+    problems += profiles.problems
     present = [recording for recording in recordings if len(recording)]
     cut, cuts = cut_recordings(present, matched, messages)
+    scattered = scattered_bytes(matched)
+    sizes = {recording.rank: sizes_in_trace(recording, numbering, scattered) for recording in present}
+    tags = tags_in_trace(present, messages)
+    devices: dict[int, Trace] = {}
+    if profiles.devices:
+        devices, told = joined_devices(profiles.devices, cut, numbering, sizes, tags)
+        problems += told
     summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts)
 
-    scattered = scattered_bytes(matched)
-    tags = tags_in_trace(present, messages)
     origin = min(window(recording)[0] for recording in present)
     for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
         stale.unlink()
     for recording in cut:
-        metadata = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
+        rank = recording.rank
+        trace = devices.get(rank)
+        if trace is None:
+            computed = profiles.operators.get(rank, {})
+            trace = build_trace(recording, numbering, sizes[rank], tags[rank], origin, computed)
+        metadata = {"rank": rank, "world_size": recording.world, "generator": "hocket collect"}
         meta = recording.meta
         metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
-        computed = operators.get(recording.rank, {})
-        trace = build_trace(recording, numbering, scattered, tags[recording.rank], origin, metadata, computed)
-        write_trace(folder / f"trace.{recording.rank}.et", trace)
+        write_trace(folder / f"trace.{rank}.et", replace(trace, metadata=trace.metadata | metadata))
     write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in numbering.values() if number})
     with atomic_write(folder / "summary.json") as file:
         json.dump(asdict(summary), file, indent=1)
     with atomic_write(folder / "summary.txt") as file:
         file.write(render(summary))
     return summary
-
-
-def _operators(folder: Path, aligned: Recording) -> dict[int, list[Operator]]:
-    if aligned.no_operators:
-        raise FormatError(aligned.no_operators)
-    return read_operators(operators_path(folder, aligned.rank), read_recording(aligned.path), aligned)
 
 
 def _read(folder: Path) -> list[Recording]:

@@ -1,13 +1,14 @@
 """What goes into scatters, which only their roots know."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.plugin.torch.matching import Matched
+from hocket.plugin.torch.matching import Matched, Numbering
+from hocket.plugin.torch.recording import Recording
 
-__all__ = ["scattered_bytes"]
+__all__ = ["scattered_bytes", "sizes_in_trace"]
 
 Numbers = NDArray[np.int64]
 
@@ -24,3 +25,17 @@ def scattered_bytes(groups: Sequence[Matched]) -> dict[int, tuple[Numbers, Numbe
             inputs = np.array([*(shape.input_bytes for shape in shapes), 0], dtype=np.int64)  # the last: absent
             found[group.number] = group.sequence[columns], inputs[group.shape[:, columns]].max(axis=0)
     return found
+
+
+def sizes_in_trace(
+    recording: Recording, numbering: Numbering, scattered: Mapping[int, tuple[Numbers, Numbers]]
+) -> Numbers:
+    """The bytes that a rank's trace gives its calls; of a scatter what its root put in (`scattered_bytes`)."""
+    sizes = recording.by_shape(lambda shape: shape.num_bytes)
+    groups = recording.by_shape(lambda shape: numbering[shape.group.key][0])
+    is_scatter = recording.by_shape(lambda shape: shape.kind == "scatter").astype(bool)
+    for number, (sequence, sent) in scattered.items():
+        own = np.flatnonzero(is_scatter & (groups == number))
+        inputs = sent[np.searchsorted(sequence, recording.columns.sequence[own]).clip(max=len(sent) - 1)]
+        sizes[own] = np.where(inputs > 0, inputs, sizes[own])
+    return sizes

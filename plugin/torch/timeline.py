@@ -14,7 +14,7 @@ from hocket.plugin.torch.matching import Numbering
 from hocket.plugin.torch.recording import Recording, Shape
 from hocket.plugin.torch.waits import NONE
 
-__all__ = ["build_trace", "window"]
+__all__ = ["attributes_of", "build_trace", "step_begins", "window"]
 
 Numbers = NDArray[np.int64]
 
@@ -40,15 +40,14 @@ def window(recording: Recording) -> tuple[int, int]:
 def build_trace(
     recording: Recording,
     numbering: Numbering,
-    scattered: Mapping[int, tuple[Numbers, Numbers]],
+    sizes: Numbers,
     tags: Numbers,
     origin: int,
-    metadata: Mapping[str, object],
     operators: Mapping[int, Sequence[Operator]],
 ) -> Trace:
-    """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0, `scattered` the
-    input of each scatter (`scatters.scattered_bytes`), `tags` each call's (`messages.tags_in_trace`), `operators` what
-    threads computed as far as it was profiled.
+    """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0, `sizes` and
+    `tags` are each call's (`scatters.sizes_in_trace`, `messages.tags_in_trace`), `operators` what threads computed as
+    far as it was profiled.
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
     for a call, the compute that follows depends on it; between issue and wait both run side by side. The messages of a
@@ -60,7 +59,7 @@ def build_trace(
     kept = np.flatnonzero((columns.peer != NONE) | ~_is_message(recording))
     spans = [operator for thread in sorted(operators) for operator in operators[thread]]
     times = np.array([(span.start, span.end, span.lane) for span in spans], np.int64).reshape(-1, 3)
-    numbers, marks = _step_begins(recording)
+    numbers, marks = step_begins(recording)
     what, begin, end, deps_offset, deps, mark_nodes = engine.chain_threads(
         [
             column[kept]
@@ -96,7 +95,7 @@ def build_trace(
     calls = np.flatnonzero(what >= 0)
     rows = kept[what[calls]]
     duration[calls] = np.where(columns.end[rows] == NONE, 0, columns.end[rows] - columns.start[rows])
-    _fill_calls(nodes, calls, recording, rows, numbering, scattered, tags, strings)
+    _fill_calls(nodes, calls, recording, rows, numbering, sizes, tags, strings)
     nodes["rest_offset"], nodes["rest"] = _rest(recording, rows, calls, len(what))
 
     nodes["start_us"] = ((begin - origin) // 1000).astype(np.uint64)
@@ -105,14 +104,14 @@ def build_trace(
     # Of steps that begin with the same node only the last has nodes.
     steps = {first: number for first, number in zip(mark_nodes.tolist(), numbers, strict=True) if first < len(what)}
     told = step_metadata([(number, first) for first, number in steps.items()])
-    return Trace(version="1.0.0", metadata={**metadata, **told}, strings=tuple(strings), **nodes)
+    return Trace(version="1.0.0", metadata=told, strings=tuple(strings), **nodes)
 
 
 def _is_message(recording: Recording) -> NDArray[np.bool_]:
     return recording.by_shape(lambda shape: shape.kind in _MESSAGES).astype(bool)
 
 
-def _step_begins(recording: Recording) -> tuple[list[int], list[int]]:
+def step_begins(recording: Recording) -> tuple[list[int], list[int]]:
     """The number of each recorded step, NO_STEP for what comes after the last that ended; and when it begins."""
     begin, end = window(recording)
     # A script that marks its steps itself begins to count again: of one number the last is meant.
@@ -126,7 +125,7 @@ def _fill_calls(
     recording: Recording,
     rows: Numbers,
     numbering: Numbering,
-    scattered: Mapping[int, tuple[Numbers, Numbers]],
+    sizes: Numbers,
     tags: Numbers,
     strings: dict[str, int],
 ) -> None:
@@ -149,14 +148,7 @@ def _fill_calls(
     put("name", of_shape([text(shape.kind) for shape in shapes]))
     put("type", of_shape([_MESSAGES.get(shape.kind, NodeType.COMM_COLL) for shape in shapes]))
     put("process_group", of_shape([text(str(group(shape))) for shape in shapes]))
-    sizes = of_shape([shape.num_bytes for shape in shapes])
-    groups = of_shape([group(shape) for shape in shapes])
-    is_scatter = of_shape([shape.kind == "scatter" for shape in shapes]).astype(bool)
-    for number, (sequence, sent) in scattered.items():
-        own = np.flatnonzero(is_scatter & (groups == number))
-        inputs = sent[np.searchsorted(sequence, recording.columns.sequence[rows[own]]).clip(max=len(sent) - 1)]
-        sizes[own] = np.where(inputs > 0, inputs, sizes[own])
-    put("comm_bytes", sizes)
+    put("comm_bytes", sizes[rows])
 
     collective = of_shape([shape.kind not in _MESSAGES for shape in shapes]).astype(bool)
     kinds = [-1 if shape.kind in _MESSAGES else CollectiveType[shape.kind.upper()] for shape in shapes]
@@ -175,10 +167,10 @@ def _fill_calls(
 
 
 def _rest(recording: Recording, rows: Numbers, calls: Numbers, num_nodes: int) -> tuple[Numbers, NDArray[np.uint8]]:
-    """What a trace's columns do not hold: the batch of a message, by its number on this rank, and the reduction."""
+    """What a trace's columns do not hold (`attributes_of`)."""
     shape, batch = recording.columns.shape[rows], recording.columns.batch[rows]
     pairs, which = np.unique(np.stack([shape, batch], axis=1), axis=0, return_inverse=True)
-    texts = [_attributes(recording.shapes[shape], batch) for shape, batch in pairs.tolist()]
+    texts = [encode_attributes(attributes_of(recording.shapes[shape], batch)) for shape, batch in pairs.tolist()]
     lengths = np.array([len(text) for text in texts], np.int64)
     begins = np.cumsum(lengths) - lengths
     offset = np.zeros(num_nodes + 1, np.int64)
@@ -188,7 +180,7 @@ def _rest(recording: Recording, rows: Numbers, calls: Numbers, num_nodes: int) -
     return offset, np.frombuffer(b"".join(texts), np.uint8)[places]
 
 
-def _attributes(shape: Shape, batch: int) -> bytes:
+def attributes_of(shape: Shape, batch: int) -> dict[str, int | str]:
+    """A call's attributes without a column: the batch of a message, by its number on this rank, and the reduction."""
     attributes: dict[str, int | str] = {} if batch == NONE else {"batch": batch}
-    attributes |= {} if shape.reduction is None else {"reduce_op": shape.reduction}
-    return encode_attributes(attributes)
+    return attributes | ({} if shape.reduction is None else {"reduce_op": shape.reduction})

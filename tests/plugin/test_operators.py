@@ -1,5 +1,6 @@
 """`hocket collect --ops`: operators in place of the computation between calls."""
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -26,10 +27,10 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def problems(folder: Path) -> list[str]:
-    """What the summary says of operators."""
+def problems(folder: Path, problem: str = "operators") -> list[str]:
+    """What the summary says of operators, or of another problem."""
     told = json.loads((folder / "summary.json").read_text())["mismatches"]
-    return [problem["message"] for problem in told if problem["problem"] == "operators"]
+    return [mismatch["message"] for mismatch in told if mismatch["problem"] == problem]
 
 
 def computed(trace: Trace) -> int:
@@ -94,9 +95,23 @@ def test_the_profiler_is_the_scripts_where_it_uses_it(tmp_path: Path) -> None:
         assert ("aten::matmul" in names) == (rank == 2), names
         assert (trace.type == NodeType.COMM_COLL).sum() == 2
     # The script's own profiles are whole: rank 0's has all five calls, rank 1's those after its begin.
+    profiles = tmp_path / "profiles"
+    profiles.mkdir()
     for rank, calls in ((0, 5), (1, 2)):
-        events = json.loads((tmp_path / f"rank{rank}.json").read_text())["traceEvents"]
+        content = (tmp_path / f"rank{rank}.json").read_bytes()
+        events = json.loads(content)["traceEvents"]
         assert sum(event["name"] == "c10d::allreduce_" for event in events) == calls
+        (profiles / f"host_{rank}.pt.trace.json.gz").write_bytes(gzip.compress(content))
+    # They do as well: two of rank 0's five calls were recorded, none of rank 1's.
+    subprocess.run([*COLLECT, "merge", str(out), "--kineto", str(profiles)], check=True, timeout=60)
+    other = "it has none of the rank's calls: it is of another run, or of other steps"
+    absent = f"none of rank 2: {profiles}: no profile of it"
+    assert problems(out) == [f"none of rank 1: {profiles / 'host_1.pt.trace.json.gz'}: {other}", absent]
+    told = "rank 0: 3 operations of the profile are not in the stream, 0 calls of the stream are not in the profile"
+    assert problems(out, "profile") == [told]
+    for rank, trace in enumerate(read_traces(out).traces):
+        names = {trace.strings[name] for name in trace.name[trace.type == NodeType.COMP]}
+        assert ("aten::matmul" in names) == (rank == 0), names
 
 
 def copied(collected: Path, folder: Path) -> Path:
@@ -113,7 +128,11 @@ def test_profiles_that_are_not_to_be_had_leave_the_merge_whole(collected: Path, 
         ("absent", None, "rank0.json: No such file or directory"),
         ("empty", b"", "rank0.json: no array 'traceEvents'"),
         ("cut", whole[: len(whole) // 2], "rank0.json: it is cut off"),
-        ("other", json.dumps(moved).encode(), "rank0.json: not of this run: it has none of the rank's calls"),
+        (
+            "other",
+            json.dumps(moved).encode(),
+            "rank0.json: it has none of the rank's calls: it is of another run, or of other steps",
+        ),
     ):
         folder = copied(collected, tmp_path / name)
         path = folder / "ops" / "rank0.json"

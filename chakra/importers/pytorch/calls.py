@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.rank import Call, Notes, Wait
 
-__all__ = ["calls_of"]
+__all__ = ["call_of", "calls_of"]
 
 _ROOTED = ("broadcast", "reduce", "gather", "scatter")
 

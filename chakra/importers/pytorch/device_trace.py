@@ -5,13 +5,12 @@ and a COMP node `host` lasts as long.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.importers.lanes import add_call
-from hocket.chakra.importers.pytorch.calls import call_of
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.pytorch.kineto import DeviceEvent, Kineto
 from hocket.chakra.importers.pytorch.streams import awaited, dependencies
@@ -19,37 +18,38 @@ from hocket.chakra.importers.pytorch.work import Work
 from hocket.chakra.importers.rank import Call, Notes
 from hocket.chakra.trace import NodeType, Trace
 
-__all__ = ["device_trace"]
+__all__ = ["device_trace", "issues_of_kernels"]
 
 
 def device_trace(
-    rank: int, kineto: Kineto, issues: Sequence[Issue], groups: Mapping[str, tuple[int, ...]], notes: Notes
+    rank: int,
+    kineto: Kineto,
+    of_kernel: Mapping[int, Collection[Issue]],
+    calls: Mapping[Issue, Call],
+    notes: Notes,
 ) -> Trace:
-    """The trace of a rank whose profile has a device."""
-    events = sorted(kineto.device, key=lambda event: (event.start, event.end, event.correlation))
-    of_event = _issues_of_kernels(events, kineto, issues, notes)
-    left = sum(issue.is_gloo for issue in issues)
-    if left:
-        notes["collectives of gloo beside a device: left out"] += left
-    deps = dependencies(events, kineto, of_event)
+    """The trace of a rank whose profile has a device: `of_kernel` are the issues of its events (`issues_of_kernels`),
+    `calls` what is known of them."""
+    deps = dependencies(kineto, of_kernel)
     if not kineto.waited:
         notes["streams' waits, which have to be inferred (enable_cuda_sync_events=True records them)"] += 1
-    builder = _Device(rank, events, kineto)
-    for index, event in enumerate(events):
-        calls = [call_of(issue, groups, None, notes) for issue in of_event.get(index, ())]
-        known = [replace(call, start=event.start, end=event.end) for call in calls if call is not None]
+    builder = _Device(rank, kineto)
+    for index, event in enumerate(kineto.device):
+        known = [_timed(calls[issue], event) for issue in of_kernel.get(index, ()) if issue in calls]
         builder.add(index, event, known, deps[index])
-    unawaited = len(of_event) - len(awaited(deps, of_event))
+    unawaited = len(of_kernel) - len(awaited(deps, of_kernel))
     if unawaited:
         notes["collectives that no later kernel is seen to wait for"] += unawaited
     return builder.build()
 
 
-def _issues_of_kernels(
-    events: Sequence[DeviceEvent], kineto: Kineto, issues: Sequence[Issue], notes: Notes
-) -> dict[int, list[Issue]]:
-    """Which operations each of NCCL's kernels does: the one that launched it, else, as with batches of messages, all
-    that its thread recorded since its last launch."""
+def _timed(call: Call, event: DeviceEvent) -> Call:
+    return replace(call, start=event.start, end=event.end, extra={**call.extra, "stream": event.stream})
+
+
+def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> dict[int, list[Issue]]:
+    """Which operations each of NCCL's kernels does, by the index of its event: the one that launched it, else, as with
+    batches of messages, all that its thread recorded since its last launch."""
     recorded: dict[int, list[Issue]] = defaultdict(list)
     by_external = {}
     for issue in issues:
@@ -57,6 +57,7 @@ def _issues_of_kernels(
             recorded[issue.event.thread].append(issue)
             by_external[(issue.record or issue.event).external] = issue
     found: dict[int, list[Issue]] = {}
+    events = kineto.device
     kernels = [index for index, event in enumerate(events) if event.is_collective]
     kernels.sort(key=lambda index: kineto.launches.get(events[index].correlation, (events[index].start, -1)))
     for index in kernels:
@@ -71,6 +72,9 @@ def _issues_of_kernels(
     for waiting in recorded.values():
         if waiting:
             notes["operations of NCCL without a kernel: left out"] += len(waiting)
+    left = sum(issue.is_gloo for issue in issues)
+    if left:
+        notes["collectives of gloo beside a device: left out"] += left
     return {index: own for index, own in found.items() if own}
 
 
@@ -85,16 +89,16 @@ class _Done:
 class _Device:
     """Adds the nodes of a device's events, which come in order of start."""
 
-    def __init__(self, rank: int, events: Sequence[DeviceEvent], kineto: Kineto) -> None:
+    def __init__(self, rank: int, kineto: Kineto) -> None:
         self._rank = rank
         self._kineto = kineto
         self._builder = TraceBuilder({"generator": "PyTorch profiler"})
         self._steps = sorted(kineto.steps, reverse=True)
-        begin = min([event.start for event in events[:1]] + [start for start, _ in kineto.steps])
+        begin = min([event.start for event in kineto.device[:1]] + [start for start, _ in kineto.steps])
         self._last = _Done(begin, ())
         self._tails: dict[int, tuple[int, ...]] = defaultdict(tuple)
         self._nodes: dict[int, tuple[int, ...]] = {}
-        self._work = _work_of_kernels(events, kineto)
+        self._work = _work_of_kernels(kineto)
 
     def add(self, index: int, event: DeviceEvent, calls: Sequence[Call], deps: Sequence[int]) -> None:
         launch, _ = self._kineto.launches.get(event.correlation, (event.start, 0))
@@ -126,15 +130,17 @@ class _Device:
             deps=deps,
             num_ops=-1 if work is None else work.num_ops,
             tensor_bytes=event.num_bytes or -1 if work is None else work.num_bytes,
+            extra={"stream": event.stream},
         )
 
     def build(self) -> Trace:
         return self._builder.build()
 
 
-def _work_of_kernels(events: Sequence[DeviceEvent], kineto: Kineto) -> dict[int, Work]:
+def _work_of_kernels(kineto: Kineto) -> dict[int, Work]:
     """The work of operators, by the longest of the kernels each launched; the others of it have none."""
     work = {operation.external: operation.work for operation in kineto.operations if operation.work is not None}
+    events = kineto.device
     kernels = [index for index, event in enumerate(events) if event.kind == "kernel" and event.external in work]
     kernels.sort(key=lambda index: events[index].external)
     found = {}

@@ -116,8 +116,8 @@ class DeviceEvent:
 class Kineto:
     """One rank's timeline. `launches` is the time and thread of each call of CUDA by correlation; `stream_waits` the
     correlations of calls that made a stream wait for an event; `waited`, where the profile has synchronization events,
-    the waiting and the awaited stream of such a call and the correlation of the event's record. Times count from
-    `base`."""
+    the waiting and the awaited stream of such a call and the correlation of the event's record. `events` and `device`
+    are in order of start. Times count from `base`."""
 
     rank: int | None = None
     world: int | None = None
@@ -157,6 +157,7 @@ def read_kineto(path: Path) -> Kineto:
     kineto.groups = list({group.name: group for group in [*reader.groups.values(), *told]}.values())
     kineto.base = rest.base
     kineto.events.sort(key=lambda event: (event.start, -event.end))
+    kineto.device.sort(key=lambda event: (event.start, event.end, event.correlation))
     return kineto
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hocket.chakra.importers.lanes import build_lanes
-from hocket.chakra.importers.pytorch.calls import calls_of
-from hocket.chakra.importers.pytorch.device_trace import device_trace
+from hocket.chakra.importers.pytorch.calls import call_of, calls_of
+from hocket.chakra.importers.pytorch.device_trace import device_trace, issues_of_kernels
 from hocket.chakra.importers.pytorch.grouping import RankIssues, find_groups
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup
 from hocket.chakra.importers.pytorch.host_trace import host_trace
@@ -52,5 +52,8 @@ def _trace(rank: int, profile: Profile, issued: RankIssues, notes: Notes) -> Tra
         calls = calls_of(issues, groups, waits_of(profile.events, issues, {}, notes), notes)
         return build_lanes(rank, calls, None, {"generator": "PyTorch ExecutionTraceObserver"})
     if kineto.device:
-        return device_trace(rank, kineto, issues, groups, notes)
+        of_kernel = issues_of_kernels(kineto, issues, notes)
+        told = {issue: call_of(issue, groups, None, notes) for own in of_kernel.values() for issue in own}
+        known = {issue: call for issue, call in told.items() if call is not None}
+        return device_trace(rank, kineto, of_kernel, known, notes)
     return host_trace(rank, kineto, profile.events, issues, groups, notes)

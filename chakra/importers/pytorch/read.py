@@ -1,8 +1,7 @@
 """Reads a job's profiles: pairs the two kinds of files of each rank and makes its trace of what there is."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hocket.chakra.importers.files import head_of
@@ -13,27 +12,36 @@ from hocket.chakra.importers.pytorch.profile import Profile, traces_of
 from hocket.chakra.importers.rank import Notes, RankTrace
 from hocket.core.errors import FormatError
 
-__all__ = ["is_pytorch", "rank_of", "read_pytorch"]
+__all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
 
+_ONE_JOB = "give the files of one job and one profile"
 _RANK = re.compile(r"rank[-_.]?(\d{1,9})")
 _NUMBER = re.compile(r"(\d{1,9})\D*$")
 
 
 def is_pytorch(head: bytes) -> bool:
     """Whether a file that begins like this is one of the profiler's, as it wrote it."""
-    return _is_kineto(head) or (is_execution_trace(head) and b'"inclusive_dur"' not in head)
+    return is_kineto(head) or (is_execution_trace(head) and b'"inclusive_dur"' not in head)
 
 
-def _is_kineto(head: bytes) -> bool:
+def is_kineto(head: bytes) -> bool:
+    """Whether a file that begins like this is Kineto's timeline."""
     return b'"traceEvents"' in head or re.match(rb'\s*\{\s*"schemaVersion"', head) is not None
 
 
-@dataclass
-class _Files:
-    """A rank's files."""
+def kinetos_of(paths: Sequence[Path]) -> Iterator[tuple[int, Path, Kineto]]:
+    """Kineto's timelines, one after the other, each with its rank: as distributedInfo tells, else the file's name.
 
-    trace: Path | None = None
-    kineto: Path | None = None
+    Raises FormatError, naming the file, for what cannot be read, and where two are of one rank.
+    """
+    found: dict[int, Path] = {}
+    for path in paths:
+        kineto = read_kineto(path)
+        rank = kineto.rank if kineto.rank is not None else rank_of(path, len(paths))
+        if rank in found:
+            raise FormatError(f"{path}: of rank {rank}, as {found[rank]} is; {_ONE_JOB}")
+        found[rank] = path
+        yield rank, path, kineto
 
 
 def read_pytorch(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
@@ -42,24 +50,18 @@ def read_pytorch(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
     The rank is in Kineto's distributedInfo, else in the file's name (rank3, else its last number). Raises FormatError,
     naming the file, for what is neither.
     """
-    ranks: dict[int, _Files] = {}
-    kinetos: dict[int, Kineto] = {}
+    timelines = [path for path in paths if is_kineto(head_of(path))]
+    kinetos = {rank: (path, kineto) for rank, path, kineto in kinetos_of(timelines)}
+    traces: dict[int, Path] = {}
     for path in paths:
-        if _is_kineto(head_of(path)):
-            kineto = read_kineto(path)
-            rank = kineto.rank if kineto.rank is not None else rank_of(path, len(paths))
-            files = ranks.setdefault(rank, _Files())
-            if files.kineto is not None:
-                raise FormatError(f"{path}: of rank {rank}, as {files.kineto} is; import one job at a time")
-            files.kineto, kinetos[rank] = path, kineto
-        else:
+        if path not in timelines:
             rank = rank_of(path, len(paths))
-            files = ranks.setdefault(rank, _Files())
-            if files.trace is not None:
-                raise FormatError(f"{path}: of rank {rank}, as {files.trace} is; import one job at a time")
-            files.trace = path
-    world = max([max(ranks) + 1, *(kineto.world or 0 for kineto in kinetos.values())])
-    profiles = {rank: _profile(files, kinetos.pop(rank, None), notes) for rank, files in sorted(ranks.items())}
+            if rank in traces:
+                raise FormatError(f"{path}: of rank {rank}, as {traces[rank]} is; {_ONE_JOB}")
+            traces[rank] = path
+    ranks = sorted({*kinetos, *traces})
+    world = max([ranks[-1] + 1, *(kineto.world or 0 for _, kineto in kinetos.values())])
+    profiles = {rank: _profile(traces.get(rank), kinetos.get(rank), notes) for rank in ranks}
     return traces_of(profiles, world, notes)
 
 
@@ -72,14 +74,15 @@ def rank_of(path: Path, num_files: int) -> int:
     return int(match[1]) if match else 0
 
 
-def _profile(files: _Files, kineto: Kineto | None, notes: Notes) -> Profile:
-    trace = read_execution_trace(files.trace) if files.trace else None
+def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Notes) -> Profile:
+    trace = read_execution_trace(host) if host else None
+    path, kineto = timeline or (None, None)
     told = {group.name: group for group in (kineto.groups if kineto else ())}
     for group in trace.groups if trace else ():
         told.setdefault(group.name, group)
-    for path, is_cut in ((files.trace, trace and trace.is_cut), (files.kineto, kineto and kineto.is_cut)):
+    for file, is_cut in ((host, trace and trace.is_cut), (path, kineto and kineto.is_cut)):
         if is_cut:
-            notes[f"the end of {path}, which is cut off"] += 1
+            notes[f"the end of {file}, which is cut off"] += 1
     if kineto is None:
         notes["times, which an execution trace does not have: import Kineto's profile with it"] += 1
     elif trace is None:

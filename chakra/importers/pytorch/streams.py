@@ -11,16 +11,15 @@ __all__ = ["awaited", "dependencies"]
 _SEARCHED = 64
 
 
-def dependencies(
-    events: Sequence[DeviceEvent], kineto: Kineto, collectives: Mapping[int, Sequence[Issue]]
-) -> list[list[int]]:
-    """For each event, which is in order of start, the indices of those on other streams it depends on.
+def dependencies(kineto: Kineto, collectives: Mapping[int, Collection[Issue]]) -> list[list[int]]:
+    """For each event of the device the indices of those on other streams it depends on.
 
     With synchronization events these are told. Without, a collective depends on the last other event launched before
     it, since PyTorch makes NCCL's stream wait for the current one; and where the host makes a stream wait outside of a
     collective's issue, the next event launched depends on the collectives issued before that nobody waits for yet.
     Only what was complete when an event began is taken: a dependency always holds in what was measured.
     """
+    events = kineto.device
     found: list[list[int]] = [[] for _ in events]
     launch = [kineto.launches.get(event.correlation, (event.start, -1))[0] for event in events]
     order = sorted(range(len(events)), key=lambda index: (launch[index], index))
@@ -58,7 +57,7 @@ def _inferred(
     kineto: Kineto,
     launch: list[int],
     order: list[int],
-    collectives: Mapping[int, Sequence[Issue]],
+    collectives: Mapping[int, Collection[Issue]],
     found: list[list[int]],
 ) -> None:
     spans = sorted((issue.event.start, issue.event.end) for issues in collectives.values() for issue in issues)

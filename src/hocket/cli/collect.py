@@ -88,15 +88,18 @@ def launch(
 app.command("mpi", epilog=MPI_EXAMPLE, context_settings=_LAUNCH_LINE)(collect_mpi)
 
 
-@app.command(epilog="Example: hocket collect merge traces/")
+@app.command(epilog="Example: hocket collect merge traces/ --kineto profiles/")
 def merge(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the collection.")],
+    kineto: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Profiles of torch.profiler of the same run, .json or .json.gz.")
+    ] = None,
 ) -> None:
     """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
     from hocket.plugin.torch.merge import merge as merge_streams
     from hocket.plugin.torch.tables import render
 
-    typer.echo(render(merge_streams(folder)), nl=False)
+    typer.echo(render(merge_streams(folder, kineto)), nl=False)
 
 
 @app.command("watch", epilog="Example: hocket collect watch traces/ --timeout 30")

@@ -81,35 +81,3 @@ def host_node(number: int, name: str, inputs: list[Any], outputs: list[Any] = []
 
 def host_trace(nodes: list[dict[str, Any]], schema: str = "1.1.1-chakra.0.0.4") -> str:
     return json.dumps({"schema": schema, "pid": 7, "time": "", "start_ts": 0, "nodes": nodes, "finish_ts": 1})
-
-
-def span(category: str, name: str, begin: float, duration: float, thread: int = 1, **args: Any) -> dict[str, Any]:
-    """An event of Kineto's timeline; underscores in `args` stand for spaces."""
-    told = {key.replace("_", " "): value for key, value in args.items()}
-    return {
-        "ph": "X",
-        "cat": category,
-        "name": name,
-        "pid": 7,
-        "tid": thread,
-        "ts": begin,
-        "dur": duration,
-        "args": told,
-    }
-
-
-def kineto(events: list[dict[str, Any]], rank: int, world: int, groups: dict[str, list[int]]) -> str:
-    told = [
-        {"pg_name": name, "pg_desc": "", "backend_config": "cuda:nccl", "pg_size": len(ranks), "ranks": ranks}
-        for name, ranks in groups.items()
-    ]
-    info = {"backend": "nccl", "rank": rank, "world_size": world, "pg_count": len(groups), "pg_config": told}
-    return json.dumps(
-        {
-            "schemaVersion": 1,
-            "distributedInfo": info,
-            "baseTimeNanoseconds": 10**18,
-            "traceEvents": events,
-            "traceName": "",
-        }
-    )

@@ -5,9 +5,10 @@ import pickle
 from pathlib import Path
 
 import pytest
-from handwritten import collective, entry, host_node, host_trace, kineto, record, span
+from handwritten import collective, entry, host_node, host_trace, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kineto_profiles import kineto, span
 
 from hocket.chakra.importers import IMPORTERS, import_traces
 from hocket.chakra.importers.registry import AUTO
