@@ -18,7 +18,7 @@ __all__ = ["Profile", "join"]
 Numbers = NDArray[np.int64]
 
 # Nanoseconds by which the profiler's wall clock and the collector's may differ; by which times may jitter then.
-_CLOCK_ERROR = 10_000_000
+_CLOCK_ERROR = 200_000
 _JITTER = 50_000
 
 

@@ -21,9 +21,10 @@ from hocket.plugin.torch.recording import read_recording
 )
 def test_operations_and_calls(gaps: list[int], lost: set[int], recorded: int, error: int) -> None:
     """Operations of 10 us each with their call 4 us after its begin, all times in us; the recording begins with number
-    `recorded`, the profile lacks those that are `lost`, and its clock is wrong by a part of the least gap."""
+    `recorded`, the profile lacks those that are `lost`, and its clock is wrong by a part of the least gap, but no more
+    than 150."""
     begins = [1000 + sum(gaps[:number]) for number in range(len(gaps) + 1)]
-    wrong = error * min(gaps) // 1000
+    wrong = max(-150, min(error * min(gaps) // 1000, 150))
     first = min(recorded, len(gaps) - 1)
     profiled = [number for number in range(len(begins)) if number not in lost]
     events = [span("cpu_op", "c10d::allreduce_", begins[number] + wrong, 10, External_id=number) for number in profiled]
