@@ -1,5 +1,7 @@
 #include "hocket/executor/reduce.hpp"
 
+#pragma GCC optimize("no-trapping-math")
+
 #include <type_traits>
 
 #include "half.hpp"
