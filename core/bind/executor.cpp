@@ -44,8 +44,8 @@ void init_program(Program* self, In<int64_t> chunks, In<int32_t> endpoints, In<i
   new (self) Program(std::move(program));
 }
 
-void init_mesh(Mesh* self, int32_t rank, const std::string& host, uint64_t token) {
-  new (self) Mesh(rank, {host, 0, token});
+void init_mesh(Mesh* self, int32_t rank, const std::string& host, uint64_t token, uint64_t nearby) {
+  new (self) Mesh(rank, {host, 0, token, nearby});
 }
 
 /// Raises what a signal's handler raises, such as KeyboardInterrupt; Python runs handlers in its main thread only.
@@ -55,10 +55,14 @@ void check_signals() {
 }
 
 void open(Mesh& mesh, const Program& program, const std::vector<std::string>& hosts, const std::vector<uint16_t>& ports,
-          const std::vector<uint64_t>& tokens, int64_t timeout_ms) {
-  if (hosts.size() != ports.size() || hosts.size() != tokens.size()) throw Error("address columns differ in length");
+          const std::vector<uint64_t>& tokens, const std::vector<uint64_t>& nearby, int64_t timeout_ms) {
+  if (hosts.size() != ports.size() || hosts.size() != tokens.size() || hosts.size() != nearby.size()) {
+    throw Error("address columns differ in length");
+  }
   std::vector<Address> addresses;
-  for (size_t rank = 0; rank < hosts.size(); rank++) addresses.push_back({hosts[rank], ports[rank], tokens[rank]});
+  for (size_t rank = 0; rank < hosts.size(); rank++) {
+    addresses.push_back({hosts[rank], ports[rank], tokens[rank], nearby[rank]});
+  }
   for (const executor::Endpoint& endpoint : program.endpoints) {
     if (endpoint.peer < 0 || endpoint.peer >= static_cast<int32_t>(addresses.size())) {
       throw ScheduleError("the program talks to rank " + std::to_string(endpoint.peer) + " of " +
@@ -94,10 +98,10 @@ void reduce(int type, int op, uintptr_t left, uintptr_t right, uintptr_t out, in
 void bind_executor(nb::module_& m) {
   nb::class_<Program>(m, "Program").def("__init__", &init_program, "chunks"_a, "endpoints"_a, "blocks"_a, "steps"_a);
   nb::class_<Mesh>(m, "Mesh")
-      .def("__init__", &init_mesh, "rank"_a, "host"_a, "token"_a)
+      .def("__init__", &init_mesh, "rank"_a, "host"_a, "token"_a, "nearby"_a)
       .def_prop_ro("port", &Mesh::port)
       .def_prop_ro("lost", &Mesh::lost)
-      .def("open", &open, "program"_a, "hosts"_a, "ports"_a, "tokens"_a, "timeout_ms"_a)
+      .def("open", &open, "program"_a, "hosts"_a, "ports"_a, "tokens"_a, "nearby"_a, "timeout_ms"_a)
       .def("close", &Mesh::close);
   m.def("run", &run, "program"_a, "mesh"_a, "input"_a, "output"_a, "chunk_bytes"_a, "type"_a, "op"_a, "signature"_a,
         "timeout_ms"_a);

@@ -3,6 +3,7 @@
 #include <future>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,17 @@ Step step(StepType type, Place source, Place destination, int32_t count = 1) {
   return {type, source, destination, count, -1, -1};
 }
 
+enum class Transport { kTcp, kMemory };
+
 /// Ranks are threads of this process, with a mesh each.
 class World {
  public:
-  explicit World(int32_t size) {
+  World(int32_t size, Transport transport) {
+    std::random_device random;
     for (int32_t rank = 0; rank < size; rank++) {
-      meshes_.push_back(std::make_unique<Mesh>(rank, Address{"127.0.0.1", 0, kToken + rank}));
-      addresses_.push_back({"127.0.0.1", meshes_.back()->port(), kToken + rank});
+      const uint64_t nearby = transport == Transport::kMemory ? (uint64_t{random()} << 32 | random()) : 0;
+      meshes_.push_back(std::make_unique<Mesh>(rank, Address{"127.0.0.1", 0, kToken + rank, nearby}));
+      addresses_.push_back({"127.0.0.1", meshes_.back()->port(), kToken + rank, nearby});
     }
   }
 
@@ -98,11 +103,11 @@ Program ring(int32_t rank, int32_t size, StepType fused) {
   return program;
 }
 
-class Rings : public testing::TestWithParam<std::tuple<int32_t, int64_t, StepType>> {};
+class Rings : public testing::TestWithParam<std::tuple<int32_t, int64_t, StepType, Transport>> {};
 
 TEST_P(Rings, AddUpOverManyCallsOfOneMesh) {
-  const auto [size, per_chunk, fused] = GetParam();
-  World world(size);
+  const auto [size, per_chunk, fused, transport] = GetParam();
+  World world(size, transport);
   std::vector<std::vector<int32_t>> data(size);
   for (const int64_t count : {per_chunk, int64_t{1}, per_chunk}) {  // memory is kept between them
     const std::vector<std::string> said = world.each([&](int32_t rank) {
@@ -125,13 +130,18 @@ TEST_P(Rings, AddUpOverManyCallsOfOneMesh) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Rings,
                          testing::Combine(testing::Values(2, 3, 4), testing::Values(1, 17, 300'007),
                                           testing::Values(StepType::kReceiveReduceSend,
-                                                          StepType::kReceiveReduceCopySend)));
+                                                          StepType::kReceiveReduceCopySend),
+                                          testing::Values(Transport::kTcp, Transport::kMemory)));
 
-TEST(Run, MessagesThatComeBeforeTheirReceiveAreKept) {
+/// What holds whatever lies between the ranks.
+class Run : public testing::TestWithParam<Transport> {};
+INSTANTIATE_TEST_SUITE_P(Transports, Run, testing::Values(Transport::kTcp, Transport::kMemory));
+
+TEST_P(Run, MessagesThatComeBeforeTheirReceiveAreKept) {
   // each rank sends all of its messages before it asks for one: more than sockets hold
   constexpr int32_t kMessages = 5;
   constexpr int64_t kPerChunk = 300'000;
-  World world(2);
+  World world(2, GetParam());
   std::vector<std::vector<int64_t>> output(2, std::vector<int64_t>(kMessages * kPerChunk));
   const std::vector<std::string> said = world.each([&](int32_t rank) {
     Program program{{kMessages, kMessages, 0}, {{1 - rank, 7}}, {{0, 0, 0, 2 * kMessages}}, {}};
@@ -150,10 +160,10 @@ TEST(Run, MessagesThatComeBeforeTheirReceiveAreKept) {
   }
 }
 
-TEST(Run, WhatIsStillSentIsNotOverwrittenByWhatComes) {
+TEST_P(Run, WhatIsStillSentIsNotOverwrittenByWhatComes) {
   // the receive lands where the send reads: it must wait for the send
   constexpr int64_t kCount = 2'000'000;
-  World world(2);
+  World world(2, GetParam());
   std::vector<std::vector<int32_t>> data(2);
   const std::vector<std::string> said = world.each([&](int32_t rank) {
     Program program{{1, 1, 0}, {{1 - rank, 0}}, {{0, 0, 0, 2}}, {}};
@@ -169,8 +179,8 @@ TEST(Run, WhatIsStillSentIsNotOverwrittenByWhatComes) {
   }
 }
 
-TEST(Run, RanksInDifferentCollectivesAreTold) {
-  World world(2);
+TEST_P(Run, RanksInDifferentCollectivesAreTold) {
+  World world(2, GetParam());
   const std::vector<std::string> said = world.each([&](int32_t rank) {
     std::vector<int32_t> data(2);
     const Program program = ring(rank, 2, StepType::kReceiveReduceCopySend);
@@ -180,8 +190,8 @@ TEST(Run, RanksInDifferentCollectivesAreTold) {
   EXPECT_NE((said[0] + said[1]).find("is in another collective"), std::string::npos) << said[0] << said[1];
 }
 
-TEST(Run, ADeadPeerIsNamed) {
-  World world(3);
+TEST_P(Run, ADeadPeerIsNamed) {
+  World world(3, GetParam());
   const std::vector<std::string> said = world.each([&](int32_t rank) {
     std::vector<int32_t> data(3);
     const Program program = ring(rank, 3, StepType::kReceiveReduceCopySend);
@@ -194,8 +204,8 @@ TEST(Run, ADeadPeerIsNamed) {
   EXPECT_EQ(world.mesh(0).lost(), 2);
 }
 
-TEST(Run, ALateRankIsNamedAfterTheTimeout) {
-  World world(2);
+TEST_P(Run, ALateRankIsNamedAfterTheTimeout) {
+  World world(2, GetParam());
   const std::vector<std::string> said = world.each([&](int32_t rank) {
     std::vector<int32_t> data(2);
     const Program program = ring(rank, 2, StepType::kReceiveReduceCopySend);
@@ -205,9 +215,9 @@ TEST(Run, ALateRankIsNamedAfterTheTimeout) {
   EXPECT_EQ(said[0], "nothing moved for 50 ms: waiting for rank 1, which has not begun this collective");
 }
 
-TEST(Run, AnInterruptEndsTheWait) {
+TEST_P(Run, AnInterruptEndsTheWait) {
   struct Interrupt {};
-  World world(2);
+  World world(2, GetParam());
   bool thrown = false;
   world.each([&](int32_t rank) {
     std::vector<int32_t> data(2);

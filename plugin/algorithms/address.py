@@ -1,4 +1,4 @@
-"""Where this process listens for its peers."""
+"""Where this process listens for its peers, and how it talks to those of its own machine."""
 
 import fcntl
 import os
@@ -7,9 +7,20 @@ import struct
 
 from hocket.core.errors import HocketError
 
-__all__ = ["own_address"]
+__all__ = ["TRANSPORT_VARIABLE", "own_address", "shares_memory"]
+
+#: `shm` (the default): through shared memory with ranks of the same machine and network namespace; `tcp`: never so.
+TRANSPORT_VARIABLE = "HOCKET_ALGORITHMS_TRANSPORT"
 
 _SIOCGIFADDR = 0x8915
+
+
+def shares_memory() -> bool:
+    """Whether peers nearby are talked to through shared memory. Raises HocketError for a transport not known."""
+    transport = os.environ.get(TRANSPORT_VARIABLE, "shm")
+    if transport not in ("shm", "tcp"):
+        raise HocketError(f"{TRANSPORT_VARIABLE}={transport}: expected shm or tcp")
+    return transport == "shm"
 
 
 def own_address() -> str:

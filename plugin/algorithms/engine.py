@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 from hocket._core import executor as native
 from hocket.core.errors import HocketError
-from hocket.plugin.algorithms.address import own_address
+from hocket.plugin.algorithms.address import own_address, shares_memory
 from hocket.plugin.algorithms.binding import Binding
 from hocket.plugin.algorithms.counts import Counts
 from hocket.plugin.algorithms.library import Algorithm, Library
@@ -33,6 +33,7 @@ class _Peer(NamedTuple):
     host: str
     port: int
     token: int
+    nearby: int
     programs: int
 
     def encode(self) -> torch.Tensor:
@@ -96,9 +97,9 @@ class Engine:
         self.timeout: timedelta = backend.options._timeout
         self._token = secrets.randbits(63)
         self._obituaries = Obituaries(group)
-        host = own_address()
-        self._mesh = native.Mesh(self.rank, host, self._token)
-        mine = _Peer(host, self._mesh.port, self._token, library.fingerprint).encode()
+        host, nearby = own_address(), secrets.randbits(63) if shares_memory() else 0
+        self._mesh = native.Mesh(self.rank, host, self._token, nearby)
+        mine = _Peer(host, self._mesh.port, self._token, nearby, library.fingerprint).encode()
         everyone = [torch.empty_like(mine) for _ in range(self.size)]
         backend.allgather([everyone], [mine]).wait()
         self._peers = [_Peer.decode(data) for data in everyone]
@@ -163,8 +164,8 @@ class Engine:
         part = self._parts.get(binding.algorithm)
         if part is None:
             part = binding.algorithm.part(self.rank)
-            hosts, ports, tokens, _ = map(list, zip(*self._peers, strict=True))
-            self._mesh.open(part, hosts, ports, tokens, limit_ms)
+            hosts, ports, tokens, nearby, _ = map(list, zip(*self._peers, strict=True))
+            self._mesh.open(part, hosts, ports, tokens, nearby, limit_ms)
             self._parts[binding.algorithm] = part
         self._calls += 1
         index = self.library.algorithms.index(binding.algorithm)

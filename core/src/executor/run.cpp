@@ -1,7 +1,5 @@
 #include "hocket/executor/run.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -12,6 +10,7 @@
 
 #include "hocket/error.hpp"
 #include "stream.hpp"
+#include "watch.hpp"
 
 namespace hocket::executor {
 namespace {
@@ -22,10 +21,9 @@ constexpr int kPatienceMs = 1;
 constexpr int kLookAroundMs = 100;
 constexpr std::chrono::milliseconds kInterruptInterval{100};
 
-/// The bytes of a step that came, are in its result, and went out.
+/// The bytes of a step that are in its result, and went out.
 struct Progress {
   bool started = false;
-  int64_t received = 0;
   int64_t ready = 0;
   int64_t sent = 0;
 };
@@ -39,7 +37,6 @@ struct Walker {
   int64_t position;
   Progress current{};
   Progress next{};
-  std::byte* piece = nullptr;            ///< what came and is not reduced yet
   std::array<std::byte*, 2> messages{};  ///< results of steps that keep none, at even and odd positions
 
   bool done() const { return position == block->last_step; }
@@ -57,6 +54,7 @@ class Run {
   bool look_ahead(Walker& walker);
   bool receive_some(Walker& walker, int64_t position, Progress& progress);
   bool wait(Clock::time_point last_progress);
+  void watch_wanted();
 
   /// Starts the step unless it has to wait; returns whether it is started.
   bool start(int64_t position, Progress& progress);
@@ -76,7 +74,7 @@ class Run {
   std::array<std::byte*, 3> buffers_;
   std::deque<Stream> streams_;
   std::vector<Walker> walkers_;
-  std::vector<pollfd> polled_;
+  Watch watch_;
 };
 
 Run::Run(const Program& program, Mesh& mesh, const Call& call)
@@ -86,7 +84,7 @@ Run::Run(const Program& program, Mesh& mesh, const Call& call)
       buffers_{call.buffers[0], call.buffers[1], mesh.workspace().take(program.chunks[2] * call.chunk_bytes)} {
   Workspace& workspace = mesh.workspace();
   for (const Endpoint& endpoint : program.endpoints) {
-    streams_.emplace_back(mesh.socket(endpoint), endpoint.peer, call.signature, workspace);
+    streams_.emplace_back(mesh.connection(endpoint), endpoint.peer, call.signature, workspace);
   }
   for (const Block& block : program.blocks) {
     Walker& walker = walkers_.emplace_back();
@@ -95,14 +93,11 @@ Run::Run(const Program& program, Mesh& mesh, const Call& call)
     if (block.send >= 0) walker.out = &streams_[block.send];
     if (block.receive >= 0) walker.in = &streams_[block.receive];
     std::array<int64_t, 2> longest{};
-    bool reduces_some = false;
     for (int64_t s = block.first_step; s < block.last_step; s++) {
       const Step& step = program.steps[s];
       if (receives(step.type)) walker.in->expect(bytes(step));
-      reduces_some |= receives(step.type) && reduces(step.type);
       if (step.type == StepType::kReceiveReduceSend) longest[s % 2] = std::max(longest[s % 2], bytes(step));
     }
-    if (reduces_some) walker.piece = workspace.take(kPieceBytes);
     for (size_t parity = 0; parity < 2; parity++) walker.messages[parity] = workspace.take(longest[parity]);
   }
 }
@@ -194,24 +189,20 @@ bool Run::overwrites(const Step& next, const std::byte* kept, int64_t kept_bytes
 
 bool Run::receive_some(Walker& walker, int64_t position, Progress& progress) {
   const Step& step = program_.steps[position];
-  const auto left = static_cast<size_t>(bytes(step) - progress.received);
-  if (left == 0) return false;
+  const int64_t limit = std::min(bytes(step) - progress.ready, kPieceBytes);
+  if (limit == 0) return false;
   std::byte* target = result(walker, position) + progress.ready;
-  if (!reduces(step.type)) {
-    const int64_t count = walker.in->read({target, left});
-    progress.received += count;
-    progress.ready = progress.received;
-    return count > 0;
+  int64_t count;
+  if (reduces(step.type)) {
+    const std::span<const std::byte> there = walker.in->look(limit);
+    const int64_t elements = static_cast<int64_t>(there.size()) / element_bytes_;
+    reduce(call_.type, call_.op, at(step.source) + progress.ready, there.data(), target, elements);
+    count = elements * element_bytes_;
+    walker.in->take(count);
+  } else {
+    count = walker.in->read({target, static_cast<size_t>(limit)});
   }
-  // A piece may end within an element, whose bytes then wait at the front of the next one.
-  const int64_t kept = progress.received - progress.ready;
-  const size_t room = static_cast<size_t>(kPieceBytes - kept);
-  const int64_t count = walker.in->read({walker.piece + kept, std::min(left, room)});
-  progress.received += count;
-  const int64_t elements = (kept + count) / element_bytes_, reduced = elements * element_bytes_;
-  reduce(call_.type, call_.op, at(step.source) + progress.ready, walker.piece, target, elements);
-  progress.ready += reduced;
-  if (reduced > 0) std::memmove(walker.piece, walker.piece + reduced, kept + count - reduced);
+  progress.ready += count;
   return count > 0;
 }
 
@@ -224,7 +215,7 @@ bool Run::complete(const Walker& walker) const {
 bool Run::wants_input(const Walker& walker) const {
   const auto lacks = [&](int64_t position, const Progress& progress) {
     const Step& step = program_.steps[position];
-    return receives(step.type) && progress.received < bytes(step);
+    return receives(step.type) && progress.ready < bytes(step);
   };
   return (walker.current.started && lacks(walker.position, walker.current)) ||
          (walker.next.started && lacks(walker.position + 1, walker.next));
@@ -235,23 +226,26 @@ bool Run::wants_output(const Walker& walker) const {
          walker.current.sent < walker.current.ready;
 }
 
-bool Run::wait(Clock::time_point last_progress) {
-  std::vector<pollfd>& wanted = polled_;
-  wanted.clear();
+void Run::watch_wanted() {
   for (const Walker& walker : walkers_) {
-    if (wants_input(walker)) wanted.push_back({walker.in->socket(), POLLIN, 0});
-    if (wants_output(walker)) wanted.push_back({walker.out->socket(), POLLOUT, 0});
+    if (wants_input(walker)) watch_.add(walker.in->connection(), true, false);
+    if (wants_output(walker)) watch_.add(walker.out->connection(), false, true);
   }
-  if (poll(wanted.data(), wanted.size(), kPatienceMs) > 0) return false;
+}
+
+bool Run::wait(Clock::time_point last_progress) {
+  watch_wanted();
+  if (watch_.sleep(kPatienceMs)) return false;
   // Peers that cannot go on until their messages are taken: those that no step asks for yet are kept.
   bool moved = false;
   for (Stream& stream : streams_) moved |= stream.owes() && stream.keep_early();
   if (moved) return true;
   if (Clock::now() - last_progress > call_.timeout) give_up();
+  watch_wanted();
   for (const Stream& stream : streams_) {
-    if (stream.owes()) wanted.push_back({stream.socket(), POLLIN, 0});
+    if (stream.owes()) watch_.add(stream.connection(), true, false);
   }
-  poll(wanted.data(), wanted.size(), kLookAroundMs);
+  watch_.sleep(kLookAroundMs);
   return false;
 }
 

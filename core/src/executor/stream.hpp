@@ -5,40 +5,48 @@
 #include <deque>
 #include <span>
 
+#include "connection.hpp"
 #include "hocket/executor/workspace.hpp"
 
 namespace hocket::executor {
 
 /// This rank's end of one connection during one call: the bytes of all its messages after one word, the signature of
-/// the call. Neither direction ever blocks. Errors of the socket throw Error, naming the peer.
+/// the call. Neither direction ever blocks. Errors of the connection throw Error, naming the peer.
 class Stream {
  public:
-  Stream(int socket, int32_t peer, uint64_t signature, Workspace& workspace)
-      : socket_(socket), peer_(peer), signature_(signature), workspace_(&workspace) {}
+  Stream(Connection& connection, int32_t peer, uint64_t signature, Workspace& workspace)
+      : connection_(&connection), peer_(peer), signature_(signature), workspace_(&workspace) {}
 
-  int socket() const { return socket_; }
+  Connection& connection() const { return *connection_; }
   int32_t peer() const { return peer_; }
 
   /// One message more of this call will come in.
   void expect(int64_t bytes) { to_come_ += bytes; }
 
-  /// Whether the socket still owes bytes of this call.
+  /// Whether the connection still owes bytes of this call.
   bool owes() const { return to_come_ > 0; }
 
   /// Whether the peer is known to have begun this call.
   bool begun() const { return signature_received_ == sizeof their_signature_; }
 
-  /// Hands over what the socket takes; returns how much that was.
+  /// Hands over what the connection takes; returns how much that was.
   int64_t write(std::span<const std::byte> data);
 
   /// Fills `data` as far as bytes have come; returns how much that is.
   int64_t read(std::span<std::byte> data);
 
-  /// Takes bytes from the socket that nobody asked for yet; returns whether there were any.
-  bool keep_early();
+  /// At most `limit` of the bytes that came, where they lie. At least one whole element's, once all of it has come.
+  std::span<const std::byte> look(int64_t limit);
+
+  /// Done with the first `count` bytes of `look`.
+  void take(int64_t count);
+
+  /// Takes up to `limit` bytes from the connection that nobody asked for yet; returns whether there were any.
+  bool keep_early(int64_t limit = kPieceBytes);
 
  private:
-  /// A piece that came before anybody asked for it; what is not taken of it lies from `taken` to `end`.
+  /// A piece that came before anybody asked for it; what is not taken of it lies from `taken` to `end`. Its last byte
+  /// is the last of an element: it is as far from the start of the stream as from that of the piece, in words.
   struct Early {
     Workspace::Piece data;
     int64_t taken;
@@ -46,8 +54,10 @@ class Stream {
   };
 
   int64_t receive(std::span<std::byte> data);
+  void take_early(int64_t count);
+  void came(int64_t count);
 
-  int socket_;
+  Connection* connection_;
   int32_t peer_;
   uint64_t signature_;
   Workspace* workspace_;
@@ -55,6 +65,7 @@ class Stream {
   size_t signature_received_ = 0;
   uint64_t their_signature_ = 0;
   int64_t to_come_ = 0;
+  int64_t position_ = 0;  ///< bytes of messages that came
   std::deque<Early> early_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,11 +17,16 @@ namespace hocket::executor {
 
 using Clock = std::chrono::steady_clock;
 
-/// Where a rank listens; whoever connects must know its `token`, so that strangers are turned away.
+class Arrivals;
+class Connection;
+
+/// Where a rank listens; whoever connects must know its `token`, so that strangers are turned away. Ranks of the same
+/// machine and network namespace also find it by the name `nearby`, if that is not 0, and then talk through memory.
 struct Address {
   std::string host;
   uint16_t port;
   uint64_t token;
+  uint64_t nearby;
 };
 
 /// A peer's connection ended during a call.
@@ -29,10 +35,10 @@ struct PeerLost : Error {
   int32_t peer;
 };
 
-/// One rank's TCP connections with the others of its group, one for each endpoint, opened when first needed.
+/// One rank's connections with the others of its group, one for each endpoint, opened when first needed.
 class Mesh {
  public:
-  /// Listens on `address.host`, on a free port if `address.port` is 0. Throws Error where it cannot.
+  /// Listens on `address.host`, on a free port. Throws Error where it cannot.
   Mesh(int32_t rank, Address address);
   ~Mesh();
   Mesh(const Mesh&) = delete;
@@ -40,14 +46,15 @@ class Mesh {
 
   uint16_t port() const { return address_.port; }
 
-  /// Opens the connections to `wanted` that are not open yet. All ranks must open theirs to each other, in one order of
-  /// calls; of a pair the lower rank connects. Throws Error, naming the rank that could not be reached or did not come
-  /// before `deadline`. `interrupted` is asked some ten times a second; what it throws ends the wait.
+  /// Opens the connections to `wanted` that are not open yet: through memory where both ranks have a name nearby and
+  /// reach each other by it, else over TCP. All ranks must open theirs to each other, in one order of calls; of a pair
+  /// the lower rank connects. Throws Error, naming the rank that could not be reached or did not come before
+  /// `deadline`. `interrupted` is asked some ten times a second; what it throws ends the wait.
   void open(std::span<const Endpoint> wanted, std::span<const Address> addresses, Clock::time_point deadline,
             const std::function<void()>& interrupted);
 
-  /// The non-blocking socket of an open connection.
-  int socket(Endpoint endpoint) const { return sockets_.at(endpoint); }
+  /// That of an endpoint that is open.
+  Connection& connection(Endpoint endpoint) const { return *connections_.at(endpoint); }
 
   Workspace& workspace() { return workspace_; }
 
@@ -59,15 +66,11 @@ class Mesh {
   void close() noexcept;
 
  private:
-  void connect_to(Endpoint endpoint, const Address& address, Clock::time_point deadline);
-  /// Takes one connection, if it is of a rank of this group.
-  void accept_one();
-
   int32_t rank_;
   Address address_;
-  int listener_ = -1;
+  std::unique_ptr<Arrivals> arrivals_;
   int32_t lost_ = -1;
-  std::map<Endpoint, int> sockets_;
+  std::map<Endpoint, std::unique_ptr<Connection>> connections_;
   Workspace workspace_;
 };
 
