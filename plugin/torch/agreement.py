@@ -52,7 +52,7 @@ def mismatches(
     """Everything on which the ranks disagree, of each group what is alike in one line where there is much of it."""
     for recording in recordings:
         for error in recording.errors:
-            yield Mismatch("not recorded", f"rank {recording.rank}: an operation could not be described: {error}")
+            yield Mismatch("not recorded", f"rank {recording.rank}: {error}")
         for lost in recording.lost:
             yield Mismatch("lost", f"rank {recording.rank}: {lost}")
     for group in groups:

@@ -37,6 +37,10 @@ _BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect)
 _clock = time.perf_counter_ns
 
 
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
 class Hook(Protocol):
     """Records collectives of this process into the stream that it opens."""
 
@@ -168,13 +172,20 @@ class PythonHook:
             is_async = is_async_call(arguments)
             identifier = issue(arguments, is_async)
             begin = _clock()
-            result = redispatch(keyset & _BELOW, *arguments)
+            try:
+                result = redispatch(keyset & _BELOW, *arguments)
+            except Exception as error:
+                if identifier is not None and signature.returns_work:  # monitored_barrier does not refuse, it fails
+                    self._write(f"x {identifier}\n")
+                    self._write(record("error", op=signature.op, message=f"raised: {_first_line(error)}"))
+                raise
             if identifier is None:
                 return result
-            if not signature.returns_work:
+            work = unbox_work(result[-1] if type(result) is tuple else result) if signature.returns_work else None
+            if work is None:  # a synchronous call, which some backends (NCCL) end without a Work
                 self._write_wait(identifier, begin)
                 return result
-            held.work = work = unbox_work(result[-1] if type(result) is tuple else result)
+            held.work = work
             works[ref(work, forget)] = identifier, senders(arguments) if signature.any_source else None
             if is_async and numbered:  # the end of a synchronous one is the end of its wait
                 self._await_done(identifier, work)
@@ -232,7 +243,14 @@ class PythonHook:
             future = work.get_future()
         except RuntimeError:  # gloo's coalesced reduce_scatter has none: its end is the end of its wait
             return
-        future.add_done_callback(lambda _: self._write(f"d {identifier} {_clock()}\n"))
+
+        def done(future: torch.futures.Future[Any]) -> None:
+            end = _clock()
+            with suppress(RuntimeError):  # what failed did not end
+                future.value()
+                self._write(f"d {identifier} {end}\n")
+
+        future.add_done_callback(done)
 
     def _write_wait(self, identifier: int, begin: int) -> None:
         self._write(f"w {identifier} {begin} {_clock() - begin} {self._thread()}\n")

@@ -154,11 +154,11 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """The last session in a stream; a killed process leaves its last line torn and zero bytes behind it.
 
-    What cannot be understood because other lines were lost is left out, and told in `lost`.
+    What never took place is left out, and what cannot be understood because other lines were lost, which `lost` tells.
 
     Raises FormatError naming the file, and the line where one is broken.
     """
-    session, lost = without_lost(Session.read(path))
+    session, lost = without_lost(_without_cancelled(Session.read(path)))
     (meta,) = session.of(Meta)
     ends = session.of(EndLine)
     operators = session.of(OperatorsLine)
@@ -181,6 +181,13 @@ def read_recording(path: Path) -> Recording:
         ended=bool(ends),
         failed=bool(ends) and not ends[0].ok,
     )
+
+
+def _without_cancelled(session: Session) -> Session:
+    """The session without the operations that never took place."""
+    cancelled = session.numbers["x"][:, 0]
+    numbers = {letter: rows[~np.isin(rows[:, 0], cancelled)] for letter, rows in session.numbers.items()}
+    return replace(session, numbers=numbers)
 
 
 def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
@@ -226,7 +233,6 @@ def _columns(
 ) -> Columns:
     lines = session.numbers
     calls = lines["c"][np.argsort(lines["c"][:, 0], kind="stable")]
-    calls = calls[~np.isin(calls[:, 0], lines["x"])]
     ids, shape_ids, sequence, start, thread = calls.T
 
     def rows_of(wanted: Numbers) -> Numbers:

@@ -9,7 +9,7 @@ A session starts with a line of kind meta; a file that is appended to holds seve
     a ID T DURATION THREAD PEER              the same of a receive from any source: world rank PEER was the source
     b ID BATCH                               the operation, a message, was issued as part of a batch
     s ID SHAPE                               the operation, a receive of MPI, turned out to have this shape
-    x ID                                     the operation, of MPI, was cancelled or refused: it never took place
+    x ID                                     the operation was refused or, of MPI, cancelled: it never took place
 
 IDs ascend from 0 with the issues. A message's SEQUENCE is 0. THREAD numbers the threads by their first appearance.
 What is rare is a JSON object whose "k" is its kind:
@@ -22,7 +22,7 @@ What is rare is a JSON object whose "k" is its kind:
     backward  an autograd pass ended; between t0 and t1 it waited for those of its operations `ids` that have no wait
     step      training step `n` ended at t; what is issued later belongs to the next
     clock     the offset to rank 0's clock: add it to t of this rank
-    error     an operation ran but could not be described
+    error     an operation ran but could not be described, or was refused, and why
     operators why there is no profile of the rank's operators, "" once there is; the last one counts
     end       the script ended; "ok" tells whether without an exception
 """

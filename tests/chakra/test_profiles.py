@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from feeder_rules import check_astra_sim, check_mlcommons
 from in_process import hocket
 from outputs import IMPORTS, OUTPUTS
 
+from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import CollectiveType, TraceBuilder, write_trace
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
-import workloads
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 import hocket.plugin
+from hocket.bench.workloads import training
 
 Tensor = torch.Tensor
 Case = tuple[str, Callable[[bool], list[Tensor]]]
@@ -172,33 +172,33 @@ def results(pair: dist.ProcessGroup, twin: dist.ProcessGroup) -> dict[str, list[
     return found
 
 
-def fsdp2_with_replicas() -> workloads.Step:
-    model = workloads.mlp()
+def fsdp2_with_replicas() -> training.Step:
+    model = training.mlp()
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     fully_shard(model, mesh=mesh)
-    return workloads.train(model)
+    return training.train(model)
 
 
-def trained(build: Callable[[], workloads.Step]) -> list[Tensor]:
+def trained(build: Callable[[], training.Step]) -> list[Tensor]:
     """Parameters after three steps."""
     torch.manual_seed(1)
     models: list[nn.Module] = []
-    train = workloads.train
+    train = training.train
 
-    def remember(model: nn.Module) -> workloads.Step:
+    def remember(model: nn.Module) -> training.Step:
         models.append(model)
         return train(model)
 
-    workloads.train = remember
+    training.train = remember
     step = build()
-    workloads.train = train
+    training.train = train
     for _ in range(3):
         step()
     parameters = [getattr(parameter, "full_tensor", parameter.detach)() for parameter in models[0].parameters()]
     return [parameter.detach().clone() for parameter in parameters]
 
 
-WORKLOADS = (workloads.ddp, workloads.fsdp2, fsdp2_with_replicas, workloads.tensor_parallel)
+WORKLOADS = (training.ddp, training.fsdp2, fsdp2_with_replicas, training.tensor_parallel)
 
 
 def main(programs: str, folder: Path) -> None:

@@ -88,8 +88,10 @@ def read(path: Path) -> list[Record]:
 
 
 def calls(path: Path) -> list[Record]:
-    """The calls in a stream."""
-    return [record for record in read(path) if record["k"] == "c"]
+    """The calls in a stream, without those that were refused."""
+    records = read(path)
+    refused = {record["id"] for record in records if record["k"] == "x"}
+    return [record for record in records if record["k"] == "c" and record["id"] not in refused]
 
 
 def issued(recording: Recording) -> list[Any]:

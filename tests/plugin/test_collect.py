@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 import streams
+from in_process import hocket
 
+from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces
 from hocket.chakra.messages import read_messages
 from hocket.plugin.torch.folder import stream_path
@@ -18,7 +20,7 @@ from hocket.plugin.torch.folder import stream_path
 pytestmark = pytest.mark.torch
 
 RANKS = 4
-WORKLOADS = Path(__file__).with_name("workloads.py")
+JOB = Path(__file__).parents[2] / "bench" / "workloads" / "job.py"
 NAMES = [
     "ddp",
     "ddp_in_buckets",
@@ -27,12 +29,15 @@ NAMES = [
     "hybrid_fsdp2",
     "tensor_parallel",
     "sequence_parallel",
+    "ring_attention",
     "pipeline",
     "interleaved_pipeline",
     "pipeline_by_hand",
     "mixture_of_experts",
     "functional_collective",
     "compiled",
+    "several_backends",
+    "reductions",
     "every_operation",
 ]
 Calls = list[dict[str, Any]]
@@ -48,7 +53,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory, hook: str) -> Path:
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("collected")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}"]
-    command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(WORKLOADS), str(folder)]
+    command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(JOB), str(folder)]
     subprocess.run(command, check=True, timeout=300, env=os.environ | {"HOCKET_COLLECT_HOOK": hook})
     return folder
 
@@ -145,6 +150,9 @@ def test_every_kind_of_every_workload(calls: dict[str, list[Calls]]) -> None:
     assert counts("pipeline_by_hand") == {"send": 1, "recv_": 1}
     # Rank 1's tokens for its experts: 1 + (1 + e) % 3.
     assert [call["in_splits"] for call in calls["mixture_of_experts"][1][1:]] == [[2, 3, 1, 2]] * 2
+    # Keys and values go around in one all_gather, or in three steps between four ranks.
+    assert counts("ring_attention") == {"allgather_into_tensor_coalesced_": 1, "alltoall_base_": 3}
+    assert [call["reduce"] for call in calls["reductions"][1]] == ["PRODUCT", "BAND", "BOR", "BXOR", "AVG"]
     assert counts("compiled") == {"allreduce_": 1, "allgather_into_tensor_coalesced_": 1}
 
 
@@ -225,6 +233,15 @@ def test_traces_are_valid(collected: Path) -> None:
     assert "0 errors, 0 warnings" in finished.stdout
 
 
+def test_traces_are_read_by_the_feeders_of_both_profiles(collected: Path, tmp_path: Path) -> None:
+    check_mlcommons(collected)
+    done = hocket("trace", "convert", collected, "--profile", "astra-sim", "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "BARRIER replayed as COMP of the measured duration" in done.stdout
+    assert hocket("trace", "validate", tmp_path, "--profile", "astra-sim").returncode == 0
+    check_astra_sim(tmp_path)
+
+
 def test_ranks_agree_on_every_collective(traces: TraceSet, collected: Path) -> None:
     sequences: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
     for rank, trace in enumerate(traces.traces):
@@ -235,7 +252,10 @@ def test_ranks_agree_on_every_collective(traces: TraceSet, collected: Path) -> N
     for group, by_rank in sequences.items():
         assert sorted(by_rank) == sorted(traces.members(group))
         assert len({tuple(sequence) for sequence in by_rank.values()}) == 1
-    assert json.loads((collected / "summary.json").read_text())["mismatches"] == []
+    # Of `reductions`, three times on each rank: told once.
+    told = [problem["message"] for problem in json.loads((collected / "summary.json").read_text())["mismatches"]]
+    refused = [message.partition(" raised: ")[0] for message in told]
+    assert refused == [f"rank {rank}: allgather_:" for rank in range(RANKS)]
 
 
 def test_groups_are_numbered_and_keep_their_names(collected: Path, traces: TraceSet) -> None:

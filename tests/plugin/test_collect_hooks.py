@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,27 @@ for thread in threads:
     thread.join()
 """
 
+# NCCL, in new versions of PyTorch, returns no Work of a synchronous call; and gloo refuses some calls.
+NO_WORK_AND_REFUSED = """
+class NoWork(torch._C._distributed_c10d.Backend):
+    def __init__(self, *_):
+        super().__init__(0, 1)
+    def getBackendName(self):
+        return "nowork"
+    def allreduce(self, tensors, options):
+        return None
+dist.Backend.register_backend("nowork", NoWork, extended_api=True, devices=["cpu"])
+group = dist.new_group(backend="nowork")
+for _ in range(3):
+    dist.all_reduce(tensor[:6], group=group)
+try:
+    dist.all_gather([tensor[:8]], tensor[:9])
+    raise AssertionError("8 elements are not 9")
+except RuntimeError:
+    pass
+reduce(10, 12)
+"""
+
 # Of what is recorded nothing is waited for; what follows lies where it lay and is.
 UNRECORDED_WAITS = """
 import gc, time
@@ -122,11 +144,19 @@ def test_everything_is_recorded_once_and_in_order(tmp_path: Path, hook: str) -> 
     assert recording.ended and not recording.errors
 
 
-def test_two_threads_that_issue_the_first_at_once_open_one_stream(tmp_path: Path, hook: str) -> None:
-    finished = run(tmp_path, FIRST_OF_TWO_THREADS, HOCKET_COLLECT_HOOK=hook)
+def test_threads_open_one_stream_and_calls_without_work_or_refused_are_told_apart(tmp_path: Path, hook: str) -> None:
+    finished = run(tmp_path, FIRST_OF_TWO_THREADS + NO_WORK_AND_REFUSED, HOCKET_COLLECT_HOOK=hook)
     assert finished.returncode == 0, finished.stderr
     assert "an earlier job" not in finished.stderr
-    assert len(read_recording(stream_path(tmp_path / "out", 0))) == 2 * 5
+    recording = read_recording(stream_path(tmp_path / "out", 0))
+    assert Counter(shape.input_bytes // 4 for shape in map(recording.shapes.__getitem__, recording.columns.shape)) == {
+        **dict.fromkeys(range(1, 6), 2),
+        6: 3,
+        10: 1,
+        11: 1,
+    }
+    assert "not recorded: rank 0: allgather_: raised: ProcessGroupGloo::allgather: invalid tensor" in finished.stdout
+    assert "did not end" not in finished.stdout
 
 
 def test_what_is_not_recorded_is_not_taken_for_what_nobody_waited_for(tmp_path: Path, hook: str) -> None:

@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from feeder_rules import check_astra_sim, check_mlcommons
 
+from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import NodeType, Trace, read_traces, write_traces
 from hocket.plugin.torch.merge import merge
 

@@ -152,14 +152,22 @@ class Kernel final : public c10::OperatorKernel {
     Group* group = nullptr;
     const std::int64_t id = Issue(arguments, is_async, group);
     const std::int64_t begin = Now();
-    handle.redispatchBoxed(keys & kBelow, stack);
     Recorder& recorder = Shared::Get().recorder;
-    if (!signature_.returns_work) {
+    try {
+      handle.redispatchBoxed(keys & kBelow, stack);
+    } catch (const std::exception& error) {
+      if (id >= 0 && signature_.returns_work) {  // monitored_barrier does not refuse, it fails
+        recorder.NotIssued(id);
+        recorder.Write(ErrorLine(signature_.op, std::string("raised: ") + error.what()));
+      }
+      throw;
+    }
+    const auto work = signature_.returns_work ? stack->back().toCustomClass<c10d::Work>() : nullptr;
+    if (work == nullptr) {  // a synchronous call, which some backends (NCCL) end without a Work
       if (id >= 0) recorder.Waited(id, begin);
       return;
     }
     if (recorder.dropping()) return;
-    const auto work = stack->back().toCustomClass<c10d::Work>();
     if (id < 0) {  // it may lie where a recorded one lay that nobody waited for
       recorder.TakeWork(work.get());
       return;
@@ -281,7 +289,9 @@ class Kernel final : public c10::OperatorKernel {
     if (group.without_future & bit_) return;
     try {
       if (const auto future = work.getFuture()) {
-        const auto done = [id](c10::ivalue::Future&) { Shared::Get().recorder.Done(id); };
+        const auto done = [id](c10::ivalue::Future& future) {
+          if (!future.hasError()) Shared::Get().recorder.Done(id);  // what failed did not end
+        };
         return future->addCallback(done, /*uses_future=*/false);
       }
     } catch (const c10::Error&) {  // gloo's coalesced reduce_scatter has none: its end is the end of its wait

@@ -111,6 +111,9 @@ class Recorder {
     return id;
   }
 
+  /// The backend refused the operation: it never took place.
+  void NotIssued(std::int64_t id) { WriteLine("x ", {id}); }
+
   void Done(std::int64_t id) { WriteLine("d ", {id, Now()}); }
 
   void Waited(std::int64_t id, std::int64_t begin) { WriteLine("w ", {id, begin, Now() - begin, Thread()}); }

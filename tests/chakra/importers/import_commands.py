@@ -5,8 +5,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import in_process
-from feeder_rules import check_astra_sim, check_mlcommons
 
+from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces, write_traces
 from hocket.chakra.astra_sim import adapt, violations
 from hocket.chakra.validate import validate

@@ -13,6 +13,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from hocket.chakra.messages import GlobalMetadata, Node
 
+__all__ = ["check_astra_sim", "check_mlcommons"]
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIRE = {
     FieldDescriptor.TYPE_DOUBLE: _FIXED64,
@@ -53,7 +55,10 @@ _ASTRA_COLLECTIVES = {0, 2, 5, 6, 7}
 
 
 def check_mlcommons(folder: Path) -> None:
-    """Every trace of the folder: known fields of the right wire types, attributes in the members that are read."""
+    """Every trace of the folder: known fields of the right wire types, attributes in the members that are read.
+
+    Raises AssertionError naming file and node.
+    """
     for path in _traces(folder):
         metadata, nodes = _read(path)
         assert metadata["version"] == [b"1.0.0"], path
@@ -70,7 +75,7 @@ def check_mlcommons(folder: Path) -> None:
 
 
 def check_astra_sim(folder: Path) -> None:
-    """What `check_mlcommons` asks for and what ASTRA-sim refuses beyond."""
+    """What `check_mlcommons` asks for and what ASTRA-sim refuses beyond. Raises AssertionError naming file and node."""
     check_mlcommons(folder)
     groups = json.loads((folder / "comm_groups.json").read_text())
     for path in _traces(folder):
@@ -141,10 +146,11 @@ def _decode(descriptor: Descriptor, data: bytes) -> dict[str, list[Any]]:
                 item, at = _varint(value, at)
                 found.setdefault(field.name, []).append(item)
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            assert field.message_type is not None
             found.setdefault(field.name, []).append(_decode(field.message_type, value))
         else:
             if field.type == FieldDescriptor.TYPE_ENUM:
-                assert value in field.enum_type.values_by_number, field.full_name
+                assert field.enum_type is not None and value in field.enum_type.values_by_number, field.full_name
             found.setdefault(field.name, []).append(value)
     return found
 

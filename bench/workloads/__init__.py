@@ -1,0 +1,1 @@
+"""Small distributed programs of every kind, to see whether all they communicate is recorded."""
