@@ -1,6 +1,38 @@
 """What measurements say about a machine: reading them, fitting them, and what they disagree with."""
 
+from hocket.calibration.calibrated import Calibrated, calibrated_topology
+from hocket.calibration.calibration import Calibration, calibrate
+from hocket.calibration.curve import Curve, curves_of
+from hocket.calibration.disagreements import Disagreement, disagreements
+from hocket.calibration.fitting import CurveFit, fit_curve
+from hocket.calibration.levels import Estimate, LevelFit
 from hocket.calibration.measurement import MESSAGE, Assumed, Measurement
+from hocket.calibration.parameters import read_parameters, save_parameters
+from hocket.calibration.pieces import Pieces
 from hocket.calibration.reading import read_measurements
+from hocket.calibration.validation import Errors, HeldOut, hold_out
 
-__all__ = ["MESSAGE", "Assumed", "Measurement", "read_measurements"]
+__all__ = [
+    "MESSAGE",
+    "Assumed",
+    "Calibrated",
+    "Calibration",
+    "Curve",
+    "CurveFit",
+    "Disagreement",
+    "Errors",
+    "Estimate",
+    "HeldOut",
+    "LevelFit",
+    "Measurement",
+    "Pieces",
+    "calibrate",
+    "calibrated_topology",
+    "curves_of",
+    "disagreements",
+    "fit_curve",
+    "hold_out",
+    "read_measurements",
+    "read_parameters",
+    "save_parameters",
+]

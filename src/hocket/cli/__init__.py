@@ -30,6 +30,7 @@ COMMANDS = {
     "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
     "run": ("hocket.cli.run", "Run an MSCCL XML on real processes, check every value."),
     "replay": ("hocket.cli.replay", "Issue a trace's communication again, measured against predicted."),
+    "calibrate": ("hocket.cli.calibrate", "Fit a topology and protocols to what benchmarks measured."),
     "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),
 }
