@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hocket.bench.command_line import command_line
 from hocket.plugin.mpi.launch import run_recorded
-from hocket.plugin.mpi.library import build_recorder, find_mpicc
+from hocket.plugin.mpi.library import build_library, find_mpicc
 
 ROUNDS = 200
 CALLS = 500
@@ -81,7 +81,7 @@ def measure(command: list[str], result: Path, recorder: Path | None, folder: Pat
 def main() -> None:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     mpicc = find_mpicc("mpiexec")
-    recorder = build_recorder(mpicc)
+    recorder = build_library(mpicc)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         source, program, result = folder / "calls.c", folder / "calls", folder / "result"

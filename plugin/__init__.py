@@ -6,7 +6,7 @@ __all__ = ["use"]
 
 
 def use(source: str | Path) -> None:
-    """Serves this process's collectives from now on with proved programs: see `hocket.plugin.algorithms.use`."""
-    from hocket.plugin import algorithms
+    """Serves this process's collectives from now on with proved programs: `hocket.plugin.algorithms.activation.use`."""
+    from hocket.plugin.algorithms import activation
 
-    algorithms.use(source)
+    activation.use(source)

@@ -16,7 +16,7 @@ def arm() -> None:
     if collects or serves:
         import_module("torch")  # first: its import comes back here, and must not meet a module half imported
     if serves:
-        from hocket.plugin.algorithms import arm as arm_algorithms
+        from hocket.plugin.algorithms.activation import arm as arm_algorithms
 
         arm_algorithms()
     if collects:

@@ -1,5 +1,6 @@
-"""Programs in place of a job's collectives: stock PyTorch, unmodified training code."""
+"""Programs in place of a job's collectives: stock PyTorch or MPI, unmodified code."""
 
-from hocket.plugin.algorithms.activation import arm, use
+__all__ = ["VARIABLE"]
 
-__all__ = ["arm", "use"]
+#: Names the programs, as `hocket.plugin.algorithms.library.read_library` takes them.
+VARIABLE = "HOCKET_ALGORITHMS"

@@ -7,13 +7,11 @@ from pathlib import Path
 import torch.distributed as dist
 
 from hocket.core.errors import HocketError
+from hocket.plugin.algorithms import VARIABLE
 from hocket.plugin.algorithms.library import read_library
 from hocket.plugin.algorithms.override import Override
 
-__all__ = ["VARIABLE", "arm", "use"]
-
-#: Names the programs, as `read_library` takes them.
-VARIABLE = "HOCKET_ALGORITHMS"
+__all__ = ["arm", "use"]
 
 _override: Override | None = None
 

@@ -33,17 +33,17 @@ class Counts:
         self._ran: dict[str, _Count] = {algorithm.name: _Count() for algorithm in library.algorithms}
         self._stock: dict[tuple[str, str], int] = defaultdict(int)
 
-    def add(self, name: str, size_bytes: int) -> None:
-        """One run of an algorithm on buffers of a size."""
+    def add(self, name: str, num_bytes: int, calls: int = 1) -> None:
+        """Runs of an algorithm; `num_bytes`: of the larger buffer, summed over calls."""
         with self._lock:
             count = self._ran[name]
-            count.calls += 1
-            count.bytes += size_bytes
+            count.calls += calls
+            count.bytes += num_bytes
 
-    def add_stock(self, operation: str, reason: str) -> None:
-        """One operation that was left to the stock algorithm."""
+    def add_stock(self, operation: str, reason: str, calls: int = 1) -> None:
+        """Operations that were left to the stock algorithm."""
         with self._lock:
-            self._stock[operation, reason] += 1
+            self._stock[operation, reason] += calls
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; `bytes` are those of a rank's larger buffer, summed over calls."""
@@ -66,7 +66,7 @@ class Counts:
 
     def describe(self) -> str:
         """A line for each algorithm, and for each reason to run the stock one."""
-        lines = [f"hocket: algorithms of {self._library.source}, calls of this rank:"]
+        lines = [f"hocket: algorithms of {self._library.source}, calls of rank 0:"]
         for algorithm in self._library.algorithms:
             count = self._ran[algorithm.name]
             what = f"{count.calls} calls, {format_bytes(count.bytes)}" if count.calls else "never ran"

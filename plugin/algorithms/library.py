@@ -17,12 +17,12 @@ from hocket.translator import ProfileName, read_program
 from hocket.translator.bundle import is_bundle, read_bundle
 from hocket.translator.selection import Call, files_in_order, mismatch
 
-__all__ = ["SHARED", "Algorithm", "Library", "read_library"]
+__all__ = ["IN_PLACE", "SHARED", "Algorithm", "Library", "read_library"]
 
 #: Collectives whose larger buffer holds a share for each rank.
 SHARED = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)
 #: Those that a call of torch.distributed does in one buffer, which is input and output.
-_IN_PLACE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
+IN_PLACE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
 _ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
 _SUFFIXES = (".xml", ".json")
 _COLUMNS = tuple(name for name in STEP_ROW.names or () if name != "has_dependents")
@@ -130,7 +130,7 @@ class Library:
             alike = [found for found in alike if found.program.root == root]
             if not alike:
                 return f"no program for root {root} of {num_ranks} ranks"
-        natural = kind in _IN_PLACE
+        natural = kind in IN_PLACE
         for in_place in (natural, not natural):
             call = Call(kind, size_bytes, data_type, num_ranks, in_place)
             for found in alike:

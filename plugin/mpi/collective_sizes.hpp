@@ -14,13 +14,6 @@
 
 namespace hocket::mpi {
 
-/// `count` elements a rank in a buffer of one type.
-struct Block {
-  const void* buffer;
-  int64_t count;
-  MPI_Datatype type;
-};
-
 /// A count of elements of each rank in a buffer; one type for all (`types` of one) or each its own.
 template <class Count>
 struct Blocks {

@@ -2,9 +2,22 @@
 
 #include "calls.hpp"
 #include "collective_sizes.hpp"
+#include "serving.hpp"
 
 namespace hocket::mpi {
 namespace {
+
+constexpr const char* kUneven = "counts that may differ between ranks";
+
+CollectiveCall Moves(std::string_view kind, Block send, Block receive, int root = -1) {
+  return {.kind = &FindKind(kind), .send = send, .receive = receive, .root = root};
+}
+
+CollectiveCall Reduces(std::string_view kind, Block send, Block receive, MPI_Op op, int root = -1) {
+  return {.kind = &FindKind(kind), .send = send, .receive = receive, .op = op, .root = root};
+}
+
+CollectiveCall Stock(const char* reason) { return {.reason = reason}; }
 
 // The operations of a collective of which `shape` is CollectiveSizes' description; none when it is not recorded.
 #define HOCKET_OPERATIONS(op, shape)                                                           \
@@ -14,21 +27,25 @@ namespace {
     return Collective(op, group, CollectiveSizes(Recorder::Get()->datatypes(), *group).shape); \
   }()
 
-// A collective `name` of the `parameters` and `arguments`, of which one is `comm`: CollectiveSizes' `shape` is its own.
-#define HOCKET_COLLECTIVE(name, nonblocking_name, parameters, arguments, ...)                                \
-  HOCKET_BLOCKING(HOCKET_JOIN(MPI_##name, HOCKET_ENDING), parameters, arguments, __VA_ARGS__)                \
+// A collective `name` of the `parameters` and `arguments`, of which one is `comm`: `call` is what a program may do in
+// its place, and then comes CollectiveSizes' description of it.
+#define HOCKET_COLLECTIVE(name, nonblocking_name, parameters, arguments, call, ...)                          \
+  HOCKET_BLOCKING(HOCKET_JOIN(MPI_##name, HOCKET_ENDING), parameters, arguments, call, __VA_ARGS__)          \
   HOCKET_NONBLOCKING(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), parameters, arguments, __VA_ARGS__) \
   HOCKET_PERSISTENT(HOCKET_JOIN(MPI_##name##_init, HOCKET_ENDING), parameters, arguments, __VA_ARGS__)
 
-#define HOCKET_BLOCKING(name, parameters, arguments, ...)                 \
-  HOCKET_EXPORT int name parameters {                                     \
-    BlockingCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__)); \
-    return call.End(HOCKET_REAL(name) arguments);                         \
+#define HOCKET_BLOCKING(name, parameters, arguments, call, ...)                                          \
+  HOCKET_EXPORT int name parameters {                                                                    \
+    BlockingCall recorded(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));                            \
+    std::optional<int> served;                                                                           \
+    if (Serving* const serving = Serving::Get()) served = serving->Serve(HOCKET_TEXT(name), comm, call); \
+    return recorded.End(served ? *served : HOCKET_REAL(name) arguments);                                 \
   }
 
 #define HOCKET_NONBLOCKING(name, parameters, arguments, ...)                     \
   HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Request* request) {         \
     NonblockingCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));     \
+    CountStock(HOCKET_TEXT(name), "nonblocking");                                \
     return call.End(HOCKET_REAL(name)(HOCKET_LIST arguments, request), request); \
   }
 
@@ -36,6 +53,7 @@ namespace {
 #define HOCKET_PERSISTENT(name, parameters, arguments, ...)                             \
   HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Info info, MPI_Request* request) { \
     PersistentCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));             \
+    CountStock(HOCKET_TEXT(name), "persistent");                                        \
     return call.End(HOCKET_REAL(name)(HOCKET_LIST arguments, info, request), request);  \
   }
 #else
@@ -45,7 +63,7 @@ namespace {
 }  // namespace
 
 #define HOCKET_ENDING
-HOCKET_COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), Barrier())
+HOCKET_COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), Stock("no program is for it"), Barrier())
 #undef HOCKET_ENDING
 
 #define HOCKET_WRAPPERS "collectives_of_counts.hpp"

@@ -1,5 +1,6 @@
 #include "datatypes.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hocket::mpi {
@@ -9,6 +10,14 @@ int64_t ElementBytes(MPI_Datatype type) {
   MPI_Count bytes = 0;
   const int result = HOCKET_REAL(MPI_Type_size_x)(type, &bytes);
   return result == MPI_SUCCESS && bytes != MPI_UNDEFINED ? static_cast<int64_t>(bytes) : 0;
+}
+
+bool IsPlain(MPI_Datatype type) {
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  MPI_Aint lowest = 0, extent = 0;
+  HOCKET_REAL(MPI_Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+  HOCKET_REAL(MPI_Type_get_extent)(type, &lowest, &extent);
+  return combiner == MPI_COMBINER_NAMED && lowest == 0 && extent == ElementBytes(type);
 }
 
 /// A family of types that differ in size: its members are called by the name and the number of their bits.
@@ -46,21 +55,29 @@ Datatypes::Datatypes()
                   {MPI_LOR, "LOR"},     {MPI_LXOR, "LXOR"},      {MPI_MINLOC, "MINLOC"}, {MPI_MAXLOC, "MAXLOC"},
                   {MPI_NO_OP, "NO_OP"}, {MPI_REPLACE, "REPLACE"}} {
   for (const auto& [type, name] : Singles()) {
-    if (type != MPI_DATATYPE_NULL) predefined_.try_emplace(type, ElementBytes(type), name);
+    if (type != MPI_DATATYPE_NULL) Add(type, name);
   }
   for (const Family& family : Families()) {
     for (const MPI_Datatype type : family.types) {
       if (type == MPI_DATATYPE_NULL) continue;  // Fortran's, where there is no Fortran
-      const int64_t bytes = ElementBytes(type);
-      predefined_.try_emplace(type, bytes, family.name + std::to_string(8 * bytes));
+      Add(type, family.name + std::to_string(8 * ElementBytes(type)));
     }
   }
 }
 
+void Datatypes::Add(MPI_Datatype type, const std::string& name) {
+  predefined_.try_emplace(type, Known{ElementBytes(type), name, IsPlain(type)});
+}
+
 TypeInfo Datatypes::Of(MPI_Datatype type) const {
   const auto found = predefined_.find(type);
-  if (found != predefined_.end()) return {found->second.first, found->second.second.c_str()};
-  return {ElementBytes(type), BaseName(type)};
+  if (found == predefined_.end()) return {ElementBytes(type), BaseName(type), IsPlain(type)};
+  const Known& known = found->second;
+  return {known.bytes, known.name.c_str(), known.is_plain};
+}
+
+bool Datatypes::IsPredefined(MPI_Op op) const {
+  return std::ranges::any_of(reductions_, [op](const auto& known) { return known.first == op; });
 }
 
 const char* Datatypes::Reduction(MPI_Op op) const {
@@ -78,7 +95,7 @@ int64_t ReceivedBytes(const MPI_Status& status) {
 
 const char* Datatypes::BaseName(MPI_Datatype type) const {
   const auto found = predefined_.find(type);
-  if (found != predefined_.end()) return found->second.second.c_str();
+  if (found != predefined_.end()) return found->second.name.c_str();
   int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
   HOCKET_REAL(MPI_Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
   if (combiner == MPI_COMBINER_NAMED || types == 0) return "";

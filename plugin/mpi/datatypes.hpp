@@ -14,6 +14,14 @@ namespace hocket::mpi {
 struct TypeInfo {
   int64_t bytes;
   const char* name;
+  bool is_plain;  // predefined, and without gaps
+};
+
+/// `count` elements of a type; of a buffer with a share for each rank, those of a share.
+struct Block {
+  const void* buffer;
+  int64_t count;
+  MPI_Datatype type;
 };
 
 /// What this MPI library's handles mean. Read-only once made, after MPI_Init.
@@ -26,10 +34,20 @@ class Datatypes {
   /// "SUM", "MAX", ...; "USER" for an operation of the program's own.
   const char* Reduction(MPI_Op op) const;
 
+  /// Whether MPI defines what the operation does to elements.
+  bool IsPredefined(MPI_Op op) const;
+
  private:
+  void Add(MPI_Datatype type, const std::string& name);
   const char* BaseName(MPI_Datatype type) const;
 
-  std::unordered_map<MPI_Datatype, std::pair<int64_t, std::string>> predefined_;
+  struct Known {
+    int64_t bytes;
+    std::string name;
+    bool is_plain;
+  };
+
+  std::unordered_map<MPI_Datatype, Known> predefined_;
   std::vector<std::pair<MPI_Op, const char*>> reductions_;
 };
 

@@ -1,4 +1,4 @@
-"""Launches an MPI job with the recorder in its processes."""
+"""Launches an MPI job with Hocket's library in its processes."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from hocket.core.errors import HocketError
 from hocket.core.files import make_folder
 from hocket.plugin.torch.folder import stream_path
 
-__all__ = ["OUT_VARIABLE", "run_recorded"]
+__all__ = ["OUT_VARIABLE", "run_preloaded", "run_recorded"]
 
 # Set, the recorder records into this folder. Not HOCKET_COLLECT: that arms the one in PyTorch, which may be there too.
 OUT_VARIABLE = "HOCKET_COLLECT_MPI"
@@ -19,21 +19,26 @@ OUT_VARIABLE = "HOCKET_COLLECT_MPI"
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra", "orterun", "prterun")
 
 
-def run_recorded(command: Sequence[str], recorder: Path, out: Path, variables: Mapping[str, str]) -> int:
+def run_preloaded(command: Sequence[str], library: Path, variables: Mapping[str, str]) -> int:
+    """Runs the launch line `command` with `library` in front of MPI and `variables` set; its exit code."""
+    before = os.environ.get("LD_PRELOAD", "")
+    return _run(command, {"LD_PRELOAD": f"{library}:{before}".rstrip(":"), **variables})
+
+
+def run_recorded(command: Sequence[str], library: Path, out: Path, variables: Mapping[str, str]) -> int:
     """Runs the launch line `command` with `variables` set, all of it recorded into `out`; its exit code.
 
-    Processes on other machines find the recorder where they write: in `out`, which they share. Raises HocketError when
+    Processes on other machines find the library where they write: in `out`, which they share. Raises HocketError when
     nothing can be written there.
     """
-    preloaded = make_folder(stream_path(out, 0).absolute().parent) / recorder.name
+    preloaded = make_folder(stream_path(out, 0).absolute().parent) / library.name
     try:
-        shutil.copy(recorder, preloaded)
+        shutil.copy(library, preloaded)
     except OSError as error:
         raise HocketError(f"{out}: cannot collect into this folder: {error.strerror}") from error
     try:
-        before = os.environ.get("LD_PRELOAD", "")
-        job = {"LD_PRELOAD": f"{preloaded}:{before}".rstrip(":"), OUT_VARIABLE: str(out.absolute())}
-        return _run(command, {**job, "HOCKET_COLLECT_JOB": str(time.time_ns()), **variables})
+        job = {OUT_VARIABLE: str(out.absolute()), "HOCKET_COLLECT_JOB": str(time.time_ns())}
+        return run_preloaded(command, preloaded, {**job, **variables})
     finally:
         preloaded.unlink()
 

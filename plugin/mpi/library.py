@@ -1,4 +1,4 @@
-"""Compiles the recorder against the headers of an MPI, which alone tell what its handles are."""
+"""Compiles the library in front of an MPI against its headers, which alone tell what its handles are."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from hocket.core.errors import HocketError
 from hocket.plugin.native_build import build, cache_folder, find_built
 
-__all__ = ["build_recorder", "find_mpicc"]
+__all__ = ["build_library", "find_mpicc"]
 
 _HERE = Path(__file__).parent
 _EXPORTS = _HERE / "exports.map"
@@ -30,19 +30,19 @@ def find_mpicc(launcher: str) -> str:
     """
     found = shutil.which(launcher)
     if found is None:
-        raise HocketError(f"{launcher}: no such command; what follows --mpi is the job's whole launch line")
+        raise HocketError(f"{launcher}: no such command; give the job's whole launch line")
     beside = Path(found).with_name("mpicc")
     mpicc = shutil.which(str(beside)) or shutil.which("mpicc")
     if mpicc is None:
         raise HocketError(
-            f"no mpicc beside {found} nor on the PATH: the recorder is compiled against the program's MPI; install its"
-            " compiler wrappers (pip install mpich has them, apt-get install libmpich-dev), or name one by --mpicc"
+            f"no mpicc beside {found} nor on the PATH: what is preloaded is compiled against the program's MPI; install"
+            " its compiler wrappers (pip install mpich has them, apt-get install libmpich-dev), or name one by --mpicc"
         )
     return mpicc
 
 
-def build_recorder(mpicc: str, announce: Callable[[str], None] = lambda text: None) -> Path:
-    """The recorder for the MPI of this compiler wrapper, from the cache where it was built before; else `announce` is
+def build_library(mpicc: str, announce: Callable[[str], None] = lambda text: None) -> Path:
+    """The library for the MPI of this compiler wrapper, from the cache where it was built before; else `announce` is
     told that it takes a while.
 
     Raises HocketError when the wrapper does not tell its flags, there is no C++ compiler, or no mpi.h.
@@ -57,7 +57,7 @@ def build_recorder(mpicc: str, announce: Callable[[str], None] = lambda text: No
     inputs = sources, [*compiler, *_FLAGS, *includes], headers.hexdigest(), "hocket-mpi"
     found = find_built(*inputs)
     if found is None:
-        announce(f"compiling the recorder for the MPI of {mpicc} into {cache_folder()}, once")
+        announce(f"compiling the library for the MPI of {mpicc} into {cache_folder()}, once")
     return found or build(*inputs)
 
 

@@ -1,25 +1,35 @@
 /// Wrappers of the program's beginning, steps and end.
 
 #include "calls.hpp"
+#include "serving.hpp"
 
 namespace hocket::mpi {
 
+namespace {
+
+int Begun(int result) {
+  if (result == MPI_SUCCESS) {
+    Recorder::Start();
+    Serving::Start();
+  }
+  return result;
+}
+
+}  // namespace
+
 HOCKET_EXPORT int MPI_Init(int* count, char*** arguments) {
   RequireSameInterface();
-  const int result = HOCKET_REAL(MPI_Init)(count, arguments);
-  if (result == MPI_SUCCESS) Recorder::Start();
-  return result;
+  return Begun(HOCKET_REAL(MPI_Init)(count, arguments));
 }
 
 HOCKET_EXPORT int MPI_Init_thread(int* count, char*** arguments, int required, int* provided) {
   RequireSameInterface();
-  const int result = HOCKET_REAL(MPI_Init_thread)(count, arguments, required, provided);
-  if (result == MPI_SUCCESS) Recorder::Start();
-  return result;
+  return Begun(HOCKET_REAL(MPI_Init_thread)(count, arguments, required, provided));
 }
 
 HOCKET_EXPORT int MPI_Finalize() {
   Recorder::Stop();
+  Serving::Stop();
   return HOCKET_REAL(MPI_Finalize)();
 }
 

@@ -2,12 +2,39 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock
+from hocket.translator import to_program_json
 
 S, R, CPY, RE, NOP = StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.REDUCE, StepType.NOP
 RCS, RRC = StepType.RECEIVE_COPY_SEND, StepType.RECEIVE_REDUCE_COPY
 RRS, RRCS = StepType.RECEIVE_REDUCE_SEND, StepType.RECEIVE_REDUCE_COPY_SEND
+
+
+def write(folder: Path, *programs: Program) -> Path:
+    """A folder of programs, by collective and ranks."""
+    folder.mkdir()
+    for made in programs:
+        (folder / f"{made.kind}_{made.num_ranks}.json").write_text(to_program_json(made))
+    return folder
+
+
+def one_of_every_kind(folder: Path) -> Path:
+    """For four ranks, with every step type; for two what hybrid sharding needs."""
+    return write(
+        folder,
+        ring_all_reduce(4),
+        exchange(Kind.ALL_GATHER, 4),
+        exchange(Kind.ALL_TO_ALL, 4),
+        direct_reduce_scatter(4),
+        chain_broadcast(4, 1),
+        chain_reduce(4, 2),
+        star(Kind.GATHER, 4, 3),
+        star(Kind.SCATTER, 4, 0),
+        ring_all_reduce(2),
+        exchange(Kind.ALL_GATHER, 2),
+    )
 
 
 def step(type_: StepType, source: tuple[str, int], target: tuple[str, int], **rest: int) -> Step:

@@ -10,21 +10,10 @@ from typing import Any
 import handmade
 import pytest
 
-from hocket.schedule import Kind, Program
-from hocket.translator import to_program_json
-
 pytestmark = pytest.mark.torch
 
 RANKS = 4
 JOB = Path(__file__).with_name("algorithms_job.py")
-
-
-def write(folder: Path, *programs: Program) -> Path:
-    folder.mkdir()
-    for program in programs:
-        path = folder / f"{program.kind}_{program.num_ranks}.json"
-        path.write_text(to_program_json(program))
-    return folder
 
 
 def torchrun(*arguments: Any, ranks: int = RANKS, **environment: Any) -> subprocess.CompletedProcess[str]:
@@ -40,20 +29,7 @@ def torchrun(*arguments: Any, ranks: int = RANKS, **environment: Any) -> subproc
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One of every kind for four ranks, with every step type, and for pairs what hybrid sharding needs."""
-    return write(
-        tmp_path_factory.mktemp("programs") / "made",
-        handmade.ring_all_reduce(4),
-        handmade.exchange(Kind.ALL_GATHER, 4),
-        handmade.exchange(Kind.ALL_TO_ALL, 4),
-        handmade.direct_reduce_scatter(4),
-        handmade.chain_broadcast(4, 1),
-        handmade.chain_reduce(4, 2),
-        handmade.star(Kind.GATHER, 4, 3),
-        handmade.star(Kind.SCATTER, 4, 0),
-        handmade.ring_all_reduce(2),
-        handmade.exchange(Kind.ALL_GATHER, 2),
-    )
+    return handmade.one_of_every_kind(tmp_path_factory.mktemp("programs") / "made")
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,7 @@ import pytest
 
 from hocket.core.errors import FormatError, ScheduleError
 from hocket.plugin.algorithms.library import read_library
-from hocket.schedule import Kind, Program
-from hocket.translator import to_program_json
+from hocket.schedule import Kind
 
 pytestmark = pytest.mark.torch
 
@@ -34,18 +33,11 @@ dist.destroy_process_group()
 """
 
 
-def write(folder: Path, *programs: Program) -> Path:
-    folder.mkdir()
-    for program in programs:
-        (folder / f"{program.kind}_{program.num_ranks}.json").write_text(to_program_json(program))
-    return folder
-
-
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
     """What each rank was told, rank 3 having been killed."""
     folder = tmp_path_factory.mktemp("faults")
-    programs = write(folder / "programs", handmade.ring_all_reduce(RANKS), handmade.ring_all_reduce(2))
+    programs = handmade.write(folder / "programs", handmade.ring_all_reduce(RANKS), handmade.ring_all_reduce(2))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -100,7 +92,7 @@ def test_ctrl_c_ends_a_synchronous_call(said: dict[int, dict[str, str]]) -> None
 def test_collector_and_algorithms_work_side_by_side(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
-    programs = write(tmp_path / "made", handmade.exchange(Kind.ALL_GATHER, 2), handmade.ring_all_reduce(4))
+    programs = handmade.write(tmp_path / "made", handmade.exchange(Kind.ALL_GATHER, 2), handmade.ring_all_reduce(4))
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)],
         env={**os.environ, "HOCKET_ALGORITHMS": str(programs), "HOCKET_COLLECT": str(tmp_path / "traces")},
@@ -123,7 +115,7 @@ def broken(folder: Path) -> Path:
     first = ring.gpus[0]
     block = first.thread_blocks[0]
     shortened = replace(first, thread_blocks=(replace(block, steps=block.steps[:-1]),))
-    return write(folder, replace(ring, gpus=(shortened, *ring.gpus[1:])))
+    return handmade.write(folder, replace(ring, gpus=(shortened, *ring.gpus[1:])))
 
 
 def test_a_wrong_program_ends_the_job_before_it_starts(tmp_path: Path) -> None:
@@ -143,7 +135,7 @@ def test_a_wrong_program_ends_the_job_before_it_starts(tmp_path: Path) -> None:
 
 def test_library_says_what_it_lacks(tmp_path: Path) -> None:
     ring = handmade.ring_all_reduce(4)
-    library = read_library(str(write(tmp_path / "made", replace(ring, min_bytes=1024, max_bytes=4096))))
+    library = read_library(str(handmade.write(tmp_path / "made", replace(ring, min_bytes=1024, max_bytes=4096))))
     assert library.missing(4) is None
     assert library.missing(8) == "no program for 8 ranks, only for 4"
     found = library.find(Kind.ALL_REDUCE, 1024, "float32", 4, 4, -1)

@@ -28,6 +28,7 @@ COMMANDS = {
     "verify": ("hocket.cli.verify", "Prove a schedule or an MSCCL XML right."),
     "translate": ("hocket.cli.translate", "Turn a schedule into verified MSCCL XML."),
     "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
+    "launch": ("hocket.cli.launch", "Run an MPI job with programs in place of its collectives."),
     "run": ("hocket.cli.run", "Run an MSCCL XML on real processes, check every value."),
     "replay": ("hocket.cli.replay", "Issue a trace's communication again, measured against predicted."),
     "calibrate": ("hocket.cli.calibrate", "Fit a topology and protocols to what benchmarks measured."),

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from hocket.cli.watching import WATCH_HELP, watching
+from hocket.plugin.algorithms import VARIABLE
 from hocket.plugin.torch.settings import OPTIONS, SWITCHES, variable
 
 __all__ = ["MPI_EXAMPLE", "asks_for_mpi", "collect_mpi"]
@@ -37,23 +38,25 @@ def collect_mpi(
     mpi: Annotated[bool, typer.Option("--mpi", help="What follows is an MPI job's launch line.")] = True,
 ) -> None:
     """Run an MPI job by its own launch line and collect; MPI_Pcontrol(1) ends a step."""
+    import os
     from functools import partial
     from pathlib import Path
     from shlex import quote
 
     from hocket.core.errors import HocketError
     from hocket.plugin.mpi.launch import run_recorded
-    from hocket.plugin.mpi.library import build_recorder, find_mpicc
+    from hocket.plugin.mpi.library import build_library, find_mpicc
+    from hocket.plugin.mpi.served import served
     from hocket.plugin.torch.folder import stream_paths
     from hocket.plugin.torch.merge import merge
     from hocket.plugin.torch.tables import render
 
     if stream_paths(out):
         raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
-    recorder = build_recorder(mpicc or find_mpicc(command[0]), partial(typer.echo, err=True))
+    library = build_library(mpicc or find_mpicc(command[0]), partial(typer.echo, err=True))
     chosen = {variable("skip_steps"): str(skip_steps)} | ({} if steps is None else {variable("steps"): str(steps)})
-    with watching(out, watch):
-        code = run_recorded(command, recorder, Path(out), chosen)
+    with served(os.environ.get(VARIABLE)) as programs, watching(out, watch):
+        code = run_recorded(command, library, Path(out), chosen | programs)
     if not stream_paths(out):
         if code == 0:
             raise HocketError(

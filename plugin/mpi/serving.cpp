@@ -1,0 +1,153 @@
+#include "serving.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <limits>
+#include <memory>
+
+#include "json.hpp"
+
+namespace hocket::mpi {
+namespace {
+
+constexpr int64_t kLargest =
+    HOCKET_LARGE_COUNTS ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int>::max();
+constexpr int kBadInput = 3;
+
+/// A duplicate is another communicator.
+int DoNotCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int DeleteMember(MPI_Comm, int, void* attribute, void*) {
+  const std::unique_ptr<Member> member(static_cast<Member*>(attribute));
+  return member->comm ? HOCKET_REAL(MPI_Comm_free)(&*member->comm) : MPI_SUCCESS;
+}
+
+[[noreturn]] void Abort(const char* message) {
+  std::fprintf(stderr, "hocket: %s\n", message);
+  HOCKET_REAL(MPI_Abort)(MPI_COMM_WORLD, kBadInput);
+  std::abort();
+}
+
+}  // namespace
+
+std::atomic<Serving*> Serving::active_ = nullptr;
+
+void Serving::Start() {
+  const char* const folder = std::getenv("HOCKET_MPI_ALGORITHMS");
+  if (folder == nullptr || *folder == '\0') return;
+  try {
+    active_.store(new Serving(folder), std::memory_order_release);  // for good: threads may be in it to the end
+  } catch (const std::exception& error) {
+    Abort(error.what());
+  }
+}
+
+void Serving::Stop() {
+  const Serving* const serving = active_.exchange(nullptr);
+  int rank = 0;
+  HOCKET_REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
+  if (serving != nullptr && rank == 0) serving->WriteCounts();
+}
+
+Serving::Serving(const std::string& folder) : folder_(folder), algorithms_(folder) {
+  HOCKET_REAL(MPI_Comm_create_keyval)(DoNotCopy, DeleteMember, &key_, nullptr);
+}
+
+std::optional<int> Serving::Serve(const char* op, MPI_Comm comm, const CollectiveCall& call) {
+  Member* const member = FindMember(comm);
+  if (member == nullptr) return std::nullopt;  // MPI will refuse it
+  const Choice choice = Choose(*member, call);
+  if (choice.algorithm == nullptr) {
+    CountStock(op, choice.reason);
+    return std::nullopt;
+  }
+  try {
+    Run(choice, *member, comm, call);
+  } catch (const MpiError& error) {
+    return error.code;
+  } catch (const std::exception& error) {
+    Abort(error.what());  // the other ranks are under way
+  }
+  const std::lock_guard lock(mutex_);
+  Count& count = ran_[choice.algorithm->number];
+  ++count.calls;
+  count.bytes += choice.share_bytes * (call.kind->has_shares ? member->size : 1);
+  return MPI_SUCCESS;
+}
+
+Member* Serving::FindMember(MPI_Comm comm) {
+  void* attribute = nullptr;
+  int found = 0;
+  if (HOCKET_REAL(MPI_Comm_get_attr)(comm, key_, &attribute, &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<Member*>(attribute);
+  auto* const member = new Member;
+  int is_inter = 0;
+  HOCKET_REAL(MPI_Comm_test_inter)(comm, &is_inter);
+  HOCKET_REAL(MPI_Comm_rank)(comm, &member->rank);
+  HOCKET_REAL(MPI_Comm_size)(comm, &member->size);
+  member->is_inter = is_inter != 0;
+  HOCKET_REAL(MPI_Comm_set_attr)(comm, key_, member);
+  return member;
+}
+
+Serving::Choice Serving::Choose(const Member& member, const CollectiveCall& call) const {
+  if (call.kind == nullptr) return {.reason = call.reason};
+  if (member.is_inter) return {.reason = "a communicator of two groups"};
+  const Kind& kind = *call.kind;
+  if (kind.is_rooted && (call.root < 0 || call.root >= member.size)) return {.reason = "a root that there is not"};
+  const Block& share = call.share(member.rank);
+  const TypeInfo type = datatypes_.Of(share.type);
+  Choice choice{.share_bytes = share.count * type.bytes};
+  if (choice.share_bytes <= 0) return {.reason = "empty buffers"};
+  if (kind.reduces) {
+    if (!datatypes_.IsPredefined(call.op)) return {.reason = "a reduction of the program's own"};
+    if (!type.is_plain) return {.reason = "a reduction of a type of the program's own, or with gaps"};
+    choice.element_bytes = type.bytes;
+  }
+  if (choice.share_bytes > kLargest / member.size) return {.reason = "larger than this MPI's counts"};
+  choice.algorithm = algorithms_.Find(kind, member.size, call.root, choice.share_bytes, choice.element_bytes);
+  if (choice.algorithm == nullptr) choice.reason = algorithms_.WhyNone(kind, member.size, call.root);
+  return choice;
+}
+
+void Serving::Run(const Choice& choice, Member& member, MPI_Comm comm, const CollectiveCall& call) {
+  if (!member.comm) {
+    MPI_Group group;
+    MPI_Comm own;
+    Check(HOCKET_REAL(MPI_Comm_group)(comm, &group));
+    Check(HOCKET_REAL(MPI_Comm_create)(comm, group, &own));  // not a duplicate: that runs the program's own callbacks
+    HOCKET_REAL(MPI_Group_free)(&group);
+    member.comm = own;
+  }
+  auto plan = member.plans.find(choice.algorithm->number);
+  if (plan == member.plans.end()) {
+    plan = member.plans.emplace(choice.algorithm->number, algorithms_.ReadPlan(*choice.algorithm, member.rank)).first;
+  }
+  RunServed(*choice.algorithm, plan->second, member, call, choice.share_bytes, choice.element_bytes, datatypes_);
+}
+
+void Serving::CountStock(const char* op, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  ++stock_[{op, reason}];
+}
+
+void Serving::WriteCounts() const {
+  const std::filesystem::path path = folder_ / "counts", unfinished = folder_ / "counts.unfinished";
+  std::ofstream file(unfinished);
+  for (const auto& [number, count] : ran_) {
+    file << JsonLine("ran").Add("algorithm", number).Add("calls", count.calls).Add("bytes", count.bytes).Finish();
+  }
+  for (const auto& [what, calls] : stock_) {
+    file << JsonLine("stock").Add("operation", what.first).Add("reason", what.second).Add("calls", calls).Finish();
+  }
+  file.close();
+  std::error_code ignored;  // the launcher says what is missing
+  if (file) std::filesystem::rename(unfinished, path, ignored);
+}
+
+}  // namespace hocket::mpi
