@@ -11,6 +11,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 from rich.console import Console
@@ -88,7 +90,7 @@ def write_program(kind: Kind, ranks: int, folder: Path) -> None:
 
 def measure(command: list[str], result: Path, programs: Path, library: Path) -> tuple[list[float], list[float]]:
     """Seconds of each call by the program, and by MPI's own algorithm."""
-    with served(str(programs)) as variables:
+    with redirect_stderr(StringIO()), served(str(programs)) as variables:
         run_preloaded(command, library, variables)
     rows = [line.split() for line in result.read_text().splitlines()]
     return tuple([float(seconds) for way, seconds in rows if way == wanted] for wanted in "01")  # type: ignore[return-value]  # a pair
