@@ -92,8 +92,10 @@ def measure(command: list[str], result: Path, programs: Path, library: Path) -> 
     """Seconds of each call by the program, and by MPI's own algorithm."""
     with redirect_stderr(StringIO()), served(str(programs)) as variables:
         run_preloaded(command, library, variables)
-    rows = [line.split() for line in result.read_text().splitlines()]
-    return tuple([float(seconds) for way, seconds in rows if way == wanted] for wanted in "01")  # type: ignore[return-value]  # a pair
+    ways: tuple[list[float], list[float]] = [], []
+    for way, seconds in map(str.split, result.read_text().splitlines()):
+        ways[int(way)].append(float(seconds))
+    return ways
 
 
 def main() -> None:

@@ -12,8 +12,9 @@
 namespace hocket::mpi {
 namespace {
 
+// Bytes of a call whose messages can be counted, padding included.
 constexpr int64_t kLargest =
-    HOCKET_LARGE_COUNTS ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int>::max();
+    HOCKET_LARGE_COUNTS ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int>::max() / 2;
 constexpr int kBadInput = 3;
 
 /// A duplicate is another communicator.

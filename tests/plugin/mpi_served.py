@@ -182,7 +182,8 @@ def on_all_ranks() -> None:
         if not (target == expected).all():
             wrong.append("all_reduce of a pair")
         pair.Allreduce(source, target, MPI.MAX)
-        pair = pair.Dup()
+        used, pair = pair, pair.Dup()
+        used.Free()  # and what served it
     left_to_mpi(world)
 
 
