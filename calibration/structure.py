@@ -2,8 +2,8 @@
 
 Steps one after the other, and the share of the call's bytes (as nccl-tests counts them) that the busiest rank's part of
 a level carries: its links inside the machine, its share of the machine's NICs. As NCCL does them (its cost model,
-graph/tuning.cc): a ring over all ranks; for all_reduce over several machines a tree over the machines, with chains
-inside. Between machines the shares are what any algorithm must move that uses all NICs.
+graph/tuning.cc): a ring over all ranks; for all_reduce over several machines a tree over the machines, floor(log2 N)
+deep, with chains inside. Between machines the shares are what any algorithm must move that uses all NICs.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def use_of(kind: str, ranks: int, nodes: int) -> dict[str, Use]:
         inside, outside = Use(1, (local - 1) / ranks), Use(1, (ranks - local) / ranks)
     elif kind == Kind.ALL_REDUCE and nodes > 1:
         inside = Use(2 * (local - 1), 2 * (ranks - 1) / ranks)
-        outside = Use(2 * away.bit_length(), 2 * away / ranks)
+        outside = Use(2 * (nodes.bit_length() - 1), 2 * away / ranks)
     else:
         twice = 2 if kind == Kind.ALL_REDUCE else 1
         share = 1.0 if kind in (Kind.BROADCAST, Kind.REDUCE) else (ranks - 1) / ranks

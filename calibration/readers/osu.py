@@ -30,13 +30,13 @@ def read_osu(text: str, source: str, assumed: Assumed) -> tuple[Measurement, ...
     """
     found: list[Measurement] = []
     kind, unit = "", ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
         place = f"{source}:{number}"
         if line.startswith("# OSU MPI"):
             kind, unit = _kind(line, place), ""
         elif line.startswith("# Size"):
             unit = _unit(line, place)
-        elif kind and re.match(r"\s*\d", line):
+        elif kind and line[:1].isdigit():
             if not unit:
                 raise FormatError(f"{place}: results before the header '# Size ...': keep it")
             found.append(_measurement(kind, unit, line.split(), place, assumed))

@@ -75,7 +75,7 @@ def _time(values: dict[str, float], size: int, both_ways: bool, place: str) -> i
         name = next(name for name in values if name.startswith("BW average"))
         bandwidth = values[name] * _UNITS[name[name.find("[") + 1 : -1]]
         rate = values.get("MsgRate[Mpps]", 0.0) * 1e6 * size
-        if bandwidth > 0 and rate > 0 and abs(rate / bandwidth - 1) > _SAME and values["MsgRate[Mpps]"] > 0.01:
+        if bandwidth > 0 and rate > 0 and abs(rate / bandwidth - 1) > _SAME and values["MsgRate[Mpps]"] > 1e-4:
             raise FormatError(
                 f"{place}: {name} {values[name]:g} is {bandwidth / 1e9:.4g} GB/s, the message rate says"
                 f" {rate / 1e9:.4g}: another unit than the header's, or two outputs mixed"

@@ -64,7 +64,7 @@ def test_launchers_prefixes_and_other_lines_are_passed_over(tmp_path: Path) -> N
 
 
 def test_several_runs_of_one_file(tmp_path: Path) -> None:
-    gathered = new_table(ROWS[2:], 15 / 16, "all_gather_perf", "none")
+    gathered = new_table(ROWS[2:], 15 / 16, "all_gather_perf_mpi", "none")
     found = read(TEXTS["new"] + gathered, tmp_path)
     assert [each.kind for each in found] == ["all_reduce"] * 16 + ["all_gather"] * 12
 
@@ -73,6 +73,8 @@ def test_perftest_and_osu(tmp_path: Path) -> None:
     small, large = read(PERFTEST_BW, tmp_path)
     assert (small.kind, small.ranks, small.nodes, small.stream) == ("message", 2, 2, True)
     assert large.algbw == pytest.approx(394.52e9 / 8)  # Gbit/s
+    (both_ways, _) = read(PERFTEST_BW.replace("RDMA_Write BW", "RDMA_Write Bidirectional BW"), tmp_path)
+    assert both_ways.algbw == pytest.approx(390.10e9 / 16)
     (latency,) = read(PERFTEST_LAT, tmp_path)
     assert (latency.size_bytes, latency.time_ps, latency.stream) == (2, 1_910_000, False)
     mebibytes = PERFTEST_BW.replace("Gb/sec", "MB/sec").replace("391.20", "46634").replace("390.10", "46503.6")
