@@ -57,7 +57,7 @@ class Assumed:
 
 
 def kind_named(name: str, place: str) -> str:
-    """The kind that a benchmark calls so (`all_reduce_perf`, `all_reduce_perf_mpi`, `Alltoall`). Raises FormatError for others."""
+    """The kind that a benchmark calls so (`all_reduce_perf_mpi`, `Alltoall`). Raises FormatError for others."""
     plain = name.lower().removesuffix("_mpi").removesuffix("_perf")
     if plain not in _NAMES:
         raise FormatError(
