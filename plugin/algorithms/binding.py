@@ -43,6 +43,15 @@ class Binding:
         return self.share_bytes * self._shares
 
     @property
+    def dtype(self) -> torch.dtype:
+        return self._tensor.dtype
+
+    @property
+    def _tensor(self) -> torch.Tensor:
+        """Any: all are of one type and on one device."""
+        return (self.request.inputs or self.request.outputs)[0]
+
+    @property
     def operation(self) -> int:
         """The engine's reduction."""
         names = (None, Reduction.SUM, Reduction.AVG), (Reduction.PROD,), (Reduction.MAX,), (Reduction.MIN,)
@@ -100,7 +109,7 @@ class Binding:
         return _bytes(tensors[0]) if usable else None
 
     def _empty(self, shares: int) -> torch.Tensor:
-        return torch.empty(shares * self._padded_bytes, dtype=torch.uint8)
+        return torch.empty(shares * self._padded_bytes, dtype=torch.uint8, device=self._tensor.device)
 
     def _filled(self, target: torch.Tensor) -> torch.Tensor:
         """`target` with the request's input in it, a padded share after the other, unless that lies there already."""

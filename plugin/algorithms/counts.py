@@ -22,6 +22,7 @@ REPORT_VARIABLE = "HOCKET_ALGORITHMS_REPORT"
 class _Count:
     calls: int = 0
     bytes: int = 0
+    calls_by_p2p: int = 0
 
 
 class Counts:
@@ -33,12 +34,14 @@ class Counts:
         self._ran: dict[str, _Count] = {algorithm.name: _Count() for algorithm in library.algorithms}
         self._stock: dict[tuple[str, str], int] = defaultdict(int)
 
-    def add(self, name: str, num_bytes: int, calls: int = 1) -> None:
-        """Runs of an algorithm; `num_bytes`: of the larger buffer, summed over calls."""
+    def add(self, name: str, num_bytes: int, calls: int = 1, calls_by_p2p: int = 0) -> None:
+        """Runs of an algorithm; `num_bytes`: of the larger buffer, summed over calls; `calls_by_p2p` of them went over
+        the group's own messages."""
         with self._lock:
             count = self._ran[name]
             count.calls += calls
             count.bytes += num_bytes
+            count.calls_by_p2p += calls_by_p2p
 
     def add_stock(self, operation: str, reason: str, calls: int = 1) -> None:
         """Operations that were left to the stock algorithm."""
@@ -46,7 +49,7 @@ class Counts:
             self._stock[operation, reason] += calls
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; `bytes` are those of a rank's larger buffer, summed over calls."""
+        """Plain data; `bytes` are those of a rank's larger buffer, over all calls; `calls` include `calls_by_p2p`."""
         return {
             "algorithms": [
                 {
@@ -55,6 +58,7 @@ class Counts:
                     "ranks": algorithm.program.num_ranks,
                     "calls": self._ran[algorithm.name].calls,
                     "bytes": self._ran[algorithm.name].bytes,
+                    "calls_by_p2p": self._ran[algorithm.name].calls_by_p2p,
                 }
                 for algorithm in self._library.algorithms
             ],
@@ -70,6 +74,8 @@ class Counts:
         for algorithm in self._library.algorithms:
             count = self._ran[algorithm.name]
             what = f"{count.calls} calls, {format_bytes(count.bytes)}" if count.calls else "never ran"
+            if count.calls_by_p2p:
+                what += f", {count.calls_by_p2p} of them over the group's own messages"
             lines.append(f"  {algorithm.name} ({algorithm.describe()}): {what}")
         lines += [
             f"  stock: {calls} {operation}: {reason}" for (operation, reason), calls in sorted(self._stock.items())

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from hocket.core.enums import StrEnum
+from hocket.plugin.algorithms.reduction_types import reduction_reader
 from hocket.schedule import Kind
 
 __all__ = ["REQUESTS", "Reduction", "Request", "Unserved", "requests_of"]
@@ -52,7 +53,7 @@ class Request:
 
 
 def _reduction(arguments: Arguments) -> Reduction:
-    op = dist.ReduceOp.unbox(arguments["reduce_op"]).op
+    op = reduction_reader()(arguments["reduce_op"])
     if op not in _REDUCTIONS:
         raise Unserved(f"reduction {str(op).removeprefix('RedOpType.')} is no program's")
     return _REDUCTIONS[op]

@@ -1,4 +1,4 @@
-"""One rank of a job whose collectives run twice, first by gloo's algorithms, then by those of a folder; and must agree.
+"""One rank of a job whose collectives run by gloo's algorithms, then by a folder's on each engine; and must agree.
 
     torchrun ... algorithms_job.py PROGRAMS RESULTS
 
@@ -6,10 +6,11 @@ All values are integers that the types hold exactly, sums included: any order of
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -27,6 +28,7 @@ INTEGERS = (torch.uint8, torch.int8, torch.int32, torch.int64)
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 OPS = (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT, dist.ReduceOp.MAX, dist.ReduceOp.MIN)
 SIZES = (1, 7, 64, 4099)
+ENGINES = ("native", "p2p")
 
 
 def values(count: int, dtype: torch.dtype) -> Tensor:
@@ -201,41 +203,60 @@ def trained(build: Callable[[], training.Step]) -> list[Tensor]:
 WORKLOADS = (training.ddp, training.fsdp2, fsdp2_with_replicas, training.tensor_parallel)
 
 
-def main(programs: str, folder: Path) -> None:
-    dist.init_process_group("gloo")
-    rank = dist.get_rank()
+class Run(NamedTuple):
+    """What a job computed."""
+
+    results: dict[str, list[Tensor] | str]
+    trained: dict[str, list[Tensor]]
+
+
+def run(name: str) -> Run:
+    """A job's collectives; its world, which is named because a store remembers those before, is left open."""
+    place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = dist.PrefixStore(name, dist.TCPStore(*place, is_master=False))
+    dist.init_process_group("gloo", store=store, rank=int(os.environ["RANK"]), world_size=4)
     pairs = [dist.new_group([0, 2]), dist.new_group([1, 3])]
     twin = dist.new_group([0, 1, 2, 3])
-    pair = pairs[rank % 2]
-    stock = results(pair, twin)
-    stock_trained = {build.__name__: trained(build) for build in WORKLOADS}
-    hocket.plugin.use(programs)
-    ours = results(pair, twin)
+    return Run(results(pairs[dist.get_rank() % 2], twin), {build.__name__: trained(build) for build in WORKLOADS})
+
+
+def compare(stock: Run, ours: Run) -> dict[str, Any]:
     wrong = []
-    for name, expected in stock.items():
-        got = ours[name]
+    for name, expected in stock.results.items():
+        got = ours.results[name]
         if isinstance(expected, str) or isinstance(got, str) or not all(map(torch.equal, expected, got)):
             wrong.append(f"{name}: {expected} became {got}")
     far = {}
-    for build in WORKLOADS:
-        pairs_of = zip(stock_trained[build.__name__], trained(build), strict=True)
-        far[build.__name__] = max((left - right).abs().max().item() for left, right in pairs_of)
+    for name, parameters in stock.trained.items():
+        pairs = zip(parameters, ours.trained[name], strict=True)
+        far[name] = max((left - right).abs().max().item() for left, right in pairs)
     average = values(11, torch.float32)
     total = average.clone()
     dist.all_reduce(average, dist.ReduceOp.AVG)
     dist.all_reduce(total)
     late = dist.all_reduce(torch.ones(4), async_op=True)
     late.wait()
-    facts = {
-        "cases": len(stock),
+    return {
+        "cases": len(stock.results),
         "wrong": wrong,
         "far": far,
         "average": torch.equal(average, total / 4),
         "completed": late.is_completed(),
         "future": [tensor.tolist() for tensor in late.get_future().value()],
     }
-    (folder / f"facts.{rank}.json").write_text(json.dumps(facts))
+
+
+def main(programs: str, folder: Path) -> None:
+    stock = run("stock")
     dist.destroy_process_group()
+    hocket.plugin.use(programs)
+    facts = {}
+    for engine in ENGINES:
+        os.environ["HOCKET_ALGORITHMS_ENGINE"] = engine
+        facts[engine] = compare(stock, run(engine))
+        rank = dist.get_rank()
+        dist.destroy_process_group()
+    (folder / f"facts.{rank}.json").write_text(json.dumps(facts))
 
 
 if __name__ == "__main__":

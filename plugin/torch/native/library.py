@@ -14,7 +14,7 @@ import torch
 from hocket.core.errors import HocketError
 from hocket.plugin.native_build import build, find_built
 
-__all__ = ["build_library", "find_library", "load_library"]
+__all__ = ["build_key", "build_library", "compiler_command", "find_library", "load_library"]
 
 _NAME = "hocket_hook"
 _FOLDER = Path(__file__).parent
@@ -23,12 +23,12 @@ _SOURCES = [_FOLDER / "hook.cpp", *sorted(_FOLDER.glob("*.hpp"))]
 
 def find_library() -> Path | None:
     """The library built for this PyTorch and this Python, None when it was not built yet."""
-    return find_built(_SOURCES, _compiler_command(), _key(), _NAME)
+    return find_built(_SOURCES, compiler_command(), build_key(), _NAME)
 
 
 def build_library() -> Path:
     """The library, built if it was not yet: half a minute. Raises HocketError with what the compiler said."""
-    return build(_SOURCES, _compiler_command(), _key(), _NAME)
+    return build(_SOURCES, compiler_command(), build_key(), _NAME)
 
 
 def load_library(path: Path) -> Any:
@@ -44,12 +44,13 @@ def load_library(path: Path) -> Any:
     return module
 
 
-def _key() -> str:
+def build_key() -> str:
+    """What decides, beside the compiler's command, whether a library fits."""
     return f"{torch.__version__} {torch.version.git_version} {sys.implementation.cache_tag} {sysconfig.get_platform()}"
 
 
-def _compiler_command() -> list[str]:
-    """As torch.utils.cpp_extension would call it, which itself needs setuptools."""
+def compiler_command() -> list[str]:
+    """For a library that uses PyTorch: as torch.utils.cpp_extension would call it, which itself needs setuptools."""
     root = Path(torch.__file__).parent
     includes = [root / "include", root / "include/torch/csrc/api/include", sysconfig.get_path("include")]
     # Older PyTorch was built with other conventions than this compiler's: pybind11 shares its types only among equals.

@@ -1,0 +1,55 @@
+"""Where kernels of ours take the operations of `c10d`, and how they hand them on to PyTorch's own.
+
+They stand at the dispatch key of the device, below the collector's at BackendSelect, where PyTorch hands out the kernel
+that it had there (from 2.9 on). Before, they stand at BackendSelect, where nothing else can.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+
+from hocket.core.errors import HocketError
+
+__all__ = ["Dispatch", "Kernel"]
+
+Kernel = Callable[..., Any]
+
+_BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect)
+
+
+class Dispatch:
+    """Installs kernels for as long as it lives."""
+
+    def __init__(self) -> None:
+        self._libraries: dict[str, torch.library.Library] = {}
+        self._at_devices = hasattr(torch.library, "get_kernel")
+
+    def install(self, operation: str, devices: tuple[str, ...], make: Callable[[Kernel], Kernel]) -> None:
+        """For `operation`, such as "c10d::allreduce_", on `devices` (dispatch keys; where PyTorch cannot tell them
+        apart, on all), the kernel that `make` makes of PyTorch's. Both take the dispatch keys and the arguments.
+
+        Raises HocketError where there can be only one kernel, and the collector's is it.
+        """
+        namespace, _, name = operation.partition("::")
+        library = self._libraries.setdefault(namespace, torch.library.Library(namespace, "IMPL"))
+        for key in devices if self._at_devices else ("BackendSelect",):
+            if not self._at_devices and torch._C._dispatch_has_kernel_for_dispatch_key(operation, key):
+                raise HocketError(
+                    f"with PyTorch {torch.__version__} either HOCKET_COLLECT or HOCKET_ALGORITHMS can take a job's "
+                    "operations; both need 2.9 or newer (torch.library.get_kernel)"
+                )
+            with warnings.catch_warnings():
+                # that kernels are replaced, which is what the user asked for
+                warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
+                library.impl(name, make(self._stock(operation, key)), key, with_keyset=True)
+
+    def _stock(self, operation: str, key: str) -> Kernel:
+        if self._at_devices:
+            kernel: Kernel = torch.library.get_kernel(operation, key).call_boxed
+            return kernel
+        namespace, _, name = operation.partition("::")
+        redispatch = getattr(getattr(torch.ops, namespace), name).default._handle.redispatch_boxed
+        return lambda keyset, *given: redispatch(keyset & _BELOW, *given)
