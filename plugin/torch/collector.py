@@ -19,8 +19,10 @@ from hocket.plugin.torch.batches import watch_batches
 from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset, read_clocks
 from hocket.plugin.torch.folder import make_folder, operators_path, set_aside, stream_path
+from hocket.plugin.torch.futures import watch_futures
 from hocket.plugin.torch.groups import watch_destroyed
 from hocket.plugin.torch.profiling import OperatorProfiler
+from hocket.plugin.torch.sections import watch_sections
 from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
 from hocket.plugin.torch.stream import FORMAT, record
@@ -63,6 +65,8 @@ class Collector:
         self._starting, self._started = threading.RLock(), False
         self._hook.install(self._start)
         watch_batches(self._hook)
+        watch_sections(self._hook)
+        watch_futures(self._hook)
         watch_destroyed(self._hook.forget_groups)
 
     def _select(self, recorded: bool) -> None:

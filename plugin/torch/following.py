@@ -5,7 +5,17 @@ from pathlib import Path
 
 from hocket.chakra.c10d import OPERATIONS
 from hocket.core.errors import FormatError
-from hocket.plugin.torch.lines import FIRST, BackwardLine, EndLine, GroupLine, Meta, ShapeLine, StepLine, decode_line
+from hocket.plugin.torch.lines import (
+    FIRST,
+    BackwardLine,
+    EndLine,
+    GroupLine,
+    InternalLine,
+    Meta,
+    ShapeLine,
+    StepLine,
+    decode_line,
+)
 from hocket.plugin.torch.operations import PEER_TO_PEER
 from hocket.plugin.torch.recording import GroupKey
 
@@ -99,7 +109,7 @@ class Follower:
             self._groups[record.id] = UsedGroup(key, record.ranks, title)
         elif isinstance(record, ShapeLine):
             self._shapes[record.id] = record
-        elif isinstance(record, BackwardLine):
+        elif isinstance(record, BackwardLine | InternalLine):
             for identifier in record.ids:
                 self.open.pop(identifier, None)
             self._seen(record.t1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 import torch
 import torch.distributed as dist
@@ -35,10 +35,23 @@ Kernel = Callable[..., Any]
 
 _BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect)
 _clock = time.perf_counter_ns
+_get_future = dist.Work.get_future  # as it was before anybody watched it
 
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
+
+
+class _Operations:
+    """Numbers of operations that are waited for together, and when the last of them was issued."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.last = 0
+
+    def add(self, identifier: int) -> None:
+        self.ids.append(identifier)
+        self.last = _clock()
 
 
 class Hook(Protocol):
@@ -63,6 +76,18 @@ class Hook(Protocol):
 
     def end_batch(self, works: Sequence[dist.Work]) -> None:
         """Ends it; `works` are all that will be waited for. One for all messages (NCCL's) stands for the last."""
+
+    def begin_section(self) -> None:
+        """What this thread issues until `end_section` it also waits for until then: no Python code gets the Works."""
+
+    def end_section(self) -> None:
+        """Ends it."""
+
+    def operation_of(self, work: dist.Work) -> int | None:
+        """The recorded operation of a Work, None where there is none or its `wait` has returned."""
+
+    def write_wait(self, operation: int, begin: int) -> None:
+        """This thread has waited for it from `begin` (`time.perf_counter_ns`) until now."""
 
 
 class PythonHook:
@@ -89,7 +114,9 @@ class PythonHook:
         self._works: dict[ref[dist.Work], tuple[int, list[int] | None]] = {}
         self._held = threading.local()
         self._written: dict[int, int] = {}  # which operation writes at an address
-        self._backward: dict[int, list[int]] = {}
+        # What the autograd passes under way have issued; the engine's callbacks own it: those of a pass that raises are
+        # never called, but go with it.
+        self._passes: WeakValueDictionary[int, _Operations] = WeakValueDictionary()
 
     def install(self, start: Callable[[], None]) -> None:
         self._start = start
@@ -122,6 +149,21 @@ class PythonHook:
         last, self._held.batch = self._held.batch_last, None
         if works and last is not None:
             self._works[ref(works[-1], self._works.pop)] = last, None
+
+    def begin_section(self) -> None:
+        self._held.section = _Operations()
+
+    def end_section(self) -> None:
+        section, self._held.section = self._held.section, None
+        if section.ids:
+            self._write_together("internal", section, section.last)
+
+    def operation_of(self, work: dist.Work) -> int | None:
+        issued = self._works.get(ref(work))
+        return None if issued is None else issued[0]
+
+    def write_wait(self, operation: int, begin: int) -> None:
+        self._write(f"w {operation} {begin} {_clock() - begin} {self._thread()}\n")
 
     def _kernel(self, signature: Signature) -> Kernel:
         redispatch = getattr(torch.ops.c10d, signature.op).default._handle.redispatch_boxed
@@ -183,9 +225,11 @@ class PythonHook:
                 return result
             work = unbox_work(result[-1] if type(result) is tuple else result) if signature.returns_work else None
             if work is None:  # a synchronous call, which some backends (NCCL) end without a Work
-                self._write_wait(identifier, begin)
+                self.write_wait(identifier, begin)
                 return result
             held.work = work
+            if (section := getattr(held, "section", None)) is not None:
+                section.add(identifier)
             works[ref(work, forget)] = identifier, senders(arguments) if signature.any_source else None
             if is_async and numbered:  # the end of a synchronous one is the end of its wait
                 self._await_done(identifier, work)
@@ -240,7 +284,7 @@ class PythonHook:
 
     def _await_done(self, identifier: int, work: dist.Work) -> None:
         try:
-            future = work.get_future()
+            future = _get_future(work)
         except RuntimeError:  # gloo's coalesced reduce_scatter has none: its end is the end of its wait
             return
 
@@ -252,8 +296,8 @@ class PythonHook:
 
         future.add_done_callback(done)
 
-    def _write_wait(self, identifier: int, begin: int) -> None:
-        self._write(f"w {identifier} {begin} {_clock() - begin} {self._thread()}\n")
+    def _write_together(self, kind: str, operations: _Operations, begin: int) -> None:
+        self._write(record(kind, ids=operations.ids, t0=begin, t1=_clock(), thread=self._thread()))
 
     def _write_sourced_wait(self, identifier: int, begin: int, work: dist.Work, ranks: list[int]) -> None:
         """Of a receive from any source, in the group of these world ranks."""
@@ -277,7 +321,7 @@ class PythonHook:
             if issued is not None:
                 identifier, ranks = issued
                 if ranks is None:
-                    self._write_wait(identifier, begin)
+                    self.write_wait(identifier, begin)
                 else:
                     self._write_sourced_wait(identifier, begin, work, ranks)
                 held.work = None
@@ -297,7 +341,7 @@ class PythonHook:
                 for tensor in (waited,) if isinstance(waited, torch.Tensor) else waited:
                     identifier = self._written.pop(tensor.data_ptr(), None)
                     if identifier is not None:
-                        self._write_wait(identifier, begin)
+                        self.write_wait(identifier, begin)
             return result
 
         return kernel
@@ -311,18 +355,16 @@ class PythonHook:
         task = torch._C._current_graph_task_id()
         if task == -1:
             return
-        if task in self._backward:
-            self._backward[task].append(identifier)
+        operations = self._passes.get(task)
+        if operations is not None:
+            operations.add(identifier)
             return
-        self._backward[task] = [identifier]
+        operations = self._passes[task] = _Operations()
+        operations.add(identifier)
         queue = torch.autograd.Variable._execution_engine.queue_callback
 
         def before() -> None:
             begin = _clock()
-            queue(lambda: after(begin))
-
-        def after(begin: int) -> None:
-            ids = self._backward.pop(task)
-            self._write(record("backward", ids=ids, t0=begin, t1=_clock(), thread=self._thread()))
+            queue(lambda: self._write_together("backward", operations, begin))
 
         queue(before)

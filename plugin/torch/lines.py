@@ -19,6 +19,7 @@ __all__ = [
     "EndLine",
     "ErrorLine",
     "GroupLine",
+    "InternalLine",
     "Meta",
     "OperatorsLine",
     "Session",
@@ -95,6 +96,13 @@ class BackwardLine(msgspec.Struct, tag="backward", tag_field="k"):
     thread: Whole
 
 
+class InternalLine(msgspec.Struct, tag="internal", tag_field="k"):
+    ids: tuple[Whole, ...]
+    t0: Time
+    t1: Time
+    thread: Whole
+
+
 class StepLine(msgspec.Struct, tag="step", tag_field="k"):
     n: Whole
     t: Time
@@ -123,7 +131,18 @@ class _Format(msgspec.Struct):
     format: int = 1
 
 
-_Record = Meta | GroupLine | ShapeLine | BackwardLine | StepLine | ClockLine | ErrorLine | OperatorsLine | EndLine
+_Record = (
+    Meta
+    | GroupLine
+    | ShapeLine
+    | BackwardLine
+    | InternalLine
+    | StepLine
+    | ClockLine
+    | ErrorLine
+    | OperatorsLine
+    | EndLine
+)
 _DECODER: msgspec.json.Decoder[_Record] = msgspec.json.Decoder(_Record)
 _FORMAT_DECODER = msgspec.json.Decoder(_Format)
 _Kind = TypeVar("_Kind")

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.plugin.torch.lines import BackwardLine, GroupLine, Session, ShapeLine
+from hocket.plugin.torch.lines import BackwardLine, GroupLine, InternalLine, Session, ShapeLine
 
 __all__ = ["without_lost"]
 
@@ -38,7 +38,7 @@ def _only_of(session: Session, ids: Numbers) -> tuple[Session, set[int]]:
     wanted = set(ids.tolist())
     records = list(session.records)
     for place, line in enumerate(records):
-        if isinstance(line, BackwardLine):
+        if isinstance(line, BackwardLine | InternalLine):
             others.update(set(line.ids) - wanted)
             records[place] = msgspec.structs.replace(line, ids=tuple(number for number in line.ids if number in wanted))
     return replace(session, records=records, numbers=numbers), others

@@ -1,6 +1,6 @@
 """A rank's stream read back: its calls in columns, each with completion and wait."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hocket.plugin.torch.lines import (
     EndLine,
     ErrorLine,
     GroupLine,
+    InternalLine,
     Meta,
     OperatorsLine,
     Session,
@@ -23,7 +24,7 @@ from hocket.plugin.torch.lines import (
 )
 from hocket.plugin.torch.losses import without_lost
 from hocket.plugin.torch.operations import PEER_TO_PEER
-from hocket.plugin.torch.waits import NONE, find_waits
+from hocket.plugin.torch.waits import NONE, Calls, find_waits
 
 __all__ = ["Columns", "Group", "GroupKey", "Recording", "Shape", "read_recording"]
 
@@ -243,11 +244,11 @@ def _columns(
     done[rows_of(lines["d"][:, 0])] = lines["d"][:, 1]
     batch = np.full(len(ids), NONE)
     batch[rows_of(lines["b"][:, 0])] = lines["b"][:, 1]
-    waits = find_waits(start, thread, done, _with_batches(_seen_waits(session, rows_of), batch))
-
     known, at = np.unique(shape_ids, return_inverse=True)
     shape = np.array([numbers[number] for number in known.tolist()], dtype=np.int64)[at]
-    synchronous = np.array([not shape.is_async for shape in shapes], dtype=bool)[shape]
+    asynchronous = np.array([shape.is_async for shape in shapes], dtype=bool)[shape]
+    seen = _with_batches(_seen_waits(session, rows_of), batch)
+    waits = find_waits(Calls(start, thread, done, asynchronous), seen, _together(session.of(InternalLine), rows_of))
     message = np.array([shape.kind in PEER_TO_PEER for shape in shapes], dtype=bool)[shape]
     peer = np.array([NONE if shape.peer is None else shape.peer for shape in shapes], dtype=np.int64)[shape]
     waited = waits.end != NONE
@@ -262,7 +263,7 @@ def _columns(
         start=start,
         end=end,
         # A synchronous call waits from its issue on: what it does before it blocks is no work of the script.
-        wait_begin=np.where(waited & synchronous, start, waits.begin),
+        wait_begin=np.where(waited & ~asynchronous, start, waits.begin),
         wait_end=waits.end,
         wait_thread=np.where(waited, waits.thread, thread),
         peer=np.where(peer == NONE, waits.peer, peer),
@@ -277,7 +278,13 @@ def _seen_waits(session: Session, rows_of: Callable[[Numbers], Numbers]) -> Numb
         ids, begin, duration, thread, *peer = session.numbers[letter].T
         peers = peer[0] if peer else np.full(len(ids), NONE)
         found.append(np.stack([rows_of(ids), begin, begin + duration, thread, peers], axis=1))
-    for line in session.of(BackwardLine):
+    return np.concatenate([*found, _together(session.of(BackwardLine), rows_of)])
+
+
+def _together(lines: Sequence[BackwardLine | InternalLine], rows_of: Callable[[Numbers], Numbers]) -> Numbers:
+    """Rows of such a table for all that the lines name."""
+    found = [np.empty((0, 5), np.int64)]
+    for line in lines:
         rows = rows_of(np.array(line.ids, dtype=np.int64))
         found.append(np.insert(np.tile([line.t0, line.t1, line.thread, NONE], (len(rows), 1)), 0, rows, axis=1))
     return np.concatenate(found)

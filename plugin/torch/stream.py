@@ -20,6 +20,8 @@ What is rare is a JSON object whose "k" is its kind:
               dtype, "async" if so, root, peer, tag, reduce, in_splits, out_splits, at (the script's line, where
               asked for); numbers ascend, and one description may come again
     backward  an autograd pass ended; between t0 and t1 it waited for those of its operations `ids` that have no wait
+    internal  a function of PyTorch's ended at t1 that issued `ids`, the last of them at t0, and waited for all of them:
+              their Works were never in Python's hands
     step      training step `n` ended at t; what is issued later belongs to the next
     clock     the offset to rank 0's clock: add it to t of this rank
     error     an operation ran but could not be described, or was refused, and why

@@ -15,6 +15,7 @@ from hocket.plugin.torch.progress import Stand, find_stands
 from hocket.plugin.torch.recording import Recording
 from hocket.plugin.torch.stragglers import Arrivals, arrivals
 from hocket.plugin.torch.timeline import window
+from hocket.plugin.torch.unwaited import Unwaited, find_unwaited
 from hocket.plugin.torch.waits import NONE
 
 __all__ = ["GroupRow", "KindRow", "RankRow", "Summary", "summarize"]
@@ -89,6 +90,7 @@ class Summary:
     kinds: tuple[KindRow, ...]
     ranks: tuple[RankRow, ...]
     arrivals: tuple[Arrivals, ...]
+    unwaited: tuple[Unwaited, ...]
     divergences: tuple[Divergence, ...]
     mismatches: tuple[Mismatch, ...]
     stands: tuple[Stand, ...]
@@ -141,6 +143,7 @@ def summarize(
         kinds=tuple(_kinds(present, numbering, matched)),
         ranks=tuple(_ranks_rows(present, arrived)),
         arrivals=tuple(arrived),
+        unwaited=tuple(find_unwaited(present)),
         divergences=tuple(find_divergences(matched)),
         mismatches=tuple(mismatches),
         stands=tuple(find_stands(matched, [recording.rank for recording in present])),

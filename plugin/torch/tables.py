@@ -24,7 +24,8 @@ def render(summary: Summary) -> str:
     console.print(_table(kinds, map(_kind_cells, summary.kinds)))
     ranks = "rank|operations|elapsed|compute|communication|exposed|last|delay"
     console.print(_table(ranks, map(_rank_cells, summary.ranks)))
-    for line in [*summary.stragglers(), *summary.problems()]:
+    unwaited = [row.text() for row in summary.unwaited]
+    for line in [*summary.stragglers(), *unwaited, *summary.problems()]:
         console.print(line)
     return text.getvalue()
 

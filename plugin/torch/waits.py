@@ -22,27 +22,42 @@ class Waits(NamedTuple):
     peer: Numbers
 
 
-def find_waits(start: Numbers, thread: Numbers, done: Numbers, seen: Numbers) -> Waits:
-    """The waits for calls issued at `start` on `thread` and complete at `done`.
+class Calls(NamedTuple):
+    """When and by which thread calls were issued, when they were complete (NONE: not known), which are asynchronous."""
+
+    start: Numbers
+    thread: Numbers
+    done: Numbers
+    asynchronous: NDArray[np.bool_]
+
+
+def find_waits(calls: Calls, seen: Numbers, internal: Numbers) -> Waits:
+    """The waits for calls.
 
     `seen` has a row for each wait in the stream, in the order in which they count: index of the call, begin, end,
-    thread, peer.
+    thread, peer. `internal` has such rows for calls whose Works PyTorch kept to itself, with the end of the function
+    that issued and waited. An asynchronous call that is in neither has no wait: who has its Work, or its future, may
+    wait unseen or not at all.
     """
-    waits = np.full((len(start), 4), NONE)
+    waits = np.full((len(calls.start), 4), NONE)
     waits[seen[::-1, 0]] = seen[::-1, 1:]  # of several the first counts
-    implied = _implied(start, thread, np.where(waits[:, 1] == NONE, done, NONE), seen)
-    waits[implied, :3] = np.stack([start, done, thread], axis=1)[implied]
+    may_be_implied = ~calls.asynchronous
+    may_be_implied[internal[:, 0]] = True
+    implied = _implied(calls, may_be_implied & (waits[:, 1] == NONE), seen)
+    waits[implied, :3] = np.stack([calls.start, calls.done, calls.thread], axis=1)[implied]
+    rest = internal[waits[internal[:, 0], 1] == NONE]
+    waits[rest[:, 0]] = rest[:, 1:]
     return Waits(*waits.T)
 
 
-def _implied(start: Numbers, thread: Numbers, done: Numbers, seen: Numbers) -> Numbers:
-    """C++ code that issues a collective and waits (DDP's set-up) leaves no wait: its thread goes on only afterwards."""
-    unwaited = np.flatnonzero(done != NONE)
-    found = []
-    for number in np.unique(thread[unwaited]):
-        events = np.sort(np.concatenate([start[thread == number], seen[seen[:, 3] == number, 1]]))
-        rows = unwaited[thread[unwaited] == number]
-        following = np.searchsorted(events, start[rows], side="right")
+def _implied(calls: Calls, candidates: NDArray[np.bool_], seen: Numbers) -> Numbers:
+    """C++ code that issues a collective and waits at once leaves no wait: its thread goes on only afterwards."""
+    unwaited = np.flatnonzero(candidates & (calls.done != NONE))
+    found = [unwaited[:0]]
+    for number in np.unique(calls.thread[unwaited]):
+        events = np.sort(np.concatenate([calls.start[calls.thread == number], seen[seen[:, 3] == number, 1]]))
+        rows = unwaited[calls.thread[unwaited] == number]
+        following = np.searchsorted(events, calls.start[rows], side="right")
         last = following == len(events)
-        found.append(rows[last | (events[np.where(last, 0, following)] >= done[rows])])
-    return np.concatenate(found) if found else unwaited
+        found.append(rows[last | (events[np.where(last, 0, following)] >= calls.done[rows])])
+    return np.concatenate(found)

@@ -103,6 +103,58 @@ for n in range(20):
     work.wait()
 """
 
+# Each call has its size; the thread that issues it goes on only when it is complete.
+WAITS = """
+import time
+def issue(size):
+    work = dist.all_reduce(tensor[:size], async_op=True)
+    while not work.is_completed():
+        time.sleep(0.001)
+    time.sleep(0.01)  # for the callbacks
+    return work
+unseen = [issue(1)]
+issue(2).wait()
+issue(3).get_future().wait()
+issue(4).get_future().then(lambda future: future.value()).then(lambda future: 0).wait()
+torch.futures.wait_all([issue(5).get_future(), issue(6).get_future()])
+failing = issue(7).get_future().then(lambda future: 1 / 0)
+try:
+    failing.wait()
+except Exception:
+    print("failed")
+dist._broadcast_coalesced(dist.group.WORLD, [torch.ones(30), torch.ones(30)], 100, 0)
+issue(8)
+"""
+
+# What a failed backward pass has issued is forgotten: 200 of 100 calls would leave 20,000 numbers.
+FAILING_PASSES = """
+import ctypes
+names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+class Heap(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in names]
+heap = ctypes.CDLL(None).mallinfo2
+heap.restype = Heap
+def fail(gradient):
+    works = [dist.all_reduce(tensor[:1], async_op=True) for _ in range(100)]
+    for work in works:
+        work.wait()
+    raise ArithmeticError
+def passes(count):
+    for _ in range(count):
+        weight = torch.ones(1, requires_grad=True)
+        weight.register_hook(fail)
+        try:
+            (2 * weight).sum().backward()
+        except ArithmeticError:
+            pass
+    return heap().uordblks, sys.getallocatedblocks()
+before, after = passes(100), passes(200)
+print("grown", *(late - early for early, late in zip(before, after)))
+weight = torch.ones(1, requires_grad=True)
+weight.register_hook(lambda gradient: dist.all_reduce(gradient, async_op=True) and None)
+(2 * weight).sum().backward()
+"""
+
 FULL_DISK = """
 reduce(1, 2)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 21, 1 << 21))  # no file grows beyond: as a full disk
@@ -164,6 +216,32 @@ def test_what_is_not_recorded_is_not_taken_for_what_nobody_waited_for(tmp_path: 
     assert finished.returncode == 0, finished.stderr
     records = streams.read(stream_path(tmp_path / "out", 0))
     assert [sum(record["k"] == letter for record in records) for letter in "cw"] == [20, 0]
+
+
+def test_waits_are_those_that_were_seen(tmp_path: Path, hook: str) -> None:
+    finished = run(tmp_path, WAITS, HOCKET_COLLECT_HOOK=hook)
+    assert finished.returncode == 0, finished.stderr
+    assert "failed" in finished.stdout
+    calls = streams.issued(read_recording(stream_path(tmp_path / "out", 0)))
+    reduces = {call.num_bytes // 4: call for call in calls if call.kind == "all_reduce"}
+    assert [size for size, call in reduces.items() if call.wait_end is None] == [1, 7, 8]
+    assert all(call.end is not None and call.start < call.end for call in reduces.values())
+    # To ask whether it is complete, as for all of them, is no wait, and one that failed, as for 7, neither.
+    asynchronous = [call for call in calls if call.is_async]
+    assert f"unwaited: rank 0: no wait was seen for 3 of {len(asynchronous)} asynchronous calls" in finished.stdout
+    broadcasts = [call for call in calls if call.kind == "broadcast"]
+    assert len(broadcasts) == 2  # in C++, as soon as there are 100 bytes
+    assert all(call.end <= call.wait_end for call in broadcasts)
+
+
+def test_passes_that_fail_leave_nothing(tmp_path: Path, hook: str) -> None:
+    finished = run(tmp_path, FAILING_PASSES, HOCKET_COLLECT_HOOK=hook)
+    assert finished.returncode == 0, finished.stderr
+    (grown,) = [line.split()[1:] for line in finished.stdout.splitlines() if line.startswith("grown")]
+    in_bytes, in_blocks = map(int, grown)
+    assert in_bytes < 200 * 100 * 8 / 2 and in_blocks < 200 * 100 / 2
+    passes = [r for r in streams.read(stream_path(tmp_path / "out", 0)) if r["k"] == "backward"]
+    assert [record["ids"] for record in passes] == [[300 * 100]]  # the one that did not fail
 
 
 def test_a_full_disk_ends_the_recording_not_the_job(tmp_path: Path, hook: str) -> None:

@@ -152,6 +152,14 @@ PYBIND11_MODULE(hocket_hook, module) {
     const py::ssize_t count = py::len(works);
     Shared::Get().recorder.EndBatch(count == 0 ? nullptr : works[count - 1].cast<c10d::Work*>());
   });
+  module.def("begin_section", [] { Shared::Get().recorder.BeginSection(); });
+  module.def("end_section", [] { Shared::Get().recorder.EndSection(); });
+  module.def("operation_of", [](const c10d::Work& work) -> std::optional<std::int64_t> {
+    const auto issued = Shared::Get().recorder.FindWork(&work);
+    return issued ? std::optional(issued->id) : std::nullopt;
+  });
+  module.def("write_wait",
+             [](std::int64_t operation, std::int64_t begin) { Shared::Get().recorder.Waited(operation, begin); });
   // Without Python's lock: threads that hold the recorder's never need Python's, but this one may have to wait for it.
   module.def("write", [](std::string_view line) { Shared::Get().recorder.Write(line); });
   module.def("close", [] { Shared::Get().recorder.Close(); });

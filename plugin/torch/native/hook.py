@@ -52,6 +52,19 @@ class NativeHook:
     def end_batch(self, works: Sequence[dist.Work]) -> None:
         self._module.end_batch(works)
 
+    def begin_section(self) -> None:
+        self._module.begin_section()
+
+    def end_section(self) -> None:
+        self._module.end_section()
+
+    def operation_of(self, work: dist.Work) -> int | None:
+        operation: int | None = self._module.operation_of(work)
+        return operation
+
+    def write_wait(self, operation: int, begin: int) -> None:
+        self._module.write_wait(operation, begin)
+
     def _find_group(self, name: str) -> tuple[int, list[int]]:
         assert self._groups is not None  # asked only while the stream is open
         return self._groups.find_by_name(name)

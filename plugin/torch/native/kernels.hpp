@@ -4,23 +4,18 @@
 #include <c10/core/DispatchKeySet.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
-#include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/graph_task.h>
 #include <torch/library.h>
 
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "recorder.hpp"
+#include "passes.hpp"
+#include "shared.hpp"
 
 namespace hocket {
 
@@ -51,59 +46,6 @@ struct Signature {
   std::vector<Detail> details;
 };
 
-/// What all kernels share. Never destroyed: gloo's threads may call back while the process ends.
-struct Shared {
-  Recorder recorder;
-  std::atomic<bool> started = false;
-  std::function<void()> start;  // opens the stream, however many threads call; takes Python's lock
-  std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
-  std::function<std::string()> find_line;  // the script's that issues a call; takes Python's lock; empty: not wanted
-  std::vector<std::string> reductions;     // names by number
-
-  std::mutex groups_mutex;
-  // A group that is gone leaves its address to another, but not its name.
-  std::unordered_map<const c10d::ProcessGroup*, std::pair<std::string, Group*>> groups;
-  std::vector<std::unique_ptr<Group>> all_groups;
-
-  std::mutex backward_mutex;
-  std::map<int, std::vector<std::int64_t>> backward;  // what each autograd pass has issued
-
-  void StartOnce() {
-    if (started) return;
-    start();
-    started = true;
-  }
-
-  static Shared& Get() {
-    static Shared* shared = new Shared;
-    return *shared;
-  }
-};
-
-inline Group& FindGroup(const c10d::ProcessGroup& process_group) {
-  Shared& shared = Shared::Get();
-  const std::string& name = process_group.getGroupName();
-  {
-    const std::lock_guard lock(shared.groups_mutex);
-    const auto known = shared.groups.find(&process_group);
-    if (known != shared.groups.end() && known->second.first == name) return *known->second.second;
-  }
-  std::unique_ptr<Group> group = shared.find_group(name);  // not under our lock: it waits for Python's
-  const std::lock_guard lock(shared.groups_mutex);
-  shared.groups[&process_group] = {name, group.get()};
-  return *shared.all_groups.emplace_back(std::move(group));
-}
-
-/// The line of an error, with the first line of what went wrong.
-inline std::string ErrorLine(const std::string& op, std::string_view message) {
-  std::string line = R"({"k":"error","op":")" + op + R"(","message":")";
-  for (const char letter : message.substr(0, message.find('\n'))) {
-    if (letter == '"' || letter == '\\') line += '\\';
-    line += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
-  }
-  return line + "\"}\n";
-}
-
 /// Calls `visit` with each tensor in a value that is a tensor, a list of them or a list of lists.
 template <typename Visit>
 void ForEachTensor(const c10::IValue& value, const Visit& visit) {
@@ -112,32 +54,6 @@ void ForEachTensor(const c10::IValue& value, const Visit& visit) {
   } else {
     for (const c10::IValue& element : value.toListRef()) ForEachTensor(element, visit);
   }
-}
-
-/// Notes what an autograd pass issues and when it ends: DDP's reducer waits there, in C++, for all of it.
-///
-/// The engine runs its final callbacks in order of arrival. One queued now precedes DDP's, which comes with the last
-/// bucket; one queued from there follows it.
-inline void WatchBackward(std::int64_t id) {
-  const int task = torch::autograd::get_current_graph_task_id();
-  if (task == -1) return;
-  Shared& shared = Shared::Get();
-  {
-    const std::lock_guard lock(shared.backward_mutex);
-    std::vector<std::int64_t>& ids = shared.backward[task];
-    ids.push_back(id);
-    if (ids.size() > 1) return;
-  }
-  torch::autograd::Engine::get_default_engine().queue_callback([task] {
-    const std::int64_t begin = Now();
-    torch::autograd::Engine::get_default_engine().queue_callback([task, begin] {
-      Shared& shared = Shared::Get();
-      std::unique_lock lock(shared.backward_mutex);
-      const auto ids = shared.backward.extract(task);
-      lock.unlock();
-      shared.recorder.Backward(ids.mapped(), begin);
-    });
-  });
 }
 
 /// Records a `c10d::*` operation and hands it on to the backend below.
@@ -172,10 +88,11 @@ class Kernel final : public c10::OperatorKernel {
       recorder.TakeWork(work.get());
       return;
     }
+    recorder.AddToSection(id);
     recorder.Remember(work.get(), {id, signature_.any_source ? group : nullptr});
     if (is_async && signature_.numbered) {  // the end of a synchronous one is the end of its wait
       AwaitDone(id, *work, *group);
-      WatchBackward(id);
+      if (const auto pass = Pass::Current()) pass->Add(id);
     }
   }
 

@@ -95,6 +95,22 @@ class Recorder {
     }
   }
 
+  /// What this thread issues until `EndSection` it also waits for until then, without Python.
+  void BeginSection() { ThreadSection().emplace(); }
+
+  /// An operation has been issued, in a section or not.
+  static void AddToSection(std::int64_t id) {
+    if (std::optional<Section>& section = ThreadSection()) {
+      section->ids.push_back(id);
+      section->last = Now();
+    }
+  }
+
+  void EndSection() {
+    const std::optional<Section> section = std::exchange(ThreadSection(), std::nullopt);
+    if (section && !section->ids.empty()) Together("internal", section->ids, section->last);
+  }
+
   /// Writes down a call and returns its number. `shape` describes it in JSON; `addresses` are of its outputs, where
   /// `wait_tensor` may follow.
   std::int64_t Issue(std::string_view shape, std::int64_t sequence, const std::vector<const void*>& addresses) {
@@ -123,9 +139,10 @@ class Recorder {
     WriteLine("a ", {id, begin, Now() - begin, Thread(), peer});
   }
 
-  /// The autograd pass that issued the operations `ids` ended.
-  void Backward(const std::vector<std::int64_t>& ids, std::int64_t begin) {
-    std::string line = R"({"k":"backward","t0":)";
+  /// From `begin` to now this thread waited for those of the operations `ids` that have no wait: a line of that kind.
+  void Together(std::string_view kind, const std::vector<std::int64_t>& ids, std::int64_t begin) {
+    std::string line = R"({"k":")";
+    line.append(kind).append(R"(","t0":)");
     hocket::Append(line, begin);
     line += R"(,"t1":)";
     hocket::Append(line, Now());
@@ -149,6 +166,14 @@ class Recorder {
     works_[work] = issued;
   }
 
+  /// The operation of a Work that nobody has waited for.
+  std::optional<Issued> FindWork(const void* work) {
+    if (stream_.dropping()) return std::nullopt;
+    const std::lock_guard lock(mutex_);
+    const auto found = works_.find(work);
+    return found == works_.end() ? std::nullopt : std::optional(found->second);
+  }
+
   /// The operation of a Work that is waited for, and forgets it.
   std::optional<Issued> TakeWork(const void* work) { return Take(works_, work); }
 
@@ -166,6 +191,17 @@ class Recorder {
     std::int64_t number = -1;
     std::int64_t last = -1;
   };
+
+  /// A function under way that issues and waits, what it has issued, and when the last of it.
+  struct Section {
+    std::vector<std::int64_t> ids;
+    std::int64_t last = 0;
+  };
+
+  static std::optional<Section>& ThreadSection() {
+    thread_local std::optional<Section> section;
+    return section;
+  }
 
   static Batch& ThreadBatch() {
     thread_local Batch batch;

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "shared.hpp"
+
+namespace hocket {
+
+/// An autograd pass and what it has issued. The engine's callbacks own it: those of a pass that raises are never
+/// called, but go with it.
+class Pass {
+ public:
+  /// Of the pass under way in this thread; null outside of any. A new one `Watch`es its end.
+  static std::shared_ptr<Pass> Current() {
+    const int task = torch::autograd::get_current_graph_task_id();
+    if (task == -1) return nullptr;
+    std::shared_ptr<Pass> pass;
+    {
+      const std::lock_guard lock(Mutex());
+      std::weak_ptr<Pass>& known = Known()[task];
+      pass = known.lock();
+      if (pass != nullptr) return pass;
+      pass = std::make_shared<Pass>(task);
+      known = pass;
+    }
+    Watch(pass);
+    return pass;
+  }
+
+  explicit Pass(int task) : task_(task) {}
+  Pass(const Pass&) = delete;
+
+  ~Pass() {
+    const std::lock_guard lock(Mutex());
+    Known().erase(task_);
+  }
+
+  void Add(std::int64_t id) {
+    const std::lock_guard lock(Mutex());
+    ids_.push_back(id);
+  }
+
+ private:
+  /// Writes down when it ends: DDP's reducer waits there, in C++, for all that was issued.
+  ///
+  /// The engine runs its final callbacks in order of arrival. One queued now precedes DDP's, which comes with the last
+  /// bucket; one queued from there follows it.
+  static void Watch(const std::shared_ptr<Pass>& pass) {
+    torch::autograd::Engine::get_default_engine().queue_callback([pass] {
+      const std::int64_t begin = Now();
+      torch::autograd::Engine::get_default_engine().queue_callback(
+          [pass, begin] { Shared::Get().recorder.Together("backward", pass->ids_, begin); });
+    });
+  }
+
+  static std::mutex& Mutex() {
+    static auto* mutex = new std::mutex;
+    return *mutex;
+  }
+
+  static std::map<int, std::weak_ptr<Pass>>& Known() {
+    static auto* known = new std::map<int, std::weak_ptr<Pass>>;
+    return *known;
+  }
+
+  const int task_;
+  std::vector<std::int64_t> ids_;
+};
+
+}  // namespace hocket

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "recorder.hpp"
+
+namespace hocket {
+
+/// What all kernels share. Never destroyed: gloo's threads may call back while the process ends.
+struct Shared {
+  Recorder recorder;
+  std::atomic<bool> started = false;
+  std::function<void()> start;  // opens the stream, however many threads call; takes Python's lock
+  std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
+  std::function<std::string()> find_line;  // the script's that issues a call; takes Python's lock; empty: not wanted
+  std::vector<std::string> reductions;     // names by number
+
+  std::mutex groups_mutex;
+  // A group that is gone leaves its address to another, but not its name.
+  std::unordered_map<const c10d::ProcessGroup*, std::pair<std::string, Group*>> groups;
+  std::vector<std::unique_ptr<Group>> all_groups;
+
+  void StartOnce() {
+    if (started) return;
+    start();
+    started = true;
+  }
+
+  static Shared& Get() {
+    static Shared* shared = new Shared;
+    return *shared;
+  }
+};
+
+inline Group& FindGroup(const c10d::ProcessGroup& process_group) {
+  Shared& shared = Shared::Get();
+  const std::string& name = process_group.getGroupName();
+  {
+    const std::lock_guard lock(shared.groups_mutex);
+    const auto known = shared.groups.find(&process_group);
+    if (known != shared.groups.end() && known->second.first == name) return *known->second.second;
+  }
+  std::unique_ptr<Group> group = shared.find_group(name);  // not under our lock: it waits for Python's
+  const std::lock_guard lock(shared.groups_mutex);
+  shared.groups[&process_group] = {name, group.get()};
+  return *shared.all_groups.emplace_back(std::move(group));
+}
+
+/// The line of an error, with the first line of what went wrong.
+inline std::string ErrorLine(const std::string& op, std::string_view message) {
+  std::string line = R"({"k":"error","op":")" + op + R"(","message":")";
+  for (const char letter : message.substr(0, message.find('\n'))) {
+    if (letter == '"' || letter == '\\') line += '\\';
+    line += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+  }
+  return line + "\"}\n";
+}
+
+}  // namespace hocket

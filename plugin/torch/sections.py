@@ -1,0 +1,39 @@
+"""PyTorch's functions in C++ that issue collectives and wait for them before they return (DDP's set-up)."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from hocket.plugin.torch.hook import Hook
+
+__all__ = ["watch_sections"]
+
+# What of PyTorch 2.4 to 2.15 is such a function, and where it is looked up.
+_SECTIONS = (
+    (dist, "_broadcast_coalesced"),
+    (dist, "_verify_params_across_processes"),
+    (dist.Reducer, "_rebuild_buckets"),
+)
+
+
+def watch_sections(hook: Hook) -> None:
+    """Tells the hook when a thread is in one of them."""
+    for owner, name in _SECTIONS:
+        setattr(owner, name, _watched(getattr(owner, name), hook))
+
+
+def _watched(function: Callable[..., Any], hook: Hook) -> Callable[..., Any]:
+    @wraps(function)
+    def section(*arguments: Any, **options: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return function(*arguments, **options)
+        hook.begin_section()
+        try:
+            return function(*arguments, **options)
+        finally:
+            hook.end_section()
+
+    return section
