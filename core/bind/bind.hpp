@@ -60,5 +60,6 @@ void bind_simulator(nb::module_& m);
 void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);
 void bind_executor(nb::module_& m);
+void bind_nccl(nb::module_& m);
 
 }  // namespace hocket::bind

@@ -28,4 +28,5 @@ NB_MODULE(_core, m) {
   subject("astra", hocket::bind::bind_astra);
   subject("translator", hocket::bind::bind_translator);
   subject("executor", hocket::bind::bind_executor);
+  subject("nccl", hocket::bind::bind_nccl);
 }

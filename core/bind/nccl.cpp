@@ -1,0 +1,143 @@
+#include <nanobind/stl/array.h>
+
+#include <algorithm>
+#include <string>
+
+#include "bind.hpp"
+#include "hocket/error.hpp"
+#include "hocket/nccl/model.hpp"
+
+namespace hocket::bind {
+namespace {
+
+constexpr size_t kValues = std::tuple_size_v<decltype(nccl::Element::value)>;
+
+/// `numbers`: kind, parent and values of each element.
+std::vector<nccl::Element> elements_of(In<int64_t> numbers) {
+  constexpr size_t width = 2 + kValues;
+  if (numbers.size() % width != 0) throw TopologyError("a topology's elements are cut off");
+  std::vector<nccl::Element> elements(numbers.size() / width);
+  for (size_t at = 0; at < elements.size(); at++) {
+    const int64_t* row = numbers.data() + at * width;
+    const bool known = row[0] >= 0 && row[0] <= static_cast<int64_t>(nccl::Element::Kind::kPciLink);
+    const bool inside = row[1] >= -1 && row[1] < static_cast<int64_t>(at);
+    const bool placed = (row[0] == 0) == (row[1] == -1);
+    if (!known || !inside || !placed) throw TopologyError("a topology's element " + std::to_string(at) + " is nowhere");
+    elements[at].kind = static_cast<nccl::Element::Kind>(row[0]);
+    elements[at].parent = static_cast<int32_t>(row[1]);
+    std::copy_n(row + 2, kValues, elements[at].value.begin());
+  }
+  return elements;
+}
+
+nb::dict graph_of(const nccl::Graph& graph, int32_t gpus) {
+  nb::dict fields;
+  fields["pattern"] = static_cast<int>(graph.pattern);
+  fields["cross_nic"] = graph.cross_nic;
+  fields["channels"] = graph.channels;
+  fields["intra"] = graph.intra;
+  fields["inter"] = graph.inter;
+  fields["latency"] = graph.latency;
+  fields["type_intra"] = graph.type_intra;
+  fields["type_inter"] = graph.type_inter;
+  fields["same_channels"] = graph.same_channels;
+  const auto part = [](const std::vector<int32_t>& all, size_t count) {
+    return std::vector<int32_t>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size())));
+  };
+  fields["gpus"] = give(part(graph.gpus, static_cast<size_t>(graph.channels * gpus)));
+  fields["nets"] = give(part(graph.nets, static_cast<size_t>(graph.channels * 2)));
+  return fields;
+}
+
+nccl::Function function_of(int32_t function) {
+  if (function < 0 || function >= nccl::kFunctions) throw TopologyError("no such collective");
+  return static_cast<nccl::Function>(function);
+}
+
+}  // namespace
+
+void bind_nccl(nb::module_& m) {
+  using nccl::Model, nccl::Settings;
+  nb::class_<Settings> settings(m, "Settings");
+  settings.def(nb::init<>());
+#define HOCKET_SETTING(name) settings.def_rw(#name, &Settings::name)
+  HOCKET_SETTING(cross_nic);
+  HOCKET_SETTING(p2p_level);
+  HOCKET_SETTING(net_gdr_level);
+  HOCKET_SETTING(net_gdr_read);
+  HOCKET_SETTING(net_gdr_c2c);
+  HOCKET_SETTING(pxn_disable);
+  HOCKET_SETTING(pxn_c2c);
+  HOCKET_SETTING(nvb_disable);
+  HOCKET_SETTING(most_net_devices);
+  HOCKET_SETTING(min_channels);
+  HOCKET_SETTING(max_channels);
+  HOCKET_SETTING(min_ctas);
+  HOCKET_SETTING(max_ctas);
+  HOCKET_SETTING(nvls_enable);
+  HOCKET_SETTING(nvls_channels);
+  HOCKET_SETTING(pat_enable);
+  HOCKET_SETTING(ll128_c2c);
+  HOCKET_SETTING(net_overhead_ns);
+  HOCKET_SETTING(threads);
+  HOCKET_SETTING(ll128_threads);
+  HOCKET_SETTING(thread_thresholds);
+  HOCKET_SETTING(algorithms);
+  HOCKET_SETTING(protocols);
+#undef HOCKET_SETTING
+  settings.def_prop_rw(
+      "net_devices", [](const Settings& self) { return static_cast<int>(self.net_devices); },
+      [](Settings& self, int policy) { self.net_devices = static_cast<nccl::NetDevices>(policy); });
+
+  nb::class_<Model>(m, "Model")
+      .def(
+          "__init__",
+          [](Model* self, In<int64_t> elements, int32_t machines, const Settings& settings) {
+            const std::vector<nccl::Element> read = elements_of(elements);
+            nb::gil_scoped_release release;
+            new (self) Model(read, machines, settings);
+          },
+          "elements"_a, "machines"_a, "settings"_a)
+      .def(
+          "choose",
+          [](const Model& self, int32_t function, In<int64_t> bytes) {
+            std::vector<int32_t> algorithm, protocol, channels, warps;
+            std::vector<float> time;
+            for (const int64_t size : view(bytes)) {
+              const nccl::Choice choice = self.choose(function_of(function), size);
+              algorithm.push_back(choice.algorithm);
+              protocol.push_back(choice.protocol);
+              time.push_back(choice.time);
+              channels.push_back(choice.channels);
+              warps.push_back(choice.warps);
+            }
+            return nb::make_tuple(give(std::move(algorithm)), give(std::move(protocol)), give(std::move(time)),
+                                  give(std::move(channels)), give(std::move(warps)));
+          },
+          "function"_a, "bytes"_a)
+      .def(
+          "terms",
+          [](const Model& self, int32_t function, int64_t bytes) {
+            nb::list rows;
+            for (int32_t a = 0; a < nccl::kAlgorithms; a++) {
+              for (int32_t p = 0; p < nccl::kProtocols; p++) {
+                const auto algorithm = static_cast<nccl::Algorithm>(a);
+                const auto protocol = static_cast<nccl::Protocol>(p);
+                const nccl::Term& term = self.term(function_of(function), algorithm, protocol);
+                rows.append(nb::make_tuple(a, p, static_cast<int>(term.out), term.latency, term.bandwidth,
+                                           self.time(function_of(function), algorithm, protocol, bytes)));
+              }
+            }
+            return rows;
+          },
+          "function"_a, "bytes"_a)
+      .def_prop_ro("ring", [](const Model& self) { return graph_of(self.ring(), self.job().gpus); })
+      .def_prop_ro("tree", [](const Model& self) { return graph_of(self.tree(), self.job().gpus); })
+      .def_prop_ro("nvls", [](const Model& self) { return graph_of(self.nvls(), self.job().gpus); })
+      .def_prop_ro("channels", &Model::channels)
+      .def_prop_ro("nvls_channels", &Model::nvls_channels)
+      .def_prop_ro("gpus", [](const Model& self) { return self.job().gpus; })
+      .def_prop_ro("ranks", [](const Model& self) { return self.job().ranks(); });
+}
+
+}  // namespace hocket::bind

@@ -1,0 +1,392 @@
+#include "channels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace hocket::nccl {
+namespace {
+
+// Of the first attempt in the order of the file, which counts against no limit.
+constexpr int64_t kPciOrderSteps = 1 << 10;
+
+/// Keeps thousandths, without which many subtractions would not come back to where they began.
+float less(float from, float amount) { return std::roundf((from - amount) * 1000) / 1000; }
+
+}  // namespace
+
+ChannelSearch::ChannelSearch(System& system, const Settings& settings)
+    : system_(system),
+      settings_(settings),
+      used_(system.of[kGpu].size(), 0),
+      nets_((kDisconnected + 2) * (system.of[kGpu].size() + 1)) {}
+
+int64_t ChannelSearch::run(Graph& wanted, Graph& best, int64_t steps) {
+  graph_ = &wanted;
+  best_ = &best;
+  steps_ = steps;
+  graph_->channels = 0;
+  graph_->gpus.resize(static_cast<size_t>(kMostChannels * gpus()));
+  graph_->nets.resize(2 * kMostChannels);
+  next_channel();
+  return steps_;
+}
+
+/// Takes `bandwidth` from the first `steps` links of a path, or gives it back when negative; returns how many links had
+/// as much.
+size_t ChannelSearch::follow(const Path& path, const Node& start, size_t steps, float bandwidth) {
+  float over_pci = bandwidth;
+  if (path.type == kPhb && start.type == kGpu) {
+    for (const int32_t id : path.links) {
+      const Node& node = system_.nodes[system_.links[id].to];
+      // Intel's CPUs cut what GPUs send each other into small packets.
+      if (node.type == kCpu && node.arch == Arch::kX86 && node.vendor == Vendor::kIntel) over_pci = bandwidth * 6 / 5;
+    }
+  }
+  for (size_t step = 0; step < steps; step++) {
+    Link& link = system_.links[path.links[step]];
+    const Node& far = system_.nodes[link.to];
+    const float forth = link.type == kPix ? over_pci : bandwidth;
+    float back = 0;
+    if (far.type == kDevice && far.sm < 80 && start.type != kGpu) back += forth / 8;
+    if (far.type == kCpu && far.arch == Arch::kPower && link.type == kNvl) back += forth;
+    Link* reverse = nullptr;
+    if (back != 0) {
+      const auto found = std::ranges::find_if(far.links, [&](int32_t id) {
+        return system_.links[id].to == link.from && system_.links[id].type == link.type;
+      });
+      reverse = &system_.links[*found];
+    }
+    if (link.bandwidth < forth || (reverse != nullptr && reverse->bandwidth < back)) return step;
+    link.bandwidth = less(link.bandwidth, forth);
+    if (reverse != nullptr) reverse->bandwidth = less(reverse->bandwidth, back);
+  }
+  return steps;
+}
+
+/// Whether the channel can go on to `to`: then `times` its bandwidth is taken on the way.
+bool ChannelSearch::take(End from, End to, float times) {
+  if (from.index < 0) return true;
+  const bool inside = from.type != kNet && to.type != kNet;
+  const int32_t farthest = inside ? graph_->type_intra : graph_->type_inter;
+  const Path& path = system_.path(from.type, from.index, to.type, to.index);
+  if (path.type >= kDisconnected) return false;
+  if (times == 1) {  // NCCL looks only where a channel goes once
+    const Pattern pattern = graph_->pattern;
+    const bool both_ways = pattern == kBalancedTree || pattern == kSplitTree || pattern == kPlainTree;
+    if (path.type > farthest) return false;
+    if (both_ways && system_.path(to.type, to.index, from.type, from.index).type > farthest) return false;
+  }
+  const Node& start = system_.node(from.type, from.index);
+  const float bandwidth = (inside ? graph_->intra : graph_->inter) * times;
+  const size_t reached = follow(path, start, path.links.size(), bandwidth);
+  if (reached < path.links.size()) {
+    follow(path, start, reached, -bandwidth);
+    return false;
+  }
+  graph_->hops = static_cast<int32_t>(static_cast<float>(graph_->hops) + times * static_cast<float>(path.links.size()));
+  return true;
+}
+
+void ChannelSearch::give_back(End from, End to, float times) {
+  if (from.index < 0) return;
+  const Path& path = system_.path(from.type, from.index, to.type, to.index);
+  const bool inside = from.type != kNet && to.type != kNet;
+  const float bandwidth = (inside ? graph_->intra : graph_->inter) * times;
+  follow(path, system_.node(from.type, from.index), path.links.size(), -bandwidth);
+  graph_->hops = static_cast<int32_t>(static_cast<float>(graph_->hops) - times * static_cast<float>(path.links.size()));
+}
+
+void ChannelSearch::enter(End from, int32_t gpu, int32_t step, Turns turns, Order order) {
+  const uint64_t mark = uint64_t{1} << graph_->channels;
+  if (!take(from, {kGpu, gpu}, 1)) return;
+  used_[gpu] ^= mark;
+  visit(gpu, step, turns, order);
+  used_[gpu] ^= mark;
+  give_back(from, {kGpu, gpu}, 1);
+}
+
+void ChannelSearch::finish() {
+  graph_->channels++;
+  if (improves()) {
+    *best_ = *graph_;
+    if (graph_->channels == graph_->max_channels) steps_ = -1;
+  }
+  if (graph_->channels < graph_->max_channels) next_channel();
+  graph_->channels--;
+}
+
+bool ChannelSearch::improves() const {
+  const Graph &found = *graph_, &best = *best_;
+  if (found.channels < found.min_channels) return false;
+  const auto channels = static_cast<float>(found.channels), best_channels = static_cast<float>(best.channels);
+  if (found.pattern == kNvlsPattern) {
+    return (found.channels > best.channels && found.channels <= gpus()) ||
+           channels * found.inter > best_channels * best.inter;
+  }
+  if (channels * found.intra != best_channels * best.intra) return channels * found.intra > best_channels * best.intra;
+  return found.pattern == best.pattern && found.cross_nic == best.cross_nic && found.hops < best.hops;
+}
+
+void ChannelSearch::visit(int32_t gpu, int32_t step, Turns turns, Order order) {
+  if (steps_ <= 0) return;
+  steps_--;
+  if (step == gpus()) {
+    finish();
+    return;
+  }
+  gpu_at(step) = gpu;
+  if (step == turns.to_net) {
+    if (system_.inter) leave_to_net(gpu, step, turns, order);
+  } else if (graph_->pattern == kNvlsPattern) {
+    head_nvls(gpu);
+  } else if (step < gpus() - 1) {
+    std::vector<int32_t> next{step + 1};
+    if (order == Order::kReplay) next = {replayed(step)};
+    if (order == Order::kFree) {
+      next = next_gpus(gpu, turns.to_net == -1 ? 0 : turns.to_net == step + 1 ? 1 : -1);
+    }
+    for (const int32_t far : next) enter({kGpu, gpu}, far, step + 1, turns, order);
+  } else if (step == turns.to_first) {
+    const int32_t first = gpu_at(0);
+    if (take({kGpu, gpu}, {kGpu, first}, 1)) {
+      visit(first, step + 1, {turns.to_net, -1}, order);
+      give_back({kGpu, gpu}, {kGpu, first}, 1);
+    }
+  } else {
+    visit(gpu, gpus(), {-1, -1}, order);
+  }
+}
+
+void ChannelSearch::leave_to_net(int32_t gpu, int32_t step, Turns turns, Order order) {
+  const Node& start = system_.node(kNet, net_of(graph_->channels, 0));
+  for (const int32_t net : choose_nets(graph_->type_inter, gpu)) {
+    if (!may_leave_by(start, system_.node(kNet, net), step)) continue;
+    // A balanced tree meets the network at its first two GPUs, with half of the bandwidth each.
+    const bool halves = graph_->pattern == kBalancedTree;
+    const float whole = graph_->inter;
+    if (halves) graph_->inter = whole / 2;
+    const bool taken = take({kGpu, gpu}, {kNet, net}, 1);
+    graph_->inter = whole;
+    if (!taken) continue;
+    net_of(graph_->channels, 1) = net;
+    visit(gpu, step, {halves && step == 0 ? 1 : -1, turns.to_first}, order);
+    if (halves) graph_->inter = whole / 2;
+    give_back({kGpu, gpu}, {kNet, net}, 1);
+    graph_->inter = whole;
+  }
+}
+
+/// Whether a channel that came in by `start` may leave by `net` after `step` GPUs.
+bool ChannelSearch::may_leave_by(const Node& start, const Node& net, int32_t step) const {
+  if (net.plane != -1 && start.plane != -1 && net.plane != start.plane) return false;
+  const bool same = &net == &start;
+  if (graph_->pattern == kPlainTree && !same) return false;
+  const int32_t channel = graph_->channels;
+  if (graph_->pattern == kRingPattern && graph_->cross_nic == 2) {
+    // Every second channel is the one before turned around.
+    if (channel % 2 == 1 && net.index != net_of(channel - 1, 0)) return false;
+  } else if (graph_->cross_nic == 0) {
+    const bool rails = net.rail != -1 && start.rail != -1;
+    if (rails ? net.rail != start.rail : net.asic != start.asic || net.port != start.port) return false;
+  }
+  return graph_->pattern != kBalancedTree || step == 0 || net.index == net_of(channel, 1);
+}
+
+/// Whether every GPU can send to and receive from the NVSwitches as fast as is wanted, the head twice as fast.
+void ChannelSearch::head_nvls(int32_t head) {
+  const End nvswitch{kNvSwitch, 0};
+  const auto times = [&](int32_t gpu) { return gpu == head ? 2.0f : 1.0f; };
+  int32_t received = 0, sent = 0;
+  while (received < gpus() && take(nvswitch, {kGpu, received}, times(received))) received++;
+  if (received == gpus()) {
+    while (sent < gpus() && take({kGpu, sent}, nvswitch, times(sent))) sent++;
+    if (sent == gpus()) visit(-1, gpus(), {-1, -1}, Order::kFree);
+    while (sent-- > 0) give_back({kGpu, sent}, nvswitch, times(sent));
+  }
+  while (received-- > 0) give_back(nvswitch, {kGpu, received}, times(received));
+}
+
+float ChannelSearch::pci_bandwidth(int32_t gpu) const {
+  for (const int32_t id : system_.nodes[system_.node(kGpu, gpu).parent].links) {
+    const Link& up = system_.links[id];
+    if (up.type != kPix) continue;
+    for (const int32_t other : system_.nodes[up.to].links) {
+      if (system_.links[other].to == up.from) return std::min(up.bandwidth, system_.links[other].bandwidth);
+    }
+  }
+  return -1;
+}
+
+/// The GPUs to go on to, best first; `sort_by_net` 1: near the NIC first, -1: last, 0: regardless.
+std::vector<int32_t> ChannelSearch::next_gpus(int32_t gpu, int sort_by_net) const {
+  const uint64_t mark = uint64_t{1} << graph_->channels;
+  // To minimize; NCCL compares bandwidths as whole GB/s.
+  using Score = std::tuple<int, int, size_t, int, size_t, int32_t, int32_t>;
+  std::vector<Score> scores;
+  for (int32_t ahead = 1; ahead < gpus(); ahead++) {
+    const int32_t far = (gpu + ahead) % gpus();
+    const Path& path = system_.path(kGpu, gpu, kGpu, far);
+    if (path.links.empty() || (used_[far] & mark) != 0) continue;
+    Score score{0, 0, 0, -static_cast<int>(path.bandwidth), path.links.size(), ahead, far};
+    if (sort_by_net != 0) {
+      const Path& in = system_.path(kNet, net_of(graph_->channels, 0), kGpu, far);
+      std::get<0>(score) = -static_cast<int>(in.bandwidth);
+      std::get<1>(score) = -static_cast<int>(pci_bandwidth(far));
+      std::get<2>(score) = in.links.size();
+    }
+    scores.push_back(score);
+  }
+  std::ranges::sort(scores);
+  const bool all_alike = std::ranges::all_of(scores, [&](const Score& score) {
+    return std::get<3>(score) == std::get<3>(scores[0]) && std::get<4>(score) == std::get<4>(scores[0]);
+  });
+  if (sort_by_net == -1 && all_alike) std::ranges::reverse(scores);
+  std::vector<int32_t> next;
+  for (const Score& score : scores) next.push_back(std::get<6>(score));
+  if (system_.count(kNvSwitch) != 0) neighbours_first(gpu, next);
+  return next;
+}
+
+/// NVSwitches do best when every GPU talks to few others: only neighbours are tried.
+void ChannelSearch::neighbours_first(int32_t gpu, std::vector<int32_t>& next) const {
+  const int32_t before = (gpu - 1 + gpus()) % gpus(), after = (gpu + 1) % gpus();
+  std::vector<int32_t> first{after};
+  if (graph_->pattern == kRingPattern) first = {after, before};
+  if (graph_->pattern == kSplitTree || graph_->pattern == kBalancedTree) first = {before, after};
+  if (before == after) first.resize(1);
+  std::vector<int32_t> kept;
+  for (const int32_t neighbour : first) {
+    if (std::ranges::find(next, neighbour) != next.end()) kept.insert(kept.begin(), neighbour);
+  }
+  next = std::move(kept);
+}
+
+/// The GPU of the channel before, one after `step`.
+int32_t ChannelSearch::replayed(int32_t step) const {
+  return graph_->gpus[static_cast<size_t>((graph_->channels - 1) * gpus() + step + 1)];
+}
+
+void ChannelSearch::next_channel() {
+  const bool ring = graph_->pattern == kRingPattern;
+  if (system_.inter) {
+    next_channel_from_net({ring ? gpus() - 1 : graph_->pattern == kSplitTree ? 1 : 0, -1});
+    return;
+  }
+  const Turns turns{-1, ring ? gpus() - 1 : -1};
+  const End nowhere{kGpu, -1};
+  if (graph_->pattern == kNvlsPattern) {
+    enter(nowhere, graph_->channels, 0, turns, Order::kFree);
+    return;
+  }
+  if (graph_->channels == 0) {
+    enter(nowhere, 0, 0, turns, Order::kPci);
+  } else {
+    enter(nowhere, replayed(-1), 0, turns, Order::kReplay);
+  }
+  if (graph_->same_channels && graph_->channels > 0) return;
+  for (int32_t gpu = 0; gpu < gpus(); gpu++) enter(nowhere, gpu, 0, turns, Order::kFree);
+}
+
+void ChannelSearch::next_channel_from_net(Turns turns) {
+  const auto whole = static_cast<float>(static_cast<int>(graph_->inter));  // NCCL counts NICs' bandwidth in whole GB/s
+  const std::vector<int32_t>& nets = choose_nets(graph_->type_inter, -1);
+  const bool nvls = graph_->pattern == kNvlsPattern;
+  const int32_t channel = graph_->channels;
+  for (size_t i = 0; i < nets.size(); i++) {
+    const int32_t net = nets[(static_cast<size_t>(channel) + i) % nets.size()];
+    const Node& node = system_.node(kNet, net);
+    if (node.bandwidth < whole) continue;
+    if (graph_->pattern == kRingPattern && graph_->cross_nic == 2 && channel % 2 == 1 &&
+        net != net_of(channel - 1, 1)) {
+      continue;
+    }
+    net_of(channel, 0) = net;
+    graph_->latency = node.latency;
+    use_card(node, -whole);
+    bool found = false;
+    if (nvls) {
+      found = channel < static_cast<int32_t>(nets.size()) && head_at_net(net, turns);
+    } else {
+      start_at_net(net, turns);
+    }
+    use_card(node, whole);
+    if (found) break;
+  }
+}
+
+/// Adds to the bandwidth left of all ports of a card's port.
+void ChannelSearch::use_card(const Node& like, float bandwidth) {
+  for (const int32_t number : system_.of[kNet]) {
+    Node& net = system_.nodes[number];
+    if (net.asic == like.asic && net.port == like.port) net.bandwidth += bandwidth;
+  }
+}
+
+/// NVLS looks for heads alone: each the GPU next to a NIC, each GPU once. Returns whether it is one.
+bool ChannelSearch::head_at_net(int32_t net, Turns turns) {
+  const int32_t gpu = system_.node(kNet, net).local_gpu;
+  if (gpu == -1) return false;
+  for (int32_t channel = 0; channel < graph_->channels; channel++) {
+    if (graph_->gpus[static_cast<size_t>(channel * gpus())] == gpu) return false;
+  }
+  enter({kNet, net}, gpu, 0, turns, Order::kFree);
+  return true;
+}
+
+void ChannelSearch::start_at_net(int32_t net, Turns turns) {
+  const End from{kNet, net};
+  if (graph_->channels > 0 && graph_->same_channels) {
+    enter(from, replayed(-1), 0, turns, Order::kReplay);
+    return;
+  }
+  if (graph_->channels == 0 && system_.count(kNvSwitch) == 0) {
+    int64_t few = kPciOrderSteps;
+    std::swap(steps_, few);
+    enter(from, 0, 0, turns, Order::kPci);
+    std::swap(steps_, few);
+    if (few == -1) steps_ = -1;
+  }
+  const int32_t local = system_.node(kNet, net).local_gpu;
+  if (local != -1) enter(from, local, 0, turns, Order::kFree);
+  for (const int32_t gpu : nearest(system_, kNet, net, kGpu)) {
+    if (gpu != local) enter(from, gpu, 0, turns, Order::kFree);
+  }
+}
+
+const std::vector<int32_t>& ChannelSearch::choose_nets(int32_t farthest, int32_t gpu) {
+  std::vector<int32_t>& nets = nets_[static_cast<size_t>((farthest + 1) * (gpus() + 1) + gpu + 1)];
+  if (nets.empty()) nets = list_nets(farthest, gpu);
+  return nets;
+}
+
+std::vector<int32_t> ChannelSearch::list_nets(int32_t farthest, int32_t gpu) const {
+  std::vector<int32_t> chosen;
+  const auto add = [&](int32_t net) {
+    if (std::ranges::find(chosen, net) == chosen.end()) chosen.push_back(net);
+  };
+  const int32_t begin = gpu == -1 ? 0 : gpu, end = gpu == -1 ? gpus() : gpu + 1;
+  for (int32_t each = begin; each < end; each++) {
+    const int32_t first = local_net(system_, settings_, each, 0);
+    add(first);
+    for (int32_t channel = 1; channel < kMostChannels; channel++) {
+      const int32_t net = local_net(system_, settings_, each, channel);
+      if (net == first) break;
+      add(net);
+    }
+  }
+  size_t most = system_.of[kNet].size();
+  if (settings_.net_devices == NetDevices::kAtMost) {
+    most = std::min(most, static_cast<size_t>(settings_.most_net_devices * (end - begin)));
+  }
+  for (int32_t type = 0; type <= farthest; type++) {
+    for (int32_t each = begin; each < end; each++) {
+      for (int32_t net = 0; net < std::min(system_.count(kNet), kMostChannels) && chosen.size() < most; net++) {
+        if (system_.path(kGpu, each, kNet, net).type == type) add(net);
+      }
+    }
+  }
+  return chosen;
+}
+
+}  // namespace hocket::nccl

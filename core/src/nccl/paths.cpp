@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <string>
+
+#include "hocket/error.hpp"
+#include "hocket/nccl/system.hpp"
+
+namespace hocket::nccl {
+namespace {
+
+/// Widest paths of the nearest type from every node to `base`, hop by hop outward (`ncclTopoSetPaths`).
+void set_paths(System& system, const Settings& settings, NodeType type, int32_t index) {
+  const int32_t base = system.of[type][index];
+  const auto path_of = [&](int32_t node) -> Path& {
+    std::vector<Path>& paths = system.nodes[node].paths[type];
+    if (paths.empty()) paths.resize(system.of[type].size());
+    return paths[index];
+  };
+  path_of(base) = {{}, 5000, kLoc};
+  // GPUs may relay for each other over NVLink, once; other nodes' traffic goes through no GPU.
+  const size_t relay_hops = type == kGpu ? 2 : 1;
+  const int32_t base_device = type == kGpu ? system.nodes[base].parent : base;
+  std::vector<int32_t> nodes{base}, next;
+  while (!nodes.empty()) {
+    next.clear();
+    for (const int32_t number : nodes) {
+      const Node& node = system.nodes[number];
+      for (const int32_t id : node.links) {
+        const Link& link = system.links[id];
+        const Node& far = system.nodes[link.to];
+        Path& path = path_of(number);
+        Path& far_path = path_of(link.to);
+        const bool to_own_gpu = link.type == kLoc && far.type == kGpu;
+        if (number != base_device && node.type == kDevice && !to_own_gpu) {
+          const bool relays = settings.nvb_disable == 0 && link.type == kNvl && far.type == kDevice;
+          if (!relays || path.links.size() > relay_hops) continue;
+        }
+        PathType hop = link.type == kNetwork ? kLoc : link.type;
+        if (node.type == kPci && far.type == kPci) hop = kPxb;
+        if (link.type == kPix && (node.type == kCpu || far.type == kCpu)) hop = kPhb;
+        if (node.type == kDevice && path.type == kNvl && hop == kNvl && path.links.size() == relay_hops) hop = kNvb;
+        const PathType reached = std::max(path.type, hop);
+        const float bandwidth = std::min(path.bandwidth, link.bandwidth);
+        const bool better = reached < far_path.type ||
+                            (reached == far_path.type &&
+                             (far_path.bandwidth < bandwidth ||
+                              (far_path.bandwidth == bandwidth && far_path.links.size() > path.links.size() + 1)));
+        if (!better) continue;
+        const auto back = std::ranges::find_if(far.links, [&](int32_t other) {
+          return system.links[other].to == number && system.links[other].type == link.type;
+        });
+        if (back == far.links.end()) throw TopologyError("a link of the machine has none back");
+        std::vector<int32_t> links{*back};
+        links.insert(links.end(), path.links.begin(), path.links.end());
+        far_path = {std::move(links), bandwidth, reached};
+        if (std::ranges::find(next, link.to) == next.end()) next.push_back(link.to);
+      }
+    }
+    nodes.swap(next);
+  }
+}
+
+class Paths {
+ public:
+  Paths(System& system, const Settings& settings) : system_(system), settings_(settings) {}
+
+  void compute() {
+    for (Node& node : system_.nodes) {
+      for (std::vector<Path>& paths : node.paths) paths.clear();
+    }
+    for (const NodeType type : {kCpu, kDevice, kGpu, kNet, kNvSwitch}) {
+      for (int32_t index = 0; index < system_.count(type); index++) set_paths(system_, settings_, type, index);
+    }
+    for (int32_t gpu = 0; gpu < gpus(); gpu++) {
+      for (int32_t peer = 0; peer < gpus(); peer++) {
+        if (!reaches_directly(peer, gpu)) divert(kCpu, local_cpu(gpu), kGpu, peer, kGpu, gpu);
+      }
+      for (int32_t peer = 0; peer < gpus(); peer++) {
+        if (peer != gpu) require_no_network(peer, gpu);
+      }
+    }
+    near_over_c2c();
+    for (int32_t net = 0; net < system_.count(kNet); net++) {
+      for (int32_t gpu = 0; gpu < gpus(); gpu++) {
+        relay_by_gpu(gpu, net);
+        divert_without_rdma(gpu, net);
+      }
+    }
+    for (int32_t net = 0; net < system_.count(kNet); net++) system_.node(kNet, net).local_gpu = nearest_gpu(net);
+  }
+
+ private:
+  int32_t gpus() const { return system_.count(kGpu); }
+  Path& path(NodeType from, int32_t index, NodeType to, int32_t other) {
+    return system_.node(from, index).paths[to][other];
+  }
+
+  int32_t local_cpu(int32_t gpu) {
+    const std::vector<int32_t> cpus = nearest(system_, kGpu, gpu, kCpu);
+    if (cpus.empty()) throw TopologyError("GPU " + std::to_string(gpu) + " reaches no CPU");
+    return *std::ranges::min_element(cpus, {}, [&](int32_t cpu) { return path(kGpu, gpu, kCpu, cpu).links.size(); });
+  }
+
+  static PathType merged(PathType one, PathType other) {
+    const PathType far = std::max(one, other);
+    return far == kPhb && std::min(one, other) == kC2c ? kP2c : far;
+  }
+
+  /// Sends what goes from one node to another by way of a third.
+  void divert(NodeType by, int32_t by_index, NodeType from, int32_t from_index, NodeType to, int32_t to_index) {
+    const Path first = path(from, from_index, by, by_index);
+    const Path second = path(by, by_index, to, to_index);
+    std::vector<int32_t> links = first.links;
+    links.insert(links.end(), second.links.begin(), second.links.end());
+    path(from, from_index, to, to_index) = {std::move(links), std::min(first.bandwidth, second.bandwidth),
+                                            by == kGpu ? kPxn : merged(first.type, second.type)};
+  }
+
+  /// Whether two GPUs read each other's memory (`ncclTopoCheckP2p`): up to PXB; on AMD's CPUs two GPUs always.
+  bool reaches_directly(int32_t one, int32_t other) {
+    const Node& cpu = system_.node(kCpu, 0);
+    PathType level = kPxb;
+    if (cpu.arch == Arch::kX86 && cpu.vendor == Vendor::kAmd && system_.count(kDevice) <= 2) level = kSys;
+    if (settings_.p2p_level != kUnset) level = static_cast<PathType>(settings_.p2p_level);
+    return path(kGpu, one, kGpu, other).type <= level;
+  }
+
+  /// NCCL takes the network inside a machine where both GPUs reach it faster than each other (`ncclTopoCheckNet`).
+  void require_no_network(int32_t one, int32_t other) {
+    const auto speed = [&](int32_t gpu) {
+      float fastest = 0;
+      for (int32_t net = 0; net < system_.count(kNet); net++) {
+        const Path& out = path(kGpu, gpu, kNet, net);
+        if (out.type <= kPxb) fastest = std::max(fastest, out.bandwidth);
+      }
+      return fastest;
+    };
+    const float between = path(kGpu, one, kGpu, other).bandwidth;
+    if (speed(one) > between && speed(other) > between) {
+      throw TopologyError("GPUs " + std::to_string(one) + " and " + std::to_string(other) +
+                          " reach the network faster than each other: NCCL would split the machine, which is not"
+                          " modelled");
+    }
+  }
+
+  /// NICs on the CPU that a GPU is packaged with count as near.
+  void near_over_c2c() {
+    for (int32_t gpu = 0; gpu < gpus(); gpu++) {
+      const int32_t cpu = local_cpu(gpu);
+      for (const int32_t net : nearest(system_, kGpu, gpu, kNet)) {
+        if (merged(path(kGpu, gpu, kCpu, cpu).type, path(kNet, net, kCpu, cpu).type) != kP2c) continue;
+        path(kGpu, gpu, kNet, net).type = std::min(kP2c, path(kGpu, gpu, kNet, net).type);
+        path(kNet, net, kGpu, gpu).type = std::min(kP2c, path(kNet, net, kGpu, gpu).type);
+      }
+    }
+  }
+
+  int32_t nearest_gpu(int32_t net) {
+    const std::vector<int32_t> local = nearest(system_, kNet, net, kGpu);
+    for (int32_t channel = 0; channel < kMostChannels; channel++) {
+      for (const int32_t gpu : local) {
+        if (local_net(system_, settings_, gpu, channel) == net) return gpu;
+      }
+    }
+    return -1;
+  }
+
+  /// Sends by way of the GPU next to the NIC (PXN), where that avoids the CPU or is faster.
+  void relay_by_gpu(int32_t gpu, int32_t net) {
+    if (settings_.pxn_disable == 1) return;
+    const int32_t relay = nearest_gpu(net);
+    if (relay == gpu || relay == -1) return;
+    const PathType farthest = settings_.pxn_c2c != 0 ? kP2c : kPxb;
+    const Path& out = path(kGpu, relay, kNet, net);
+    const Path& own = path(kGpu, gpu, kNet, net);
+    if (out.type <= farthest && reads_by_rdma(relay, net, true) && path(kGpu, relay, kGpu, gpu).type <= kNvl &&
+        (out.bandwidth > own.bandwidth || own.type > kPxn)) {
+      divert(kGpu, relay, kGpu, gpu, kNet, net);
+    }
+  }
+
+  void divert_without_rdma(int32_t gpu, int32_t net) {
+    if (path(kGpu, gpu, kNet, net).type >= kPhb || reads_by_rdma(gpu, net, false)) return;
+    const int32_t cpu = local_cpu(gpu);
+    divert(kCpu, cpu, kNet, net, kGpu, gpu);
+    divert(kCpu, cpu, kGpu, gpu, kNet, net);
+  }
+
+  /// Whether a NIC accesses a GPU's memory (`ncclTopoCheckGdr`); `read`: to send from it.
+  bool reads_by_rdma(int32_t gpu, int32_t net, bool read) {
+    const Node& node = system_.node(kGpu, gpu);
+    if (!system_.node(kNet, net).gdr || !node.gdr) return false;
+    if (read) {
+      if (settings_.net_gdr_read == 0) return false;
+      if (settings_.net_gdr_read < 0 && node.sm < 80 && gpus() > 1) {
+        bool nvlink = false;
+        for (int32_t peer = 0; peer < gpus(); peer++) {
+          nvlink |= peer != gpu && path(kGpu, gpu, kGpu, peer).type == kNvl;
+        }
+        if (!nvlink) return false;
+      }
+    }
+    PathType level = settings_.net_gdr_c2c != 0 ? kP2c : kPxb;
+    if (settings_.net_gdr_level != kUnset) level = static_cast<PathType>(settings_.net_gdr_level);
+    PathType distance = path(kGpu, gpu, kNet, net).type;
+    if (distance == kPxn) distance = path(kGpu, relay_of(gpu, net), kNet, net).type;
+    return distance <= level;
+  }
+
+  /// The GPU by whose way a PXN path goes.
+  int32_t relay_of(int32_t gpu, int32_t net) {
+    const std::vector<int32_t>& links = path(kGpu, gpu, kNet, net).links;
+    size_t at = 1;
+    while (at + 1 < links.size() && system_.nodes[system_.links[links[at]].to].type == kNvSwitch) at++;
+    const int32_t device = system_.links[links[at]].to;
+    const auto of_device = [&](int32_t node) { return system_.nodes[node].parent == device; };
+    return system_.nodes[*std::ranges::find_if(system_.of[kGpu], of_device)].index;
+  }
+
+  System& system_;
+  const Settings& settings_;
+};
+
+/// What a channel and a GPU can carry at most (`ncclTopoSearchInit`).
+void set_bandwidths(System& system) {
+  if (!system.inter && system.count(kGpu) == 1) {
+    system.max_bandwidth = system.total_bandwidth = 5000;
+    return;
+  }
+  system.max_bandwidth = system.total_bandwidth = 0;
+  for (const int32_t number : system.of[kDevice]) {
+    const Node& device = system.nodes[number];
+    for (const Path& path : device.paths[system.inter ? kNet : kDevice]) {
+      if (!path.links.empty()) system.max_bandwidth = std::max(system.max_bandwidth, path.bandwidth);
+    }
+    float nvlink = 0, pci = 0;
+    for (const int32_t id : device.links) {
+      const Link& link = system.links[id];
+      if (link.type == kNvl) nvlink += link.bandwidth;
+      if (link.type == kPix) pci = link.bandwidth;
+    }
+    system.total_bandwidth = std::max({system.total_bandwidth, pci, nvlink});
+  }
+}
+
+}  // namespace
+
+std::vector<int32_t> nearest(const System& system, NodeType from, int32_t index, NodeType to) {
+  const std::vector<Path>& paths = system.node(from, index).paths[to];
+  PathType type = kDisconnected;
+  float bandwidth = 0;
+  std::vector<int32_t> found;
+  for (size_t at = 0; at < paths.size(); at++) {
+    const Path& path = paths[at];
+    if (path.bandwidth > bandwidth || (path.bandwidth == bandwidth && path.type < type)) {
+      bandwidth = path.bandwidth;
+      type = path.type;
+      found.clear();
+    }
+    if (path.bandwidth == bandwidth && path.type == type) found.push_back(static_cast<int32_t>(at));
+  }
+  return found;
+}
+
+int32_t local_net(const System& system, const Settings& settings, int32_t gpu, int32_t channel) {
+  const std::vector<int32_t> nets = nearest(system, kGpu, gpu, kNet);
+  if (nets.empty()) throw TopologyError("GPU " + std::to_string(gpu) + " reaches no NIC");
+  const auto count = static_cast<int32_t>(nets.size());
+  const auto sharing = static_cast<int32_t>(nearest(system, kNet, nets[0], kGpu).size());
+  int32_t each = count;
+  if (settings.net_devices == NetDevices::kShare) each = (count + sharing - 1) / sharing;
+  if (settings.net_devices == NetDevices::kAtMost) each = std::min(settings.most_net_devices, count);
+  int32_t first = system.node(kGpu, gpu).dev % sharing;
+  if ((count & (count - 1)) == 0) {  // far apart: the bits mirrored
+    int32_t mirrored = 0;
+    for (int32_t bit = 1, other = count >> 1; bit < count; bit <<= 1, other >>= 1) mirrored |= first & bit ? other : 0;
+    first = mirrored;
+  }
+  return nets[(first + channel % each) % count];
+}
+
+void compute_paths(System& system, const Settings& settings) {
+  if (system.of[kCpu].empty()) throw TopologyError("no CPU in the machine");
+  Paths(system, settings).compute();
+  set_bandwidths(system);
+}
+
+}  // namespace hocket::nccl

@@ -1,0 +1,271 @@
+#include "hocket/nccl/search.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "channels.hpp"
+
+namespace hocket::nccl {
+namespace {
+
+// GB/s that a channel may have, inside one machine and to others, by the compute capability from which they hold.
+constexpr float kIntra[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
+constexpr float kInter[] = {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4f, 1.2f, .24f, .12f};
+constexpr float kIntra90[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
+constexpr float kInter90[] = {48, 45, 42, 40, 30, 24, 22, 20, 17.5f, 15, 12, 6, 3, 2.4f, 1.2f, .24f, .12f};
+constexpr float kIntra100[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18};
+constexpr float kInter100[] = {96, 86,    80, 48, 45.1f, 42, 40,   30,   24,   22,
+                               20, 17.5f, 15, 12, 6,     3,  2.4f, 1.2f, .24f, .12f};
+
+constexpr int64_t kStepsInAll = 1 << 19;
+constexpr int64_t kSteps = 1 << 14;
+constexpr int64_t kStepsSameChannels = 1 << 8;
+constexpr int32_t kMostHeads = 32;  // of NVLS
+
+std::span<const float> speeds_of(int32_t sm, bool inter) {
+  if (sm >= 100) return inter ? std::span<const float>(kInter100) : std::span<const float>(kIntra100);
+  if (sm >= 90) return inter ? std::span<const float>(kInter90) : std::span<const float>(kIntra90);
+  return inter ? std::span<const float>(kInter) : std::span<const float>(kIntra);
+}
+
+struct Range {
+  int32_t nearest = kSys;
+  int32_t farthest = kLoc;
+};
+
+/// PathTypes from the GPUs to all of a type but themselves.
+Range path_types(const System& system, NodeType to) {
+  Range range;
+  for (int32_t gpu = 0; gpu < system.count(kGpu); gpu++) {
+    for (int32_t other = 0; other < system.count(to); other++) {
+      if (to == kGpu && other == gpu) continue;
+      const PathType type = system.path(kGpu, gpu, to, other).type;
+      range.nearest = std::min<int32_t>(range.nearest, type);
+      range.farthest = std::max<int32_t>(range.farthest, type);
+    }
+  }
+  return range;
+}
+
+/// Two groups of GPUs with NVLink in each and something slower between.
+bool is_split(const System& system) {
+  const int32_t gpus = system.count(kGpu);
+  std::vector<int32_t> group(gpus), size(gpus, 0);
+  for (int32_t gpu = 0; gpu < gpus; gpu++) group[gpu] = gpu;
+  for (int32_t gpu = 0; gpu < gpus; gpu++) {
+    for (int32_t peer = gpu + 1; peer < gpus; peer++) {
+      if (system.path(kGpu, gpu, kGpu, peer).type == kNvl) group[peer] = group[gpu];
+    }
+  }
+  for (const int32_t of : group) size[of]++;
+  return std::ranges::count_if(size, [](int32_t gpus_in) { return gpus_in > 1; }) == 2;
+}
+
+/// Twice as many channels of half the speed, where one of them is too fast for a GPU's multiprocessor.
+void double_channels(Graph& graph, int32_t sm, int32_t gpus) {
+  if (graph.channels == 0 || graph.pattern == kNvlsPattern || graph.intra < 25) return;
+  if (sm > 80 && graph.intra < 50 && graph.channels > 4) return;
+  const int32_t before = graph.channels, after = std::min(2 * before, graph.max_channels);
+  for (int32_t channel = before; channel < after; channel++) {
+    std::copy_n(&graph.gpus[(channel - before) * gpus], gpus, &graph.gpus[channel * gpus]);
+    std::copy_n(&graph.nets[(channel - before) * 2], 2, &graph.nets[channel * 2]);
+  }
+  const auto times = static_cast<float>((after + before - 1) / before);
+  graph.intra /= times;
+  graph.inter /= times;
+  graph.channels = after;
+}
+
+class Relaxation {
+ public:
+  Relaxation(System& system, const Settings& settings, Graph wanted)
+      : system_(system), channels_(system, settings), best_(std::move(wanted)) {
+    sm_ = system.nodes[system.of[kDevice][0]].sm;
+    for (const int32_t device : system.of[kDevice]) sm_ = std::min(sm_, system.nodes[device].sm);
+    const bool may_cross =
+        best_.pattern == kRingPattern || best_.pattern == kBalancedTree || best_.pattern == kSplitTree;
+    cross_nic_ = system.count(kNet) > 1 && may_cross ? settings.cross_nic : 0;
+    speeds_ = speeds_of(sm_, system.inter);
+  }
+
+  Graph search() {
+    if (!begin()) return best_;
+    attempt_ = best_;
+    start_speed();
+    run();
+    while (!is_perfect() && relax()) run();
+    double_channels(best_, sm_, system_.count(kGpu));
+    attempt_ = best_;
+    for (speed_ = 0; speeds_[speed_] > best_.inter && speed_ + 1 < speeds_.size();) speed_++;
+    attempt_.intra = attempt_.inter = speeds_[speed_];
+    attempt_.min_channels = best_.channels;
+    left_ = -1;
+    while (quicken()) run();
+    if (best_.channels == 0 && best_.pattern != kNvlsPattern) fall_back();
+    return best_;
+  }
+
+ private:
+  /// What all attempts have in common. Returns whether there is anything to search.
+  bool begin() {
+    const int32_t gpus = system_.count(kGpu);
+    nearest_intra_ = kLoc;
+    nearest_inter_ = kPix;
+    farthest_intra_ = farthest_inter_ = kSys;
+    if (gpus > 1) {
+      const Range range = path_types(system_, kGpu);
+      nearest_intra_ = range.nearest;
+      farthest_intra_ = range.farthest;
+    }
+    if (system_.inter) {
+      const Range range = path_types(system_, kNet);
+      nearest_inter_ = range.nearest;
+      farthest_inter_ = farthest_intra_ = range.farthest;
+    }
+    if (sm_ < 90) farthest_inter_ = kSys;
+    best_.cross_nic = cross_nic_ == 1 ? 1 : 0;
+    best_.type_intra = nearest_intra_;
+    best_.type_inter = nearest_inter_;
+    best_.same_channels = best_.pattern != kNvlsPattern;
+    if (best_.pattern == kNvlsPattern) {
+      if (system_.count(kNvSwitch) == 0 || sm_ < 90) return false;
+      best_.max_channels = std::min(kMostHeads, gpus);
+    }
+    if (gpus == 1 && best_.pattern != kRingPattern) best_.pattern = kPlainTree;
+    // In one machine all GPUs are heads.
+    if (!system_.inter && best_.pattern == kNvlsPattern) best_.min_channels = best_.max_channels;
+    const bool ring_needs_two = best_.pattern == kRingPattern && best_.max_channels >= 2 && best_.min_channels == 1;
+    if (ring_needs_two && is_split(system_)) best_.min_channels = 2;
+    return true;
+  }
+
+  void start_speed() {
+    const auto devices = static_cast<float>(system_.count(kDevice));
+    float total = system_.total_bandwidth;
+    // Other patterns than rings do not come back to where they began.
+    if (devices > 1 && best_.pattern != kRingPattern) {
+      total = static_cast<float>(total * (devices * 1.0 / (devices - 1)));
+    }
+    const auto least = static_cast<float>(attempt_.min_channels);
+    speed_ = 0;
+    while ((speeds_[speed_] > system_.max_bandwidth || speeds_[speed_] * least > total) &&
+           speed_ + 1 < speeds_.size()) {
+      speed_++;
+    }
+    attempt_.intra = attempt_.inter = speeds_[speed_];
+  }
+
+  void run() {
+    const int64_t steps = attempt_.same_channels ? kStepsSameChannels : kSteps;
+    left_in_all_ -= steps;
+    left_ = channels_.run(attempt_, best_, steps);
+  }
+
+  bool is_perfect() const {
+    return left_ == -1 || static_cast<float>(best_.channels) * best_.inter >= system_.total_bandwidth;
+  }
+
+  bool found() const { return best_.channels > 0; }
+
+  /// Asks for less. Returns whether there is another attempt to make.
+  bool relax() {
+    const Node& cpu = system_.node(kCpu, 0);
+    const bool over_amd = cpu.arch == Arch::kX86 && cpu.vendor == Vendor::kAmd && attempt_.type_intra == kSys;
+    if (attempt_.same_channels && !over_amd) {
+      attempt_.same_channels = false;
+      return true;
+    }
+    attempt_.same_channels = best_.pattern != kNvlsPattern;
+    left_in_all_ += left_;
+    if (left_in_all_ < 0 && found()) return false;
+    if (sm_ >= 90 && attempt_.pattern == kBalancedTree) {
+      attempt_.pattern = kPlainTree;
+      return true;
+    }
+    attempt_.pattern = best_.pattern;
+    const int32_t farthest = system_.inter ? attempt_.type_inter : farthest_intra_;
+    if (attempt_.type_intra < farthest && (!found() || attempt_.type_intra < best_.type_intra)) {
+      attempt_.type_intra++;
+      if (attempt_.type_intra < kDisconnected) return true;
+    }
+    attempt_.type_intra = nearest_intra_;
+    if (system_.inter && attempt_.type_inter < farthest_inter_ &&
+        (!found() || attempt_.type_inter < best_.type_inter || attempt_.type_inter < kPxn)) {
+      attempt_.type_inter++;
+      if (attempt_.type_inter < kDisconnected) return true;
+    }
+    attempt_.type_inter = nearest_inter_;
+    if (cross_nic_ == 2 && attempt_.cross_nic == 0 &&
+        (best_.pattern == kRingPattern || best_.pattern == kBalancedTree)) {
+      attempt_.cross_nic = 2;
+      return true;
+    }
+    attempt_.cross_nic = cross_nic_ == 1 ? 1 : 0;
+    // NCCL compares with a double: .49 of a float is another number.
+    if (speed_ + 1 < speeds_.size() && (!found() || speeds_[speed_ + 1] / best_.inter > .49)) {
+      attempt_.intra = attempt_.inter = speeds_[++speed_];
+      return true;
+    }
+    return false;
+  }
+
+  /// Asks for more speed of as many channels. Returns whether there is another attempt to make.
+  bool quicken() {
+    if (left_ == 0 || speed_ == 0) return false;
+    if (best_.pattern == kRingPattern) {
+      attempt_.intra = attempt_.inter = speeds_[--speed_];
+      return true;
+    }
+    if (best_.pattern == kNvlsPattern && attempt_.inter == best_.inter && attempt_.inter < attempt_.intra * 2) {
+      attempt_.min_channels = attempt_.max_channels = best_.channels;
+      attempt_.inter = speeds_[--speed_];
+      return true;
+    }
+    if (attempt_.intra == best_.intra && attempt_.intra < attempt_.inter * 2) {
+      attempt_.intra = speeds_[--speed_];
+      return true;
+    }
+    return false;
+  }
+
+  /// The GPUs in the order of the file, as slow as can be.
+  void fall_back() {
+    best_.gpus.resize(static_cast<size_t>(system_.count(kGpu)));
+    best_.nets.assign(2, -1);
+    for (int32_t gpu = 0; gpu < system_.count(kGpu); gpu++) best_.gpus[gpu] = gpu;
+    best_.intra = .1f;
+    best_.type_intra = kSys;
+    if (system_.count(kNet) > 0) {
+      best_.nets = {channels_.choose_nets(-1, 0)[0], channels_.choose_nets(-1, system_.count(kGpu) - 1)[0]};
+      best_.inter = .1f;
+      best_.type_inter = kSys;
+    } else {
+      best_.inter = 0;
+      best_.type_inter = kDisconnected;
+    }
+    best_.channels = 1;
+  }
+
+  System& system_;
+  ChannelSearch channels_;
+  Graph best_;
+  Graph attempt_;
+  std::span<const float> speeds_;
+  size_t speed_ = 0;
+  int32_t sm_ = 0;
+  int32_t cross_nic_ = 0;
+  int32_t nearest_intra_ = kLoc, farthest_intra_ = kSys;
+  int32_t nearest_inter_ = kPix, farthest_inter_ = kSys;
+  int64_t left_ = 0;
+  int64_t left_in_all_ = kStepsInAll;
+};
+
+}  // namespace
+
+Graph search(System& system, const Settings& settings, Graph wanted) {
+  wanted.intra = wanted.inter = wanted.latency = 0;
+  wanted.channels = 0;
+  return Relaxation(system, settings, std::move(wanted)).search();
+}
+
+}  // namespace hocket::nccl

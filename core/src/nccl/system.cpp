@@ -1,0 +1,331 @@
+#include "hocket/nccl/system.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "hocket/error.hpp"
+
+namespace hocket::nccl {
+namespace {
+
+using Kind = Element::Kind;
+
+constexpr float kLocalBandwidth = 5000;
+
+float nvlink_bandwidth(int64_t sm) {
+  if (sm >= 100) return 40.1f;
+  if (sm >= 90) return 20.6f;
+  if (sm == 86) return 12;
+  if (sm >= 70) return 20;
+  return sm >= 60 ? 18 : 20;
+}
+
+/// GB/s between CPUs of one machine, from a CPU element.
+float inter_cpu_bandwidth(const Element& cpu) {
+  const auto arch = static_cast<Arch>(cpu.value[1]);
+  const auto vendor = static_cast<Vendor>(cpu.value[2]);
+  const int64_t family = cpu.value[3], model = cpu.value[4];
+  if (arch == Arch::kPower) return 32;
+  if (arch == Arch::kArm) return 6;
+  switch (vendor) {
+    case Vendor::kIntel:
+      if (family != 6 || model < 0x55) return 6;
+      return model >= 0xCF ? 40 : model >= 0x8F ? 22 : 10;
+    case Vendor::kAmd:
+      return 16;
+    case Vendor::kZhaoxin:
+      return family == 7 && model == 0x5B ? 9 : 6;
+    default:
+      return kLocalBandwidth;
+  }
+}
+
+/// Generation of a Broadcom PCI switch that shows its levels as switches of their own; 0: another switch.
+int broadcom_generation(uint64_t device, uint64_t level) {
+  const uint64_t model = device & 0xfffffffffffff000;
+  if (model == 0x1000c0101000a000) return 4;
+  return model == (0x1000c03010000000 | level * 0x1000) ? 5 : 0;
+}
+
+struct Edge {
+  PathType type;
+  float bandwidth;
+  int32_t to;
+};
+
+class Builder {
+ public:
+  explicit Builder(std::span<const Element> elements) : elements_(elements), node_of_(elements.size(), -1) {}
+
+  System build() {
+    for (size_t at = 0; at < elements_.size(); at++) add(static_cast<int32_t>(at));
+    add_links(Kind::kNvLink);
+    add_links(Kind::kC2c);
+    add_links(Kind::kPciLink);
+    flatten_broadcom();
+    connect_cpus();
+    for (const int32_t cpu : system_.of[kCpu]) up_last(cpu, -1);
+    if (system_.of[kGpu].empty()) throw TopologyError("no GPU in the machine");
+    number_links();
+    return std::move(system_);
+  }
+
+ private:
+  const Element& around(const Element& element) const {
+    if (element.parent < 0) throw TopologyError("an element of a topology is in none that it may be in");
+    return elements_[element.parent];
+  }
+
+  int32_t find(NodeType type, int64_t id) const {
+    for (const int32_t node : system_.of[type]) {
+      if (system_.nodes[node].id == id) return node;
+    }
+    return -1;
+  }
+
+  int32_t create(NodeType type, int64_t id) {
+    const auto number = static_cast<int32_t>(system_.nodes.size());
+    Node node{};
+    node.type = type;
+    node.id = id;
+    node.index = system_.count(type);
+    system_.nodes.push_back(std::move(node));
+    system_.of[type].push_back(number);
+    edges_.emplace_back();
+    above_.push_back(-1);
+    return number;
+  }
+
+  /// One way; a link that is there gets wider. Widest first, of equal ones the older.
+  void connect(int32_t from, int32_t to, PathType type, float bandwidth) {
+    std::vector<Edge>& edges = edges_[from];
+    auto edge = std::ranges::find_if(edges, [&](const Edge& e) { return e.to == to && e.type == type; });
+    if (edge == edges.end()) edge = edges.insert(edges.end(), {type, 0, to});
+    edge->bandwidth += bandwidth;
+    for (; edge != edges.begin() && (edge - 1)->bandwidth < edge->bandwidth; edge--) std::swap(*edge, *(edge - 1));
+  }
+
+  void connect_both(int32_t one, int32_t other, PathType type, float bandwidth) {
+    connect(one, other, type, bandwidth);
+    connect(other, one, type, bandwidth);
+  }
+
+  void put_below(int32_t node, int32_t above, float bandwidth) {
+    connect_both(node, above, kPix, bandwidth);
+    above_[node] = above;
+  }
+
+  void add(int32_t at) {
+    const Element& element = elements_[at];
+    switch (element.kind) {
+      case Kind::kCpu: {
+        node_of_[at] = create(kCpu, element.value[0]);
+        Node& cpu = system_.nodes[node_of_[at]];
+        cpu.arch = static_cast<Arch>(element.value[1]);
+        cpu.vendor = static_cast<Vendor>(element.value[2]);
+        cpu.inter_cpu = inter_cpu_bandwidth(element);
+        break;
+      }
+      case Kind::kPci:
+        add_pci(at);
+        break;
+      case Kind::kGpu:
+        add_gpu(at);
+        break;
+      case Kind::kNic:
+        add_nic(at);
+        break;
+      case Kind::kNet:
+        add_net(at);
+        break;
+      default:
+        break;  // links come when all nodes are there
+    }
+  }
+
+  static float pci_bandwidth(const Element& pci) { return static_cast<float>(pci.value[4] * pci.value[3] / 80.0); }
+
+  bool has_nic(int32_t at) const {
+    return std::ranges::any_of(elements_, [&](const Element& e) { return e.kind == Kind::kNic && e.parent == at; });
+  }
+
+  /// A switch becomes a node; GPUs and NICs are nodes of their own, on what is above them.
+  void add_pci(int32_t at) {
+    const Element& element = elements_[at];
+    const int32_t above = node_of_[element.parent];
+    if (element.value[1] != 0 || has_nic(at)) {
+      node_of_[at] = above;
+      return;
+    }
+    node_of_[at] = create(kPci, element.value[0]);
+    system_.nodes[node_of_[at]].device = static_cast<uint64_t>(element.value[2]);
+    put_below(node_of_[at], above, pci_bandwidth(element));
+  }
+
+  void add_gpu(int32_t at) {
+    const Element& element = elements_[at];
+    const Element& pci = around(element);
+    int32_t device = find(kDevice, pci.value[0]);
+    if (device < 0) {
+      device = create(kDevice, pci.value[0]);
+      system_.nodes[device].dev = static_cast<int32_t>(element.value[0]);
+      system_.nodes[device].sm = static_cast<int32_t>(element.value[1]);
+      put_below(device, node_of_[element.parent], pci_bandwidth(pci));
+    }
+    node_of_[at] = device;
+    const int32_t gpu = create(kGpu, pci.value[0]);
+    Node& node = system_.nodes[gpu];
+    node.parent = device;
+    node.dev = static_cast<int32_t>(element.value[0]);
+    node.sm = static_cast<int32_t>(element.value[1]);
+    node.gdr = element.value[2] != 0;
+    connect_both(device, gpu, kLoc, kLocalBandwidth);
+  }
+
+  void add_nic(int32_t at) {
+    const Element& above = around(elements_[at]);
+    const bool of_cpu = above.kind == Kind::kCpu;  // such NICs of all CPUs are one, at the first of them
+    const int64_t id = of_cpu ? 0 : above.value[0];
+    node_of_[at] = find(kNic, id);
+    if (node_of_[at] >= 0) return;
+    node_of_[at] = create(kNic, id);
+    put_below(node_of_[at], node_of_[elements_[at].parent], of_cpu ? kLocalBandwidth : pci_bandwidth(above));
+  }
+
+  void add_net(int32_t at) {
+    const Element& element = elements_[at];
+    const auto& [dev, speed, port, gdr, guid, rail, plane, latency_ps] = element.value;
+    const int32_t number = create(kNet, dev);
+    Node& net = system_.nodes[number];
+    net.dev = static_cast<int32_t>(dev);
+    net.bandwidth = static_cast<float>(static_cast<double>(speed) / 8000.0);
+    net.port = static_cast<int32_t>(port);
+    net.gdr = gdr != 0;
+    net.asic = guid == -1 ? static_cast<uint64_t>(dev) : static_cast<uint64_t>(guid);
+    net.rail = static_cast<int32_t>(rail);
+    net.plane = static_cast<int32_t>(plane);
+    net.latency = static_cast<float>(static_cast<double>(latency_ps) / 1e6);
+    connect_both(node_of_[element.parent], number, kNetwork, net.bandwidth);
+  }
+
+  void add_links(Kind kind) {
+    for (const Element& element : elements_) {
+      if (element.kind == kind) add_link(element);
+    }
+  }
+
+  void add_link(const Element& element) {
+    const int32_t device = node_of_[element.parent];
+    const auto& value = element.value;
+    if (element.kind == Kind::kPciLink) {
+      const int32_t other = find(kPci, value[0]);
+      if (other >= 0) connect(device, other, kLoc, kLocalBandwidth);
+      return;
+    }
+    // Several ranks on one GPU share its links, which the first of them brings.
+    if (!brings_links(element.parent)) return;
+    if (element.kind == Kind::kC2c) {
+      connect_both(device, cpu_above(device), kC2c,
+                   static_cast<float>(static_cast<double>(value[0] * value[1]) / 1000.0));
+      return;
+    }
+    const float bandwidth = static_cast<float>(value[2]) * nvlink_bandwidth(system_.nodes[device].sm);
+    if (value[1] == 0) {
+      const int32_t other = find(kDevice, value[0]);
+      if (other >= 0) connect(device, other, kNvl, bandwidth);
+    } else if (value[1] == 2) {
+      connect_both(device, cpu_above(device), kNvl, bandwidth);
+    } else {
+      const int32_t known = find(kNvSwitch, 0);
+      connect_both(device, known < 0 ? create(kNvSwitch, 0) : known, kNvl, bandwidth);
+    }
+  }
+
+  bool brings_links(int32_t gpu) const {
+    for (int32_t at = 0; at < gpu; at++) {
+      if (elements_[at].kind == Kind::kGpu && elements_[at].parent == elements_[gpu].parent) return false;
+    }
+    return true;
+  }
+
+  int32_t cpu_above(int32_t node) const {
+    while (node >= 0 && system_.nodes[node].type != kCpu) node = above_[node];
+    if (node < 0) throw TopologyError("a GPU is under no CPU");
+    return node;
+  }
+
+  /// Broadcom's switches show a switch below them for each group of ports, though all ports are equal.
+  void flatten_broadcom() {
+    const std::vector<int32_t> switches = system_.of[kPci];
+    for (const int32_t upper : switches) {
+      const int generation = broadcom_generation(system_.nodes[upper].device, 0);
+      if (generation == 0 || is_gone(upper)) continue;
+      const std::vector<Edge> before = edges_[upper];
+      std::vector<Edge> after;
+      std::vector<int32_t> lower;
+      for (const Edge& edge : before) {
+        const Node& node = system_.nodes[edge.to];
+        const bool is_part = node.type == kPci && broadcom_generation(node.device, 1) == generation;
+        if (is_part) lower.push_back(edge.to);
+        if (!is_part) after.push_back(edge);
+      }
+      edges_[upper] = std::move(after);
+      for (const int32_t part : lower) {
+        for (const Edge& edge : edges_[part]) {
+          if (edge.to == upper) continue;
+          edges_[upper].push_back(edge);
+          auto back = std::ranges::find_if(edges_[edge.to], [&](const Edge& e) { return e.to == part; });
+          if (back != edges_[edge.to].end()) back->to = upper;
+          if (above_[edge.to] == part) above_[edge.to] = upper;
+        }
+        edges_[part].clear();
+        std::erase(system_.of[kPci], part);
+      }
+      system_.nodes[upper].device |= 0xffff;  // not again
+    }
+    for (int32_t index = 0; index < system_.count(kPci); index++) system_.node(kPci, index).index = index;
+  }
+
+  bool is_gone(int32_t node) const { return std::ranges::find(system_.of[kPci], node) == system_.of[kPci].end(); }
+
+  void connect_cpus() {
+    for (const int32_t one : system_.of[kCpu]) {
+      for (const int32_t other : system_.of[kCpu]) {
+        if (one != other) connect(one, other, kSys, system_.nodes[one].inter_cpu);
+      }
+    }
+  }
+
+  /// The link up the PCI tree is tried after all others of a node.
+  void up_last(int32_t node, int32_t up) {
+    std::vector<Edge>& edges = edges_[node];
+    if (up >= 0) {
+      const auto found = std::ranges::find_if(edges, [&](const Edge& edge) { return edge.to == up; });
+      std::rotate(found, found + 1, edges.end());
+    }
+    for (size_t at = 0; at < edges.size(); at++) {  // the edges of `node` do not change below it
+      if (edges[at].type == kPix && edges[at].to != up) up_last(edges[at].to, node);
+    }
+  }
+
+  void number_links() {
+    for (size_t from = 0; from < edges_.size(); from++) {
+      for (const Edge& edge : edges_[from]) {
+        system_.nodes[from].links.push_back(static_cast<int32_t>(system_.links.size()));
+        system_.links.push_back({edge.type, edge.bandwidth, static_cast<int32_t>(from), edge.to});
+      }
+    }
+  }
+
+  std::span<const Element> elements_;
+  std::vector<int32_t> node_of_;  // of each element
+  std::vector<int32_t> above_;    // of each node, in the PCI tree
+  std::vector<std::vector<Edge>> edges_;
+  System system_;
+};
+
+}  // namespace
+
+System read_system(std::span<const Element> elements) { return Builder(elements).build(); }
+
+}  // namespace hocket::nccl

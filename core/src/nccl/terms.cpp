@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <bit>
+
+#include "constants.hpp"
+#include "hocket/nccl/model.hpp"
+
+// The arithmetic is NCCL's, float by float and double by double: its choices depend on how it rounds.
+namespace hocket::nccl {
+namespace {
+
+bool gathers(Function function) { return function == kAllGather || function == kReduceScatter; }
+bool is_nvls(Algorithm algorithm) { return algorithm == kNvls || algorithm == kNvlsTree; }
+
+bool does(Algorithm algorithm, Function function) {
+  if (function == kBroadcast || function == kReduce) return algorithm == kRing;
+  if (function == kAllReduce) return algorithm != kPat;
+  return algorithm == kRing || algorithm == kNvls || algorithm == kPat || algorithm == kCollNetDirect;
+}
+
+int generation(int32_t sm) { return sm >= 100 ? 3 : sm >= 90 ? 2 : sm >= 80 ? 1 : 0; }
+int scale(int32_t machines) { return std::min(machines, 3) - 1; }
+int32_t steps_of(Function function, int32_t ranks) {
+  return function == kAllReduce ? 2 * (ranks - 1) : gathers(function) ? ranks - 1 : ranks;
+}
+
+}  // namespace
+
+Term Model::make_term(Function function, Algorithm algorithm, Protocol protocol) const {
+  const Out out = why_out(function, algorithm, protocol);
+  if (out != Out::kAvailable) return {out, 0, 0};
+  return {out, latency(function, algorithm, protocol), bus_bandwidth(function, algorithm, protocol)};
+}
+
+Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) const {
+  if (!does(algorithm, function)) return Out::kNotForFunction;
+  if (algorithm > kRing && protocol != kSimple) return Out::kNotForProtocol;
+  if (algorithm == kCollNetDirect || algorithm == kCollNetChain) return Out::kNeedsCollNet;
+  if (algorithm == kNvlsTree && job_.machines == 1) return Out::kOneMachine;
+  if (is_nvls(algorithm) && nvls_.channels < 2) return Out::kNoNvls;
+  if (algorithm == kNvls && job_.machines > 1) return Out::kNeedsCollNet;
+  if (algorithm == kPat) {
+    const bool usual = settings_.pat_enable == 2;
+    if (job_.least_sm < 60 || (usual ? job_.gpus > 1 : settings_.pat_enable == 0)) return Out::kPatOff;
+  }
+  if (settings_.algorithms[function][algorithm] == 0) return Out::kAlgorithmOff;
+  const int32_t allowed = settings_.protocols[function][protocol];
+  if (allowed == 0) return Out::kProtocolOff;
+  return protocol == kLl128 && allowed == 2 && !allows_ll128(graph_of(algorithm)) ? Out::kLl128Path : Out::kAvailable;
+}
+
+bool Model::allows_ll128(const Graph& graph) const {
+  const bool hopper = job_.least_sm >= 90;
+  const int32_t farthest = settings_.ll128_c2c != 0 && hopper ? kPxn : kPxb;
+  return graph.type_inter <= farthest && graph.type_intra <= kNvb && (hopper || job_.least_sm == job_.most_sm) &&
+         job_.least_sm >= 70;
+}
+
+float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol protocol) const {
+  const Graph& graph = graph_of(algorithm);
+  const int gpu = generation(job_.least_sm), machines = scale(job_.machines);
+  const float per_machine = static_cast<float>(job_.gpus);
+  const auto channels = static_cast<float>(graph.channels);
+  float bandwidth = job_.machines <= 2 ? graph.intra : graph.inter;
+  if (is_nvls(algorithm)) {
+    float intra = graph.intra * kNvlsEfficiency[gpu] * (channels - 1) / channels;
+    intra *= function == kAllReduce ? 2.0f : (per_machine - 1) / per_machine;
+    bandwidth = std::min(intra, graph.inter * (job_.machines <= 2 && algorithm == kNvlsTree ? 2 : 1));
+    if (algorithm == kNvlsTree) bandwidth = std::min(bandwidth, static_cast<float>(kMostNvlsTree[gpu][machines]));
+  }
+  float bus = channels * bandwidth;
+  const int ll_row = job_.machines == 1 ? gpu : job_.vendor == Vendor::kAmd ? 1 : 0;
+  const double most_ll = kMostLl[ll_row][machines];
+  const auto at_most = [&](double scaled, double most) { bus = static_cast<float>(std::min(scaled, most)); };
+  if (algorithm == kRing && protocol == kLl) at_most(bus * .5, most_ll);
+  if (algorithm == kRing && protocol == kLl128) at_most(bus * .92, channels * kMostRingLl128[gpu][machines]);
+  if (algorithm == kTree) {
+    at_most(bus * .92, channels * kMostTree[gpu][machines]);
+    if (protocol == kLl) at_most(bus * 1.0 / 3.8, most_ll);
+    if (protocol == kLl128) {
+      at_most(bus * (job_.machines == 1 ? 7.0 / 9.0 : 120.0 / 128.0), channels * kMostTreeLl128[gpu][machines]);
+    }
+    if (tree_.pattern == kPlainTree) bus = static_cast<float>(bus * .85);
+  }
+  if (algorithm == kPat) bus = static_cast<float>(bus * .75);
+  if (gathers(function) && algorithm != kRing) return bus;  // counts the collective's size already
+  const bool steps = algorithm == kRing || is_nvls(algorithm);
+  return bus * static_cast<float>(steps ? 1.0 * job_.ranks() / steps_of(function, job_.ranks()) : .5);
+}
+
+float Model::latency(Function function, Algorithm algorithm, Protocol protocol) const {
+  const Graph& graph = graph_of(algorithm);
+  const int inside = graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware;
+  const int hardware = job_.machines == 1 ? inside : kNetHardware;
+  const int32_t ranks = job_.ranks(), between = job_.machines - 1;
+  const auto step = [&](int where, Algorithm like) {
+    // Of IBM's CPUs a tree over PCI is as quick as a ring.
+    const bool power = job_.arch == Arch::kPower && where == kPciHardware && like == kTree && protocol == kSimple;
+    return kStepLatency[where][power ? kRing : like][protocol];
+  };
+  float intra = step(inside, algorithm);
+  float inter = step(kNetHardware, job_.gpus == 1 ? kTree : algorithm) + graph.latency;
+  if (protocol == kSimple) inter += graph.latency;  // flushing what was received
+  const auto levels = static_cast<float>(std::bit_width(static_cast<uint32_t>(job_.machines)) - 1);
+  float total = kBaseLatency[algorithm][protocol];
+  switch (algorithm) {
+    case kRing: {
+      const int32_t steps = steps_of(function, ranks);
+      if (function == kBroadcast || function == kReduce) {
+        if (graph.same_channels) return total + step(hardware, kRing);
+        return total + static_cast<float>(steps) * step(hardware, protocol == kSimple ? kTree : kRing);
+      }
+      float overhead = 0;  // of posting to the network, also while the step goes inside a machine
+      if (job_.machines > 1) {
+        overhead = job_.vendor == Vendor::kAmd && job_.arch == Arch::kX86 ? 2 : 1;
+        if (settings_.net_overhead_ns != kUnset) overhead = static_cast<float>(settings_.net_overhead_ns * .001);
+        if (protocol == kSimple) overhead *= 3;
+      }
+      intra = std::max(intra, overhead);
+      const int32_t over_net = function == kAllReduce ? 2 * between : between;
+      return total + (static_cast<float>(steps - over_net) * intra + static_cast<float>(over_net) * inter);
+    }
+    case kTree:
+      return total + 2 * (static_cast<float>(job_.gpus - 1) * intra + levels * inter);
+    case kNvls:
+      return job_.machines > 1 ? intra + inter : intra;
+    case kNvlsTree:
+      return total + (intra + 2 * levels * inter);
+    default:  // PAT; what is left of the algorithms needs CollNet
+      return static_cast<float>(total + (levels * (inter / 3.5) + ranks * 2.8));
+  }
+}
+
+}  // namespace hocket::nccl

@@ -1,0 +1,79 @@
+"""A machine of a topology file as the rows of numbers that the engine takes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.core.errors import TopologyError
+from hocket.topology.nccl_machine import Cpu, Dialect, Gpu, NcclMachine, Nic, Pci
+
+__all__ = ["elements_of"]
+
+_CPU, _PCI, _GPU, _NIC, _NET, _NVLINK, _C2C, _PCI_LINK = range(8)
+_ARCHES = {"x86_64": 0, "ppc64": 1, "arm64": 2}
+_VENDORS = {"": 0, "GenuineIntel": 1, "AuthenticAMD": 2, "CentaurHauls": 3, "  Shanghai  ": 3}
+_VALUES = 8
+
+
+def elements_of(machine: NcclMachine) -> NDArray[np.int64]:
+    """Kind, parent and values (core/include/hocket/nccl/system.hpp) of each element, row by row in the file's order.
+
+    GPUs without a rank take no part where others have one, as in a job that does not use them.
+    Raises TopologyError for a machine that is not NCCL's.
+    """
+    if machine.dialect != Dialect.NCCL:
+        raise TopologyError(
+            f"{machine.source}: a machine of RCCL, whose search and model are others than NCCL's: they are not modelled"
+        )
+    return np.array(_Rows(machine).rows, np.int64).reshape(-1)
+
+
+class _Rows:
+    def __init__(self, machine: NcclMachine) -> None:
+        self.rows: list[list[int]] = []
+        self.ranked = any(gpu.rank >= 0 for _, gpu in machine.gpus())
+        for cpu in machine.cpus:
+            self._cpu(cpu)
+
+    def _add(self, kind: int, parent: int, *values: int) -> int:
+        signed = (value - 2**64 if value >= 2**63 else value for value in values)
+        self.rows.append([kind, parent, *signed, *[0] * (_VALUES - len(values))])
+        return len(self.rows) - 1
+
+    def _cpu(self, cpu: Cpu) -> None:
+        at = self._add(_CPU, -1, cpu.numa, _ARCHES[cpu.arch], _VENDORS[cpu.vendor], cpu.family, cpu.model)
+        for child in cpu.children:
+            if isinstance(child, Pci):
+                self._pci(child, at)
+            else:
+                self._nic(child, at)
+
+    def _pci(self, pci: Pci, parent: int) -> None:
+        at = self._add(_PCI, parent, pci.bus_id, int(pci.kind), pci.device, pci.lane_speed, pci.width)
+        for gpu in pci.gpus:
+            if gpu.rank >= 0 or not self.ranked:
+                self._gpu(gpu, at)
+        if pci.nic is not None:
+            self._nic(pci.nic, at)
+        for child in pci.pcis:
+            self._pci(child, at)
+        for target in pci.pcilinks:
+            self._add(_PCI_LINK, at, target)
+
+    def _gpu(self, gpu: Gpu, parent: int) -> None:
+        at = self._add(_GPU, parent, gpu.dev, gpu.sm, int(gpu.gdr))
+        for link in gpu.nvlinks:
+            self._add(_NVLINK, at, link.target, int(link.to), link.count)
+        for c2c in gpu.c2cs:
+            self._add(_C2C, at, c2c.bandwidth, c2c.count)
+
+    def _nic(self, nic: Nic, parent: int) -> None:
+        at = self._add(_NIC, parent)
+        for net in _ordered(nic):
+            self._add(_NET, at, *net)
+
+
+def _ordered(nic: Nic) -> Iterator[tuple[int, ...]]:
+    for net in nic.nets:
+        yield net.dev, net.speed, net.port, int(net.gdr), net.guid, net.rail, net.plane, net.latency_ps

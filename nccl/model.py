@@ -1,0 +1,121 @@
+"""What stock NCCL chooses on a machine, or a cluster of such machines, and how long it thinks that takes.
+
+Our own implementation of NCCL 2.30.7's path computation, channel search and analytical model (docs/nccl-model.md names
+the source files); the engine does the work.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core.nccl import Model, Settings
+from hocket.core.errors import HocketError
+from hocket.nccl.elements import elements_of
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
+from hocket.topology.nccl_machine import NcclMachine
+
+if TYPE_CHECKING:
+    from hocket._core.nccl import Graph
+
+__all__ = ["OUT", "Choices", "NcclModel", "Term"]
+
+# Why an algorithm with a protocol is out, by the engine's number.
+OUT = (
+    "",
+    "does not do the collective",
+    "has no such kernel",
+    "is for several machines",
+    "needs CollNet (SHARP), which is not modelled",
+    "needs NVSwitches, GPUs of sm 90, and NCCL_NVLS_ENABLE not 0",
+    "needs one GPU a machine, or NCCL_PAT_ENABLE=1",
+    "LL128 needs NVLink inside, and up to PXB (sm 90: PXN) to the NICs",
+    "NCCL_ALGO",
+    "NCCL_PROTO",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What NCCL does for each of `bytes` (int64, NCCL's: of all_gather and reduce_scatter the whole buffer).
+
+    `algorithm` and `protocol` are indices into ALGORITHMS and PROTOCOLS, `time_us` (float32) the model's estimate,
+    `channels` those that the kernel runs on, `warps` those of a block.
+    """
+
+    collective: str
+    bytes: NDArray[np.int64]
+    algorithm: NDArray[np.int32]
+    protocol: NDArray[np.int32]
+    time_us: NDArray[np.float32]
+    channels: NDArray[np.int32]
+    warps: NDArray[np.int32]
+
+    def name(self, at: int) -> str:
+        """`Ring/LL128`."""
+        return f"{ALGORITHMS[self.algorithm[at]]}/{PROTOCOLS[self.protocol[at]]}"
+
+    def points(self) -> list[int]:
+        """Positions at which algorithm or protocol become another, the first included."""
+        kind = self.algorithm * len(PROTOCOLS) + self.protocol
+        return [0, *(np.flatnonzero(np.diff(kind)) + 1).tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One algorithm with one protocol: `latency_us` + bytes / (`bandwidth` GB/s), which with corrections is `time_us`;
+    where `out` says why it is not chosen, the numbers are 0."""
+
+    algorithm: str
+    protocol: str
+    out: str
+    latency_us: float
+    bandwidth: float
+    time_us: float
+
+
+class NcclModel:
+    """The channels that NCCL finds on `nodes` machines, and its choices over them.
+
+    Raises TopologyError, naming the file, for what is not modelled: RCCL's machines, several nodes without NICs, GPUs
+    that NCCL would let talk over the network inside a machine.
+    """
+
+    def __init__(self, machine: NcclMachine, nodes: int = 1, settings: Settings | None = None) -> None:
+        self.machine = machine
+        self.nodes = nodes
+        try:
+            self._model = Model(elements_of(machine), nodes, settings or Settings())
+        except HocketError as error:
+            text = str(error)
+            raise type(error)(text if text.startswith(machine.source) else f"{machine.source}: {text}") from error
+
+    @property
+    def ranks(self) -> int:
+        return self._model.ranks
+
+    @property
+    def graphs(self) -> "dict[str, Graph]":
+        """The channels found for rings, trees and NVLS, before each is doubled."""
+        return {"Ring": self._model.ring, "Tree": self._model.tree, "NVLS": self._model.nvls}
+
+    @property
+    def channels(self) -> tuple[int, int]:
+        """On how many channels kernels run, and on how many those of NVLS."""
+        return self._model.channels, self._model.nvls_channels
+
+    def choose(self, collective: str, sizes: Sequence[int] | NDArray[np.int64]) -> Choices:
+        """The choices for sizes in bytes. Raises Infeasible when the settings leave no algorithm."""
+        columns = np.array(sizes, np.int64)
+        return Choices(collective, columns, *self._model.choose(COLLECTIVES.index(collective), columns))
+
+    def terms(self, collective: str, size: int) -> list[Term]:
+        """Every algorithm with every protocol, for a size in bytes."""
+        return [
+            Term(ALGORITHMS[algorithm], PROTOCOLS[protocol], OUT[out], latency, bandwidth, time)
+            for algorithm, protocol, out, latency, bandwidth, time in self._model.terms(
+                COLLECTIVES.index(collective), size
+            )
+        ]
