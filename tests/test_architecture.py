@@ -7,7 +7,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EVERYTHING = {
-    *["topology", "schedule", "chakra", "simulator", "calibration", "synthesizer", "translator", "plugin", "bench"]
+    *[
+        "topology",
+        "schedule",
+        "chakra",
+        "simulator",
+        "calibration",
+        "synthesizer",
+        "nccl",
+        "translator",
+        "plugin",
+        "bench",
+    ]
 }
 MAY_IMPORT = {
     "core": set(),
@@ -17,6 +28,7 @@ MAY_IMPORT = {
     "simulator": {"topology", "schedule", "chakra"},
     "calibration": {"topology", "schedule", "simulator"},
     "synthesizer": {"topology", "schedule"},
+    "nccl": {"topology"},
     "translator": {"topology", "schedule", "chakra", "simulator"},
     "plugin": {"chakra", "schedule", "simulator", "translator"},
     "bench": EVERYTHING | {"cli", "report"},

@@ -44,10 +44,10 @@ class Attributes:
             return default
         return int(self._matched(key, _INTEGER, "a whole number"), 0)
 
-    def positive(self, key: str) -> int:
+    def at_least(self, least: int, key: str) -> int:
         number = self.integer(key)
-        if number < 1:
-            raise FormatError(f"{self.where}: {key}={number}: expected at least 1")
+        if number < least:
+            raise FormatError(f"{self.where}: {key}={number}: expected at least {least}")
         return number
 
     def hexadecimal(self, key: str) -> int:

@@ -118,7 +118,7 @@ class _Reader:
         children = tuple(
             self.pci(child) if child.name == "pci" else self.nic(child) for child in self.children(element)
         )
-        return Cpu(element.line, attributes.integer("numaid"), arch, vendor, family, model, children)
+        return Cpu(element.line, attributes.at_least(-1, "numaid"), arch, vendor, family, model, children)
 
     def pci(self, element: Element) -> Pci:
         attributes = self.attributes(element)
@@ -171,9 +171,9 @@ class _Reader:
         c2cs = [self.c2c(child) for child in children if child.name == "c2c"]
         return Gpu(
             element.line,
-            attributes.integer("dev"),
+            attributes.at_least(0, "dev"),
             attributes.integer("rank", -1),
-            attributes.integer("sm"),
+            attributes.at_least(1, "sm"),
             bool(attributes.integer("gdr", 1)),
             attributes.get("gcn"),
             tuple(links),
@@ -184,11 +184,11 @@ class _Reader:
         attributes = self.attributes(element)
         to = _TARGETS.get(_class(attributes, "tclass"), LinkTarget.SWITCH)
         target = attributes.bus_id("target") if to == LinkTarget.GPU else 0
-        return NvLink(element.line, target, to, attributes.positive("count"))
+        return NvLink(element.line, target, to, attributes.at_least(1, "count"))
 
     def c2c(self, element: Element) -> C2c:
         attributes = self.attributes(element)
-        bandwidth, count = attributes.positive("bw"), attributes.positive("count")
+        bandwidth, count = attributes.at_least(1, "bw"), attributes.at_least(1, "count")
         if bandwidth * count < 1_000:
             raise FormatError(f"{attributes.where}: bw={bandwidth} is in MB/s: {count} of them are less than 1 GB/s")
         return C2c(element.line, bandwidth, count)
@@ -213,7 +213,7 @@ class _Reader:
         return Net(
             element.line,
             attributes.get("name"),
-            attributes.integer("dev"),
+            attributes.at_least(0, "dev"),
             speed,
             attributes.integer("port", 0),
             attributes.microseconds("latency"),

@@ -15,14 +15,13 @@ constexpr size_t kValues = std::tuple_size_v<decltype(nccl::Element::value)>;
 /// `numbers`: kind, parent and values of each element.
 std::vector<nccl::Element> elements_of(In<int64_t> numbers) {
   constexpr size_t width = 2 + kValues;
-  if (numbers.size() % width != 0) throw TopologyError("a topology's elements are cut off");
+  if (numbers.size() % width != 0) throw TopologyError("a machine's elements are cut off");
   std::vector<nccl::Element> elements(numbers.size() / width);
   for (size_t at = 0; at < elements.size(); at++) {
     const int64_t* row = numbers.data() + at * width;
     const bool known = row[0] >= 0 && row[0] <= static_cast<int64_t>(nccl::Element::Kind::kPciLink);
     const bool inside = row[1] >= -1 && row[1] < static_cast<int64_t>(at);
-    const bool placed = (row[0] == 0) == (row[1] == -1);
-    if (!known || !inside || !placed) throw TopologyError("a topology's element " + std::to_string(at) + " is nowhere");
+    if (!known || !inside) throw TopologyError("a machine's element " + std::to_string(at) + " is nowhere");
     elements[at].kind = static_cast<nccl::Element::Kind>(row[0]);
     elements[at].parent = static_cast<int32_t>(row[1]);
     std::copy_n(row + 2, kValues, elements[at].value.begin());

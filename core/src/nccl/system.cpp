@@ -47,6 +47,46 @@ int broadcom_generation(uint64_t device, uint64_t level) {
   return model == (0x1000c03010000000 | level * 0x1000) ? 5 : 0;
 }
 
+/// Throws TopologyError where an element is in none that it may be in, or a number is none that a machine could have.
+void require_sound(std::span<const Element> elements) {
+  const auto in = [&](const Element& element, std::initializer_list<Kind> kinds) {
+    return std::ranges::find(kinds, elements[element.parent].kind) != kinds.end();
+  };
+  const auto placed = [&](const Element& element) {
+    if (element.parent < 0) return element.kind == Kind::kCpu;
+    switch (element.kind) {
+      case Kind::kCpu:
+        return false;
+      case Kind::kPci:
+      case Kind::kNic:
+        return in(element, {Kind::kCpu, Kind::kPci});
+      case Kind::kNet:
+        return in(element, {Kind::kNic});
+      case Kind::kNvLink:
+      case Kind::kC2c:
+        return in(element, {Kind::kGpu});
+      default:
+        return in(element, {Kind::kPci});
+    }
+  };
+  const auto is_id = [](Kind kind, size_t at) {  // any bits
+    if (kind == Kind::kPci) return at == 0 || at == 2;
+    if (kind == Kind::kNet) return at == 4 || at == 7;
+    return at == 0 && (kind == Kind::kCpu || kind == Kind::kNvLink || kind == Kind::kPciLink);
+  };
+  for (size_t at = 0; at < elements.size(); at++) {
+    const Element& element = elements[at];
+    const std::string where = "element " + std::to_string(at) + " of a machine ";
+    if (!placed(element)) throw TopologyError(where + "is in none that it may be in");
+    for (size_t i = 0; i < element.value.size(); i++) {
+      const bool may_lack = element.kind == Kind::kNet && (i == 5 || i == 6);
+      const int64_t value = element.value[i];
+      if (is_id(element.kind, i) || (value >= (may_lack ? -1 : 0) && value <= INT32_MAX)) continue;
+      throw TopologyError(where + "has a number out of range: " + std::to_string(value));
+    }
+  }
+}
+
 struct Edge {
   PathType type;
   float bandwidth;
@@ -71,10 +111,7 @@ class Builder {
   }
 
  private:
-  const Element& around(const Element& element) const {
-    if (element.parent < 0) throw TopologyError("an element of a topology is in none that it may be in");
-    return elements_[element.parent];
-  }
+  const Element& around(const Element& element) const { return elements_[element.parent]; }
 
   int32_t find(NodeType type, int64_t id) const {
     for (const int32_t node : system_.of[type]) {
@@ -326,6 +363,9 @@ class Builder {
 
 }  // namespace
 
-System read_system(std::span<const Element> elements) { return Builder(elements).build(); }
+System read_system(std::span<const Element> elements) {
+  require_sound(elements);
+  return Builder(elements).build();
+}
 
 }  // namespace hocket::nccl

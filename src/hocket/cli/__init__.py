@@ -32,6 +32,7 @@ COMMANDS = {
     "run": ("hocket.cli.run", "Run an MSCCL XML on real processes, check every value."),
     "replay": ("hocket.cli.replay", "Issue a trace's communication again, measured against predicted."),
     "calibrate": ("hocket.cli.calibrate", "Fit a topology and protocols to what benchmarks measured."),
+    "nccl": ("hocket.cli.nccl", "Say what stock NCCL does on a machine."),
     "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),
 }

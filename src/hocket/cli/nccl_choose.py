@@ -1,0 +1,165 @@
+"""`hocket nccl choose`: which algorithm and protocol NCCL takes for each size, the time that it expects, and why."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.nccl import Choices, NcclModel
+
+__all__ = ["EPILOG", "choose"]
+
+EPILOG = (
+    "Example: hocket nccl choose --topology machine.xml --nodes 2 --collective all_reduce --min 8 --max 16GiB"
+    " --csv choices.csv; hocket nccl choose --topology machine.xml --set NCCL_NVLS_ENABLE=0"
+)
+
+
+def choose(
+    topology: Annotated[
+        Path, typer.Option(metavar="FILE", help="NCCL's topology XML of a machine, as NCCL_TOPO_DUMP_FILE writes it.")
+    ],
+    nodes: Annotated[int, typer.Option(min=1, max=65_536, help="How many such machines.")] = 1,
+    collective: Annotated[
+        list[str] | None,
+        typer.Option("--collective", "-c", help="all_reduce, all_gather, reduce_scatter, broadcast, reduce; or all."),
+    ] = None,
+    least: Annotated[str, typer.Option("--min", metavar="SIZE", help="Smallest size; the next ones double.")] = "8",
+    most: Annotated[str, typer.Option("--max", metavar="SIZE", help="Largest size.")] = "16GiB",
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every size's choice here.")] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Where the choice changes, print every algorithm and protocol, and why not.")
+    ] = False,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A variable of NCCL's environment; prints what it changes."),
+    ] = None,
+) -> None:
+    """Print what NCCL 2.30.7 would choose for each size, and the time that it expects.
+
+    Sizes are NCCL's: of all_gather and reduce_scatter the whole buffer. The network is as the NICs of the machine,
+    CollNet (SHARP) is off, all machines are alike.
+    """
+    from hocket.core.errors import FormatError
+    from hocket.core.files import require_place
+    from hocket.core.units import parse_sizes
+    from hocket.nccl import NcclModel, read_settings
+    from hocket.topology.nccl_xml import read_nccl_topology
+
+    names = _collectives(collective or ["all"])
+    try:
+        sizes = parse_sizes(f"{least}..{most}")
+        settings = read_settings(assignments or [])
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from error
+    if csv is not None:
+        require_place(csv)
+    machine = read_nccl_topology(topology)
+    model = NcclModel(machine, nodes, settings)
+    before = NcclModel(machine, nodes) if assignments else None
+    for note in machine.notes:
+        typer.echo(f"note: {note}")
+    _print_graphs(model, topology.name)
+    found = [model.choose(name, sizes) for name in names]
+    for choices in found:
+        _print_points(model, choices, why)
+        if before is not None:
+            _print_changes(choices, before.choose(choices.collective, sizes))
+    if csv is not None:
+        _write(found, csv)
+
+
+def _collectives(names: Iterable[str]) -> list[str]:
+    """NCCL's names of what is asked for: `all_reduce` or `AllReduce`, each once."""
+    from hocket.cli.options import one_of
+    from hocket.nccl import COLLECTIVES
+
+    known = {name.lower(): name for name in COLLECTIVES}
+    found: dict[str, None] = {}
+    for name in names:
+        key = name.replace("_", "").lower()
+        if key not in known and key != "all":
+            one_of("--collective", name, ["broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "all"])
+        found |= dict.fromkeys(COLLECTIVES if key == "all" else [known[key]])
+    return list(found)
+
+
+def _print_graphs(model: "NcclModel", name: str) -> None:
+    from hocket.nccl import PATH_TYPES
+
+    typer.echo(f"{name}: {model.nodes} nodes, {model.ranks} ranks")
+    for algorithm, graph in model.graphs.items():
+        if not graph["channels"]:
+            continue
+        to_net = f", {graph['inter']:g} GB/s over {PATH_TYPES[graph['type_inter']]} to the NICs" * (model.nodes > 1)
+        typer.echo(
+            f"  {algorithm:<4} {graph['channels']} channels: {graph['intra']:g} GB/s each over"
+            f" {PATH_TYPES[graph['type_intra']]}{to_net}"
+        )
+    channels, of_nvls = model.channels
+    typer.echo(f"  kernels run on up to {channels} channels" + f", of NVLS on {of_nvls}" * (of_nvls > 0))
+
+
+def _print_points(model: "NcclModel", choices: "Choices", why: bool) -> None:
+    from hocket.core.units import format_bytes
+
+    points = [*choices.points(), len(choices.bytes)]
+    for first, end in pairwise(points):
+        span = f"{format_bytes(int(choices.bytes[first]))} .. {format_bytes(int(choices.bytes[end - 1]))}"
+        channels = f"{choices.channels[first]}..{choices.channels[end - 1]}"
+        typer.echo(
+            f"{choices.collective:<13} {span:<20} {choices.name(first):<16}"
+            f" {choices.time_us[first]:>9.2f} .. {choices.time_us[end - 1]:.2f} us, channels {channels}"
+        )
+        if why:
+            _print_terms(model, choices, first)
+
+
+def _print_terms(model: "NcclModel", choices: "Choices", at: int) -> None:
+    size = int(choices.bytes[at])
+    typer.echo(f"  {'at ' + str(size) + ' B':<22} {'latency us':>10} {'GB/s':>9} {'time us':>12}")
+    for term in model.terms(choices.collective, size):
+        name = f"{term.algorithm}/{term.protocol}"
+        if term.out:
+            typer.echo(f"  {name:<22} {'-':>10} {'-':>9} {'-':>12}  {term.out}")
+            continue
+        mark = "chosen" if name == choices.name(at) else f"slower by {term.time_us - choices.time_us[at]:.2f} us"
+        typer.echo(f"  {name:<22} {term.latency_us:>10.2f} {term.bandwidth:>9.2f} {term.time_us:>12.2f}  {mark}")
+
+
+def _print_changes(choices: "Choices", before: "Choices") -> None:
+    """Where the settings make NCCL choose or expect something else than without them."""
+    from hocket.core.units import format_bytes
+
+    changed = [at for at in range(len(choices.bytes)) if choices.name(at) != before.name(at)]
+    slower = float((choices.time_us / before.time_us).max())
+    quicker = float((choices.time_us / before.time_us).min())
+    times = f"its times are {quicker:.3g} to {slower:.3g} of those without"
+    if not changed:
+        typer.echo(f"  the settings change no choice of {choices.collective}; {times}")
+        return
+    typer.echo(f"  the settings change {len(changed)} of {len(choices.bytes)} choices; {times}")
+    for at in changed:
+        if at - 1 in changed and (choices.name(at), before.name(at)) == (choices.name(at - 1), before.name(at - 1)):
+            continue
+        typer.echo(f"    from {format_bytes(int(choices.bytes[at]))}: {before.name(at)} -> {choices.name(at)}")
+
+
+def _write(found: Iterable["Choices"], path: Path) -> None:
+    import csv
+
+    from hocket.core.files import atomic_write
+    from hocket.nccl import ALGORITHMS, PROTOCOLS
+
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["coll", "bytes", "algo", "proto", "time_us", "nchannels"])
+        for choices in found:
+            columns = (choices.bytes, choices.algorithm, choices.protocol, choices.time_us, choices.channels)
+            for size, algorithm, protocol, time, channels in zip(*(column.tolist() for column in columns), strict=True):
+                row = choices.collective, size, ALGORITHMS[algorithm], PROTOCOLS[protocol], f"{time:.2f}", channels
+                writer.writerow(row)
+    typer.echo(f"wrote {path}")
