@@ -155,7 +155,7 @@ machines = st.fixed_dictionaries(
 
 
 @given(machine=machines, nodes=st.sampled_from([1, 2, 5]))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_what_holds_of_every_machine(
     machine: dict[str, int | str], nodes: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

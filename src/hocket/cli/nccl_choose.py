@@ -90,7 +90,7 @@ def _collectives(names: Iterable[str]) -> list[str]:
 def _print_graphs(model: "NcclModel", name: str) -> None:
     from hocket.nccl import PATH_TYPES
 
-    typer.echo(f"{name}: {model.nodes} nodes, {model.ranks} ranks")
+    typer.echo(f"{name}: {model.nodes} node{'s' * (model.nodes > 1)}, {model.ranks} ranks")
     for algorithm, graph in model.graphs.items():
         if not graph["channels"]:
             continue
