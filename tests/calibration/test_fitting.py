@@ -20,18 +20,22 @@ def test_pieces_are_what_is_documented() -> None:
     assert pieces.time_us([4, 10**6]) == pytest.approx([17.1623, 40 + 10000 + 0.5 * 400000**0.5], abs=1e-3)
 
 
-@settings(max_examples=8)
-@given(st.integers(0, 2**32), st.floats(0.001, 0.03))
-def test_known_parameters_come_back_within_the_stated_uncertainty(seed: int, noise: float) -> None:
-    fit = fit_curve(curves_of(measured(TRUE, noise=noise, seed=seed))[0])
-    assert fit.pieces.names == ("LL", "LL128", "Simple")
-    for found, spread, true in (
-        (fit.pieces.latency_us, fit.latency_spread, TRUE.latency_us),
-        (fit.pieces.bandwidth, fit.bandwidth_spread, TRUE.bandwidth),
-    ):
-        # spread is two standard errors: five are never left by 8 x 6 draws; 1 % is what noise of 0.1 % cannot beat
-        assert (np.abs(np.log(found / true)) <= 2.5 * np.log(spread) + 0.01).all()
-    assert np.abs(fit.pieces.time_us(SIZES) / TRUE.time_us(SIZES) - 1).max() < 0.02 + 3 * noise
+def test_known_parameters_come_back_within_the_stated_uncertainty() -> None:
+    within = []
+    for seed in range(25):
+        fit = fit_curve(curves_of(measured(TRUE, noise=0.02, seed=seed))[0])
+        assert fit.pieces.names == ("LL", "LL128", "Simple")
+        for found, spread, true in (
+            (fit.pieces.latency_us, fit.latency_spread, TRUE.latency_us),
+            (fit.pieces.bandwidth, fit.bandwidth_spread, TRUE.bandwidth),
+        ):
+            off = np.abs(np.log(found / true)) / np.log(spread)
+            within += (off <= 1).tolist()
+            assert off.max() < 3  # six standard errors
+        assert fit.latency_spread[0] < 1.05 and fit.bandwidth_spread[-1] < 1.05
+        assert np.abs(fit.pieces.time_us(SIZES) / TRUE.time_us(SIZES) - 1).max() < 0.06
+    # 95 % are stated; of 150 dependent ones fewer than 86 % would be 5 standard errors away
+    assert np.mean(within) >= 0.86
 
 
 @given(st.sets(st.integers(2, 2 * len(SIZES) - 3), min_size=1, max_size=4), st.floats(1.6, 8.0))

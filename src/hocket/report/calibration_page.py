@@ -58,14 +58,13 @@ def _curve(fit: CurveFit, topology: Topology | None) -> list[Block]:
 def _times(fit: CurveFit, simulated: np.ndarray[Any, Any] | None) -> Any:
     curve, figure = fit.curve, blank_figure(440)
     fine = _fine(fit)
-    for name, times in zip(fit.pieces.names, fit.pieces.of_each(fine), strict=True):
-        figure.add_scatter(
-            x=fine, y=times, name=name, mode="lines", line={"width": 1, "color": PALETTE[7]}, opacity=0.6
-        )
+    for name, times, color in zip(fit.pieces.names, fit.pieces.of_each(fine), PALETTE[2:], strict=False):
+        thin = {"width": 1, "color": color}
+        figure.add_scatter(x=fine.tolist(), y=times.tolist(), name=name, mode="lines", line=thin)
     _lines(figure, fit, curve.time_us, fit.pieces.time_us(fine), simulated)
-    top = float(curve.time_us.max()) * 2
-    figure.update_yaxes(title="microseconds", type="log", showgrid=True, dtick=1)
-    figure.update_yaxes(range=[np.log10(float(curve.time_us.min()) / 2), np.log10(top)])
+    shown = curve.time_us if simulated is None else np.concatenate([curve.time_us, simulated])
+    ends = np.log10([float(shown.min()) / 1.5, float(shown.max()) * 1.5])  # protocols leave it where they are slow
+    figure.update_yaxes(title="microseconds", type="log", showgrid=True, dtick=1, range=ends.tolist())
     return figure
 
 
