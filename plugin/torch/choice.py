@@ -2,9 +2,11 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+import torch.distributed as dist
 
 from hocket.core.errors import HocketError
 from hocket.plugin.torch.hook import Hook, PythonHook
@@ -22,24 +24,24 @@ class Choice(NamedTuple):
     remark: str
 
 
-def choose_hook(wanted: str, stacks: bool) -> Choice:
+def choose_hook(wanted: str, stacks: bool, watch: Callable[[int, dist.Work], None] | None) -> Choice:
     """The hook for `wanted`, one of HOOKS of settings; PythonHook whenever the compiled one cannot be had.
 
-    With `stacks` it records the script's lines.
+    With `stacks` it records the script's lines; `watch` tells when a Work on a device is complete.
     """
-    find_line = issuing_line if stacks else None
+    asked = issuing_line if stacks else None, watch
     if wanted == "python":
-        return Choice(PythonHook(find_line), "python")
+        return Choice(PythonHook(*asked), "python")
     try:
         path = find_library()
         if path is None and wanted == "auto":
             missing = f"none is built for PyTorch {torch.__version__}; `hocket collect build` builds the faster one"
-            return Choice(PythonHook(find_line), f"python: {missing}")
+            return Choice(PythonHook(*asked), f"python: {missing}")
         if path is None:
             if os.environ.get("LOCAL_RANK", "0") == "0":
                 print(f"hocket: building the collector's hook for PyTorch {torch.__version__}, once", file=sys.stderr)
             path = build_library()
-        return Choice(NativeHook(load_library(path), find_line), "native")
+        return Choice(NativeHook(load_library(path), *asked), "native")
     except (HocketError, OSError, RuntimeError) as error:
         why = (str(error) or type(error).__name__).splitlines()[0]
-        return Choice(PythonHook(find_line), f"python: {why}; try `hocket collect build`")
+        return Choice(PythonHook(*asked), f"python: {why}; try `hocket collect build`")

@@ -18,6 +18,7 @@ import torch.distributed as dist
 from hocket.plugin.torch.batches import watch_batches
 from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset, read_clocks
+from hocket.plugin.torch.completions import Completions
 from hocket.plugin.torch.folder import make_folder, operators_path, set_aside, stream_path
 from hocket.plugin.torch.futures import watch_futures
 from hocket.plugin.torch.groups import watch_destroyed
@@ -59,7 +60,9 @@ class Collector:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.folder = make_folder(settings.out)
-        self._hook, self._remark = choose_hook(settings.hook, settings.stacks)
+        self._completions = Completions() if settings.completion else None
+        watch = None if self._completions is None else self._completions.add
+        self._hook, self._remark = choose_hook(settings.hook, settings.stacks, watch)
         self._profiler = OperatorProfiler() if settings.ops else None
         self.steps = Steps(settings, self._select)
         self._starting, self._started = threading.RLock(), False
@@ -111,6 +114,8 @@ class Collector:
             )
         )
         self.steps.stream = self._stream
+        if self._completions is not None:
+            self._completions.open(self._stream)
         if self._profiler is not None:
             self._profiler.open(operators_path(self.folder, self._rank), self._stream)
         os.register_at_fork(after_in_child=self._stream.abandon)
@@ -141,6 +146,8 @@ class Collector:
         self._process = 0  # once
         if self._profiler is not None:
             self._profiler.close()
+        if self._completions is not None:
+            self._completions.close()
         failed = hasattr(sys, "last_value")  # an exception ends the script
         if self._rank > 0:
             with suppress(dist.DistError):  # the store may be gone with rank 0, or with torchrun

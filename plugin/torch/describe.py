@@ -9,7 +9,7 @@ import torch.distributed as dist
 from hocket.plugin.torch.groups import Group
 from hocket.plugin.torch.signature import ABSENT, Detail, Signature
 
-__all__ = ["Arguments", "describer", "is_async_reader", "tensor_reader"]
+__all__ = ["Arguments", "describer", "is_async_reader", "on_device", "tensor_reader"]
 
 # The dispatcher hands a kernel positional arguments and leaves out trailing ones that equal the schema's default.
 Arguments = tuple[Any, ...]
@@ -46,6 +46,8 @@ def describer(signature: Signature) -> Callable[[Arguments, Group, bool], str]:
         text = f'"op":"{signature.op}","group":{group.id},"in":{input_bytes},"out":{output_bytes}{dtype}'
         if is_async:
             text += ',"async":1'
+        if on_device(tensors):
+            text += f',"stream":{torch.cuda.current_stream(tensors[0].device).stream_id}'
         if signature.in_parts and len({tensor.nbytes for tensor in given}) > 1:
             text += f',"in_splits":{[tensor.nbytes for tensor in given]}'
         for detail in details:
@@ -69,6 +71,11 @@ def tensor_reader(index: int) -> Callable[[Arguments], Sequence[torch.Tensor]]:
         return value  # type: ignore[no-any-return]  # a list of tensors, by the schema
 
     return read
+
+
+def on_device(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether they are on a CUDA device."""
+    return bool(tensors) and tensors[0].is_cuda
 
 
 def _bytes(tensors: Sequence[torch.Tensor]) -> int:

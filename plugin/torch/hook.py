@@ -18,9 +18,15 @@ import torch
 import torch.distributed as dist
 from torch._C import DispatchKey
 
-from hocket.plugin.torch.describe import describer, is_async_reader, tensor_reader
+from hocket.plugin.torch.describe import describer, is_async_reader, on_device, tensor_reader
 from hocket.plugin.torch.groups import Groups
-from hocket.plugin.torch.signature import Signature, signatures, unknown_operations, waiting_operations
+from hocket.plugin.torch.signature import (
+    Signature,
+    sending_operations,
+    signatures,
+    unknown_operations,
+    waiting_operations,
+)
 from hocket.plugin.torch.stream import MappedStream, Stream, record
 
 __all__ = ["LIMIT", "UNKNOWN", "Hook", "PythonHook"]
@@ -40,6 +46,12 @@ _get_future = dist.Work.get_future  # as it was before anybody watched it
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """What `wait_tensor` knows a tensor by: where its data lies, or what would hold data were there any."""
+    address: int = tensor.data_ptr() or tensor.untyped_storage()._cdata
+    return address
 
 
 class _Operations:
@@ -93,11 +105,15 @@ class Hook(Protocol):
 class PythonHook:
     """Hook in Python: works with any PyTorch from 2.4 on, at the price of turning all arguments into Python objects.
 
-    `find_line` tells the script's line that issues a call, where that is wanted.
+    `find_line` tells the script's line that issues a call, `watch` when a Work on a device is complete, where that is
+    wanted.
     """
 
-    def __init__(self, find_line: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self, find_line: Callable[[], str] | None = None, watch: Callable[[int, dist.Work], None] | None = None
+    ) -> None:
         self._find_line = find_line
+        self._watch = watch
         self._recording = False
         self._started = False
         self._groups: Groups | None = None
@@ -128,6 +144,8 @@ class PythonHook:
             collectives.impl(op, self._unknown_kernel(op), "BackendSelect", with_keyset=True)
         for op in waiting_operations():
             functional.impl(op, self._wait_tensor_kernel(op), "BackendSelect", with_keyset=True)
+        for op in sending_operations():
+            functional.impl(op, self._send_kernel(op), "BackendSelect", with_keyset=True)
         self._wrap_wait()
 
     def open(self, path: Path) -> Stream:
@@ -198,6 +216,7 @@ class PythonHook:
                 if is_async and signature.addressed:
                     self._note_addresses(outputs(arguments), identifier)
                 self._write(f"c {identifier} {shape} {sequence} {_clock()} {self._thread()}\n")
+                held.last = identifier
                 if not numbered and getattr(held, "batch", None) is not None:
                     held.batch_last = identifier
                     self._write(f"b {identifier} {held.batch}\n")
@@ -231,8 +250,13 @@ class PythonHook:
             if (section := getattr(held, "section", None)) is not None:
                 section.add(identifier)
             works[ref(work, forget)] = identifier, senders(arguments) if signature.any_source else None
-            if is_async and numbered:  # the end of a synchronous one is the end of its wait
+            if not numbered:
+                return result
+            if self._watch is not None and on_device(outputs(arguments)):
+                self._watch(identifier, work)
+            elif is_async:  # the end of a synchronous one is the end of its wait
                 self._await_done(identifier, work)
+            if is_async:
                 self._watch_backward(identifier)
             return result
 
@@ -275,12 +299,12 @@ class PythonHook:
         if len(self._written) >= LIMIT:
             self._written.clear()
         for tensor in tensors:
-            self._written[tensor.data_ptr()] = identifier
+            self._written[_address(tensor)] = identifier
 
     def _forget_addresses(self, tensors: Any) -> None:
         """What is waited for there next is not the recorded operation that wrote there before."""
         for tensor in tensors:
-            self._written.pop(tensor.data_ptr(), None)
+            self._written.pop(_address(tensor), None)
 
     def _await_done(self, identifier: int, work: dist.Work) -> None:
         try:
@@ -339,9 +363,24 @@ class PythonHook:
             result = redispatch(keyset & _BELOW, waited)
             with suppress(RuntimeError):  # tensors without data, while torch.compile traces
                 for tensor in (waited,) if isinstance(waited, torch.Tensor) else waited:
-                    identifier = self._written.pop(tensor.data_ptr(), None)
+                    identifier = self._written.pop(_address(tensor), None)
                     if identifier is not None:
                         self.write_wait(identifier, begin)
+            return result
+
+        return kernel
+
+    def _send_kernel(self, op: str) -> Kernel:
+        """A functional send: the empty tensor that it returns is what `wait_tensor` is told."""
+        redispatch = getattr(torch.ops._c10d_functional, op).default._handle.redispatch_boxed
+        held = self._held
+
+        def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
+            held.last = None
+            result = redispatch(keyset & _BELOW, *arguments)
+            if held.last is not None:
+                with suppress(RuntimeError):  # a tensor without storage, while torch.compile traces
+                    self._note_addresses([result], held.last)
             return result
 
         return kernel

@@ -86,6 +86,7 @@ class ShapeLine(msgspec.Struct, tag="shape", tag_field="k"):
     reduce: str | None = None
     in_splits: tuple[int, ...] = ()
     out_splits: tuple[int, ...] = ()
+    stream: Time | None = None
     at: str = ""
 
 

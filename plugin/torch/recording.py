@@ -60,7 +60,8 @@ class Shape:
     """What calls have in common. Sizes are bytes, `root` and `peer` world ranks.
 
     `in_splits` are the parts of the input for the group's ranks (rows of the tensor, or bytes), empty when all are the
-    same. `line` is the script's that issued it, as file:number, "" when not known.
+    same. `stream` is CUDA's that was current at the issue, None elsewhere. `line` is the script's that issued it, as
+    file:number, "" when not known.
     """
 
     op: str
@@ -75,6 +76,7 @@ class Shape:
     tag: int
     reduction: str | None
     in_splits: tuple[int, ...]
+    stream: int | None
     line: str
 
     @property
@@ -221,6 +223,7 @@ def _shape(line: ShapeLine, group: Group) -> Shape:
         tag=line.tag,
         reduction=line.reduce,
         in_splits=line.in_splits,
+        stream=line.stream,
         line=line.at,
     )
 
@@ -252,8 +255,9 @@ def _columns(
     message = np.array([shape.kind in PEER_TO_PEER for shape in shapes], dtype=bool)[shape]
     peer = np.array([NONE if shape.peer is None else shape.peer for shape in shapes], dtype=np.int64)[shape]
     waited = waits.end != NONE
-    # The callback may come late; and not at all where there is a wait.
-    end = np.where(waited & ((done == NONE) | (waits.end < done)), waits.end, done)
+    # The callback may come late; and not at all where there is a wait. On a device a wait ends before the operation.
+    waits_for_all = np.array([shape.stream is None for shape in shapes], dtype=bool)[shape]
+    end = np.where(waited & ((done == NONE) | (waits_for_all & (waits.end < done))), waits.end, done)
     ended = np.searchsorted(np.array([t for _, t in steps], dtype=np.int64), start, side="right")
     return Columns(
         shape=shape,

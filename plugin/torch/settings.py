@@ -17,7 +17,7 @@ OUT_VARIABLE = "HOCKET_COLLECT"
 HOOKS = ("auto", "native", "python")
 
 # What is off unless its variable is 1.
-SWITCHES = ("ops", "stacks")
+SWITCHES = ("ops", "stacks", "completion")
 
 
 class Option(NamedTuple):
@@ -43,8 +43,8 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The folder, the value of each of OPTIONS, which of HOOKS, whether operators are recorded beside, and whether
-    the script's lines."""
+    """The folder, the value of each of OPTIONS, which of HOOKS; whether operators are recorded beside, the script's
+    lines, and when collectives on CUDA are complete."""
 
     out: str
     skip_steps: int = 0
@@ -53,6 +53,7 @@ class Settings:
     hook: str = "auto"
     ops: bool = False
     stacks: bool = False
+    completion: bool = False
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings | None":
@@ -73,8 +74,8 @@ class Settings:
         for name, text in switches.items():
             if text not in ("0", "1"):
                 raise FormatError(f"environment variable {variable(name)}: '{text}' is neither 0 nor 1")
-        ops, stacks = (switches[name] == "1" for name in ("ops", "stacks"))
-        return cls(environment[OUT_VARIABLE], **values, hook=hook, ops=ops, stacks=stacks)
+        ops, stacks, completion = (switches[name] == "1" for name in ("ops", "stacks", "completion"))
+        return cls(environment[OUT_VARIABLE], **values, hook=hook, ops=ops, stacks=stacks, completion=completion)
 
     def to_environment(self) -> dict[str, str]:
         """The variables from which `from_environment` makes equal settings."""

@@ -7,7 +7,15 @@ import torch
 from hocket.chakra.c10d import OPERATIONS
 from hocket.plugin.torch.operations import LOCAL, PEER_TO_PEER
 
-__all__ = ["ABSENT", "Detail", "Signature", "signatures", "unknown_operations", "waiting_operations"]
+__all__ = [
+    "ABSENT",
+    "Detail",
+    "Signature",
+    "sending_operations",
+    "signatures",
+    "unknown_operations",
+    "waiting_operations",
+]
 
 ABSENT = -1
 
@@ -77,6 +85,11 @@ def unknown_operations() -> list[str]:
 def waiting_operations() -> list[str]:
     """Operations of `_c10d_functional` that wait for functional collectives."""
     return [op for op in ("wait_tensor", "wait_tensors") if hasattr(torch.ops._c10d_functional, op)]
+
+
+def sending_operations() -> list[str]:
+    """Operations of `_c10d_functional` that send, and return an empty tensor to wait for."""
+    return [op for op in ("isend",) if hasattr(torch.ops._c10d_functional, op)]
 
 
 def _is_as_known(op: str, schema: torch._C.FunctionSchema) -> bool:

@@ -17,8 +17,8 @@ What is rare is a JSON object whose "k" is its kind:
     meta      the rank, its job, its clock, the format of the stream (FORMAT), the training step it starts in
     group     a process group, at its first use: id, name, description, world ranks, backend, order
     shape     what calls have in common, at first use: id, op, its kind where it is MPI's, group, in and out (bytes),
-              dtype, "async" if so, root, peer, tag, reduce, in_splits, out_splits, at (the script's line, where
-              asked for); numbers ascend, and one description may come again
+              dtype, "async" if so, root, peer, tag, reduce, in_splits, out_splits, stream (of CUDA, the current one at
+              the issue), at (the script's line, where asked for); numbers ascend, and one description may come again
     backward  an autograd pass ended; between t0 and t1 it waited for those of its operations `ids` that have no wait
     internal  a function of PyTorch's ended at t1 that issued `ids`, the last of them at t0, and waited for all of them:
               their Works were never in Python's hands

@@ -181,6 +181,8 @@ def _rest(recording: Recording, rows: Numbers, calls: Numbers, num_nodes: int) -
 
 
 def attributes_of(shape: Shape, batch: int) -> dict[str, int | str]:
-    """A call's attributes without a column: the batch of a message, by its number on this rank, and the reduction."""
+    """A call's attributes without a column: the batch of a message, by its number on this rank, the reduction, and the
+    CUDA stream that was current at the issue."""
     attributes: dict[str, int | str] = {} if batch == NONE else {"batch": batch}
-    return attributes | ({} if shape.reduction is None else {"reduce_op": shape.reduction})
+    attributes |= {} if shape.reduction is None else {"reduce_op": shape.reduction}
+    return attributes | ({} if shape.stream is None else {"stream": shape.stream})

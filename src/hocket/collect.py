@@ -85,6 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ops", action="store_true", help=ops_help)
     stacks_help = f"record the script's line that issues each call (or {variable('stacks')}=1)"
     parser.add_argument("--stacks", action="store_true", help=stacks_help)
+    completion_help = f"ask every ms which collectives on CUDA are complete (or {variable('completion')}=1)"
+    parser.add_argument("--completion", action="store_true", help=completion_help)
     parser.add_argument("script", metavar="SCRIPT", help="training script")
     parser.add_argument("arguments", metavar="ARGUMENTS", nargs=argparse.REMAINDER, help="its arguments")
     return parser

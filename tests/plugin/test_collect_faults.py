@@ -13,6 +13,7 @@ import streams
 from hocket.core.errors import HocketError
 from hocket.plugin.torch.folder import stream_path, stream_paths
 from hocket.plugin.torch.merge import merge
+from hocket.plugin.torch.recording import read_recording
 
 pytestmark = pytest.mark.torch
 
@@ -78,6 +79,8 @@ dist.init_process_group("gloo")
 rank = dist.get_rank()
 for number in range(4):
     dist.all_reduce(torch.ones(25))
+functional, there = torch.ops._c10d_functional, (1 - rank, 0, dist.group.WORLD.group_name)
+functional.wait_tensor((functional.irecv if rank else functional.isend)(torch.ones(3), *there))
 """
 
 
@@ -95,7 +98,10 @@ def test_what_a_killed_job_recorded_is_merged(tmp_path: Path, end: str, code: in
     assert finished.returncode == code, finished.stderr
     assert "Exception ignored" not in finished.stderr and "terminate called" not in finished.stderr
     assert told in finished.stdout
-    assert [len(streams.calls(stream_path(out, rank))) for rank in range(2)] == [4, 4]
+    assert [len(streams.calls(stream_path(out, rank))) for rank in range(2)] == [5, 5]
+    for rank, kind in enumerate(("send", "recv")):  # of the functional collectives
+        last = streams.issued(read_recording(stream_path(out, rank)))[-1]
+        assert last.kind == kind and last.wait_end is not None
     assert (out / "trace.0.et").exists() and (out / "trace.1.et").exists()
 
 

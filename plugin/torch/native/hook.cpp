@@ -3,6 +3,7 @@
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <cerrno>
 
@@ -79,10 +80,12 @@ Signature SignatureOf(const py::handle& python) {
 }
 
 /// Kernels are in force for the life of the process; functions are kept for it too. `unknown` are the operations that
-/// cannot be recorded, with the line that says so, `waits` those that wait for functional collectives.
+/// cannot be recorded, with the line that says so, `waits` and `sends` those that wait for functional collectives and
+/// that send.
 void Install(const py::list& signatures, const std::map<std::string, std::string>& unknown,
-             const std::vector<std::string>& waits, std::vector<std::string> reductions, const py::function& start,
-             const py::function& find_group, const py::object& find_line, const py::object& work_type) {
+             const std::vector<std::string>& waits, const std::vector<std::string>& sends,
+             std::vector<std::string> reductions, const py::function& start, const py::function& find_group,
+             const py::object& find_line, const py::object& watch, const py::object& work_type) {
   Shared& shared = Shared::Get();
   shared.reductions = std::move(reductions);
   PyObject* const starts = py::object(start).release().ptr();
@@ -106,6 +109,13 @@ void Install(const py::list& signatures, const std::map<std::string, std::string
       return py::handle{lines}().cast<std::string>();
     };
   }
+  if (!watch.is_none()) {
+    PyObject* const watches = py::object(watch).release().ptr();
+    shared.watch = [watches](std::int64_t id, const c10::intrusive_ptr<c10d::Work>& work) {
+      const py::gil_scoped_acquire locked;
+      py::handle{watches}(id, work);
+    };
+  }
   using torch::Library;
   static Library* collectives = new Library(Library::IMPL, "c10d", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
   static Library* functional =
@@ -122,6 +132,9 @@ void Install(const py::list& signatures, const std::map<std::string, std::string
   }
   for (const std::string& op : waits) {
     functional->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<WaitTensorKernel>()));
+  }
+  for (const std::string& op : sends) {
+    functional->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<SendKernel>()));
   }
   WrapWait(work_type);
 }

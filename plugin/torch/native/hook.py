@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from hocket.plugin.torch.groups import Groups
 from hocket.plugin.torch.hook import UNKNOWN
-from hocket.plugin.torch.signature import signatures, unknown_operations, waiting_operations
+from hocket.plugin.torch.signature import sending_operations, signatures, unknown_operations, waiting_operations
 from hocket.plugin.torch.stream import Stream, record
 
 __all__ = ["NativeHook"]
@@ -17,21 +17,28 @@ __all__ = ["NativeHook"]
 class NativeHook:
     """Hook by the kernels of a loaded library. Completion is seen by a callback in C++, without Python's lock.
 
-    `find_line` tells the script's line that issues a call, where that is wanted; it takes Python's lock.
+    `find_line` tells the script's line that issues a call, `watch` when a Work on a device is complete, where that is
+    wanted; they take Python's lock.
     """
 
-    def __init__(self, module: Any, find_line: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self,
+        module: Any,
+        find_line: Callable[[], str] | None = None,
+        watch: Callable[[int, dist.Work], None] | None = None,
+    ) -> None:
         self._module = module
         self._find_line = find_line
+        self._watch = watch
         self._groups: Groups | None = None
 
     def install(self, start: Callable[[], None]) -> None:
         kinds = dist.ReduceOp.RedOpType.__members__.items()
         reductions = [name for _, name in sorted((int(kind), name) for name, kind in kinds)]
         unknown = {op: record("error", op=op, message=UNKNOWN) for op in unknown_operations()}
-        waits = waiting_operations()
-        asked = start, self._find_group, self._find_line
-        self._module.install(signatures(), unknown, waits, reductions, *asked, dist.Work)
+        functional = waiting_operations(), sending_operations()
+        asked = start, self._find_group, self._find_line, self._watch
+        self._module.install(signatures(), unknown, *functional, reductions, *asked, dist.Work)
 
     def open(self, path: Path) -> Stream:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 #include <ATen/core/ivalue.h>
 #include <c10/core/DispatchKeySet.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/library.h>
@@ -56,6 +57,12 @@ void ForEachTensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
+/// What `wait_tensor` knows a tensor by: where its data lies, or what would hold data were there any.
+inline const void* Address(const at::Tensor& tensor) {
+  const void* data = tensor.data_ptr();
+  return data != nullptr ? data : tensor.storage().unsafeGetStorageImpl();
+}
+
 /// Records a `c10d::*` operation and hands it on to the backend below.
 class Kernel final : public c10::OperatorKernel {
  public:
@@ -65,75 +72,90 @@ class Kernel final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const c10::IValue* arguments = stack->data() + (stack->size() - handle.schema().arguments().size());
     const bool is_async = signature_.is_async < 0 ? signature_.async_default : arguments[signature_.is_async].toBool();
-    Group* group = nullptr;
-    const std::int64_t id = Issue(arguments, is_async, group);
+    const Call call = Issue(arguments, is_async);
     const std::int64_t begin = Now();
     Recorder& recorder = Shared::Get().recorder;
     try {
       handle.redispatchBoxed(keys & kBelow, stack);
     } catch (const std::exception& error) {
-      if (id >= 0 && signature_.returns_work) {  // monitored_barrier does not refuse, it fails
-        recorder.NotIssued(id);
+      if (call.id >= 0 && signature_.returns_work) {  // monitored_barrier does not refuse, it fails
+        recorder.NotIssued(call.id);
         recorder.Write(ErrorLine(signature_.op, std::string("raised: ") + error.what()));
       }
       throw;
     }
     const auto work = signature_.returns_work ? stack->back().toCustomClass<c10d::Work>() : nullptr;
     if (work == nullptr) {  // a synchronous call, which some backends (NCCL) end without a Work
-      if (id >= 0) recorder.Waited(id, begin);
+      if (call.id >= 0) recorder.Waited(call.id, begin);
       return;
     }
     if (recorder.dropping()) return;
-    if (id < 0) {  // it may lie where a recorded one lay that nobody waited for
+    if (call.id < 0) {  // it may lie where a recorded one lay that nobody waited for
       recorder.TakeWork(work.get());
       return;
     }
-    recorder.AddToSection(id);
-    recorder.Remember(work.get(), {id, signature_.any_source ? group : nullptr});
-    if (is_async && signature_.numbered) {  // the end of a synchronous one is the end of its wait
-      AwaitDone(id, *work, *group);
-      if (const auto pass = Pass::Current()) pass->Add(id);
+    recorder.AddToSection(call.id);
+    recorder.Remember(work.get(), {call.id, signature_.any_source ? call.group : nullptr});
+    if (!signature_.numbered) return;
+    if (const auto& watch = Shared::Get().watch; watch && call.on_device) {
+      watch(call.id, work);
+    } else if (is_async) {  // the end of a synchronous one is the end of its wait
+      AwaitDone(call.id, *work, *call.group);
     }
+    if (!is_async) return;
+    if (const auto pass = Pass::Current()) pass->Add(call.id);
   }
 
  private:
-  /// Writes the call down and returns its number; -1 when it is not one of those to record. Sets `group`.
-  std::int64_t Issue(const c10::IValue* arguments, bool is_async, Group*& group) {
+  /// A call by its number, -1 when it is not one of those to record; `group` may be null then.
+  struct Call {
+    std::int64_t id = -1;
+    Group* group = nullptr;
+    bool on_device = false;
+  };
+
+  /// Writes the call down.
+  Call Issue(const c10::IValue* arguments, bool is_async) {
     Shared& shared = Shared::Get();
     shared.StartOnce();
-    if (shared.recorder.dropping()) return -1;
+    if (shared.recorder.dropping()) return {};
     try {
-      group = &FindGroup(*arguments[signature_.group].toCustomClass<c10d::ProcessGroup>());
+      Group* const group = &FindGroup(*arguments[signature_.group].toCustomClass<c10d::ProcessGroup>());
       const std::int64_t sequence = signature_.numbered ? group->next_sequence++ : 0;
       thread_local std::string shape;
       thread_local std::vector<const void*> addresses;
       addresses.clear();
       if (is_async && signature_.addressed) {
         ForEachTensor(arguments[signature_.output],
-                      [](const at::Tensor& tensor) { addresses.push_back(tensor.data_ptr()); });
+                      [](const at::Tensor& tensor) { addresses.push_back(Address(tensor)); });
       }
       if (!shared.recorder.recording()) {  // the wait is not a recorded one's that wrote there before
         for (const void* address : addresses) shared.recorder.TakeAddress(address);
-        return -1;
+        return {};
       }
-      Describe(arguments, *group, is_async, shape);
+      const bool on_device = Describe(arguments, *group, is_async, shape);
       if (shared.find_line) {
         if (const std::string line = shared.find_line(); !line.empty()) AppendText(shape, "at", line);
       }
-      return shared.recorder.Issue(shape, sequence, addresses);
+      return {shared.recorder.Issue(shape, sequence, addresses), group, on_device};
     } catch (const std::exception& error) {  // must not stop the job: it becomes a line in the stream
       shared.recorder.Write(ErrorLine(signature_.op, error.what()));
-      return -1;
+      return {};
     }
   }
 
-  void Describe(const c10::IValue* arguments, const Group& group, bool is_async, std::string& text) const {
+  /// Makes `text` the shape of the call; whether its tensors are on a CUDA device.
+  bool Describe(const c10::IValue* arguments, const Group& group, bool is_async, std::string& text) const {
     std::int64_t input_bytes = 0, output_bytes = 0;
     const THPDtype* dtype = nullptr;
+    c10::Device device(c10::kCPU);
     const auto add_up = [&](int position, std::int64_t& bytes) {
       if (position < 0) return;
       ForEachTensor(arguments[position], [&](const at::Tensor& tensor) {
-        if (dtype == nullptr) dtype = torch::getTHPDtype(tensor.scalar_type());
+        if (dtype == nullptr) {
+          dtype = torch::getTHPDtype(tensor.scalar_type());
+          device = tensor.device();
+        }
         bytes += static_cast<std::int64_t>(tensor.nbytes());
       });
     };
@@ -150,8 +172,12 @@ class Kernel final : public c10::OperatorKernel {
     AppendNumber(text, "out", output_bytes);
     if (dtype != nullptr) AppendText(text, "dtype", dtype->name);
     if (is_async) AppendNumber(text, "async", 1);
+    if (device.is_cuda()) {
+      AppendNumber(text, "stream", c10::impl::VirtualGuardImpl(device.type()).getStream(device).id());
+    }
     if (signature_.in_parts) AppendParts(text, arguments[signature_.input]);
     for (const Detail& detail : signature_.details) AppendDetail(text, detail, arguments[detail.position], group);
+    return device.is_cuda();
   }
 
   void AppendDetail(std::string& text, const Detail& detail, const c10::IValue& value, const Group& group) const {
@@ -220,6 +246,20 @@ class Kernel final : public c10::OperatorKernel {
   std::uint64_t bit_;
 };
 
+/// A functional send: the empty tensor that it returns is what `wait_tensor` is told.
+class SendKernel final : public c10::OperatorKernel {
+ public:
+  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    Recorder& recorder = Shared::Get().recorder;
+    recorder.ForgetLast();
+    handle.redispatchBoxed(keys & kBelow, stack);
+    try {
+      recorder.WritesAt(Address(stack->back().toTensor()));
+    } catch (const c10::Error&) {  // a tensor without storage, while torch.compile traces
+    }
+  }
+};
+
 /// Hands on an operation that cannot be recorded, and says so once.
 class UnknownKernel final : public c10::OperatorKernel {
  public:
@@ -249,7 +289,7 @@ class WaitTensorKernel final : public c10::OperatorKernel {
     if (recorder.dropping()) return;
     try {
       ForEachTensor(stack->back(), [&](const at::Tensor& tensor) {
-        if (const auto id = recorder.TakeAddress(tensor.data_ptr())) recorder.Waited(*id, begin);
+        if (const auto id = recorder.TakeAddress(Address(tensor))) recorder.Waited(*id, begin);
       });
     } catch (const c10::Error&) {  // tensors without data, while torch.compile traces
     }

@@ -120,6 +120,7 @@ class Recorder {
     Bound(addresses_);
     for (const void* address : addresses) addresses_[address] = id;
     AppendLine("c ", {id, number, sequence, Now(), Thread()});
+    ThreadLast() = id;
     if (Batch& batch = ThreadBatch(); batch.number >= 0) {
       batch.last = id;
       AppendLine("b ", {id, batch.number});
@@ -129,6 +130,16 @@ class Recorder {
 
   /// The backend refused the operation: it never took place.
   void NotIssued(std::int64_t id) { WriteLine("x ", {id}); }
+
+  /// Between the two, what this thread has issued last is what writes at `address`.
+  void ForgetLast() { ThreadLast() = -1; }
+
+  void WritesAt(const void* address) {
+    if (ThreadLast() < 0 || stream_.dropping()) return;
+    const std::lock_guard lock(mutex_);
+    Bound(addresses_);
+    addresses_[address] = ThreadLast();
+  }
 
   void Done(std::int64_t id) { WriteLine("d ", {id, Now()}); }
 
@@ -201,6 +212,12 @@ class Recorder {
   static std::optional<Section>& ThreadSection() {
     thread_local std::optional<Section> section;
     return section;
+  }
+
+  /// The number of the operation that this thread issued last, -1 for none.
+  static std::int64_t& ThreadLast() {
+    thread_local std::int64_t last = -1;
+    return last;
   }
 
   static Batch& ThreadBatch() {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -20,7 +21,9 @@ struct Shared {
   std::function<void()> start;  // opens the stream, however many threads call; takes Python's lock
   std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
   std::function<std::string()> find_line;  // the script's that issues a call; takes Python's lock; empty: not wanted
-  std::vector<std::string> reductions;     // names by number
+  // Tells when a Work on a device is complete; takes Python's lock; empty: not wanted.
+  std::function<void(std::int64_t, const c10::intrusive_ptr<c10d::Work>&)> watch;
+  std::vector<std::string> reductions;  // names by number
 
   std::mutex groups_mutex;
   // A group that is gone leaves its address to another, but not its name.

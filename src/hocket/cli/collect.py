@@ -53,6 +53,9 @@ def launch(
     timeout: Annotated[int, _option("timeout")] = 60,
     ops: Annotated[bool, typer.Option("--ops", help="Record operators too, with PyTorch's profiler.")] = False,
     stacks: Annotated[bool, typer.Option("--stacks", help="Record the script's line that issues each call.")] = False,
+    completion: Annotated[
+        bool, typer.Option("--completion", help="Ask every millisecond which collectives on CUDA are complete.")
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help=WATCH_HELP)] = False,
 ) -> None:
     """Run a script under torchrun on this machine and collect (the default command)."""
@@ -72,7 +75,7 @@ def launch(
     make_folder(out)
     # Unlike a job under another launcher, this one may take the time to build the compiled hook.
     hook = os.environ.get(variable("hook"), "native")
-    settings = Settings(out, skip_steps, steps, timeout, hook, ops, stacks)
+    settings = Settings(out, skip_steps, steps, timeout, hook, ops, stacks, completion)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
     with watching(out, watch):
