@@ -26,6 +26,7 @@ VERBS = {
     "slice-time": "slice {in} --time 100ms:1s -o {out}",
     "slice-ranks": "slice {in} --ranks 1 -o {out}",
     "anonymize": "anonymize {in} -o {out}",
+    "timeline": "timeline {in} -o {out}.json.gz",
     "to-json": "to-json {in}/trace.0.et",
 }
 _PIECE = 50_000  # nodes
@@ -56,10 +57,13 @@ def write_rank(path: Path, rank: int, num_bytes: int) -> None:
             add("message", 1 << 16, src=source, dst=1 - source, tag=3, deps=[node])
         builder.add_comp("optimizer", duration_ns=9000, deps=[node + 1, node + 2, node + 3])
     piece = builder.build()
-    write_trace(path, piece)
+    one = path.with_name("piece.et")
+    write_trace(one, piece)
+    num_pieces = max(1, round(num_bytes / one.stat().st_size))
+    one.unlink()
 
     def pieces() -> Iterator[Trace]:
-        for number in range(max(1, round(num_bytes / path.stat().st_size))):
+        for number in range(num_pieces):
             yield replace(
                 piece,
                 id=piece.id + number * _PIECE,
@@ -88,6 +92,7 @@ def main() -> None:
     parser.add_argument(
         "--verbs", nargs="+", default=list(VERBS), choices=VERBS, metavar="VERB", help="of: %(choices)s"
     )
+    parser.add_argument("--gzip", action="store_true", help="the files are .et.gz; the size is what they hold")
     arguments = parser.parse_args()
     print(f"{'':24}" + "".join(f"{megabytes:>12} MB a rank" for megabytes in arguments.megabytes))
     table: dict[str, list[Used]] = {}
@@ -95,7 +100,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             for rank in (0, 1):  # in a process of its own: a child's peak counts that of its parent
-                path = folder / "in" / f"trace.{rank}.et"
+                path = folder / "in" / f"trace.{rank}.et{'.gz' if arguments.gzip else ''}"
                 process = get_context("spawn").Process(target=write_rank, args=(path, rank, megabytes * 10**6))
                 process.start()
                 process.join()

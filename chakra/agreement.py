@@ -159,7 +159,7 @@ class Agreement:
                     f"rank {rank} is not in group '{group}' of ranks {list(members)}"
                     if members
                     else f"group '{group}' is unknown; it must be in the comm-group JSON "
-                    f"({sorted(self._traces.groups)} are)"
+                    f"({sorted(self._traces.groups)} are): name its file with --groups"
                 )
                 source = source_of(self._traces, rank)
                 self._strangers[group, rank] = at_node(trace, source, rows[0], "pg_name", message)

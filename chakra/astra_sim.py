@@ -67,6 +67,7 @@ def adapt_trace(trace: Trace, numbers: Mapping[str, str] | None = None, changes:
         comm_bytes=np.where(replayed, -1, trace.comm_bytes),
         root=np.where(replayed, -1, trace.root),
         dtype=np.where(replayed, -1, trace.dtype).astype(np.int32),
+        in_splits=np.full(len(trace), -1, np.int32),  # even for ASTRA-sim, and of sizes that may have grown
         process_group=np.where(replayed, -1, renamed.process_group).astype(np.int32),
         is_cpu_op=np.zeros(len(trace), np.int8),
         rest_offset=np.zeros(len(trace) + 1, np.int64),

@@ -64,7 +64,10 @@ class MessageAgreement:
             text = f"from rank {src} to rank {dst} with tag {tag}"
             source = source_of(self._traces, src) if 0 <= src < self._traces.num_ranks else f"rank {src}"
             if channel.num_sent != channel.num_received:
-                message = f"{channel.num_sent} sends and {channel.num_received} receives {text}"
+                message = (
+                    f"{channel.num_sent} sends and {channel.num_received} receives {text}: of each both are needed"
+                )
+                message += ", as a part of a job has them when it is cut by --steps"
                 yield Finding(Severity.ERROR, source, "comm_tag", message)
             elif channel.different:
                 k, sent, received = channel.different

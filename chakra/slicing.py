@@ -11,7 +11,7 @@ from hocket.chakra.file import BLOCK_BYTES
 from hocket.chakra.ranks import RankSubset
 from hocket.chakra.reading import TraceFiles
 from hocket.chakra.steps import NO_STEP, has_step_metadata, step_of_nodes
-from hocket.chakra.subset import Cutter, is_ordered
+from hocket.chakra.subset import Cutter, is_ordered, references_back
 from hocket.chakra.trace import Trace
 from hocket.chakra.trace_file import TraceFile
 from hocket.core.errors import TraceError
@@ -73,6 +73,7 @@ class _Part:
         self._file, self._selection, self._ranks = file, selection, ranks
         self._first, self._last, before = (1 << 64) - 1, 0, -1
         self._ordered, any_kept = True, False
+        later: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
         for trace in file.blocks():
             # without metadata, a mark in one block tells the steps of later ones
             self._ordered = is_ordered(trace, before) and (selection.steps is None or has_step_metadata(trace))
@@ -80,9 +81,11 @@ class _Part:
                 any_kept = bool(self._rows(next(file.blocks(_WHOLE))).any())
                 break
             before = int(trace.id[-1]) if len(trace) else before
+            later.append(references_back(trace))
             if len(kept := trace.id[self._rows(trace)]):
                 any_kept = True
                 self._first, self._last = min(self._first, int(kept[0])), int(kept[-1])
+        self._later = np.unique(np.concatenate(later))
         if not any_kept:
             raise TraceError(f"{file.path}: nothing of it is in the part that is asked for")
 
@@ -91,7 +94,7 @@ class _Part:
 
     def blocks(self, done: Counter[str]) -> Iterator[Trace]:
         """What is left of the trace's blocks; `done` counts what was mended."""
-        cutter = Cutter(self._first, self._last) if self._ordered else Cutter()
+        cutter = Cutter(self._first, self._last, self._later) if self._ordered else Cutter()
         for trace in self._file.blocks(BLOCK_BYTES if self._ordered else _WHOLE, complete=True):
             chosen, of_ranks = self._selection.rows(trace, str(self._file.path)), self._ranks.rows(trace)
             done["messages from or to ranks that are not in the part left out"] += int((chosen & ~of_ranks).sum())

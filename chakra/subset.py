@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from hocket.chakra.id_set import IdSet
 from hocket.chakra.trace import Trace
 
-__all__ = ["Cutter", "is_ordered", "subset"]
+__all__ = ["Cutter", "is_ordered", "references_back", "subset"]
 
+_NO_IDS: NDArray[np.uint64] = np.empty(0, np.uint64)
 _LISTS = ("data_offset", "data_deps", "ctrl_offset", "ctrl_deps", "rest_offset", "rest")
 
 
@@ -33,26 +34,51 @@ def is_ordered(trace: Trace, last_id: int = -1) -> bool:
     return bool(np.all(trace.data_deps < owner[0]) and np.all(trace.ctrl_deps < owner[1]))
 
 
+def references_back(trace: Trace) -> NDArray[np.uint64]:
+    """The nodes before a block that its nodes depend on: uint64, ascending."""
+    deps = np.concatenate([trace.data_deps, trace.ctrl_deps])
+    return np.unique(deps[deps < trace.id[0]]) if len(trace) else deps
+
+
 class Cutter:
     """Leaves nodes out and mends what depended on them, in a whole trace or block by block in one that is ordered.
 
-    Of blocks, what is left out before the id `first` or behind `last` is forgotten at once: with no node kept there,
-    nothing leads back to one. `num_mended` counts the dependencies of kept nodes on nodes that were left out,
+    Of a block only what later ones depend on is remembered: `later` are all ids that `references_back` finds in the
+    blocks, ascending. What is left out before the id `first` or behind `last` is forgotten at once: with no node kept
+    there, nothing leads back to one. `num_mended` counts the dependencies of kept nodes on nodes that were left out,
     `num_dangling` those on no node at all, which are dropped.
     """
 
-    def __init__(self, first: int = 0, last: int = (1 << 64) - 1) -> None:
+    def __init__(self, first: int = 0, last: int = (1 << 64) - 1, later: NDArray[np.uint64] = _NO_IDS) -> None:
         self._window = np.uint64(first), np.uint64(last)
-        self._seen, self._kept = IdSet(), IdSet()
+        self._later = later
+        self._seen = IdSet()
+        self._kept = _NO_IDS  # of earlier blocks those that are remembered
         self._dropped: dict[int, list[int]] = {}  # what those left out depended on
         self.num_mended = self.num_dangling = 0
 
     def cut(self, trace: Trace, keep: NDArray[np.bool_]) -> Trace:
         """The rows of the next block in which `keep` holds."""
         self._seen.add(trace.id)
-        self._kept.add(trace.id[keep])
-        for row in np.flatnonzero(~keep & (trace.id >= self._window[0]) & (trace.id <= self._window[1])):
+        remembered, self._kept = self._kept, np.union1d(self._kept, trace.id[keep])
+        dropped = np.flatnonzero(~keep & (trace.id >= self._window[0]) & (trace.id <= self._window[1]))
+        for row in dropped:
             self._dropped[int(trace.id[row])] = _deps_of_row(trace, row)
+        part = self._without(trace, keep)
+        asked = self._forget(trace.id[dropped])
+        self._kept = np.union1d(remembered, np.intersect1d(self._kept, asked))
+        return part
+
+    def _forget(self, dropped: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Forgets those of a block's nodes that were left out for which no later one asks; returns the kept nodes that
+        later ones may ask for."""
+        asked = set(dropped[_among(dropped, self._later)].tolist())
+        targets = [target for node_id in asked for target in self._beyond(node_id)]
+        for node_id in set(dropped.tolist()) - asked:
+            del self._dropped[node_id]
+        return np.concatenate([self._later, np.array(targets, np.uint64)])
+
+    def _without(self, trace: Trace, keep: NDArray[np.bool_]) -> Trace:
         columns: dict[str, NDArray[np.generic]] = {
             field.name: getattr(trace, field.name)[keep]
             for field in fields(trace)
@@ -74,7 +100,7 @@ class Cutter:
         owner = np.repeat(np.arange(len(trace)), np.diff(offset))
         wanted = keep[owner]
         owner, deps = owner[wanted], deps[wanted]
-        exists = self._kept.has(deps)
+        exists = _among(deps, self._kept)
         if exists.all():
             return owner, deps
         is_node = self._seen.has(deps)
@@ -89,7 +115,7 @@ class Cutter:
         deps = np.concatenate([deps[exists], np.array([target for _, target in bypassed], np.uint64)])
         order = np.argsort(owner, kind="stable")
         owner, deps = owner[order], deps[order]
-        exists = self._kept.has(deps)
+        exists = _among(deps, self._kept)
         return owner[exists], deps[exists]
 
     def _beyond(self, node_id: int) -> list[int]:
@@ -108,6 +134,13 @@ class Cutter:
                 waiting.extend(self._dropped[current])
         self._dropped[node_id] = sorted(found)
         return self._dropped[node_id]
+
+
+def _among(ids: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which of the ids are among others; np.isin would sort them all."""
+    if not len(ascending):
+        return np.zeros(len(ids), np.bool_)
+    return np.asarray(ascending[np.searchsorted(ascending, ids).clip(max=len(ascending) - 1)] == ids)
 
 
 def _offsets(counts: NDArray[np.signedinteger]) -> NDArray[np.int64]:

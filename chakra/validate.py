@@ -122,7 +122,8 @@ def _dependencies(trace: Trace, source: str) -> Iterator[Finding]:
 
 
 def _dangling(trace: Trace, source: str, row: np.intp, field: str, node_id: np.uint64) -> Finding:
-    return at_node(trace, source, row, field, f"depends on node {node_id}, which is not in the file")
+    message = f"depends on node {node_id}, which is not in the file (convert --profile astra-sim leaves such out)"
+    return at_node(trace, source, row, field, message)
 
 
 def _metadata(trace: Trace, source: str) -> Iterator[Finding]:

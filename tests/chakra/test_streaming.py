@@ -12,7 +12,7 @@ import hocket.chakra.reading
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_trace, write_traces
 from hocket.chakra.id_set import IdSet
 from hocket.chakra.reading import TraceFiles
-from hocket.chakra.subset import Cutter, subset
+from hocket.chakra.subset import Cutter, references_back, subset
 from hocket.chakra.summary import summarize
 from hocket.chakra.trace import Trace
 from hocket.chakra.trace_file import TraceFile
@@ -105,8 +105,10 @@ def test_a_trace_cut_in_blocks_is_cut_as_the_whole(tmp_path: Path, trace: Trace,
     assert num_dangling == 0
     write_trace(tmp_path / "a.0.et", trace)
     kept = trace.id[keep]
-    cutter = Cutter(int(kept[0]), int(kept[-1])) if len(kept) else Cutter()
-    parts = [cutter.cut(block, keep[block.id.astype(int)]) for block in TraceFile(tmp_path / "a.0.et").blocks(32)]
+    blocks = list(TraceFile(tmp_path / "a.0.et").blocks(32))
+    later = np.unique(np.concatenate(list(map(references_back, blocks))))
+    cutter = Cutter(int(kept[0]), int(kept[-1]), later) if len(kept) else Cutter(later=later)
+    parts = [cutter.cut(block, keep[block.id.astype(int)]) for block in blocks]
     assert np.concatenate([part.id for part in parts]).tolist() == whole.id.tolist()
     for column in ("data_deps", "ctrl_deps"):
         assert np.concatenate([getattr(part, column) for part in parts]).tolist() == getattr(whole, column).tolist()

@@ -21,9 +21,10 @@ def waits_of(
 ) -> dict[Issue, Wait]:
     """The wait for each issue that has one. `outermost` are each thread's operations that are in no other.
 
-    Told are those of synchronous calls, of messages of gloo (their span ends where they were waited for) and of
-    functional collectives. Of others, what autograd issued is taken to be awaited at the end of its pass, as DDP and
-    FSDP do, and the rest where the thread is first idle until its completion, or before what it did after it.
+    Told are those of synchronous calls, of functional collectives and, where there are times, of messages of gloo
+    (their span ends where they were waited for). Of others, what autograd issued is taken to be awaited at the end of
+    its pass, as DDP and FSDP do, and the rest where the thread is first idle until its completion, or before what it
+    did after it.
     """
     waits = _told(events, issues)
     for issue in issues:
@@ -79,7 +80,7 @@ def _inferred(issue: Issue, operations: Sequence[Operation], is_message: bool) -
             at += 1
         return Wait(thread, operations[at].end, max(operations[at].end, done))
     last = bisect_right(operations, done, key=lambda operation: operation.start) - 1
-    begin = max(operations[last].end, issue.event.start) if last >= 0 else issue.event.start
-    if last + 1 == len(operations) and not is_message:
+    if not operations or (last + 1 == len(operations) and not is_message):
         return None
+    begin = max(operations[last].end, issue.event.start) if last >= 0 else issue.event.start
     return Wait(thread, begin, max(begin, done))

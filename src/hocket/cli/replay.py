@@ -37,6 +37,9 @@ def replay(
     accelerator: Annotated[
         str | None, typer.Option(help="Prices computations without a duration: h100, or peak=989TFLOP/s,...")
     ] = None,
+    remote_memory: Annotated[
+        str | None, typer.Option(help="Prices memory nodes without one: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
+    ] = None,
     iterations: Annotated[
         int, typer.Option("--iterations", "--steps", min=1, help="Timed times that the whole trace is played.")
     ] = 5,
@@ -67,7 +70,7 @@ def replay(
     from hocket.plugin.replay.memory import require_memory
     from hocket.plugin.replay.plan import plan_replay
     from hocket.plugin.replay.playing import Settings
-    from hocket.simulator import Model, simulate_traces
+    from hocket.simulator import Model, parse_remote_memory, simulate_traces
     from hocket.simulator.traces import Hardware
     from hocket.topology import load
 
@@ -82,10 +85,13 @@ def replay(
             raise HocketError(f"{traces}: of {job.num_ranks} ranks, asked to replay on {asked}; use -n {job.num_ranks}")
     check_backend(backend)
     priced_by = parse_accelerator(accelerator) if accelerator else None
-    plan = plan_replay(job, scale, Hardware(priced_by))
+    memory = parse_remote_memory(remote_memory) if remote_memory else None
+    plan = plan_replay(job, scale, Hardware(priced_by, memory))
     prediction = None
     if machine is not None:
-        prediction = simulate_traces(job, machine, model=model, compute_scale=scale, accelerator=priced_by)
+        prediction = simulate_traces(
+            job, machine, model=model, compute_scale=scale, accelerator=priced_by, remote_memory=memory
+        )
     settings = Settings(backend, iterations, warmup, Compute(compute), timeout)
     if world is None:
         require_memory(plan)
