@@ -13,7 +13,7 @@ from hocket.chakra.reading import TraceFiles
 from hocket.chakra.summary import kind_of_node
 from hocket.chakra.trace import NodeType, Trace, members_of
 
-__all__ = ["CommunicationChange", "Difference", "Divergence", "DurationChange", "DurationTotal", "difference"]
+__all__ = ["CommunicationChange", "Difference", "Divergence", "DurationChange", "difference"]
 
 
 # Types of nodes that are no communication.
@@ -64,17 +64,12 @@ class Divergence:
     second_node: int | None
 
 
-def _percent(first: int, second: int) -> float:
-    if first == 0:
-        return inf if second else 0.0
-    return 100 * (second - first) / first
-
-
 @dataclass(frozen=True)
 class DurationChange:
-    """The measured time (ns) of all nodes of a kind on a rank."""
+    """The measured time (ns) of all nodes of a kind on a rank, or of all `computation` or `communication` on all ranks,
+    whose `rank` is None."""
 
-    rank: int
+    rank: int | None
     kind: str
     first: int
     second: int
@@ -82,21 +77,9 @@ class DurationChange:
     @property
     def percent(self) -> float:
         """By how much the second run takes longer, in %; infinite where the first took no time."""
-        return _percent(self.first, self.second)
-
-
-@dataclass(frozen=True)
-class DurationTotal:
-    """The measured time (ns) of all ranks' computation, or of their communication."""
-
-    what: str
-    first: int
-    second: int
-
-    @property
-    def percent(self) -> float:
-        """As of DurationChange."""
-        return _percent(self.first, self.second)
+        if self.first == 0:
+            return inf if self.second else 0.0
+        return 100 * (self.second - self.first) / self.first
 
 
 @dataclass(frozen=True)
@@ -111,7 +94,7 @@ class Difference:
     communication: tuple[CommunicationChange, ...]
     divergences: tuple[Divergence, ...]
     durations: tuple[DurationChange, ...]
-    totals: tuple[DurationTotal, ...]
+    totals: tuple[DurationChange, ...]
 
     @property
     def differs(self) -> bool:
@@ -147,9 +130,8 @@ class _Run:
                 found.append((call, int(trace.id[row])))
         return found
 
-    def total(self, what: str) -> int:
+    def total(self, is_computation: bool) -> int:
         """The measured time of all computation or all communication, in ns."""
-        is_computation = what == "computation"
         return sum(time for (_, kind), time in self.duration_ns.items() if (kind in _COMPUTATION) == is_computation)
 
     def _call(self, trace: Trace, row: int) -> _Call:
@@ -189,7 +171,10 @@ def difference(first: TraceFiles, second: TraceFiles) -> Difference:
             DurationChange(*key, runs[0].duration_ns[key], runs[1].duration_ns[key])
             for key in sorted(runs[0].duration_ns | runs[1].duration_ns)
         ),
-        tuple(DurationTotal(what, *(run.total(what) for run in runs)) for what in ("computation", "communication")),
+        tuple(
+            DurationChange(None, kind, *(run.total(is_computation) for run in runs))
+            for kind, is_computation in (("computation", True), ("communication", False))
+        ),
     )
 
 

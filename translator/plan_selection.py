@@ -7,7 +7,7 @@ from hocket.core.units import format_bytes
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
 from hocket.translator.mscclpp import PlanJudgement, judge_plan
-from hocket.translator.selection import Call, Choice, Selection
+from hocket.translator.selection import Call, Choice, Selection, misfit
 
 __all__ = ["plans_in_order", "select_plan"]
 
@@ -49,12 +49,7 @@ def _mismatch(judgement: PlanJudgement, call: Call) -> str | None:
         return f"is for {plan.collective}, not {call.kind}"
     if plan.num_ranks != call.num_ranks:
         return f"is for {plan.num_ranks} ranks, the communicator has {call.num_ranks}"
-    if plan.in_place != call.in_place:
-        return f"is not for {'in-place' if call.in_place else 'out-of-place'} calls"
-    if not plan.min_message_size <= call.size_bytes <= plan.max_message_size:
-        window = f"{format_bytes(plan.min_message_size)} to {format_bytes(plan.max_message_size)}"
-        return f"is for {window}; the call has {call.size_bytes} B"
-    return None
+    return misfit(call, plan.in_place, not plan.in_place, (plan.min_message_size, plan.max_message_size))
 
 
 def _warnings(judgement: PlanJudgement, call: Call) -> tuple[str, ...]:

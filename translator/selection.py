@@ -16,7 +16,7 @@ from hocket.translator.judge import Judgement, Verdict, judge
 from hocket.translator.profiles import Profile, ProfileName, find_profile
 from hocket.translator.rules import window
 
-__all__ = ["ELEMENT_BYTES", "Call", "Choice", "Selection", "files_in_order", "mismatch", "select"]
+__all__ = ["ELEMENT_BYTES", "Call", "Choice", "Selection", "files_in_order", "misfit", "mismatch", "select"]
 
 #: Bytes of an element of NCCL's data types.
 ELEMENT_BYTES = {
@@ -143,17 +143,24 @@ def _mismatch(document: Document, call: Call, profile: Profile) -> str | None:
     return mismatch(call, in_place, out_of_place, window(columns, profile), columns.num_chunks)
 
 
-def mismatch(
-    call: Call, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None], num_chunks: int
-) -> str | None:
-    """The first condition that a call of the right collective does not meet, of a program for in-place or out-of-place
-    calls of `sizes` bytes (both inclusive; None: no end), whose buffer is cut into `num_chunks`."""
+def misfit(call: Call, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None]) -> str | None:
+    """Why a program for in-place or out-of-place calls of `sizes` bytes (both inclusive; None: no end) is not for a
+    call of the right collective; None where it is."""
     if not (in_place if call.in_place else out_of_place):
         return f"is not for {'in-place' if call.in_place else 'out-of-place'} calls"
     smallest, largest = sizes
     if call.size_bytes < smallest or (largest is not None and call.size_bytes > largest):
         upper = "any size" if largest is None else f"{format_bytes(largest)} ({largest} B)"
         return f"is for {format_bytes(smallest)} ({smallest} B) to {upper}; the call has {call.size_bytes} B"
+    return None
+
+
+def mismatch(
+    call: Call, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None], num_chunks: int
+) -> str | None:
+    """As `misfit`, of a program whose buffer is cut into `num_chunks`."""
+    if reason := misfit(call, in_place, out_of_place, sizes):
+        return reason
     elements = call.size_bytes // ELEMENT_BYTES[call.data_type]
     if num_chunks < 1 or elements % num_chunks:
         return (

@@ -183,7 +183,7 @@ def test_diff_does_not_mind_names_and_durations(job: Path, tmp_path: Path) -> No
         ["the runs communicate alike", "computation or communication changed by more than 19.5 %"],
     )
     untimed = json.loads(hocket("diff", job, job, "--durations", 0, "--json", "-").stdout)
-    assert untimed["totals"][0] == {"what": "computation", "first": 1_600_000, "second": 1_600_000}
+    assert untimed["totals"][0] == {"rank": None, "kind": "computation", "first": 1_600_000, "second": 1_600_000}
 
 
 def test_diff_of_groups_and_ranks(job: Path, tmp_path: Path) -> None:

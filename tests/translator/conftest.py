@@ -1,6 +1,22 @@
-"""Lets the tests of this folder import `programs`."""
+"""Lets the tests of this folder import its helpers; schedules for those of bundles."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
+from hocket.schedule import Kind
+
 sys.path.append(str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def schedules(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Few steps for small sizes, a ring for large ones."""
+    from bundles import write_schedule
+
+    folder = tmp_path_factory.mktemp("schedules")
+    return [
+        write_schedule(folder / "large.schedule", Kind.ALL_REDUCE, "ring", 64 << 20),
+        write_schedule(folder / "small.schedule", Kind.ALL_REDUCE, "recursive_doubling", 4096),
+    ]

@@ -11,7 +11,7 @@ from hocket.cli.trace_input import JsonOption, SchemaOption, open_traces, write_
 from hocket.core.errors import ExitCode
 
 if TYPE_CHECKING:
-    from hocket.chakra.difference import Difference
+    from hocket.chakra.difference import Difference, DurationChange
 
 __all__ = ["EPILOG", "diff"]
 
@@ -90,13 +90,13 @@ def _print_durations(found: Difference) -> None:
         column.justify = "right"
     shown = sorted(found.durations, key=lambda change: -abs(change.second - change.first))[:_SHOWN]
     for change in sorted(shown, key=lambda change: (change.rank, change.kind)):
-        table.add_row(str(change.rank), change.kind, *_cells(change.first, change.second, change.percent))
+        table.add_row(str(change.rank), *_cells(change))
     if len(found.durations) > _SHOWN:
         table.add_row("...", f"and {len(found.durations) - _SHOWN} that changed less (--json has all)")
     for total in found.totals:
-        table.add_row("all", total.what, *_cells(total.first, total.second, total.percent))
+        table.add_row("all", *_cells(total))
     Console(highlight=False, soft_wrap=True).print(table)
 
 
-def _cells(first: int, second: int, percent: float) -> tuple[str, str, str]:
-    return f"{first / 1e6:.3f} ms", f"{second / 1e6:.3f} ms", f"{percent:+.1f} %"
+def _cells(change: DurationChange) -> tuple[str, str, str, str]:
+    return change.kind, f"{change.first / 1e6:.3f} ms", f"{change.second / 1e6:.3f} ms", f"{change.percent:+.1f} %"

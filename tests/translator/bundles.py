@@ -1,0 +1,28 @@
+"""Schedules for bundles, and the command."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from hocket.schedule import Collective, Kind, retime, save
+from hocket.schedule.algorithms import build
+from hocket.topology import Topology, load
+from hocket.translator import PROFILES
+
+NETWORK = "ring:4,bandwidth=10GB/s,latency=5us"
+RUNTIMES = tuple(PROFILES)
+
+
+def topology() -> Topology:
+    return load(NETWORK)
+
+
+def write_schedule(path: Path, kind: Kind, algorithm: str, size: int) -> Path:
+    save(retime(build(algorithm, Collective(kind, 4, size, 1), topology())), path)
+    return path
+
+
+def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hocket", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False
+    )
