@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,18 +133,25 @@ def _metadata(trace: Trace, source: str) -> Iterator[Finding]:
 
 
 def _attributes(trace: Trace, source: str) -> Iterator[Finding]:
+    """In the order of the rows, whatever blocks they come in."""
+    for row, attribute, message in sorted(_wrong_attributes(trace), key=itemgetter(0)):
+        yield at_node(trace, source, row, attribute, message)
+
+
+def _wrong_attributes(trace: Trace) -> Iterator[tuple[np.intp, str, str]]:
+    """Rows, with the attribute and what is wrong with it."""
     for row in np.flatnonzero(trace.type == NodeType.INVALID):
-        yield at_node(trace, source, row, "type", "INVALID_NODE; every node needs a type")
+        yield row, "type", "INVALID_NODE; every node needs a type"
     for kind, required in _REQUIRED.items():
         for column, attribute in required:
             values: NDArray[np.int64] = getattr(trace, column)
             for row in np.flatnonzero((trace.type == kind) & (values == -1)):
-                yield at_node(trace, source, row, attribute, f"missing; a {kind.name} node needs it")
+                yield row, attribute, f"missing; a {kind.name} node needs it"
     is_collective = trace.type == NodeType.COMM_COLL
     unknown = is_collective & ((trace.comm_type < -1) | (trace.comm_type > max(CollectiveType)))
     for row in np.flatnonzero(unknown):
-        yield at_node(trace, source, row, "comm_type", f"no collective has the number {trace.comm_type[row]}")
+        yield row, "comm_type", f"no collective has the number {trace.comm_type[row]}"
     for column, attribute, least in _SIZES:
         values = getattr(trace, column)
         for row in np.flatnonzero(values < least):
-            yield at_node(trace, source, row, attribute, f"{values[row]} is negative")
+            yield row, attribute, f"{values[row]} is negative"

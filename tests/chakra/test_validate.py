@@ -88,8 +88,8 @@ def test_negative_sizes_and_unknown_collectives() -> None:
 
     fields = [(f.node_name, f.field) for f in validate_trace(one(build), "a.0.et")]
     assert fields == [
-        ("b", "comm_type"),
         ("a", "comm_size"),
+        ("b", "comm_type"),
         ("c", "num_ops"),
         ("c", "tensor_size"),
         ("d", "duration_ns"),
