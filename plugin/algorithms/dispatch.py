@@ -4,6 +4,7 @@ They stand at the dispatch key of the device, below the collector's at BackendSe
 that it had there (from 2.9 on). Before, they stand at BackendSelect, where nothing else can.
 """
 
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch._C import DispatchKey
 
 from hocket.core.errors import HocketError
+from hocket.plugin.torch.settings import OUT_VARIABLE
 
 __all__ = ["Dispatch", "Kernel"]
 
@@ -21,30 +23,30 @@ _BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect)
 
 
 class Dispatch:
-    """Installs kernels for as long as it lives."""
+    """Installs kernels for as long as it lives. Raises HocketError where there can be only one kernel, and the
+    collector's is, or will be, it."""
 
     def __init__(self) -> None:
         self._libraries: dict[str, torch.library.Library] = {}
         self._at_devices = hasattr(torch.library, "get_kernel")
+        taken = torch._C._dispatch_has_kernel_for_dispatch_key("c10d::allreduce_", "BackendSelect")
+        if not self._at_devices and (taken or os.environ.get(OUT_VARIABLE)):
+            raise HocketError(
+                f"with PyTorch {torch.__version__} either HOCKET_COLLECT or HOCKET_ALGORITHMS can take a job's "
+                "operations; both need 2.9 or newer (torch.library.get_kernel)"
+            )
 
     def install(self, operation: str, devices: tuple[str, ...], make: Callable[[Kernel], Kernel]) -> None:
         """For `operation`, such as "c10d::allreduce_", on `devices` (dispatch keys; where PyTorch cannot tell them
-        apart, on all), the kernel that `make` makes of PyTorch's. Both take the dispatch keys and the arguments.
-
-        Raises HocketError where there can be only one kernel, and the collector's is it.
-        """
+        apart, on all), the kernel that `make` makes of PyTorch's. Both take the dispatch keys and the arguments."""
         namespace, _, name = operation.partition("::")
-        library = self._libraries.setdefault(namespace, torch.library.Library(namespace, "IMPL"))
+        if namespace not in self._libraries:
+            self._libraries[namespace] = torch.library.Library(namespace, "IMPL")
         for key in devices if self._at_devices else ("BackendSelect",):
-            if not self._at_devices and torch._C._dispatch_has_kernel_for_dispatch_key(operation, key):
-                raise HocketError(
-                    f"with PyTorch {torch.__version__} either HOCKET_COLLECT or HOCKET_ALGORITHMS can take a job's "
-                    "operations; both need 2.9 or newer (torch.library.get_kernel)"
-                )
             with warnings.catch_warnings():
                 # that kernels are replaced, which is what the user asked for
                 warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
-                library.impl(name, make(self._stock(operation, key)), key, with_keyset=True)
+                self._libraries[namespace].impl(name, make(self._stock(operation, key)), key, with_keyset=True)
 
     def _stock(self, operation: str, key: str) -> Kernel:
         if self._at_devices:

@@ -210,11 +210,10 @@ class Run(NamedTuple):
     trained: dict[str, list[Tensor]]
 
 
-def run(name: str) -> Run:
+def run(name: str, store: dist.Store) -> Run:
     """A job's collectives; its world, which is named because a store remembers those before, is left open."""
-    place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    store = dist.PrefixStore(name, dist.TCPStore(*place, is_master=False))
-    dist.init_process_group("gloo", store=store, rank=int(os.environ["RANK"]), world_size=4)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo", store=dist.PrefixStore(name, store), rank=rank, world_size=size)
     pairs = [dist.new_group([0, 2]), dist.new_group([1, 3])]
     twin = dist.new_group([0, 1, 2, 3])
     return Run(results(pairs[dist.get_rank() % 2], twin), {build.__name__: trained(build) for build in WORKLOADS})
@@ -247,14 +246,14 @@ def compare(stock: Run, ours: Run) -> dict[str, Any]:
 
 
 def main(programs: str, folder: Path) -> None:
-    stock = run("stock")
+    store, rank, _ = next(dist.rendezvous("env://"))
+    stock = run("stock", store)
     dist.destroy_process_group()
     hocket.plugin.use(programs)
     facts = {}
     for engine in ENGINES:
         os.environ["HOCKET_ALGORITHMS_ENGINE"] = engine
-        facts[engine] = compare(stock, run(engine))
-        rank = dist.get_rank()
+        facts[engine] = compare(stock, run(engine, store))
         dist.destroy_process_group()
     (folder / f"facts.{rank}.json").write_text(json.dumps(facts))
 
