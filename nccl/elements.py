@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import TopologyError
+from hocket.topology.nccl_bandwidth import cpu_bandwidth, link_bandwidth
 from hocket.topology.nccl_machine import Cpu, Dialect, Gpu, NcclMachine, Nic, Pci
 
 __all__ = ["elements_of"]
@@ -42,7 +43,7 @@ class _Rows:
         return len(self.rows) - 1
 
     def _cpu(self, cpu: Cpu) -> None:
-        at = self._add(_CPU, -1, cpu.numa, _ARCHES[cpu.arch], _VENDORS[cpu.vendor], cpu.family, cpu.model)
+        at = self._add(_CPU, -1, cpu.numa, _ARCHES[cpu.arch], _VENDORS[cpu.vendor], cpu_bandwidth(cpu))
         for child in cpu.children:
             if isinstance(child, Pci):
                 self._pci(child, at)
@@ -64,7 +65,7 @@ class _Rows:
     def _gpu(self, gpu: Gpu, parent: int) -> None:
         at = self._add(_GPU, parent, gpu.dev, gpu.sm, int(gpu.gdr))
         for link in gpu.nvlinks:
-            self._add(_NVLINK, at, link.target, int(link.to), link.count)
+            self._add(_NVLINK, at, link.target, int(link.to), link.count, link_bandwidth(Dialect.NCCL, gpu))
         for c2c in gpu.c2cs:
             self._add(_C2C, at, c2c.bandwidth, c2c.count)
 

@@ -1,14 +1,15 @@
 """A machine of NCCL's topology files, or a cluster of several, as a topology: GPUs, NVSwitch, PCI tree, CPUs, NICs.
 
-Bandwidths are those that NCCL 2.30 counts with (src/graph/topo.h and `ncclTopoGetSystemFromXml`) and RCCL for xGMI;
-the files say no latencies: docs/topology.md tells what is assumed.
+Bandwidths are those that NCCL 2.30 counts with, and RCCL for xGMI; the files say no latencies: docs/topology.md tells
+what is assumed.
 """
 
 from pathlib import Path
 
 from hocket.core.errors import TopologyError
 from hocket.topology.model import Topology
-from hocket.topology.nccl_machine import Cpu, Dialect, Gpu, LinkTarget, NcclMachine, Nic, Pci
+from hocket.topology.nccl_bandwidth import cpu_bandwidth, link_bandwidth
+from hocket.topology.nccl_machine import Cpu, Gpu, LinkTarget, NcclMachine, Nic, Pci
 
 __all__ = ["from_nccl"]
 
@@ -20,14 +21,6 @@ _PCI_PS = 300 * _NS  # a link of the PCI tree, or between CPUs: two of them as t
 _FABRIC_PS = 150 * _NS  # NIC - leaf and leaf - spine, as the presets have it
 _LATENCY = {"nvlink": _NVLINK_PS, "nvswitch": _NVLINK_PS // 2} | dict.fromkeys(("pci", "c2c", "cpu"), _PCI_PS)
 
-# MB/s of one link, by the compute capability from which it holds (`ncclTopoNVLinkBw`); 8.6 is the exception.
-_NVLINK = {100: 40_100, 90: 20_600, 70: 20_000, 60: 18_000, 0: 20_000}
-_NVLINK_86 = 12_000
-# MB/s of one xGMI link (src/graph/topo.h of RCCL), by what the architecture's name holds.
-_XGMI = {"90a": 36_000, "910": 36_000, "94": 48_000, "95": 48_000, "": 24_000}
-# MB/s from a CPU to any other: by architecture, or by the vendor of an x86_64, or by Intel's model in family 6.
-_CPU = {"arm64": 6_000, "ppc64": 32_000, "AuthenticAMD": 16_000, "CentaurHauls": 6_000, "  Shanghai  ": 6_000}
-_INTEL = {0xCF: 40_000, 0x8F: 22_000, 0x55: 10_000, 0: 6_000}
 _LOCAL = 5_000_000  # MB/s between what NCCL takes for one place
 
 
@@ -100,7 +93,7 @@ class _Inside:
         for one in machine.cpus:
             for other in machine.cpus:
                 if one is not other:
-                    self._link(("cpu", one.numa), ("cpu", other.numa), "cpu", _between_cpus(one))
+                    self._link(("cpu", one.numa), ("cpu", other.numa), "cpu", cpu_bandwidth(one))
         self.computes = "nvswitch" in self.number and min(gpu.sm for _, gpu in found) >= 90
 
     def _node(self, name: object) -> int:
@@ -136,7 +129,7 @@ class _Inside:
             self.ports |= {net.dev: (self._node(name), net.speed) for net in nic.nets}
 
     def _gpu(self, gpu: Gpu, bus_id: int, cpu: Cpu) -> None:
-        name, one_link = ("gpu", bus_id), _gpu_link(self.machine.dialect, gpu)
+        name, one_link = ("gpu", bus_id), link_bandwidth(self.machine.dialect, gpu)
         for link in gpu.nvlinks:
             bandwidth = link.count * one_link
             if link.to == LinkTarget.SWITCH:
@@ -147,17 +140,3 @@ class _Inside:
                 self._link(name, ("gpu", link.target), "nvlink", bandwidth)
         for c2c in gpu.c2cs:
             self._both(name, ("cpu", cpu.numa), "c2c", c2c.bandwidth * c2c.count)
-
-
-def _gpu_link(dialect: Dialect, gpu: Gpu) -> int:
-    """MB/s of one NVLink or xGMI link."""
-    if dialect == Dialect.RCCL:
-        return next(bandwidth for part, bandwidth in _XGMI.items() if part in gpu.gcn)
-    return _NVLINK_86 if gpu.sm == 86 else next(bandwidth for sm, bandwidth in _NVLINK.items() if gpu.sm >= sm)
-
-
-def _between_cpus(cpu: Cpu) -> int:
-    """MB/s from a CPU to each other one."""
-    if cpu.vendor == "GenuineIntel":
-        return next(speed for model, speed in _INTEL.items() if (cpu.family == 6 and cpu.model >= model) or not model)
-    return _CPU[cpu.vendor or cpu.arch]

@@ -81,6 +81,11 @@ class _Reader:
                 f"{self.source}: no <gpu> in it: NCCL adds the GPUs where it runs. Run any job there with"
                 " NCCL_TOPO_FILE set to this file and NCCL_TOPO_DUMP_FILE=full.xml, and take full.xml"
             )
+        hosts = {cpu.attributes.get("host_hash", "") for cpu in system.children}
+        if len(hosts) > 1:
+            raise TopologyError(
+                f"{self.source}: {len(hosts)} hosts in it (NVLink over several machines): take the file of one of them"
+            )
         cpus = tuple(self.cpu(cpu) for cpu in self.children(system))
         machine = NcclMachine(self.source, Dialect(version), cpus)
         require_once(machine)

@@ -97,6 +97,35 @@ def test_settings_change_what_they_say(tmp_path: Path) -> None:
         model_of(tmp_path, text, 1, "NCCL_ALGO=broadcast:tree").choose("Broadcast", [8])
 
 
+SWITCH = """<pci busid="0000:{bus:02x}:00.0" class="0x060400" vendor="0x1000" device="{device}"
+ subsystem_vendor="0x1000" subsystem_device="{part}" link_speed="32.0 GT/s PCIe" link_width="16">{inside}</pci>"""
+GPU = """<pci busid="0000:{bus:02x}:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+<gpu dev="{dev}" sm="100"><nvlink target="0000:05:00.0" tclass="0x068000" count="18"/>{c2c}</gpu></pci>"""
+NIC = """<pci busid="0000:{bus:02x}:00.0" class="0x020000" link_speed="32.0 GT/s PCIe" link_width="16">
+<nic><net dev="{dev}" speed="400000" port="1" guid="0x{dev}" gdr="1"/></nic></pci>"""
+
+
+@pytest.mark.parametrize(("device", "distance"), [("0xc030", "PIX"), ("0xc034", "PXB")])
+def test_broadcoms_two_levels_are_one_switch(tmp_path: Path, device: str, distance: str) -> None:
+    parts = [GPU.format(bus=2 + dev, dev=dev, c2c="") for dev in (0, 1)]
+    parts += [NIC.format(bus=8 + dev, dev=dev) for dev in (0, 1)]
+    lower = (SWITCH.format(bus=64 + at, device=device, part="0x1000", inside=inside) for at, inside in enumerate(parts))
+    upper = SWITCH.format(bus=128, device=device, part="0x0000", inside="".join(lower))
+    text = f'<system version="1"><cpu numaid="0" arch="arm64">{upper}</cpu></system>'
+    assert PATH_TYPES[model_of(tmp_path, text, 2).graphs["Tree"]["type_inter"]] == distance
+
+
+@pytest.mark.parametrize(("c2c", "distance"), [('<c2c bw="44712" count="5"/>', "P2C"), ("", "PHB")])
+def test_a_nic_on_the_cpu_that_a_gpu_is_packaged_with_is_near(tmp_path: Path, c2c: str, distance: str) -> None:
+    cpus = (
+        f'<cpu numaid="{dev}" arch="arm64">{GPU.format(bus=2 + dev, dev=dev, c2c=c2c)}'
+        f"{NIC.format(bus=8 + dev, dev=dev)}</cpu>"
+        for dev in (0, 1)
+    )
+    model = model_of(tmp_path, f'<system version="1">{"".join(cpus)}</system>', 2)
+    assert PATH_TYPES[model.graphs["Tree"]["type_inter"]] == distance
+
+
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [

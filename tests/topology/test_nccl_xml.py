@@ -87,6 +87,7 @@ def test_public_machines(shared: Path) -> None:
         ('class="0x030200"', 'class="0x060400"', r":5: <pci>: has a <gpu>, but its class is no GPU's"),
         ("</cpu>\n", "", r":15: </system> closes what is not open: expected </cpu> of line 3"),
         ("</system>\n", "", r":2: <system> is not closed; is the file cut off\?"),
+        ("</cpu>", '</cpu><cpu host_hash="0x7"/>', r"machine.xml: 2 hosts in it"),
         ("<nic>", "<switch>", r":12: </nic> closes what is not open"),
         ("<nic>", "<pci/><nic>", r":12: <pci>: has no link_speed"),
         ('version="1"', 'version="7"', r':2: <system version="7">: known are 1 \(NCCL\), 2 \(RCCL\)'),

@@ -12,33 +12,7 @@ using Kind = Element::Kind;
 
 constexpr float kLocalBandwidth = 5000;
 
-float nvlink_bandwidth(int64_t sm) {
-  if (sm >= 100) return 40.1f;
-  if (sm >= 90) return 20.6f;
-  if (sm == 86) return 12;
-  if (sm >= 70) return 20;
-  return sm >= 60 ? 18 : 20;
-}
-
-/// GB/s between CPUs of one machine, from a CPU element.
-float inter_cpu_bandwidth(const Element& cpu) {
-  const auto arch = static_cast<Arch>(cpu.value[1]);
-  const auto vendor = static_cast<Vendor>(cpu.value[2]);
-  const int64_t family = cpu.value[3], model = cpu.value[4];
-  if (arch == Arch::kPower) return 32;
-  if (arch == Arch::kArm) return 6;
-  switch (vendor) {
-    case Vendor::kIntel:
-      if (family != 6 || model < 0x55) return 6;
-      return model >= 0xCF ? 40 : model >= 0x8F ? 22 : 10;
-    case Vendor::kAmd:
-      return 16;
-    case Vendor::kZhaoxin:
-      return family == 7 && model == 0x5B ? 9 : 6;
-    default:
-      return kLocalBandwidth;
-  }
-}
+float from_mb(int64_t mb) { return static_cast<float>(static_cast<double>(mb) / 1000.0); }
 
 /// Generation of a Broadcom PCI switch that shows its levels as switches of their own; 0: another switch.
 int broadcom_generation(uint64_t device, uint64_t level) {
@@ -160,7 +134,7 @@ class Builder {
         Node& cpu = system_.nodes[node_of_[at]];
         cpu.arch = static_cast<Arch>(element.value[1]);
         cpu.vendor = static_cast<Vendor>(element.value[2]);
-        cpu.inter_cpu = inter_cpu_bandwidth(element);
+        cpu.inter_cpu = from_mb(element.value[3]);
         break;
       }
       case Kind::kPci:
@@ -262,11 +236,10 @@ class Builder {
     // Several ranks on one GPU share its links, which the first of them brings.
     if (!brings_links(element.parent)) return;
     if (element.kind == Kind::kC2c) {
-      connect_both(device, cpu_above(device), kC2c,
-                   static_cast<float>(static_cast<double>(value[0] * value[1]) / 1000.0));
+      connect_both(device, cpu_above(device), kC2c, from_mb(value[0] * value[1]));
       return;
     }
-    const float bandwidth = static_cast<float>(value[2]) * nvlink_bandwidth(system_.nodes[device].sm);
+    const float bandwidth = static_cast<float>(value[2]) * from_mb(value[3]);
     if (value[1] == 0) {
       const int32_t other = find(kDevice, value[0]);
       if (other >= 0) connect(device, other, kNvl, bandwidth);

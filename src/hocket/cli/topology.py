@@ -22,7 +22,8 @@ app = typer.Typer(
 )
 
 _SPEC = (
-    "A file (ours or ASTRA-sim's network YAML), a spec such as mesh:4x4,bandwidth=50GB/s,latency=500ns, or a preset."
+    "A file (ours, ASTRA-sim's network YAML, NCCL's topology XML), a spec such as"
+    " mesh:4x4,bandwidth=50GB/s,latency=500ns, or a preset."
 )
 Source = Annotated[str, typer.Argument(metavar="TOPOLOGY", help=_SPEC)]
 

@@ -21,9 +21,10 @@ enum class Arch : int32_t { kX86, kPower, kArm };
 enum class Vendor : int32_t { kOther, kIntel, kAmd, kZhaoxin };
 
 /// An element of a topology file. What `value` holds depends on it:
-/// Cpu: numa, Arch, Vendor, family, model. Pci: bus id, class (0 switch, 1 GPU, other), device, lane speed (100
-/// Mbit/s), lanes. Gpu: dev, sm, gdr. Nic: none. Net: dev, Mbit/s, port, gdr, guid, rail, plane, latency (ps). NvLink:
-/// bus id of a GPU, target (0 GPU, 1 switch, 2 CPU), count. C2c: MB/s, count. PciLink: bus id.
+/// Cpu: numa, Arch, Vendor, MB/s to other CPUs. Pci: bus id, class (0 switch, 1 GPU, other), device, lane speed
+/// (100 Mbit/s), lanes. Gpu: dev, sm, gdr. Nic: none. Net: dev, Mbit/s, port, gdr, guid, rail, plane, latency (ps).
+/// NvLink: bus id of a GPU, target (0 GPU, 1 switch, 2 CPU), count, MB/s of one. C2c: MB/s of one, count. PciLink: bus
+/// id.
 struct Element {
   enum class Kind : int32_t { kCpu, kPci, kGpu, kNic, kNet, kNvLink, kC2c, kPciLink };
   Kind kind;
