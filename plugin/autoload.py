@@ -6,12 +6,15 @@ from importlib import import_module
 
 __all__ = ["arm"]
 
+_tried_to_collect = False
+
 
 def arm() -> None:
     """Does nothing, at the cost of two dictionary look-ups, unless HOCKET_COLLECT or HOCKET_ALGORITHMS is set.
 
-    When the collector cannot start, says why on stderr: no reason for the job to fail.
+    When the collector cannot start, says why on stderr, once: no reason for the job to fail.
     """
+    global _tried_to_collect
     collects, serves = os.environ.get("HOCKET_COLLECT"), os.environ.get("HOCKET_ALGORITHMS")
     if collects or serves:
         import_module("torch")  # first: its import comes back here, and must not meet a module half imported
@@ -19,7 +22,8 @@ def arm() -> None:
         from hocket.plugin.algorithms.activation import arm as arm_algorithms
 
         arm_algorithms()
-    if collects:
+    if collects and not _tried_to_collect:
+        _tried_to_collect = True
         try:
             from hocket.plugin.torch import collector
 
