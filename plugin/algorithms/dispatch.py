@@ -1,7 +1,9 @@
 """Where kernels of ours take the operations of `c10d`, and how they hand them on to PyTorch's own.
 
-They stand at the dispatch key of the device, below the collector's at BackendSelect, where PyTorch hands out the kernel
-that it had there (from 2.9 on). Before, they stand at BackendSelect, where nothing else can.
+They stand at the dispatch key BackendSelect, above PyTorch's at that of the device. Where the collector's stand there,
+they stand at the device's, in place of PyTorch's, which it hands out from 2.9 on. That is the worse place: PyTorch
+calls such a kernel with the GIL held, and gloo's thread, when it is the last to free a tensor that Python has seen,
+waits for the GIL and keeps gloo's queue locked meanwhile, for which the kernel may wait.
 """
 
 import os
@@ -28,17 +30,17 @@ class Dispatch:
 
     def __init__(self) -> None:
         self._libraries: dict[str, torch.library.Library] = {}
-        self._at_devices = hasattr(torch.library, "get_kernel")
         taken = torch._C._dispatch_has_kernel_for_dispatch_key("c10d::allreduce_", "BackendSelect")
-        if not self._at_devices and (taken or os.environ.get(OUT_VARIABLE)):
+        self._at_devices = taken or bool(os.environ.get(OUT_VARIABLE))
+        if self._at_devices and not hasattr(torch.library, "get_kernel"):
             raise HocketError(
                 f"with PyTorch {torch.__version__} either HOCKET_COLLECT or HOCKET_ALGORITHMS can take a job's "
                 "operations; both need 2.9 or newer (torch.library.get_kernel)"
             )
 
     def install(self, operation: str, devices: tuple[str, ...], make: Callable[[Kernel], Kernel]) -> None:
-        """For `operation`, such as "c10d::allreduce_", on `devices` (dispatch keys; where PyTorch cannot tell them
-        apart, on all), the kernel that `make` makes of PyTorch's. Both take the dispatch keys and the arguments."""
+        """For `operation`, such as "c10d::allreduce_", on `devices` (dispatch keys; at BackendSelect, on all), the
+        kernel that `make` makes of PyTorch's. Both take the dispatch keys and the arguments."""
         namespace, _, name = operation.partition("::")
         if namespace not in self._libraries:
             self._libraries[namespace] = torch.library.Library(namespace, "IMPL")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 
 import torch
@@ -86,17 +87,19 @@ class MessageTransport:
         return workspace[:scratch_bytes], workspace[scratch_bytes:needed]
 
     def _one_by_one(self, exchange: Exchange, memory: "_Memory", timeout: timedelta) -> None:
-        pending = [
-            (message.peer, issue([memory.of(message)], message.peer, _TAG))
-            for issue, messages in ((self._backend.recv, exchange.receives), (self._backend.send, exchange.sends))
-            for message in messages
-        ]
-        for peer, work in pending:
-            try:
+        begin, peer = monotonic(), -1
+        pending: list[tuple[int, Any]] = []
+        try:
+            for issue, messages in ((self._backend.recv, exchange.receives), (self._backend.send, exchange.sends)):
+                for message in messages:
+                    peer = message.peer
+                    pending.append((peer, issue([memory.of(message)], peer, _TAG)))
+            for peer, work in pending:  # noqa: B007  # the handler names it
                 work.wait(timeout)
-            except RuntimeError as error:
+        except RuntimeError as error:
+            if monotonic() - begin < timeout.total_seconds():  # else it may only be late
                 self.lost = peer
-                raise HocketError(f"no message to or from rank {peer}: {error}") from error
+            raise HocketError(f"no message to or from rank {peer}: {error}") from error
 
     def _as_one_group(self, exchange: Exchange, memory: "_Memory", timeout: timedelta) -> None:
         """Between NCCL's group start and end. NCCL's watchdog keeps the time."""

@@ -5,6 +5,7 @@ What is recorded by the collector is the same with and without them (`dispatch`)
 
 import os
 import threading
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -133,7 +134,9 @@ class Override:
         """`wait_tensor` waits in C++ for a Work that knows no error, and here it would keep the GIL from the engine."""
 
         def kernel(keyset: torch._C.DispatchKeySet, tensor: torch.Tensor) -> Any:
-            task = self._writers.pop(tensor.data_ptr(), None)
+            task = None
+            with suppress(RuntimeError):  # a tensor without data, while torch.compile traces
+                task = self._writers.pop(tensor.data_ptr(), None)
             if task is not None:
                 task.done.wait()
             result = stock(keyset, tensor)
