@@ -1,4 +1,7 @@
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <future>
 #include <memory>
@@ -61,9 +64,9 @@ class World {
     return said;
   }
 
-  void open(int32_t rank, const Program& program) {
+  void open(int32_t rank, const Program& program, const std::function<void()>& interrupted = [] {}) {
     check(program);
-    mesh(rank).open(program.endpoints, addresses_, Clock::now() + milliseconds(10'000), [] {});
+    mesh(rank).open(program.endpoints, addresses_, Clock::now() + milliseconds(10'000), interrupted);
   }
 
  private:
@@ -213,6 +216,23 @@ TEST_P(Run, ALateRankIsNamedAfterTheTimeout) {
     if (rank == 0) run(program, world.mesh(0), call_on(data, data, 2, ElementType::kInt32, 1, milliseconds(50)));
   });
   EXPECT_EQ(said[0], "nothing moved for 50 ms: waiting for rank 1, which has not begun this collective");
+}
+
+TEST_P(Run, WhoeverConnectsAndSaysNothingKeepsNobodyWaiting) {
+  World world(2, GetParam());
+  const int stranger = ::socket(AF_INET, SOCK_STREAM, 0);
+  const sockaddr_in place{AF_INET, htons(world.mesh(1).port()), {htonl(INADDR_LOOPBACK)}, {}};
+  ASSERT_EQ(connect(stranger, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  const std::vector<std::string> said =
+      world.each([&](int32_t rank) { world.open(rank, ring(rank, 2, StepType::kReceiveReduceCopySend)); });
+  ::close(stranger);
+  EXPECT_EQ(said[0] + said[1], "");
+}
+
+TEST_P(Run, AnInterruptEndsTheWaitForAConnection) {
+  struct Interrupt {};
+  World world(2, GetParam());
+  EXPECT_THROW(world.open(1, ring(1, 2, StepType::kReceiveReduceCopySend), [] { throw Interrupt(); }), Interrupt);
 }
 
 TEST_P(Run, AnInterruptEndsTheWait) {

@@ -13,7 +13,8 @@ from pathlib import Path
 import handmade
 import pytest
 
-from hocket.core.errors import FormatError, ScheduleError
+from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.plugin.algorithms.address import TRANSPORT_VARIABLE, shares_memory
 from hocket.plugin.algorithms.library import read_library
 from hocket.schedule import Kind
 
@@ -131,6 +132,15 @@ def test_a_wrong_program_ends_the_job_before_it_starts(tmp_path: Path) -> None:
     assert f"{programs / 'all_reduce_4.json'}: " in done.stderr
     with pytest.raises(ScheduleError, match=r"broken/all_reduce_4\.json: .*"):
         read_library(str(programs))
+
+
+def test_a_transport_is_known_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shares_memory()
+    monkeypatch.setenv(TRANSPORT_VARIABLE, "tcp")
+    assert not shares_memory()
+    monkeypatch.setenv(TRANSPORT_VARIABLE, "udp")
+    with pytest.raises(HocketError, match="HOCKET_ALGORITHMS_TRANSPORT=udp: expected shm or tcp"):
+        shares_memory()
 
 
 def test_library_says_what_it_lacks(tmp_path: Path) -> None:

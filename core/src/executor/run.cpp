@@ -1,5 +1,7 @@
 #include "hocket/executor/run.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -17,6 +19,9 @@ namespace {
 
 using schedule::StepType;
 
+/// How often a rank with short messages lets others have the core before it sleeps until it is woken, which takes
+/// longer. With long ones it would only give the core away.
+constexpr int kTurns = 5;
 constexpr int kPatienceMs = 1;
 constexpr int kLookAroundMs = 100;
 constexpr std::chrono::milliseconds kInterruptInterval{100};
@@ -103,6 +108,7 @@ Run::Run(const Program& program, Mesh& mesh, const Call& call)
 }
 
 void Run::finish() {
+  int turns = 0;
   Clock::time_point last_progress = Clock::now(), last_question = last_progress;
   while (true) {
     bool moved = false, done = true;
@@ -111,6 +117,12 @@ void Run::finish() {
       done &= walker.done();
     }
     if (done) return;
+    if (moved) {
+      turns = 0;
+    } else if (call_.chunk_bytes <= kPieceBytes && turns++ < kTurns) {
+      sched_yield();
+      continue;
+    }
     if (moved || wait(last_progress)) last_progress = Clock::now();
     if (Clock::now() - last_question > kInterruptInterval) {
       call_.interrupted();
