@@ -2,7 +2,6 @@
 
 from functools import wraps
 
-import torch
 import torch.distributed as dist
 
 from hocket.plugin.torch.hook import Hook
@@ -17,9 +16,6 @@ def watch_batches(hook: Hook) -> None:
     @wraps(issue)
     def batch_isend_irecv(p2p_op_list: list[dist.P2POp]) -> list[dist.Work]:
         works: list[dist.Work] = []
-        if torch.compiler.is_compiling():
-            works = issue(p2p_op_list)
-            return works
         hook.begin_batch()
         try:
             works = issue(p2p_op_list)

@@ -18,6 +18,7 @@ import torch.distributed as dist
 from hocket.plugin.torch.batches import watch_batches
 from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset, read_clocks
+from hocket.plugin.torch.compiling import stay_uncompiled
 from hocket.plugin.torch.completions import Completions
 from hocket.plugin.torch.folder import make_folder, operators_path, set_aside, stream_path
 from hocket.plugin.torch.futures import watch_futures
@@ -71,6 +72,7 @@ class Collector:
         watch_sections(self._hook)
         watch_futures(self._hook)
         watch_destroyed(self._hook.forget_groups)
+        stay_uncompiled()
 
     def _select(self, recorded: bool) -> None:
         self._hook.select(recorded)

@@ -92,8 +92,8 @@ class Hook(Protocol):
     def begin_section(self) -> None:
         """What this thread issues until `end_section` it also waits for until then: no Python code gets the Works."""
 
-    def end_section(self) -> None:
-        """Ends it."""
+    def end_section(self, returned: bool) -> None:
+        """Ends it. Where it has not returned, but raised, nobody knows for what of it the thread has waited."""
 
     def operation_of(self, work: dist.Work) -> int | None:
         """The recorded operation of a Work, None where there is none or its `wait` has returned."""
@@ -171,9 +171,9 @@ class PythonHook:
     def begin_section(self) -> None:
         self._held.section = _Operations()
 
-    def end_section(self) -> None:
+    def end_section(self, returned: bool) -> None:
         section, self._held.section = self._held.section, None
-        if section.ids:
+        if returned and section.ids:
             self._write_together("internal", section, section.last)
 
     def operation_of(self, work: dist.Work) -> int | None:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import torch
 import torch.distributed as dist
 
 from hocket.plugin.torch.hook import Hook
@@ -28,12 +27,13 @@ def watch_sections(hook: Hook) -> None:
 def _watched(function: Callable[..., Any], hook: Hook) -> Callable[..., Any]:
     @wraps(function)
     def section(*arguments: Any, **options: Any) -> Any:
-        if torch.compiler.is_compiling():
-            return function(*arguments, **options)
         hook.begin_section()
+        returned = False
         try:
-            return function(*arguments, **options)
+            result = function(*arguments, **options)
+            returned = True
         finally:
-            hook.end_section()
+            hook.end_section(returned)
+        return result
 
     return section

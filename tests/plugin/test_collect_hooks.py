@@ -124,6 +124,19 @@ except Exception:
     print("failed")
 dist._broadcast_coalesced(dist.group.WORLD, [torch.ones(30), torch.ones(30)], 100, 0)
 issue(8)
+@torch.compile(backend="eager", dynamic=True)
+def compiled(tensor):  # at its graph breaks Dynamo must not compile the collector
+    doubled = 2 * tensor
+    dist.all_reduce(doubled, async_op=True).get_future().wait()
+    dist._broadcast_coalesced(dist.group.WORLD, [doubled, doubled], 100, 0)
+    return doubled
+compiled(torch.ones(30))
+compiled(torch.ones(31))
+try:
+    dist._broadcast_coalesced(dist.group.WORLD, [torch.ones(40), torch.ones(40, dtype=torch.int16)], 100, 0)
+    raise AssertionError("gloo has no such numbers")
+except RuntimeError:
+    pass
 """
 
 # What a failed backward pass has issued is forgotten: 200 of 100 calls would leave 20,000 numbers.
@@ -228,10 +241,13 @@ def test_waits_are_those_that_were_seen(tmp_path: Path, hook: str) -> None:
     assert all(call.end is not None and call.start < call.end for call in reduces.values())
     # To ask whether it is complete, as for all of them, is no wait, and one that failed, as for 7, neither.
     asynchronous = [call for call in calls if call.is_async]
-    assert f"unwaited: rank 0: no wait was seen for 3 of {len(asynchronous)} asynchronous calls" in finished.stdout
+    assert f"unwaited: rank 0: no wait was seen for 4 of {len(asynchronous)} asynchronous calls" in finished.stdout
     broadcasts = [call for call in calls if call.kind == "broadcast"]
-    assert len(broadcasts) == 2  # in C++, as soon as there are 100 bytes
-    assert all(call.end <= call.wait_end for call in broadcasts)
+    assert len(broadcasts) == 8  # in C++, as soon as there are 100 bytes; the last two in a call that raised
+    assert all(call.end <= call.wait_end for call in broadcasts[:6])
+    assert [(call.end is None, call.wait_end) for call in broadcasts[6:]] == [(False, None), (True, None)]
+    assert {30, 31} <= set(reduces)
+    assert "UserWarning" not in finished.stderr
 
 
 def test_passes_that_fail_leave_nothing(tmp_path: Path, hook: str) -> None:

@@ -166,7 +166,7 @@ PYBIND11_MODULE(hocket_hook, module) {
     Shared::Get().recorder.EndBatch(count == 0 ? nullptr : works[count - 1].cast<c10d::Work*>());
   });
   module.def("begin_section", [] { Shared::Get().recorder.BeginSection(); });
-  module.def("end_section", [] { Shared::Get().recorder.EndSection(); });
+  module.def("end_section", [](bool returned) { Shared::Get().recorder.EndSection(returned); });
   module.def("operation_of", [](const c10d::Work& work) -> std::optional<std::int64_t> {
     const auto issued = Shared::Get().recorder.FindWork(&work);
     return issued ? std::optional(issued->id) : std::nullopt;

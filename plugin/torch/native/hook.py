@@ -62,8 +62,8 @@ class NativeHook:
     def begin_section(self) -> None:
         self._module.begin_section()
 
-    def end_section(self) -> None:
-        self._module.end_section()
+    def end_section(self, returned: bool) -> None:
+        self._module.end_section(returned)
 
     def operation_of(self, work: dist.Work) -> int | None:
         operation: int | None = self._module.operation_of(work)

@@ -106,9 +106,10 @@ class Recorder {
     }
   }
 
-  void EndSection() {
+  /// Where the function has not `returned`, but raised, nobody knows for what of it the thread has waited.
+  void EndSection(bool returned) {
     const std::optional<Section> section = std::exchange(ThreadSection(), std::nullopt);
-    if (section && !section->ids.empty()) Together("internal", section->ids, section->last);
+    if (returned && section && !section->ids.empty()) Together("internal", section->ids, section->last);
   }
 
   /// Writes down a call and returns its number. `shape` describes it in JSON; `addresses` are of its outputs, where
