@@ -73,24 +73,39 @@ class Follower:
 
     def read(self) -> None:
         """Takes in the whole lines that were added. Raises FormatError naming file and line of one that is broken."""
-        try:
-            with open(self.path, "rb") as file:
-                file.seek(self._offset)
-                added = file.read()
-        except OSError as error:
-            raise FormatError(f"{self.path}: {error.strerror}") from error
-        # A line may be half in the map: what is not written yet is zero.
-        added = added.partition(b"\0")[0]
-        whole = added[: added.rfind(b"\n") + 1]
+        whole = self._added()
         self._offset += len(whole)
         begin = whole.rfind(b"\n" + FIRST) + 1
         if begin or whole.startswith(FIRST):  # of a killed session the last line is torn: only the newest counts
             self._restart()
         for line in whole[begin:].splitlines():
+            if b"\0" in line:
+                continue
+            if self.meta is None and not line.startswith(FIRST):
+                raise FormatError(f"{self.path}: expected a stream that starts with a line of kind meta")
             try:
                 self._take(decode_line(line))
             except (ValueError, KeyError) as error:
                 raise FormatError(f"{self.path}: not a line of the collector's stream: {line[:80]!r}") from error
+
+    def _added(self) -> bytes:
+        """Whole lines, of which those that are lost have zero bytes: a page that never reached the disk.
+
+        Of what is not written yet a map has zero bytes too, but nothing behind them. Something may be written there
+        while a reader passes: what was there before is certain only at a second look.
+        """
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._offset)
+                seen = file.read().rstrip(b"\0")
+                if b"\0" in seen:
+                    file.seek(self._offset)
+                    seen = file.read(len(seen))
+        except OSError as error:
+            raise FormatError(f"{self.path}: {error.strerror}") from error
+        whole = seen[: seen.rfind(b"\n") + 1]
+        last = whole.rfind(b"\n", 0, -1) + 1  # it may be half in the map
+        return whole[:last] if b"\0" in whole[last:] else whole
 
     def _restart(self) -> None:
         for name in ("open", "last", "_groups", "_shapes", "_inside"):
@@ -121,7 +136,11 @@ class Follower:
     def _take_numbers(self, letter: int, identifier: int, *numbers: int) -> None:
         match chr(letter), numbers:
             case "c", (shape, sequence, t, thread):
-                self._issue(identifier, self._shapes[shape], sequence, t, thread)
+                # A synchronous call leaves a wait only when all is well, but its thread goes on only afterwards.
+                self.open.pop(self._inside.pop(thread, -1), None)
+                known = self._shapes.get(shape)
+                if known is not None and known.group in self._groups:  # else lost
+                    self._issue(identifier, known, sequence, t, thread)
             case "d", (t,):
                 self.open.pop(identifier, None)
                 self._seen(t)
@@ -132,8 +151,6 @@ class Follower:
                 self.open.pop(identifier, None)
 
     def _issue(self, identifier: int, shape: ShapeLine, sequence: int, t: int, thread: int) -> None:
-        # A synchronous call leaves a wait only when all is well, but its thread goes on only afterwards.
-        self.open.pop(self._inside.pop(thread, -1), None)
         kind = shape.kind or OPERATIONS[shape.op].kind
         issued = Issued(
             group=self._groups[shape.group],

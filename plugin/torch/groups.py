@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from weakref import WeakKeyDictionary
 
+import torch
 import torch.distributed as dist
 
 from hocket.plugin.torch.stream import Stream, record
@@ -16,6 +17,7 @@ __all__ = ["Group", "Groups", "watch_destroyed"]
 # PyTorch before 2.9 holds Python's lock while it destroys a group of gloo's and waits for its threads, which may need
 # that lock to free what their last collective held: it hangs now and then, and often where they had called Python.
 _SECONDS_TO_LET_GO = 0.02
+_HOLDS_THE_LOCK = torch.__version__ < (2, 9)
 
 # How many groups of the same members, sorted, were destroyed so far in this process.
 _destroyed: Counter[tuple[int, ...]] = Counter()
@@ -88,7 +90,8 @@ def watch_destroyed(forget: Callable[[], None]) -> None:
         gone = known if group is None or group == dist.group.WORLD else [group]
         _destroyed.update(_members(other) for other in gone if other in known)
         forget()
-        time.sleep(_SECONDS_TO_LET_GO)
+        if _HOLDS_THE_LOCK:
+            time.sleep(_SECONDS_TO_LET_GO)
         destroy(group)
 
     dist.destroy_process_group = dist.distributed_c10d.destroy_process_group = destroy_process_group

@@ -140,6 +140,19 @@ def test_streams_are_followed_as_they_grow_and_begin_anew(tmp_path: Path) -> Non
     assert [hang.place for hang in watching.look().hangs] == ["all_reduce #0"]
 
 
+def test_what_a_stream_lost_is_passed_over(tmp_path: Path) -> None:
+    """Of #1 the description is lost, of #0 the end of its wait as well; #2 is what rank 0 is in."""
+    lost = wait(0, 5, 9), *call(1, 20)
+    path = write(tmp_path, 0, now(0), group([0, 1]), call(0, 0), *lost, call(2, 30))
+    write(tmp_path, 1, now(1), group([0, 1]), call(0, 0), wait(0, 5, 9))
+    gone = lines(*lost[:2])[3:-3].encode()
+    path.write_bytes(path.read_bytes().replace(gone, bytes(len(gone))) + bytes(100))
+    assert [hang.place for hang in Watch(tmp_path, 10).look().hangs] == ["all_reduce #2"]
+    path.write_bytes(bytes(10) + path.read_bytes()[10:])
+    with pytest.raises(HocketError, match="expected a stream that starts with a line of kind meta"):
+        Watch(tmp_path, 10).look()
+
+
 @pytest.mark.parametrize(
     ("ends", "code"), [((END, END), 0), ((END, END | {"ok": False}), 1), ((END, []), 5), (([], []), 5)]
 )
