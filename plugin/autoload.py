@@ -19,9 +19,9 @@ def arm() -> None:
     if collects or serves:
         import_module("torch")  # first: its import comes back here, and must not meet a module half imported
     if serves:
-        from hocket.plugin.algorithms.activation import arm as arm_algorithms
+        from hocket.plugin.algorithms import activation
 
-        arm_algorithms()
+        activation.arm()
     if collects and not _tried_to_collect:
         _tried_to_collect = True
         try:
@@ -30,3 +30,5 @@ def arm() -> None:
             collector.arm()
         except Exception as error:
             print(f"hocket: nothing is collected: {error}", file=sys.stderr)
+    if serves:  # below the collector, if there is one
+        activation.serve()

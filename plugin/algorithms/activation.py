@@ -11,15 +11,21 @@ from hocket.plugin.algorithms import VARIABLE
 from hocket.plugin.algorithms.library import read_library
 from hocket.plugin.algorithms.override import Override
 
-__all__ = ["arm", "use"]
+__all__ = ["arm", "serve", "use"]
 
 _override: Override | None = None
 
 
 def arm() -> None:
-    """Uses what HOCKET_ALGORITHMS names; does nothing without it. Raises as `use`."""
+    """Prepares what HOCKET_ALGORITHMS names, for `serve`; does nothing without it. Raises as `use`."""
     if os.environ.get(VARIABLE) and dist.is_available():
-        use(os.environ[VARIABLE])
+        _prepare(os.environ[VARIABLE])
+
+
+def serve() -> None:
+    """Serves with what was prepared, if anything was."""
+    if _override is not None:
+        _override.serve()
 
 
 def use(source: str | Path) -> None:
@@ -29,6 +35,11 @@ def use(source: str | Path) -> None:
     Every program is proved first: raises FormatError, ScheduleError or DeadlockError, naming the file, for one that is
     not right, and HocketError where other programs are in use already or this PyTorch is too old.
     """
+    _prepare(source)
+    serve()
+
+
+def _prepare(source: str | Path) -> None:
     global _override
     if _override is not None:
         if _override.source == str(source):

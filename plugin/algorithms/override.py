@@ -30,8 +30,12 @@ _create_work = torch._C._distributed_c10d._create_work_from_future
 
 
 class Override:
-    """Serves this process's collectives from construction on. Raises HocketError where this PyTorch cannot be served,
-    or HOCKET_ALGORITHMS_ENGINE is none."""
+    """Serves this process's collectives. Raises HocketError where this PyTorch cannot be served, or
+    HOCKET_ALGORITHMS_ENGINE is none.
+
+    A collector has to come between construction and `serve`: its `Work.wait` goes around the one made here, its kernels
+    stand above.
+    """
 
     def __init__(self, library: Library) -> None:
         self.counts = Counts(library)
@@ -43,11 +47,17 @@ class Override:
         self._writers: WeakValueDictionary[int, Task] = WeakValueDictionary()
         self._held = threading.local()
         self._rank: int | None = None
+        self._dispatch: Dispatch | None = None
+        self._wrap_wait()
+
+    def serve(self) -> None:
+        """From now on; a second call does nothing."""
+        if self._dispatch is not None:
+            return
         self._dispatch = Dispatch()
         for name in REQUESTS:
-            self._dispatch.install(f"c10d::{name}", ("CPU", "CUDA"), partial(self._kernel, name))
-        self._dispatch.install("_c10d_functional::wait_tensor", ("CPU",), self._wait_tensor_kernel)
-        self._wrap_wait()
+            self._dispatch.install(f"c10d::{name}", partial(self._kernel, name))
+        self._dispatch.install("_c10d_functional::wait_tensor", self._wait_tensor_kernel)
 
     @property
     def source(self) -> str:

@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary, ref
 
 import torch
 import torch.distributed as dist
-from torch._C import DispatchKey
 
+from hocket.plugin.torch.below import Kernel, hand_on
 from hocket.plugin.torch.describe import describer, is_async_reader, on_device, tensor_reader
 from hocket.plugin.torch.groups import Groups
 from hocket.plugin.torch.signature import (
@@ -37,9 +37,6 @@ LIMIT = 1 << 16
 # Of an operation that `operations.py` does not have.
 UNKNOWN = "not known to this version of Hocket, and not recorded"
 
-Kernel = Callable[..., Any]
-
-_BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect)
 _clock = time.perf_counter_ns
 _get_future = dist.Work.get_future  # as it was before anybody watched it
 
@@ -184,7 +181,7 @@ class PythonHook:
         self._write(f"w {operation} {begin} {_clock() - begin} {self._thread()}\n")
 
     def _kernel(self, signature: Signature) -> Kernel:
-        redispatch = getattr(torch.ops.c10d, signature.op).default._handle.redispatch_boxed
+        below = hand_on(f"c10d::{signature.op}")
         describe, is_async_call = describer(signature), is_async_reader(signature)
         outputs, find_line = tensor_reader(signature.output), self._find_line
         group_index, numbered = signature.group, signature.numbered
@@ -234,7 +231,7 @@ class PythonHook:
             identifier = issue(arguments, is_async)
             begin = _clock()
             try:
-                result = redispatch(keyset & _BELOW, *arguments)
+                result = below(keyset, *arguments)
             except Exception as error:
                 if identifier is not None and signature.returns_work:  # monitored_barrier does not refuse, it fails
                     self._write(f"x {identifier}\n")
@@ -263,8 +260,7 @@ class PythonHook:
         return kernel
 
     def _unknown_kernel(self, op: str) -> Kernel:
-        name, _, overload = op.partition(".")
-        redispatch = getattr(getattr(torch.ops.c10d, name), overload or "default")._handle.redispatch_boxed
+        below = hand_on(f"c10d::{op}")
         unsaid = [record("error", op=op, message=UNKNOWN)]
 
         def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
@@ -272,7 +268,7 @@ class PythonHook:
                 self._start_once()
             if unsaid and self._recording:
                 self._write(unsaid.pop())
-            return redispatch(keyset & _BELOW, *arguments)
+            return below(keyset, *arguments)
 
         return kernel
 
@@ -356,11 +352,11 @@ class PythonHook:
     def _wait_tensor_kernel(self, op: str) -> Kernel:
         """`wait_tensor` and `wait_tensors`: where functional collectives are waited for, in C++, known by the tensors
         they wrote."""
-        redispatch = getattr(torch.ops._c10d_functional, op).default._handle.redispatch_boxed
+        below = hand_on(f"_c10d_functional::{op}")
 
         def kernel(keyset: torch._C.DispatchKeySet, waited: Any) -> Any:
             begin = _clock()
-            result = redispatch(keyset & _BELOW, waited)
+            result = below(keyset, waited)
             with suppress(RuntimeError):  # tensors without data, while torch.compile traces
                 for tensor in (waited,) if isinstance(waited, torch.Tensor) else waited:
                     identifier = self._written.pop(_address(tensor), None)
@@ -372,12 +368,12 @@ class PythonHook:
 
     def _send_kernel(self, op: str) -> Kernel:
         """A functional send: the empty tensor that it returns is what `wait_tensor` is told."""
-        redispatch = getattr(torch.ops._c10d_functional, op).default._handle.redispatch_boxed
+        below = hand_on(f"_c10d_functional::{op}")
         held = self._held
 
         def kernel(keyset: torch._C.DispatchKeySet, *arguments: Any) -> Any:
             held.last = None
-            result = redispatch(keyset & _BELOW, *arguments)
+            result = below(keyset, *arguments)
             if held.last is not None:
                 with suppress(RuntimeError):  # a tensor without storage, while torch.compile traces
                     self._note_addresses([result], held.last)

@@ -20,8 +20,13 @@
 
 namespace hocket {
 
-/// The dispatch keys that come after the one at which the kernels stand.
-inline constexpr c10::DispatchKeySet kBelow(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
+/// Hands an operation on, from a kernel at BackendSelect: below.py.
+inline void HandOn(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  constexpr c10::DispatchKeySet kBelow(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
+  constexpr c10::DispatchKey kServing = c10::DispatchKey::CustomRNGKeyId;
+  keys = keys & kBelow;
+  handle.redispatchBoxed(handle.hasKernelForDispatchKey(kServing) ? keys.add(kServing) : keys, stack);
+}
 
 /// An argument that only some operations have: Detail of signature.py.
 struct Detail {
@@ -76,7 +81,7 @@ class Kernel final : public c10::OperatorKernel {
     const std::int64_t begin = Now();
     Recorder& recorder = Shared::Get().recorder;
     try {
-      handle.redispatchBoxed(keys & kBelow, stack);
+      HandOn(handle, keys, stack);
     } catch (const std::exception& error) {
       if (call.id >= 0 && signature_.returns_work) {  // monitored_barrier does not refuse, it fails
         recorder.NotIssued(call.id);
@@ -252,7 +257,7 @@ class SendKernel final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     Recorder& recorder = Shared::Get().recorder;
     recorder.ForgetLast();
-    handle.redispatchBoxed(keys & kBelow, stack);
+    HandOn(handle, keys, stack);
     try {
       recorder.WritesAt(Address(stack->back().toTensor()));
     } catch (const c10::Error&) {  // a tensor without storage, while torch.compile traces
@@ -270,7 +275,7 @@ class UnknownKernel final : public c10::OperatorKernel {
     Shared& shared = Shared::Get();
     shared.StartOnce();
     if (shared.recorder.recording() && !said_.exchange(true)) shared.recorder.Write(line_);
-    handle.redispatchBoxed(keys & kBelow, stack);
+    HandOn(handle, keys, stack);
   }
 
  private:
@@ -284,7 +289,7 @@ class WaitTensorKernel final : public c10::OperatorKernel {
  public:
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const std::int64_t begin = Now();
-    handle.redispatchBoxed(keys & kBelow, stack);
+    HandOn(handle, keys, stack);
     Recorder& recorder = Shared::Get().recorder;
     if (recorder.dropping()) return;
     try {
