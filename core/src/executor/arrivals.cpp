@@ -43,14 +43,18 @@ void Arrivals::Newcomer::listen() {
     gone = errno != EAGAIN && errno != EINTR;
     return;
   }
-  gone = count == 0;
-  heard += count;
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(header), sizeof number);
-    arrival.memory = Descriptor(number);
+    // padding has room for one more than there should be: each is closed but the last
+    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
+      int number = -1;
+      std::memcpy(&number, reinterpret_cast<const std::byte*>(header) + at, sizeof number);
+      arrival.memory = Descriptor(number);
+    }
   }
+  const bool memory_is_lost = (message.msg_flags & MSG_CTRUNC) != 0;  // this process has too many files open
+  gone = count == 0 || memory_is_lost;
+  if (!gone) heard += count;
 }
 
 }  // namespace hocket::executor

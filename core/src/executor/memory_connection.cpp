@@ -140,6 +140,8 @@ class MemoryConnection final : public Connection {
     ended_ = count == 0 || (errno != EAGAIN && errno != EINTR);
   }
 
+  void end() noexcept override { shutdown(socket_.get(), SHUT_RDWR); }
+
  private:
   int64_t room() const { return kRingBytes - (out_.sent.load(std::memory_order_relaxed) - out_.taken); }
 

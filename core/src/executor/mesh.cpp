@@ -48,6 +48,7 @@ Mesh::Mesh(int32_t rank, Address address) : rank_(rank), address_(std::move(addr
 Mesh::~Mesh() = default;
 
 void Mesh::close() noexcept {
+  for (const auto& [endpoint, connection] : connections_) connection->end();
   connections_.clear();
   arrivals_ = std::make_unique<Arrivals>(std::vector<Descriptor>());
 }

@@ -72,16 +72,23 @@ struct Min {
   }
 };
 
+/// In a connection's memory elements lie behind whatever bytes came before.
+template <typename T>
+struct [[gnu::packed]] Anywhere {
+  T value;
+};
+
 template <typename Element, typename Op>
 void loop(const std::byte* left, const std::byte* right, std::byte* out, int64_t count) {
   using Stored = typename Element::Stored;
   using Computed = typename Element::Computed;
-  const auto* a = reinterpret_cast<const Stored*>(left);
-  const auto* b = reinterpret_cast<const Stored*>(right);
-  auto* result = reinterpret_cast<Stored*>(out);
+  const auto* a = reinterpret_cast<const Anywhere<Stored>*>(left);
+  const auto* b = reinterpret_cast<const Anywhere<Stored>*>(right);
+  auto* result = reinterpret_cast<Anywhere<Stored>*>(out);
 #pragma GCC ivdep
   for (int64_t k = 0; k < count; k++) {
-    result[k] = Element::store(Op::template apply<Computed>(Element::load(a[k]), Element::load(b[k])));
+    result[k].value =
+        Element::store(Op::template apply<Computed>(Element::load(a[k].value), Element::load(b[k].value)));
   }
 }
 

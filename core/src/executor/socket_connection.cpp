@@ -35,6 +35,8 @@ class SocketConnection final : public Connection {
     return pollfd{socket_.get(), static_cast<short>((to_receive ? POLLIN : 0) | (to_send ? POLLOUT : 0)), 0};
   }
 
+  void end() noexcept override { shutdown(socket_.get(), SHUT_RDWR); }
+
  private:
   static msghdr of(std::span<const iovec> parts) {
     msghdr message{};

@@ -37,7 +37,9 @@ std::span<const std::byte> Stream::look(int64_t limit) {
   if (early_.empty()) {
     if (!begun()) receive({});
     const std::span<const std::byte> there = begun() ? connection_->look() : std::span<const std::byte>();
-    if (!there.empty()) return there.first(std::min<size_t>(there.size(), limit));
+    const auto count = std::min(static_cast<int64_t>(there.size()), limit);
+    // less could be a part of an element, which has to be taken before more of it comes, or the end of the peer
+    if (count >= std::min(limit, kWord)) return there.first(count);
   }
   const int64_t kept = early_.empty() ? 0 : early_.front().end - early_.front().taken;
   if (kept < std::min(limit, kWord)) keep_early(limit - kept);
