@@ -20,53 +20,66 @@ bool IsPlain(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED && lowest == 0 && extent == ElementBytes(type);
 }
 
-/// A family of types that differ in size: its members are called by the name and the number of their bits.
-struct Family {
-  const char* name;
-  std::vector<MPI_Datatype> types;
-};
-
-std::vector<Family> Families() {
-  return {
-      {"int",
-       {MPI_CHAR, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T,
-        MPI_INT64_T, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER}},
-      {"uint",
-       {MPI_BYTE, MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG,
-        MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}},
-      {"float", {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION}},
-      {"complex",
-       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX}},
-  };
+std::vector<std::pair<MPI_Datatype, const char*>> Pairs() {
+  return {{MPI_FLOAT_INT, "float_int"}, {MPI_DOUBLE_INT, "double_int"},
+          {MPI_LONG_INT, "long_int"},   {MPI_SHORT_INT, "short_int"},
+          {MPI_2INT, "2int"},           {MPI_LONG_DOUBLE_INT, "long_double_int"}};
 }
 
-std::vector<std::pair<MPI_Datatype, const char*>> Singles() {
-  return {{MPI_C_BOOL, "bool"},       {MPI_LOGICAL, "bool"},        {MPI_PACKED, "packed"},
-          {MPI_WCHAR, "wchar"},       {MPI_FLOAT_INT, "float_int"}, {MPI_DOUBLE_INT, "double_int"},
-          {MPI_LONG_INT, "long_int"}, {MPI_SHORT_INT, "short_int"}, {MPI_LONG_DOUBLE_INT, "long_double_int"},
-          {MPI_2INT, "2int"},         {MPI_CHARACTER, "character"}};
+std::vector<std::pair<MPI_Datatype, const char*>> Symbols() {
+  return {{MPI_PACKED, "packed"}, {MPI_WCHAR, "wchar"}, {MPI_CHARACTER, "character"}};
 }
 
 }  // namespace
 
+/// Types of one kind that differ in size: its members are called by the name and the number of their bits.
+struct Datatypes::Family {
+  const char* name;
+  unsigned groups;
+  std::vector<MPI_Datatype> types;
+};
+
+std::vector<Datatypes::Family> Datatypes::Families() {
+  constexpr unsigned kArithmetic = kOrder | kSums, kNumbers = kArithmetic | kBits, kIntegers = kNumbers | kLogic;
+  return {
+      {"int",
+       kIntegers,
+       {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T,
+        MPI_INT64_T}},
+      {"int", kNumbers, {MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER}},
+      {"int", kNone, {MPI_CHAR}},
+      {"uint",
+       kIntegers,
+       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
+        MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}},
+      {"uint", kBits, {MPI_BYTE}},
+      {"float", kArithmetic, {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION}},
+      {"complex",
+       kSums,
+       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX}},
+  };
+}
+
 Datatypes::Datatypes()
-    : reductions_{{MPI_SUM, "SUM"},     {MPI_PROD, "PRODUCT"},   {MPI_MAX, "MAX"},       {MPI_MIN, "MIN"},
-                  {MPI_BAND, "BAND"},   {MPI_BOR, "BOR"},        {MPI_BXOR, "BXOR"},     {MPI_LAND, "LAND"},
-                  {MPI_LOR, "LOR"},     {MPI_LXOR, "LXOR"},      {MPI_MINLOC, "MINLOC"}, {MPI_MAXLOC, "MAXLOC"},
-                  {MPI_NO_OP, "NO_OP"}, {MPI_REPLACE, "REPLACE"}} {
-  for (const auto& [type, name] : Singles()) {
-    if (type != MPI_DATATYPE_NULL) Add(type, name);
-  }
+    : reductions_{{MPI_SUM, "SUM", kSums},     {MPI_PROD, "PRODUCT", kSums},    {MPI_MAX, "MAX", kOrder},
+                  {MPI_MIN, "MIN", kOrder},    {MPI_BAND, "BAND", kBits},       {MPI_BOR, "BOR", kBits},
+                  {MPI_BXOR, "BXOR", kBits},   {MPI_LAND, "LAND", kLogic},      {MPI_LOR, "LOR", kLogic},
+                  {MPI_LXOR, "LXOR", kLogic},  {MPI_MINLOC, "MINLOC", kPlaces}, {MPI_MAXLOC, "MAXLOC", kPlaces},
+                  {MPI_NO_OP, "NO_OP", kNone}, {MPI_REPLACE, "REPLACE", kNone}} {
+  for (const auto& [type, name] : Symbols()) Add(type, name, kNone);
+  for (const auto& [type, name] : Pairs()) Add(type, name, kPlaces);
+  for (const MPI_Datatype type : {MPI_C_BOOL, MPI_LOGICAL}) Add(type, "bool", kLogic);
   for (const Family& family : Families()) {
     for (const MPI_Datatype type : family.types) {
-      if (type == MPI_DATATYPE_NULL) continue;  // Fortran's, where there is no Fortran
-      Add(type, family.name + std::to_string(8 * ElementBytes(type)));
+      if (type == MPI_DATATYPE_NULL) continue;  // its size cannot be asked for
+      Add(type, family.name + std::to_string(8 * ElementBytes(type)), family.groups);
     }
   }
 }
 
-void Datatypes::Add(MPI_Datatype type, const std::string& name) {
-  predefined_.try_emplace(type, Known{ElementBytes(type), name, IsPlain(type)});
+void Datatypes::Add(MPI_Datatype type, const std::string& name, unsigned groups) {
+  if (type == MPI_DATATYPE_NULL) return;  // Fortran's, where there is no Fortran
+  predefined_.try_emplace(type, Known{ElementBytes(type), name, IsPlain(type), groups});
 }
 
 TypeInfo Datatypes::Of(MPI_Datatype type) const {
@@ -77,12 +90,19 @@ TypeInfo Datatypes::Of(MPI_Datatype type) const {
 }
 
 bool Datatypes::IsPredefined(MPI_Op op) const {
-  return std::ranges::any_of(reductions_, [op](const auto& known) { return known.first == op; });
+  return std::ranges::any_of(reductions_, [op](const Reducer& known) { return known.op == op; });
+}
+
+bool Datatypes::IsDefined(MPI_Op op, MPI_Datatype type) const {
+  const auto found = predefined_.find(type);
+  return found != predefined_.end() && std::ranges::any_of(reductions_, [&](const Reducer& known) {
+           return known.op == op && (found->second.groups & known.group) != 0;
+         });
 }
 
 const char* Datatypes::Reduction(MPI_Op op) const {
-  for (const auto& [known, name] : reductions_) {
-    if (known == op) return name;
+  for (const Reducer& known : reductions_) {
+    if (known.op == op) return known.name;
   }
   return "USER";
 }

@@ -34,21 +34,36 @@ class Datatypes {
   /// "SUM", "MAX", ...; "USER" for an operation of the program's own.
   const char* Reduction(MPI_Op op) const;
 
-  /// Whether MPI defines what the operation does to elements.
+  /// Whether the operation is MPI's own.
   bool IsPredefined(MPI_Op op) const;
 
+  /// Whether the standard defines what such an operation does to elements of this type (MPI 4.1, section 6.9.2).
+  bool IsDefined(MPI_Op op, MPI_Datatype type) const;
+
  private:
-  void Add(MPI_Datatype type, const std::string& name);
+  /// Of operations; a type has a set of these.
+  enum Group : unsigned { kNone = 0, kOrder = 1, kSums = 2, kLogic = 4, kBits = 8, kPlaces = 16 };
+
+  struct Family;
+  static std::vector<Family> Families();
+
+  void Add(MPI_Datatype type, const std::string& name, unsigned groups);
   const char* BaseName(MPI_Datatype type) const;
 
   struct Known {
     int64_t bytes;
     std::string name;
     bool is_plain;
+    unsigned groups;
+  };
+  struct Reducer {
+    MPI_Op op;
+    const char* name;
+    Group group;
   };
 
   std::unordered_map<MPI_Datatype, Known> predefined_;
-  std::vector<std::pair<MPI_Op, const char*>> reductions_;
+  std::vector<Reducer> reductions_;
 };
 
 /// Bytes of the message that a receive brought.

@@ -108,6 +108,7 @@ Serving::Choice Serving::Choose(const Member& member, const CollectiveCall& call
   if (kind.reduces) {
     if (!datatypes_.IsPredefined(call.op)) return {.reason = "a reduction of the program's own"};
     if (!type.is_plain) return {.reason = "a reduction of a type of the program's own, or with gaps"};
+    if (!datatypes_.IsDefined(call.op, share.type)) return {.reason = "a reduction that MPI has not for the type"};
     choice.element_bytes = type.bytes;
   }
   if (choice.share_bytes > kLargest / member.size) return {.reason = "larger than this MPI's counts"};

@@ -161,6 +161,10 @@ def left_to_mpi(comm: Any) -> None:
     product.Free()
     located, found = np.array([(comm.rank, 0)], "d,i"), np.zeros(1, "d,i")
     comm.Allreduce([located, 1, MPI.DOUBLE_INT], [found, 1, MPI.DOUBLE_INT], MPI.MINLOC)
+    try:
+        comm.Reduce(own, target if comm.rank == 2 else None, MPI.BAND, 2)  # of doubles: refused on all ranks
+    except MPI.Exception as refused:
+        assert refused.Get_error_class() == MPI.ERR_OP
     comm.Bcast(own, 0)  # the program is for root 1
     comm.Allreduce(np.zeros(0), np.zeros(0))
     comm.Allgatherv(own, [np.zeros(4 * comm.size), [4] * comm.size])

@@ -84,6 +84,7 @@ def test_counts_say_what_ran_and_why_mpis_own_did(job: Path) -> None:
     stock = {(found["operation"].removesuffix("_c"), found["reason"]): found["calls"] for found in report["stock"]}
     assert stock["MPI_Allreduce", "a reduction of the program's own"] == 1
     assert stock["MPI_Allreduce", "a reduction of a type of the program's own, or with gaps"] == 1  # (double, int)
+    assert stock["MPI_Reduce", "a reduction that MPI has not for the type"] == 1  # BAND of doubles
     assert stock["MPI_Allreduce", "empty buffers"] == 1
     assert stock["MPI_Bcast", "no program for root 0 on 4 ranks"] >= 1
     assert stock["MPI_Allgatherv", "counts that may differ between ranks"] == 1
