@@ -87,7 +87,15 @@ class _Part:
                 self._first, self._last = min(self._first, int(kept[0])), int(kept[-1])
         self._later = np.unique(np.concatenate(later))
         if not any_kept:
-            raise TraceError(f"{file.path}: nothing of it is in the part that is asked for")
+            raise TraceError(f"{file.path}: nothing of it is in the part that is asked for{self._steps_there()}")
+
+    def _steps_there(self) -> str:
+        """In words, where steps were asked for: a job's first recorded step need not be 0."""
+        if self._selection.steps is None:
+            return ""
+        steps = step_of_nodes(next(self._file.blocks(_WHOLE)), str(self._file.path))
+        marked = steps[steps != NO_STEP]
+        return f"; its steps are {marked.min()} to {marked.max()}" if len(marked) else ""
 
     def _rows(self, trace: Trace) -> NDArray[np.bool_]:
         return self._selection.rows(trace, str(self._file.path)) & self._ranks.rows(trace)

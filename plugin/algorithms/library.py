@@ -136,7 +136,8 @@ class Library:
             for found in alike:
                 if found.mismatch(call, element_bytes) is None:
                     return found
-        return f"no program for this size, only for {', '.join(_describe(*found.window) for found in alike)}"
+        windows = dict.fromkeys(_describe(*found.window) for found in alike)
+        return f"no program for this size, only for {', '.join(windows)}"
 
 
 def _describe(smallest: int, largest: int | None) -> str:

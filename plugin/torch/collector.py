@@ -67,6 +67,8 @@ class Collector:
         self._profiler = OperatorProfiler() if settings.ops else None
         self.steps = Steps(settings, self._select)
         self._starting, self._started = threading.RLock(), False
+        if os.environ.get("RANK") == "0":
+            atexit.register(self._say_if_idle, os.getpid())
         self._hook.install(self._start)
         watch_batches(self._hook)
         watch_sections(self._hook)
@@ -88,6 +90,10 @@ class Collector:
                 self._open()
             except Exception as error:  # a full disk, say, is no reason for the job to fail
                 print(f"hocket: cannot collect into {self.folder}: {error}", file=sys.stderr)
+
+    def _say_if_idle(self, process: int) -> None:
+        if not self._started and os.getpid() == process:
+            print(f"hocket: nothing is collected into {self.folder}: rank 0 issued no collective", file=sys.stderr)
 
     def _open(self) -> None:
         self._rank, self._world = dist.get_rank(), dist.get_world_size()

@@ -73,7 +73,7 @@ def test_slice_of_nodes_and_times(job: Path, tmp_path: Path) -> None:
 
 def test_slice_refuses_what_is_not_there(job: Path, tmp_path: Path) -> None:
     for arguments, code, message in [
-        (["--steps", "7:9"], 3, "nothing of it is in the part"),
+        (["--steps", "7:9"], 3, "nothing of it is in the part that is asked for; its steps are 0 to"),
         (["--ranks", "3,4"], 3, "expected different ones of 0 to 3"),
         (["--steps", "3:1"], 2, "expected a first number"),
         (["--time", "1ms"], 2, "expected two times"),
@@ -270,3 +270,5 @@ def test_graph(job: Path, tmp_path: Path) -> None:
     for arguments, message in [(("g.svg",), "ends in one of"), (("g.dot", "--limit", 3), "hocket trace slice")]:
         done = hocket("graph", job / "trace.0.et", "-o", tmp_path / arguments[0], *arguments[1:])
         assert (done.returncode, message in done.stderr) == (3, True)
+    done = hocket("graph", job, "-o", tmp_path / "g.dot")
+    assert (done.returncode, "give one file of it" in done.stderr) == (3, True)

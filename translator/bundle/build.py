@@ -49,12 +49,15 @@ def write_bundle(
     size of a source), in place, out of place or (None) both. Each schedule is lowered in several ways; each size is
     served by the program that is the quickest by simulation. Files have names of their own.
 
-    Every program is proved before anything is written. A folder that is there is replaced when it is a bundle.
+    Every program is proved before anything is written. A folder that is there is replaced when it is a
+    bundle of the same collective, ranks and root.
     Raises FormatError, ScheduleError or DeadlockError, naming the file, and HocketError for a folder in the way.
     """
     folder = Path(folder)
-    _check_free(folder)
+    earlier = _check_free(folder)
     sources = read_sources(paths, topology, root)
+    if earlier is not None:
+        _check_same(folder, earlier, sources)
     target = _target(runtime, sources, ranks_per_node)
     asked = lowering or Lowering()
     asked = replace(asked, max_bytes=asked.max_bytes or sources.members[-1].size_bytes)
@@ -107,17 +110,29 @@ def _target(runtime: str | ProfileName | Profile, sources: Sources, ranks_per_no
     return XmlTarget(find_profile(runtime))
 
 
-def _check_free(folder: Path) -> None:
-    """Raises HocketError when writing the bundle would remove what is no bundle's."""
+def _check_free(folder: Path) -> Bundle | None:
+    """The bundle that is there. Raises HocketError when writing another would remove what is no bundle's."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
+        return None
     if not (folder / MANIFEST).is_file():
         raise HocketError(f"{folder}: exists and is no bundle; give a new folder")
-    known = {MANIFEST, README, SCRIPT, REGISTRATION, *(file.path for file in read_bundle(folder).files)}
+    bundle = read_bundle(folder)
+    known = {MANIFEST, README, SCRIPT, REGISTRATION, *(file.path for file in bundle.files)}
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if found - known:
         raise HocketError(
             f"{folder}: holds {min(found - known)}, which is not of the bundle; move it or give a new folder"
+        )
+    return bundle
+
+
+def _check_same(folder: Path, earlier: Bundle, sources: Sources) -> None:
+    """Raises HocketError where the new bundle would take another collective's place."""
+    new = sources.collective
+    if (earlier.collective, earlier.ranks, earlier.root) != (new.kind, new.num_ranks, new.root):
+        raise HocketError(
+            f"{folder}: is a bundle of {earlier.collective} on {earlier.ranks} ranks; a bundle is of one collective: give "
+            f"{new.kind} a folder of its own (beside it: HOCKET_ALGORITHMS takes a folder of bundles)"
         )
 
 

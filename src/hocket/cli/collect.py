@@ -84,7 +84,11 @@ def launch(
         if stream_paths(out):
             merge(out)
         elif finished.returncode == 0:
-            raise HocketError(f"{out}: nothing was recorded: no rank issued a collective in the steps to record")
+            limited = " in the steps to record" if skip_steps or steps is not None else ""
+            raise HocketError(
+                f"{out}: nothing was recorded: no rank issued a collective{limited}; does the script call"
+                " torch.distributed.init_process_group?"
+            )
     raise typer.Exit(finished.returncode)
 
 

@@ -37,8 +37,11 @@ def graph(
 ) -> None:
     """Write the dependency graph of a trace: edges lead to what depends; in DOT, control dependencies are dashed."""
     from hocket.chakra.drawing import write_graph
+    from hocket.core.errors import HocketError
     from hocket.chakra.reading import read_trace
 
+    if file.is_dir():
+        raise HocketError(f"{file}: is a folder; a graph is of one rank: give one file of it, such as its trace.0.et")
     trace = read_trace(file, schema)
     write_graph(trace, output, limit)
     typer.echo(f"wrote {len(trace)} nodes and {len(trace.data_deps) + len(trace.ctrl_deps)} edges to {output}")
