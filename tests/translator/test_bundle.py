@@ -118,7 +118,9 @@ def test_only_a_bundle_is_replaced(schedules: list[Path], tmp_path: Path) -> Non
     (folder / "precious").unlink()
     write_bundle(schedules, folder, "executor")
     other = write_schedule(tmp_path / "ag.schedule", Kind.ALL_GATHER, "ring", 4096)
-    with pytest.raises(HocketError, match=r"is a bundle of all_reduce on 4 ranks.* give all_gather a folder of its own"):
+    with pytest.raises(
+        HocketError, match=r"is a bundle of all_reduce on 4 ranks.* give all_gather a folder of its own"
+    ):
         write_bundle([other], folder, "executor")
     assert (folder / "bundle.json").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ag.schedule", "b"]

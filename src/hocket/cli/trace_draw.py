@@ -37,8 +37,8 @@ def graph(
 ) -> None:
     """Write the dependency graph of a trace: edges lead to what depends; in DOT, control dependencies are dashed."""
     from hocket.chakra.drawing import write_graph
-    from hocket.core.errors import HocketError
     from hocket.chakra.reading import read_trace
+    from hocket.core.errors import HocketError
 
     if file.is_dir():
         raise HocketError(f"{file}: is a folder; a graph is of one rank: give one file of it, such as its trace.0.et")
