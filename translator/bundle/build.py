@@ -131,8 +131,8 @@ def _check_same(folder: Path, earlier: Bundle, sources: Sources) -> None:
     new = sources.collective
     if (earlier.collective, earlier.ranks, earlier.root) != (new.kind, new.num_ranks, new.root):
         raise HocketError(
-            f"{folder}: is a bundle of {earlier.collective} on {earlier.ranks} ranks; a bundle is of one collective: give "
-            f"{new.kind} a folder of its own (beside it: HOCKET_ALGORITHMS takes a folder of bundles)"
+            f"{folder}: is a bundle of {earlier.collective} on {earlier.ranks} ranks; a bundle is of one collective: "
+            f"give {new.kind} a folder of its own (beside it: HOCKET_ALGORITHMS takes a folder of bundles)"
         )
 
 
