@@ -23,10 +23,10 @@ lint: build $(VENV)/test.stamp
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
 
-# One torchrun of four ranks fills the machine: the suites that start such jobs run one after another.
+# Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs.
 pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp
 	$(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
-	$(BIN)/python -m pytest -q -m "torch or mpi"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "torch or mpi"
 
 # The engine's own tests, under AddressSanitizer and UndefinedBehaviorSanitizer.
 cpptest: system

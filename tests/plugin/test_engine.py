@@ -1,5 +1,6 @@
-"""The engine between threads of one process: a program's part for each, real sockets."""
+"""The engine between threads of one process: a program's part for each, real sockets and real shared memory."""
 
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 
 import handmade
@@ -18,10 +19,22 @@ pytestmark = pytest.mark.torch
 FLOAT32, SUM = 7, 0
 
 
-def execute(program: Program, inputs: list[np.ndarray], signatures: list[int] | None = None) -> list[np.ndarray]:
+TCP = 0  # no name nearby
+
+
+@pytest.fixture(params=["tcp", "shm"])
+def names(request: pytest.FixtureRequest) -> list[int]:
+    """By which up to three ranks find each other on their machine."""
+    return [TCP if request.param == "tcp" else secrets.randbits(62) + 1 for _ in range(3)]
+
+
+def execute(
+    program: Program, inputs: list[np.ndarray], names: list[int], signatures: list[int] | None = None
+) -> list[np.ndarray]:
     """Out of place, or in place where the program is, every rank on a thread of its own; the outputs."""
     n = program.num_ranks
-    meshes = [engine.Mesh(rank, "127.0.0.1", 1000 + rank) for rank in range(n)]
+    names = names[:n]
+    meshes = [engine.Mesh(rank, "127.0.0.1", 1000 + rank, name) for rank, name in enumerate(names)]
     outputs = inputs if program.in_place else [np.zeros_like(data) for data in inputs]
     chunk_bytes = inputs[0].nbytes // program.chunks_per_loop
 
@@ -29,7 +42,7 @@ def execute(program: Program, inputs: list[np.ndarray], signatures: list[int] | 
         part = Algorithm("", program).part(rank)
         ports, tokens = [mesh.port for mesh in meshes], [1000 + peer for peer in range(n)]
         try:
-            meshes[rank].open(part, ["127.0.0.1"] * n, ports, tokens, 10_000)
+            meshes[rank].open(part, ["127.0.0.1"] * n, ports, tokens, names, 10_000)
             signature = signatures[rank] if signatures else 1
             addresses = inputs[rank].ctypes.data, outputs[rank].ctypes.data
             engine.run(part, meshes[rank], *addresses, chunk_bytes, FLOAT32, SUM, signature, 10_000)
@@ -53,23 +66,23 @@ def swap() -> Program:
     return handmade.program(Kind.ALL_TO_ALL, (2, 2, 2, 0), [[block(rank)] for rank in range(2)], in_place=False)
 
 
-def test_messages_that_no_socket_holds_do_not_deadlock() -> None:
+def test_messages_that_no_socket_holds_do_not_deadlock(names: list[int]) -> None:
     data = [np.full(1 << 24, rank + 1, np.float32) for rank in range(2)]  # 64 MiB each way
-    first, second = execute(swap(), data)
+    first, second = execute(swap(), data, names)
     assert (first == 2).all() and (second == 1).all()
 
 
 @pytest.mark.parametrize("count", [1, 3, 100_003])
-def test_ring_adds_up(count: int) -> None:
+def test_ring_adds_up(count: int, names: list[int]) -> None:
     ranks = [np.arange(3 * count, dtype=np.float32) % 7 + rank for rank in range(3)]
     expected = 3 * (np.arange(3 * count, dtype=np.float32) % 7) + 3  # + 0 + 1 + 2
-    for data in execute(handmade.ring_all_reduce(3), ranks):
+    for data in execute(handmade.ring_all_reduce(3), ranks, names):
         assert (data == expected).all()
 
 
-def test_another_collective_is_noticed() -> None:
+def test_another_collective_is_noticed(names: list[int]) -> None:
     with pytest.raises(HocketError, match=r"is in another collective|lost the connection"):
-        execute(handmade.ring_all_reduce(2), [np.ones(2, np.float32) for _ in range(2)], signatures=[1, 2])
+        execute(handmade.ring_all_reduce(2), [np.ones(2, np.float32) for _ in range(2)], names, [1, 2])
 
 
 def test_programs_that_cannot_be_run_are_refused() -> None:
@@ -93,7 +106,7 @@ def test_programs_that_cannot_be_run_are_refused() -> None:
 
 
 def test_a_rank_that_never_comes_is_named() -> None:
-    mesh = engine.Mesh(1, "127.0.0.1", 7)
+    mesh = engine.Mesh(1, "127.0.0.1", 7, TCP)
     part = Algorithm("", handmade.ring_all_reduce(2)).part(1)
     with pytest.raises(HocketError, match="rank 0 has not connected in time"):
-        mesh.open(part, ["127.0.0.1"] * 2, [mesh.port] * 2, [7, 7], 200)
+        mesh.open(part, ["127.0.0.1"] * 2, [mesh.port] * 2, [7, 7], [TCP] * 2, 200)
