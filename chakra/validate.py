@@ -1,6 +1,6 @@
 """Checks that traces are complete and consistent, and says all that is wrong, not only the first thing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import itemgetter
 
@@ -48,7 +48,7 @@ def validate(traces: TraceSet) -> list[Finding]:
         collectives.add(rank, trace)
         messages.add(rank, trace)
     alone = (validate_trace(trace, source_of(traces, rank)) for rank, trace in enumerate(traces.traces))
-    return [*chain.from_iterable(alone), *collectives.findings(), *messages.findings()]
+    return [*chain.from_iterable(alone), *_in_order(collectives.findings()), *_in_order(messages.findings())]
 
 
 def validate_trace(trace: Trace, source: str) -> list[Finding]:
@@ -67,7 +67,17 @@ def validate_files(traces: TraceFiles, across_ranks: bool = True) -> tuple[list[
             collectives.add(rank, trace)
             messages.add(rank, trace)
     findings = [*chain.from_iterable(check.findings() for check in alone)]
-    return [*findings, *collectives.findings(), *messages.findings()], sum(check.num_nodes for check in alone)
+    findings += [*_in_order(collectives.findings()), *_in_order(messages.findings())]
+    return findings, sum(check.num_nodes for check in alone)
+
+
+def _in_order(across_ranks: Iterable[Finding]) -> list[Finding]:
+    """By file and node, whatever blocks the nodes came in."""
+
+    def place(finding: Finding) -> tuple[int, str, int]:
+        return len(finding.source), finding.source, -1 if finding.node_id is None else finding.node_id
+
+    return sorted(across_ranks, key=place)
 
 
 class _RankCheck:

@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import streams
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from kineto_profiles import kineto, span
 
@@ -14,7 +14,7 @@ from hocket.plugin.torch.recording import read_recording
 
 
 @given(
-    gaps=st.lists(st.integers(15, 3000), min_size=3, max_size=30),
+    gaps=st.lists(st.integers(50, 3000), min_size=3, max_size=30),  # the error and the 4 us: less than half a gap
     lost=st.sets(st.integers(0, 3), max_size=1),
     recorded=st.integers(0, 5),
     error=st.integers(-400, 400),
@@ -26,6 +26,8 @@ def test_operations_and_calls(gaps: list[int], lost: set[int], recorded: int, er
     begins = [1000 + sum(gaps[:number]) for number in range(len(gaps) + 1)]
     wrong = max(-150, min(error * min(gaps) // 1000, 150))
     first = min(recorded, len(gaps) - 1)
+    # Where the profile lacks the first that was recorded, nothing tells the one before it, so near, from that.
+    assume(first == 0 or first not in lost)
     profiled = [number for number in range(len(begins)) if number not in lost]
     events = [span("cpu_op", "c10d::allreduce_", begins[number] + wrong, 10, External_id=number) for number in profiled]
     calls = [streams.call(number, (begins[number] + 4) * 1000) for number in range(first, len(begins))]
