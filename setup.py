@@ -56,7 +56,16 @@ core = Extension(
     py_limited_api=True,
     **COMMON,
 )
-nccl_profiler = SharedLibrary("hocket.plugin.nccl-profiler-hocket", sources=paths("plugin/nccl/*.cpp"), **COMMON)
+# Only the symbols that NCCL looks for, and no library but libc and libstdc++.
+nccl_profiler = SharedLibrary(
+    "hocket.plugin.nccl-profiler-hocket",
+    sources=paths("plugin/nccl/*.cpp"),
+    **COMMON
+    | {
+        "extra_link_args": COMMON["extra_link_args"]
+        + ["-Wl,--as-needed", "-static-libgcc", "-Wl,--version-script=plugin/nccl/exports.map"]
+    },
+)
 
 
 class Build(build_ext):

@@ -1,0 +1,90 @@
+#include "record_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace hocket::nccl {
+namespace {
+
+constexpr size_t kSegmentBytes = kSegmentRecords * sizeof(Record);
+
+/// Maps a part of the file whose blocks are all there: a full disk is an error here, not a signal later.
+int MapPart(int file, uint64_t offset, size_t bytes, void** mapped) {
+  if (const int error = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes))) return error;
+  *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
+  return *mapped == MAP_FAILED ? errno : 0;
+}
+
+}  // namespace
+
+// Every mapped segment but the current one has a slot that is held, so there are never more of them than slots.
+RecordFile::RecordFile(const std::string& path, size_t slots)
+    : segments_(std::make_unique<Segment[]>(slots + 2)), count_(slots + 2) {
+  free_.reserve(count_);
+  for (size_t at = count_; at-- > 1;) free_.push_back(&segments_[at]);
+  current_ = &segments_[0];  // Nothing is mapped, all of it taken: Grow maps the first.
+  const auto check = [&](int error) {
+    if (error != 0) throw std::runtime_error(path + ": " + std::strerror(error));
+  };
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  check(file_ < 0 ? errno : 0);
+  void* mapped = nullptr;
+  check(MapPart(file_, 0, kHeaderBytes, &mapped));
+  header_ = static_cast<FileHeader*>(mapped);
+  Grow();
+  check(header_->error);
+}
+
+RecordFile::~RecordFile() {
+  for (size_t at = 0; at < count_; ++at) {
+    if (segments_[at].records != nullptr) munmap(segments_[at].records, kSegmentBytes);
+  }
+  if (header_ != nullptr) munmap(header_, kHeaderBytes);
+  if (file_ >= 0) close(file_);
+}
+
+Slot RecordFile::Take() {
+  while (!failed_.load(std::memory_order_relaxed)) {
+    Segment* segment = current_.load(std::memory_order_acquire);
+    const uint32_t at = segment->taken.fetch_add(1, std::memory_order_acq_rel);
+    // Who took a slot keeps the segment mapped until that slot is recycled.
+    if (at < kSegmentRecords) return {segment->records + at, segment, segment->first + at};
+    Grow();
+  }
+  return {};
+}
+
+void RecordFile::Recycle(const Slot& slot) {
+  Segment& segment = *slot.segment;
+  if (segment.recycled.fetch_add(1, std::memory_order_acq_rel) + 1 != kSegmentRecords) return;
+  munmap(segment.records, kSegmentBytes);
+  segment.records = nullptr;
+  segment.recycled.store(0, std::memory_order_relaxed);
+  const std::lock_guard lock(growing_);
+  free_.push_back(&segment);
+}
+
+void RecordFile::Grow() {
+  const std::lock_guard lock(growing_);
+  if (failed_ || current_.load()->taken.load() < kSegmentRecords) return;  // Another thread did it.
+  Segment& segment = *free_.back();
+  void* mapped = nullptr;
+  if (const int error = MapPart(file_, kHeaderBytes + next_first_ * sizeof(Record), kSegmentBytes, &mapped)) {
+    header_->error = error;
+    failed_ = true;
+    return;
+  }
+  free_.pop_back();
+  segment.records = static_cast<Record*>(mapped);
+  segment.first = next_first_;
+  next_first_ += kSegmentRecords;
+  segment.taken.store(0, std::memory_order_release);
+  current_.store(&segment, std::memory_order_release);
+}
+
+}  // namespace hocket::nccl

@@ -1,0 +1,41 @@
+/// The thread that writes the metrics now and then, and what is written when the job ends.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "settings.hpp"
+#include "totals.hpp"
+
+namespace hocket::nccl {
+
+class Reporter {
+ public:
+  /// Writes `stem`.prom and `stem`.txt, as the settings ask.
+  Reporter(const Settings& settings, const std::string& stem, const Totals& totals, const FileHeader& header);
+  ~Reporter() { Stop(); }
+
+  /// Begins to write every so many seconds, if asked.
+  void Start();
+  /// Ends that, and writes all that was asked for.
+  void Stop();
+
+ private:
+  /// Whole or as before: written beside, then renamed.
+  template <class Write>
+  void WriteFile(const std::string& path, Write write) const;
+  void WriteMetrics() const;
+  void Run();
+
+  const Settings& settings_;
+  const std::string metrics_path_, table_path_;
+  const Totals& totals_;
+  const FileHeader& header_;
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool end_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hocket::nccl

@@ -1,0 +1,140 @@
+#include "totals.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+
+#include "abi.hpp"
+#include "settings.hpp"
+
+namespace hocket::nccl {
+namespace {
+
+/// Bytes of an element of the datatype NCCL names; 0 for a name that is not known.
+uint64_t ElementBytes(std::string_view datatype) {
+  const size_t digits = datatype.find_first_of("0123456789");
+  const std::string_view size = digits == datatype.npos ? "" : datatype.substr(digits);
+  if (size == "8" || size == "8e4m3" || size == "8e5m2") return 1;
+  if (size == "16") return 2;
+  if (size == "32") return 4;
+  return size == "64" ? 8 : 0;
+}
+
+/// Does every rank give or take a part of its own, so that the whole is `ranks` times a rank's count?
+bool CountsParts(std::string_view function) {
+  for (const std::string_view name : {"AllGather", "ReduceScatter", "AlltoAll", "Gather", "Scatter"}) {
+    if (function == name) return true;
+  }
+  return false;
+}
+
+uint64_t Hash(const Communicator& communicator, const Call& call) {
+  uint64_t words[sizeof call / 8];
+  std::memcpy(words, &call, sizeof call);
+  uint64_t hash = communicator.number;
+  for (const uint64_t word : words) hash = (hash ^ word) * 0x9e3779b97f4a7c15 ^ hash >> 29;
+  return hash ^ hash >> 32;
+}
+
+}  // namespace
+
+uint64_t Total::Bytes() const {
+  const uint64_t parts = CountsParts(call.function) ? static_cast<uint64_t>(communicator->ranks) : 1;
+  return call.count * ElementBytes(call.datatype) * parts;
+}
+
+double Total::BusFactor() const {
+  const double ranks = communicator->ranks;
+  if (std::string_view(call.function) == "AllReduce") return 2 * (ranks - 1) / ranks;
+  return CountsParts(call.function) ? (ranks - 1) / ranks : 1;
+}
+
+Total* Totals::Find(const Communicator& communicator, const Call& call) {
+  const uint64_t hash = Hash(communicator, call);
+  for (size_t step = 0; step < kMost; ++step) {
+    Total& total = totals_[(hash + step) % kMost];
+    int state = total.state.load(std::memory_order_acquire);
+    if (state == 0 && total.state.compare_exchange_strong(state, 1, std::memory_order_acquire)) {
+      total.communicator = &communicator;
+      total.call = call;
+      total.state.store(2, std::memory_order_release);
+      return &total;
+    }
+    while (state == 1) state = total.state.load(std::memory_order_acquire);
+    if (total.communicator == &communicator && std::memcmp(&total.call, &call, sizeof call) == 0) return &total;
+  }
+  uncounted_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void Totals::WriteTable(int file) const {
+  const Total* order[kMost];
+  const Total** end = order;
+  for (size_t at = 0; at < kMost; ++at) {
+    if (totals_[at].state.load(std::memory_order_acquire) == 2) *end++ = &totals_[at];
+  }
+  const auto key = [](const Total* total) {
+    return std::tuple(std::string_view(total->call.function), total->Bytes(), total->communicator->number, total);
+  };
+  std::sort(order, end, [&](const Total* a, const Total* b) { return key(a) < key(b); });
+  dprintf(file, "#%11s %12s %-14s %-14s %-14s %-7s %5s %6s %9s %9s %9s %9s %9s\n", "size", "count", "type", "function",
+          "algo", "proto", "chan", "ranks", "calls", "timed", "time", "algbw", "busbw");
+  dprintf(file, "#%11s %12s %85s %29s %9s\n", "(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)");
+  for (const Total** at = order; at != end; ++at) {
+    const Total& total = **at;
+    const Call& call = total.call;
+    dprintf(file, "%12lu %12lu %-14s %-14s %-14s %-7s %5u %6d %9lu %9lu", total.Bytes(), call.count, call.datatype,
+            call.function, call.algorithm, call.protocol, call.channels, total.communicator->ranks, total.calls.load(),
+            total.timed.load());
+    if (total.timed_ns > 0) {
+      const double ns = static_cast<double>(total.timed_ns) / static_cast<double>(total.timed);
+      const double bandwidth = static_cast<double>(total.Bytes()) / ns;
+      dprintf(file, " %9.2f %9.2f %9.2f\n", ns / 1e3, bandwidth, bandwidth * total.BusFactor());
+    } else {
+      dprintf(file, " %9s %9s %9s\n", "-", "-", "-");
+    }
+  }
+  if (uncounted_ > 0) dprintf(file, "# %lu calls of more kinds are not in this table\n", uncounted_.load());
+}
+
+void Totals::WriteMetrics(int file, const FileHeader& header) const {
+  const struct {
+    const char* name;
+    const char* help;
+    double (*value)(const Total&);
+  } metrics[] = {
+      {"calls", "Calls enqueued.", [](const Total& total) { return static_cast<double>(total.calls); }},
+      {"timed_calls", "Calls whose end is known.", [](const Total& total) { return static_cast<double>(total.timed); }},
+      {"timed_seconds", "Time of the calls whose end is known.",
+       [](const Total& total) { return static_cast<double>(total.timed_ns) / 1e9; }},
+  };
+  for (const auto& [name, help, value] : metrics) {
+    dprintf(file, "# HELP hocket_nccl_%s_total %s\n# TYPE hocket_nccl_%s_total counter\n", name, help, name);
+    for (size_t at = 0; at < kMost; ++at) {
+      const Total& total = totals_[at];
+      if (total.state.load(std::memory_order_acquire) != 2) continue;
+      dprintf(file,
+              "hocket_nccl_%s_total{host=\"%s\",pid=\"%u\",communicator=\"0x%016lx\",rank=\"%d\",function=\"%s\","
+              "datatype=\"%s\",algorithm=\"%s\",protocol=\"%s\",channels=\"%u\",bytes=\"%lu\"} %.15g\n",
+              name, header.host, header.process, total.communicator->id, total.communicator->rank, total.call.function,
+              total.call.datatype, total.call.algorithm, total.call.protocol, total.call.channels, total.Bytes(),
+              value(total));
+    }
+  }
+  dprintf(file,
+          "# HELP hocket_nccl_dropped_total Events that got no record.\n"
+          "# TYPE hocket_nccl_dropped_total counter\n");
+  for (int bit = 0; bit < kEventTypes; ++bit) {
+    if (((header.events >> bit) & 1) == 0) continue;
+    dprintf(file, "hocket_nccl_dropped_total{host=\"%s\",pid=\"%u\",event=\"%s\"} %lu\n", header.host, header.process,
+            EventName(bit), __atomic_load_n(&header.dropped[bit], __ATOMIC_RELAXED));
+  }
+  dprintf(file,
+          "# HELP hocket_nccl_uncounted_total Calls of too many kinds to be counted.\n"
+          "# TYPE hocket_nccl_uncounted_total counter\n"
+          "hocket_nccl_uncounted_total{host=\"%s\",pid=\"%u\"} %lu\n",
+          header.host, header.process, uncounted_.load());
+}
+
+}  // namespace hocket::nccl

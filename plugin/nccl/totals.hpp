@@ -1,0 +1,55 @@
+/// Totals of calls alike, for the metrics and the table at the end.
+#pragma once
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "record.hpp"
+
+namespace hocket::nccl {
+
+struct Communicator {
+  Communicator(uint64_t id, uint32_t number, int rank, int ranks) : id(id), number(number), rank(rank), ranks(ranks) {}
+
+  uint64_t id;
+  uint32_t number;
+  int rank;
+  int ranks;
+};
+
+/// The calls of one communicator that are alike in function, elements, datatype, algorithm, protocol and channels.
+struct Total {
+  std::atomic<int> state{0};  // 0: free, 1: being filled, 2: in use.
+  const Communicator* communicator = nullptr;
+  Call call{};
+  std::atomic<uint64_t> calls{0};
+  std::atomic<uint64_t> timed{0};  // Calls whose end is known by kernels or proxies.
+  std::atomic<int64_t> timed_ns{0};
+
+  /// Bytes as nccl-tests counts them (an all_gather's is what every rank ends with); 0 for an unknown datatype.
+  uint64_t Bytes() const;
+  /// Bus bandwidth by nccl-tests' rule, for one of algorithm bandwidth.
+  double BusFactor() const;
+};
+
+class Totals {
+ public:
+  static constexpr size_t kMost = 1024;
+
+  Totals() : totals_(std::make_unique<Total[]>(kMost)) {}
+
+  /// The total of such calls, found or begun, without locks; null when there are too many.
+  Total* Find(const Communicator& communicator, const Call& call);
+
+  /// Writes the table, one line a total, in order of function and size.
+  void WriteTable(int file) const;
+  /// Writes Prometheus' text format.
+  void WriteMetrics(int file, const FileHeader& header) const;
+
+ private:
+  const std::unique_ptr<Total[]> totals_;
+  std::atomic<uint64_t> uncounted_{0};
+};
+
+}  // namespace hocket::nccl
