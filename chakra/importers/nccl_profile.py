@@ -8,11 +8,21 @@ import numpy.typing as npt
 
 from hocket.core.errors import FormatError
 
-__all__ = ["COLLECTIVE", "COMMUNICATOR", "POINT_TO_POINT", "Communicator", "NcclProfile", "profile_files", "read_profile"]
+__all__ = [
+    "COLLECTIVE",
+    "COMMUNICATOR",
+    "POINT_TO_POINT",
+    "RECORD",
+    "Communicator",
+    "NcclProfile",
+    "profile_files",
+    "read_profile",
+]
 
 COLLECTIVE, POINT_TO_POINT, COMMUNICATOR = 1 << 1, 1 << 2, 1 << 16
 _MAGIC = b"HOCKNCCL"
 _FORMAT = 1
+_MOST_RANKS = 2**24
 _SUFFIX = ".ncclprofile"
 _HEADER = np.dtype(
     [
@@ -21,7 +31,8 @@ _HEADER = np.dtype(
         ("reserved", "<u4"), ("dropped", "<u8", 32), ("orphans", "<u8"), ("late", "<u8"), ("host", "S64"),
     ]
 )  # fmt: skip
-_RECORD = np.dtype(
+#: The fields of a record, as plugin/nccl/record.hpp describes them.
+RECORD = np.dtype(
     [
         ("communicator", "<u4"), ("peer", "<i4"), ("parent", "<u8"), ("start_ns", "<i8"), ("stop_ns", "<i8"),
         ("end_ns", "<i8"), ("gpu_start_ns", "<u8"), ("gpu_stop_ns", "<u8"), ("children_started", "<u4"),
@@ -89,8 +100,8 @@ def read_profile(path: Path | str) -> NcclProfile:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
     header = _header(path, data)
     start = int(header["header_bytes"])
-    count = (len(data) - start) // _RECORD.itemsize
-    slots = np.frombuffer(data, _RECORD, count, start)
+    count = (len(data) - start) // RECORD.itemsize
+    slots = np.frombuffer(data, RECORD, count, start)
     taken = np.flatnonzero(slots["kind"])
     opened = taken[slots["kind"][taken] == COMMUNICATOR]
     communicators = _communicators(path, slots, opened)
@@ -115,19 +126,21 @@ def _header(path: Path, data: bytes) -> np.void:
     if len(data) < _HEADER.itemsize or not data.startswith(_MAGIC):
         raise FormatError(f"{path}: not a file of the NCCL profiler plugin, which begins with {_MAGIC.decode()}")
     header: np.void = np.frombuffer(data, _HEADER, 1)[0]
-    if header["format"] != _FORMAT or header["record_bytes"] != _RECORD.itemsize:
-        raise FormatError(f"{path}: format {header['format']}, expected {_FORMAT}: read it with the Hocket that wrote it")
+    if header["format"] != _FORMAT or header["record_bytes"] != RECORD.itemsize:
+        raise FormatError(
+            f"{path}: format {header['format']}, expected {_FORMAT}: read it with the Hocket that wrote it"
+        )
     if not _HEADER.itemsize <= header["header_bytes"] <= len(data):
         raise FormatError(f"{path}: cut off, or damaged: its header ends at byte {header['header_bytes']}")
     return header
 
 
-def _communicators(
-    path: Path, slots: npt.NDArray[np.void], opened: npt.NDArray[np.intp]
-) -> tuple[Communicator, ...]:
+def _communicators(path: Path, slots: npt.NDArray[np.void], opened: npt.NDArray[np.intp]) -> tuple[Communicator, ...]:
     rows = np.sort(slots[opened], order="communicator")
     if not np.array_equal(rows["communicator"], np.arange(len(rows))):
         raise FormatError(f"{path}: its communicators are not numbered from 0: it was damaged")
+    if any(not 0 <= int(row["peer"]) < int(row["count"]) <= _MOST_RANKS for row in rows):
+        raise FormatError(f"{path}: a communicator's rank is not below its ranks: it was damaged")
     # A name runs on over the four fields of names.
     names = [row.tobytes()[96:160].split(b"\0")[0].decode(errors="replace") for row in rows]
     return tuple(
@@ -136,11 +149,9 @@ def _communicators(
     )
 
 
-def _with_epoch(
-    records: npt.NDArray[np.void], numbers: npt.NDArray[np.intp], epoch_ns: int
-) -> npt.NDArray[np.void]:
-    found = np.empty(len(records), [*_RECORD.descr, ("number", "<i8")])
-    for field in _RECORD.names or ():
+def _with_epoch(records: npt.NDArray[np.void], numbers: npt.NDArray[np.intp], epoch_ns: int) -> npt.NDArray[np.void]:
+    found = np.empty(len(records), [*RECORD.descr, ("number", "<i8")])
+    for field in RECORD.names or ():
         found[field] = records[field]
     found["number"] = numbers
     for field in ("start_ns", "stop_ns", "end_ns"):

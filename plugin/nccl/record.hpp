@@ -13,7 +13,7 @@ constexpr char kMagic[8] = {'H', 'O', 'C', 'K', 'N', 'C', 'C', 'L'};
 constexpr uint32_t kFormat = 1;
 /// Where records begin, and how many are mapped at a time: both whole pages on machines with pages up to 64 KiB.
 constexpr size_t kHeaderBytes = 1 << 16;
-constexpr size_t kSegmentRecords = 1024;
+constexpr size_t kSegmentRecords = 4096;
 
 struct FileHeader {
   char magic[8];

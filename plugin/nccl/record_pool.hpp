@@ -16,7 +16,7 @@ using Handle = uint64_t;
 struct Communicator;
 
 /// A record under way.
-struct Entry {
+struct alignas(64) Entry {
   /// Generation (32 bits), whether it waits in the queue, whether it was stopped, references (30 bits).
   std::atomic<uint64_t> word{0};
   Handle parent = 0;

@@ -100,8 +100,8 @@ Entry* Recorder::Begin(const Communicator& communicator, EventType kind, Handle 
   entry->slot = file_.Take();
   entry->communicator = &communicator;
   entry->parent = 0;
-  entry->counted = false;
-  entry->counted_ns = 0;
+  entry->counted.store(false, std::memory_order_relaxed);
+  entry->counted_ns.store(0, std::memory_order_relaxed);
   if (entry->slot.record == nullptr) return Drop(kind), Release(*entry), nullptr;
   Record& record = *entry->slot.record;
   record.communicator = communicator.number;

@@ -1,24 +1,34 @@
-"""The NCCL profiler plugin, driven through its C interface in the order in which NCCL calls it."""
+"""The NCCL profiler plugin through its C interface, and what reads its files. The call sequences of all versions are
+played in C++: plugin/nccl/tests."""
 
 import ctypes
-import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from hocket.chakra.importers.nccl_profile import (
+    COLLECTIVE,
+    POINT_TO_POINT,
+    RECORD,
+    Communicator,
+    profile_files,
+    read_profile,
+)
+from hocket.core.errors import FormatError
+from hocket.plugin.nccl_calls import calls_alike
 from hocket.plugin.nccl_library import nccl_profiler_path
 
-COLLECTIVE, POINT_TO_POINT, GROUP, GROUP_API, COLLECTIVE_API, KERNEL_CHANNEL = 2, 4, 1, 256, 512, 64
-ACTIVATION_MASK = COLLECTIVE | POINT_TO_POINT
-COMMUNICATOR = 0xABCDEF12345
+KERNEL_CHANNEL, KERNEL_STOP = 64, 22
 
 
 class Collective(ctypes.Structure):
-    """ncclProfiler v5's collective, as NCCL 2.28 lays it out (v4 lacks the last field)."""
+    """ncclProfiler v5's collective, as NCCL 2.28 lays it out."""
 
     _fields_ = (
         ("sequence", ctypes.c_uint64),
@@ -48,12 +58,12 @@ class PointToPoint(ctypes.Structure):
     )
 
 
+class KernelChannel(ctypes.Structure):
+    _fields_ = (("channel", ctypes.c_uint8), ("gpu_timer", ctypes.c_uint64))
+
+
 class Payload(ctypes.Union):
-    _fields_ = (("collective", Collective), ("p2p", PointToPoint))
-
-
-class Descriptor4(ctypes.Structure):
-    _fields_ = (("type", ctypes.c_uint8), ("parent", ctypes.c_void_p), ("rank", ctypes.c_int), ("payload", Payload))
+    _fields_ = (("collective", Collective), ("p2p", PointToPoint), ("kernel", KernelChannel))
 
 
 class Descriptor5(ctypes.Structure):
@@ -61,211 +71,155 @@ class Descriptor5(ctypes.Structure):
 
 
 pointer = ctypes.POINTER(ctypes.c_void_p)
-mask_pointer = ctypes.POINTER(ctypes.c_int)
-INIT = {
-    4: ctypes.CFUNCTYPE(
-        ctypes.c_int, pointer, mask_pointer, ctypes.c_char_p, ctypes.c_uint64, *[ctypes.c_int] * 3, ctypes.c_void_p
-    ),
-    5: ctypes.CFUNCTYPE(
-        ctypes.c_int, pointer, ctypes.c_uint64, mask_pointer, ctypes.c_char_p, *[ctypes.c_int] * 3, ctypes.c_void_p
-    ),
-}
+INIT = ctypes.CFUNCTYPE(
+    ctypes.c_int, pointer, ctypes.c_uint64, ctypes.POINTER(ctypes.c_int), ctypes.c_char_p, *[ctypes.c_int] * 3,
+    ctypes.c_void_p,
+)  # fmt: skip
 START = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, pointer, ctypes.c_void_p)
 HANDLE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 STATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
 
+class Table(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("init", INIT),
+        ("start", START),
+        ("stop", HANDLE),
+        ("state", STATE),
+        ("finalize", HANDLE),
+    )
+
+
 class Plugin:
-    """One version's table of functions, and the calls NCCL makes through it for one communicator."""
+    """One rank of a communicator of four, and the calls NCCL makes for it."""
 
-    def __init__(self, version: int) -> None:
-        class Table(ctypes.Structure):
-            _fields_ = (
-                ("name", ctypes.c_char_p),
-                ("init", INIT[version]),
-                ("start", START),
-                ("stop", HANDLE),
-                ("state", STATE),
-                ("finalize", HANDLE),
-            )
-
-        self.version = version
-        self.descriptor = Descriptor4 if version == 4 else Descriptor5
-        self.table = Table.in_dll(ctypes.CDLL(str(nccl_profiler_path())), f"ncclProfiler_v{version}")
+    def __init__(self, rank: int) -> None:
+        self.table = Table.in_dll(ctypes.CDLL(str(nccl_profiler_path())), "ncclProfiler_v5")
         self.context = ctypes.c_void_p()
-
-    def init(self, rank: int, name: bytes = b"dp0") -> tuple[int, int]:
-        """(result, activation mask)"""
-        mask = ctypes.c_int(-1)
-        if self.version == 4:
-            result = self.table.init(
-                ctypes.byref(self.context), ctypes.byref(mask), name, COMMUNICATOR, 2, 16, rank, None
-            )
-        else:
-            result = self.table.init(
-                ctypes.byref(self.context), COMMUNICATOR, ctypes.byref(mask), name, 2, 16, rank, None
-            )
-        return result, mask.value
+        mask = ctypes.c_int()
+        place = ctypes.byref(self.context), 0xABC, ctypes.byref(mask)
+        assert self.table.init(*place, b"tensor parallel group of the job", 1, 4, rank, None) == 0
 
     def start(self, type_: int, parent: int | None = None, **payload: object) -> int | None:
-        descriptor = self.descriptor(type=type_, parent=parent, rank=3, payload=Payload(**payload))
-        event = ctypes.c_void_p(1)
+        descriptor = Descriptor5(type=type_, parent=parent, rank=3, payload=Payload(**payload))
+        event = ctypes.c_void_p()
         assert self.table.start(self.context, ctypes.byref(event), ctypes.byref(descriptor)) == 0
         return event.value
 
-
-def all_reduce(sequence: int, count: int = 1024, datatype: bytes = b"ncclFloat32") -> Collective:
-    return Collective(
-        sequence=sequence,
-        function=b"AllReduce",
-        count=count,
-        root=0,
-        datatype=datatype,
-        channels=2,
-        warps=17,
-        algorithm=b"RING",
-        protocol=b"SIMPLE",
-    )
+    def collective(self, function: bytes, sequence: int, kernel_ns: int) -> None:
+        call = Collective(sequence=sequence, function=function, count=1000, datatype=b"ncclBfloat16", channels=1)
+        call.algorithm, call.protocol = b"RING", b"LL128"
+        event = self.start(COLLECTIVE, collective=call)
+        self.table.stop(event)
+        kernel = self.start(KERNEL_CHANNEL, event, kernel=KernelChannel(channel=0, gpu_timer=500))
+        self.table.state(kernel, KERNEL_STOP, ctypes.byref(ctypes.c_uint64(500 + kernel_ns)))
+        self.table.stop(kernel)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOCKET_NCCL_PROFILE", str(tmp_path / "deep" / "profile"))
-    return tmp_path / "deep" / "profile"
+# A process for each rank, as in a job: two all_gathers, then a message that never ends. Rank 1 is killed.
+RANK = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from test_nccl_profiler import *
+rank = int(sys.argv[2])
+plugin = Plugin(rank)
+plugin.collective(b"AllGather", 0, kernel_ns=2000 + 2000 * rank)
+plugin.collective(b"AllGather", 1, kernel_ns=2000)
+message = PointToPoint(function=b"Send", datatype=b"ncclFloat32", count=96, peer=2, channels=4)
+event = plugin.start(POINT_TO_POINT, p2p=message)
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+plugin.table.stop(event)
+"""
 
 
-def lines(folder: Path) -> list[dict[str, object]]:
-    (path,) = folder.iterdir()
-    return [json.loads(line) for line in path.read_text().splitlines()]
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("job") / "profile"
+    environment = {"HOCKET_NCCL_PROFILE": str(folder), "HOCKET_NCCL_EVENTS": "collective,p2p,kernel_channel"}
+    for rank, status in ((0, 0), (1, -9)):
+        command = [sys.executable, "-c", RANK, str(Path(__file__).parent), str(rank)]
+        assert subprocess.run(command, env=os.environ | environment, timeout=120).returncode == status
+    return folder
 
 
-def test_descriptors_have_the_sizes_measured_from_nccl() -> None:
+def test_descriptors_have_the_size_measured_from_nccl() -> None:
     # NCCL 2.28's own v5 header gives 112 bytes, the payload at 24.
     assert ctypes.sizeof(Descriptor5) == 112
-    assert Descriptor5.payload.offset == Descriptor4.payload.offset == 24
+    assert Descriptor5.payload.offset == 24
 
 
-@pytest.mark.parametrize("version", [4, 5])
-def test_records_what_nccl_reports(version: int, folder: Path) -> None:
-    plugin = Plugin(version)
-    assert plugin.table.name == b"hocket"
-    assert plugin.init(rank=3, name=b'data "parallel"\n') == (0, ACTIVATION_MASK)
+def test_the_library_shows_four_symbols_and_needs_two_libraries() -> None:
+    def tool(*command: str) -> str:
+        return subprocess.run([*command, str(nccl_profiler_path())], capture_output=True, text=True, check=True).stdout
 
-    # NCCL starts parents that were not asked for; a null handle would suppress their children.
-    group = plugin.start(GROUP)
-    assert group
-    event = plugin.start(COLLECTIVE, parent=group, collective=all_reduce(sequence=7))
-    send = PointToPoint(function=b"Send", datatype=b"ncclBfloat16", count=96, peer=11, channels=4)
-    message = plugin.start(POINT_TO_POINT, parent=group, p2p=send)
-    kernel = plugin.start(KERNEL_CHANNEL, parent=event)
-    for handle in (event, message, kernel, group):
-        assert plugin.table.stop(handle) == 0
-    # States may follow the stop of their event.
-    assert plugin.table.state(event, 22, None) == 0
-    assert plugin.table.finalize(plugin.context) == 0
-
-    (path,) = folder.iterdir()
-    assert path.name == f"rank3.0x00000abcdef12345.{os.getpid()}.jsonl"
-    communicator, collective, p2p = lines(folder)
-    assert communicator.pop("time_ns") > 0
-    assert communicator == {
-        "event": "communicator",
-        "communicator": "0x00000abcdef12345",
-        "name": 'data "parallel" ',
-        "rank": 3,
-        "ranks": 16,
-        "nodes": 2,
-    }
-    assert 0 < collective.pop("start_ns") <= collective.pop("stop_ns")
-    assert collective == {
-        "event": "collective",
-        "sequence": 7,
-        "function": "AllReduce",
-        "count": 1024,
-        "datatype": "ncclFloat32",
-        "bytes": 1024 * 4,
-        "root": 0,
-        "algorithm": "RING",
-        "protocol": "SIMPLE",
-        "channels": 2,
-    }
-    assert 0 < p2p.pop("start_ns") <= p2p.pop("stop_ns")
-    assert p2p == {
-        "event": "p2p",
-        "function": "Send",
-        "count": 96,
-        "datatype": "ncclBfloat16",
-        "bytes": 96 * 2,
-        "peer": 11,
-        "channels": 4,
-    }
+    symbols = sorted(line.split()[-1] for line in tool("nm", "-D", "--defined-only").splitlines())
+    assert symbols == [f"ncclProfiler_v{version}" for version in (4, 5, 6, 7)]
+    needed = [line.split("[")[1].split("]")[0] for line in tool("readelf", "-d").splitlines() if "NEEDED" in line]
+    assert set(needed) <= {"libstdc++.so.6", "libc.so.6"}
 
 
-@pytest.mark.parametrize(
-    ("datatype", "element"),
-    [("Uint8", 1), ("Float8e4m3", 1), ("Float8e5m2", 1), ("Float16", 2), ("Int32", 4), ("Float64", 8), ("Text", None)],
-)
-def test_bytes_follow_the_datatype(datatype: str, element: int | None, folder: Path) -> None:
-    plugin = Plugin(5)
-    plugin.init(rank=0)
-    plugin.table.stop(plugin.start(COLLECTIVE, collective=all_reduce(0, 10, f"nccl{datatype}".encode())))
-    plugin.table.finalize(plugin.context)
-    assert lines(folder)[1]["bytes"] == (None if element is None else 10 * element)
-
-
-def test_a_stop_after_finalize_is_recorded(folder: Path) -> None:
-    plugin = Plugin(5)
-    plugin.init(rank=0)
-    event = plugin.start(COLLECTIVE, collective=all_reduce(5))
-    plugin.table.finalize(plugin.context)
-    plugin.table.stop(event)
-    assert lines(folder)[1]["sequence"] == 5
-
-
-def test_lines_of_many_threads_stay_whole(folder: Path) -> None:
-    plugin = Plugin(5)
-    plugin.init(rank=0)
-    threads, each = 8, 200
-
-    def issue(first: int) -> None:
-        for sequence in range(first, first + each):
-            plugin.table.stop(plugin.start(COLLECTIVE, collective=all_reduce(sequence)))
-
-    running = [threading.Thread(target=issue, args=(thread * each,)) for thread in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    plugin.table.finalize(plugin.context)
-    assert sorted(line["sequence"] for line in lines(folder)[1:]) == list(range(threads * each))
-
-
-def test_lines_survive_a_process_that_is_killed(folder: Path) -> None:
-    script = (
-        "import os, signal, sys\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from test_nccl_profiler import *\n"
-        "plugin = Plugin(5); plugin.init(rank=0)\n"
-        "plugin.table.stop(plugin.start(COLLECTIVE, collective=all_reduce(9)))\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
+def test_profiles_of_a_job_are_read_whole(job: Path) -> None:
+    first, second = sorted(
+        (read_profile(path) for path in profile_files(job)), key=lambda profile: profile.communicators[0].rank
     )
-    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == -9
-    assert lines(folder)[1]["sequence"] == 9
+    assert first.communicators == (Communicator(0xABC, "tensor parallel group of the job", 0, 4, 1),)
+    calls = second.select(COLLECTIVE)
+    assert calls["sequence"].tolist() == [0, 1]
+    assert calls["function"].tolist() == [b"AllGather"] * 2
+    assert (calls["gpu_stop_ns"] - calls["gpu_start_ns"]).tolist() == [4000, 2000]
+    # Since the epoch, one after another.
+    assert 1.7e18 < calls["start_ns"][0] <= calls["stop_ns"][0] <= calls["start_ns"][1]
+    kernels = second.select(KERNEL_CHANNEL)
+    assert (kernels["parent"] - 1).tolist() == calls["number"].tolist()
+    assert [int(profile.select(POINT_TO_POINT)["stop_ns"][0] > 0) for profile in (first, second)] == [1, 0]
 
 
-@pytest.mark.parametrize("version", [4, 5])
-def test_records_nothing_unless_asked(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOCKET_NCCL_PROFILE", raising=False)
-    plugin = Plugin(version)
-    assert plugin.init(rank=0) == (0, 0)
-    # The mask is one for the whole process, so events may come all the same.
-    assert plugin.start(COLLECTIVE, collective=all_reduce(1)) is None
-    assert plugin.table.stop(None) == plugin.table.finalize(plugin.context) == 0
+def test_calls_of_a_job_are_shown_as_nccl_tests_would(job: Path) -> None:
+    command = [sys.executable, "-m", "hocket", "nccl", "profile", "show", str(job)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
+    # 1000 elements of 2 bytes from each of 4 ranks are 8000 bytes, in 2 us three times and 4 us once: 2.5 us.
+    # 8000 B / 2500 ns = 3.2 GB/s, of which 3/4 on the bus.
+    gathers = "8000 1000 ncclBfloat16 AllGather RING LL128 1 4 4 4 2.00 2.50 3.20 2.40"
+    sends = "384 96 ncclFloat32 Send - - 4 4 2 0 - - - -"
+    assert [line.split() for line in shown[2:4]] == [gathers.split(), sends.split()]
+    (rest,) = shown[4:]
+    assert rest.endswith("1 calls were not finished, first Send 0 of rank 1 on communicator 0xabc")
 
 
-def test_a_folder_that_cannot_be_written_turns_the_plugin_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("HOCKET_NCCL_PROFILE", str(tmp_path / "file"))
-    result, mask = Plugin(5).init(rank=0)
-    assert result != 0
-    assert mask == 0
+def test_a_folder_without_profiles_says_what_to_set(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hocket", "nccl", "profile", "show", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3
+    assert "HOCKET_NCCL_PROFILE" in done.stderr
+
+
+def test_fields_lie_where_the_plugin_writes_them() -> None:
+    offsets = {name: RECORD.fields[name][1] for name in RECORD.names}
+    assert RECORD.itemsize == 192
+    assert (offsets["sequence"], offsets["function"], offsets["kind"], offsets["variant"]) == (64, 96, 172, 176)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_damaged_profiles_are_refused_or_read(
+    job: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    original = profile_files(job)[0].read_bytes()[: 65536 + 16 * 192]
+    damaged = bytearray(original[: data.draw(st.integers(0, len(original)) | st.just(len(original)))])
+    # The header and the first records; between them nothing is read.
+    places = st.integers(0, 399) | st.integers(65536, len(original) - 1)
+    for place, value in data.draw(st.lists(st.tuples(places, st.integers(0, 255)), max_size=8)):
+        if place < len(damaged):
+            damaged[place] = value
+    path = tmp_path_factory.getbasetemp() / "damaged.ncclprofile"
+    path.write_bytes(damaged)
+    try:
+        profile = read_profile(path)
+    except FormatError as error:
+        assert "damaged.ncclprofile" in str(error)
+        return
+    rows = calls_alike([profile])
+    assert sum(row.calls for row in rows) == len(profile.select(COLLECTIVE | POINT_TO_POINT))
+    assert all(np.isfinite(row.busbw or 0) for row in rows)

@@ -2,12 +2,12 @@
 
 import typer
 
-from hocket.cli import nccl_choose
+from hocket.cli import nccl_choose, nccl_profile
 
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Say what stock NCCL does on a machine.",
+    help="Say what stock NCCL does on a machine, and what it did in a job.",
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -15,9 +15,5 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps `choose` a command of its own."""
-
-
 app.command(epilog=nccl_choose.EPILOG)(nccl_choose.choose)
+app.add_typer(nccl_profile.app, name="profile")
