@@ -1,8 +1,8 @@
 """CPU time that the NCCL profiler plugin adds to a call.
 
-Run: `python -m hocket.bench.nccl_profiler` (needs g++). Goal: at most 0.3 us a record. A program in C++ starts and stops
-collectives through the plugin's interface, with and without eight kernel channels each, and does the same with a plugin
-that does nothing; the best of some launches counts.
+Run: `python -m hocket.bench.nccl_profiler` (needs g++). Goal: at most 0.3 us a record. A program in C++ starts and
+stops collectives through the plugin's interface, with and without eight kernel channels each, and does the same with a
+plugin that does nothing; the best of some launches counts.
 """
 
 import os

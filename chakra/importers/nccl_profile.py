@@ -76,7 +76,8 @@ class NcclProfile:
 
     def select(self, kind: int) -> npt.NDArray[np.void]:
         """The records of one kind (or of several, their bits)."""
-        return self.records[(self.records["kind"] & kind) != 0]
+        found: npt.NDArray[np.void] = self.records[(self.records["kind"] & kind) != 0]
+        return found
 
 
 def profile_files(path: Path | str) -> list[Path]:

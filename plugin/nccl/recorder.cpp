@@ -95,14 +95,21 @@ void Recorder::Close() {
 
 Entry* Recorder::Begin(const Communicator& communicator, EventType kind, Handle parent) {
   Entry* entry = pool_.Take();
-  if (entry == nullptr) return Drop(kind), nullptr;
+  if (entry == nullptr) {
+    Drop(kind);
+    return nullptr;
+  }
   if (entry->slot.record != nullptr) file_.Recycle(entry->slot);
   entry->slot = file_.Take();
   entry->communicator = &communicator;
   entry->parent = 0;
   entry->counted.store(false, std::memory_order_relaxed);
   entry->counted_ns.store(0, std::memory_order_relaxed);
-  if (entry->slot.record == nullptr) return Drop(kind), Release(*entry), nullptr;
+  if (entry->slot.record == nullptr) {
+    Release(*entry);
+    Drop(kind);
+    return nullptr;
+  }
   Record& record = *entry->slot.record;
   record.communicator = communicator.number;
   record.start_ns = Now(CLOCK_MONOTONIC);

@@ -78,9 +78,10 @@ void Totals::WriteTable(int file) const {
     return std::tuple(std::string_view(total->call.function), total->Bytes(), total->communicator->number, total);
   };
   std::sort(order, end, [&](const Total* a, const Total* b) { return key(a) < key(b); });
-  dprintf(file, "#%11s %12s %-14s %-14s %-14s %-7s %5s %6s %9s %9s %9s %9s %9s\n", "size", "count", "type", "function",
-          "algo", "proto", "chan", "ranks", "calls", "timed", "time", "algbw", "busbw");
-  dprintf(file, "#%11s %12s %85s %29s %9s\n", "(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)");
+  constexpr char kHeads[] = "#%11s %12s %-14s %-14s %-14s %-7s %5s %6s %9s %9s %9s %9s %9s\n";
+  dprintf(file, kHeads, "size", "count", "type", "function", "algo", "proto", "chan", "ranks", "calls", "timed", "time",
+          "algbw", "busbw");
+  dprintf(file, kHeads, "(B)", "(elements)", "", "", "", "", "", "", "", "", "(us)", "(GB/s)", "(GB/s)");
   for (const Total** at = order; at != end; ++at) {
     const Total& total = **at;
     const Call& call = total.call;

@@ -2,7 +2,9 @@
 played in C++: plugin/nccl/tests."""
 
 import ctypes
+import mmap
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -158,6 +160,22 @@ def test_the_library_shows_four_symbols_and_needs_two_libraries() -> None:
     assert symbols == [f"ncclProfiler_v{version}" for version in (4, 5, 6, 7)]
     needed = [line.split("[")[1].split("]")[0] for line in tool("readelf", "-d").splitlines() if "NEEDED" in line]
     assert set(needed) <= {"libstdc++.so.6", "libc.so.6"}
+
+
+def test_the_real_nccl_loads_beside_the_plugin_and_looks_for_what_it_offers() -> None:
+    package = pytest.importorskip("nvidia.nccl", reason="needs NCCL's wheel, which PyTorch for CUDA brings")
+    (library,) = (Path(place, "lib", "libnccl.so.2") for place in package.__path__)
+    script = (
+        "import ctypes, sys; plugin, nccl = map(ctypes.CDLL, sys.argv[1:]); version = ctypes.c_int()\n"
+        "assert nccl.ncclGetVersion(ctypes.byref(version)) == 0 and version.value > 22700\n"
+        "assert plugin.ncclProfiler_v4\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(nccl_profiler_path()), str(library)], check=True, timeout=120)
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        names = set(re.findall(rb"\0(ncclProfiler_v\d+)\0", text))
+    assert {b"ncclProfiler_v4", b"ncclProfiler_v5"} <= names
+    newest = max(names).decode()
+    assert Table.in_dll(ctypes.CDLL(str(nccl_profiler_path())), newest).name == b"hocket"
 
 
 def test_profiles_of_a_job_are_read_whole(job: Path) -> None:
