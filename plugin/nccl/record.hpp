@@ -1,5 +1,5 @@
-/// The file a profiled process leaves, `<host>.<pid>.ncclprofile`: a header, then records of one size. All integers are
-/// little-endian, all times nanoseconds. `chakra/importers/nccl_profile.py` reads it.
+/// The file a profiled process leaves, `<host>.<pid>.<start>.ncclprofile`: a header, then records of one size. All
+/// integers are little-endian, all times nanoseconds. `chakra/importers/nccl_profile.py` reads it.
 ///
 /// A record is written in place while its event runs, so that a process that is killed or hangs leaves what it had
 /// started. A slot whose `kind` is 0 was never taken; which the file has at its end, and a killed process anywhere.

@@ -31,7 +31,7 @@ RecordFile::RecordFile(const std::string& path, size_t slots)
   const auto check = [&](int error) {
     if (error != 0) throw std::runtime_error(path + ": " + std::strerror(error));
   };
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   check(file_ < 0 ? errno : 0);
   void* mapped = nullptr;
   check(MapPart(file_, 0, kHeaderBytes, &mapped));

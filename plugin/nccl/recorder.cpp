@@ -52,7 +52,9 @@ Recorder::Recorder(const Settings& settings, Logger log)
     : settings_(settings),
       log_(log),
       process_(getpid()),
-      stem_(settings.folder + "/" + Host() + "." + std::to_string(process_)),
+      // Containers of one machine may share its name, the folder and their process ids, but hardly the nanosecond.
+      stem_(settings.folder + "/" + Host() + "." + std::to_string(process_) + "." +
+            std::to_string(Now(CLOCK_REALTIME))),
       file_((std::filesystem::create_directories(settings.folder), stem_ + ".ncclprofile"), settings.pool),
       pool_(settings.pool, static_cast<uint64_t>(process_ ^ Now(CLOCK_REALTIME) >> 10)),
       reporter_(settings_, stem_, totals_, file_.header()) {

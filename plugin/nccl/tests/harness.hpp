@@ -156,7 +156,8 @@ class ProfilerTest : public ::testing::Test {
 
   std::string Text(const std::string& suffix, pid_t pid = getpid()) const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "deep")) {
-      if (!entry.path().string().ends_with("." + std::to_string(pid) + suffix)) continue;
+      const std::string name = entry.path().filename();
+      if (name.find("." + std::to_string(pid) + ".") == name.npos || !name.ends_with(suffix)) continue;
       std::ifstream file(entry.path(), std::ios::binary);
       return {std::istreambuf_iterator<char>(file), {}};
     }
