@@ -21,12 +21,8 @@ class SharedLibrary(Extension):
     """A shared library installed inside the package that Python never imports: NCCL opens it by path."""
 
 
-HEADERS = (
-    paths("core/include/**/*.hpp") + paths("core/src/**/*.hpp") + paths("core/bind/*.hpp") + paths("plugin/nccl/*.hpp")
-)
 COMMON = {
     "language": "c++",
-    "depends": HEADERS,
     "extra_compile_args": [
         "-std=c++20",
         "-O3",
@@ -54,26 +50,29 @@ core = Extension(
         ("Py_LIMITED_API", "0x030A0000"),
     ],
     py_limited_api=True,
+    depends=paths("core/include/**/*.hpp") + paths("core/src/**/*.hpp") + paths("core/bind/*.hpp"),
     **COMMON,
 )
-# Only the symbols that NCCL looks for, and no library but libc and libstdc++.
-nccl_profiler = SharedLibrary(
-    "hocket.plugin.nccl-profiler-hocket",
-    sources=paths("plugin/nccl/*.cpp"),
-    **COMMON
-    | {
-        "extra_link_args": COMMON["extra_link_args"]
-        + ["-Wl,--as-needed", "-static-libgcc", "-Wl,--version-script=plugin/nccl/exports.map"]
-    },
-)
+
+
+def nccl_plugin(kind: str) -> SharedLibrary:
+    """Shows only the symbols that NCCL looks for, and needs no library but libc and libstdc++."""
+    exports = f"plugin/nccl/{kind}/exports.map"
+    linking = ["-Wl,--as-needed", "-static-libgcc", f"-Wl,--version-script={exports}"]
+    return SharedLibrary(
+        f"hocket.plugin.nccl-{kind}-hocket",
+        sources=paths(f"plugin/nccl/{kind}/*.cpp"),
+        depends=[*paths("plugin/nccl/*.hpp"), *paths(f"plugin/nccl/{kind}/*.hpp"), exports],
+        **COMMON | {"extra_link_args": COMMON["extra_link_args"] + linking},
+    )
 
 
 class Build(build_ext):
     """Compiles the files of an extension side by side, and only those that changed."""
 
-    def build_extensions(self) -> None:
+    def build_extension(self, ext: Extension) -> None:
         compile_files = self.compiler.compile
-        newest_header = max(os.path.getmtime(ROOT / path) for path in [*HEADERS, "setup.py"])
+        newest_header = max(os.path.getmtime(ROOT / path) for path in [*ext.depends, "setup.py"])
         jobs = int(os.environ.get("HOCKET_JOBS", os.cpu_count() or 1))
 
         def compile_one(source, output_dir, **options):
@@ -88,7 +87,10 @@ class Build(build_ext):
                 return [built for batch in batches for built in batch]
 
         self.compiler.compile = compile_all
-        super().build_extensions()
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler.compile = compile_files
 
     def get_ext_filename(self, fullname: str) -> str:
         if not isinstance(self.ext_map.get(fullname), SharedLibrary):
@@ -108,4 +110,4 @@ class Wheel(bdist_wheel):
         super().finalize_options()
 
 
-setup(ext_modules=[core, nccl_profiler], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})
+setup(ext_modules=[core, nccl_plugin("profiler")], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})

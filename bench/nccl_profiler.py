@@ -14,7 +14,7 @@ from hocket.plugin.nccl_library import nccl_profiler_path
 
 LAUNCHES = 5
 CALLS = 400_000
-SOURCE = nccl_profiler_path().parent / "nccl" / "tests" / "cost.cpp"
+SOURCE = nccl_profiler_path().parent / "nccl" / "tests" / "profiler_cost.cpp"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Reads what the NCCL profiler plugin leaves: one file a process, laid out in `plugin/nccl/record.hpp`."""
+"""Reads what the NCCL profiler plugin leaves: one file a process, laid out in `plugin/nccl/profiler/record.hpp`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ _HEADER = np.dtype(
         ("reserved", "<u4"), ("dropped", "<u8", 32), ("orphans", "<u8"), ("late", "<u8"), ("host", "S64"),
     ]
 )  # fmt: skip
-#: The fields of a record, as plugin/nccl/record.hpp describes them.
+#: The fields of a record, as plugin/nccl/profiler/record.hpp describes them.
 RECORD = np.dtype(
     [
         ("communicator", "<u4"), ("peer", "<i4"), ("parent", "<u8"), ("start_ns", "<i8"), ("stop_ns", "<i8"),
@@ -58,10 +58,10 @@ class Communicator:
 class NcclProfile:
     """What one process recorded.
 
-    `records` are those that were started, in their order, with the fields of `plugin/nccl/record.hpp` (`communicator`
-    indexes `communicators`, `number` is what `parent` - 1 refers to); their `start_ns`, `stop_ns` and `end_ns` are host
-    time since the epoch, 0 where the event did not come so far. `dropped` counts the events that got no record, by the
-    bit of their kind; `error` is the errno that ended the file early, or 0.
+    `records` are those that were started, in their order, with the fields of `plugin/nccl/profiler/record.hpp`
+    (`communicator` indexes `communicators`, `number` is what `parent` - 1 refers to); their `start_ns`, `stop_ns` and
+    `end_ns` are host time since the epoch, 0 where the event did not come so far. `dropped` counts the events that got
+    no record, by the bit of their kind; `error` is the errno that ended the file early, or 0.
     """
 
     path: Path

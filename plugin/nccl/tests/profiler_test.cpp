@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "allocations.hpp"
-#include "harness.hpp"
+#include "profiler_harness.hpp"
 
 namespace hocket::nccl::testing {
 namespace {

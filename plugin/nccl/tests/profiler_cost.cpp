@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <initializer_list>
 
-#include "../abi.hpp"
+#include "../profiler/abi.hpp"
 
 using namespace hocket::nccl;
 using Table = Profiler<Descriptor7>;

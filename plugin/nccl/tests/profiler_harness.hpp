@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "../abi.hpp"
-#include "../record.hpp"
+#include "../profiler/abi.hpp"
+#include "../profiler/record.hpp"
 
 namespace hocket::nccl::testing {
 

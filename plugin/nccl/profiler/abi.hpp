@@ -1,19 +1,13 @@
 /// NCCL's profiler plugin interface, versions 4 to 7 (NCCL 2.27 to 2.32): own declarations with its binary layout.
-/// Sizes and offsets were compared with NCCL's own headers; what is asserted here keeps them.
+/// Sizes and offsets were compared with NCCL's own headers; what is asserted here keeps them. Of the results only
+/// that of init matters to NCCL: anything but success turns the plugin off.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
+#include "../logger.hpp"
+
 namespace hocket::nccl {
-
-/// ncclResult_t: 0 is success. Only the result of init matters to NCCL: anything else turns the plugin off.
-using Result = int;
-constexpr Result kSuccess = 0;
-constexpr Result kSystemError = 2;
-
-/// ncclDebugLogger_t, and its level of warnings.
-using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
-constexpr int kWarn = 2;
 
 /// Bits of the activation mask and values of a descriptor's `type`.
 enum EventType : uint64_t {
