@@ -12,6 +12,7 @@ __all__ = ["Attributes", "bus_id_text"]
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}|0x[0-9a-fA-F]{1,8}")
 _HEXADECIMAL = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}")
 _BUS_ID = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-9a-fA-F])")
+_DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?(?:e[+-]?[0-9]{1,2})?")
 _MICROSECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?")
 _DEVICE_PARTS = ("vendor", "device", "subsystem_vendor", "subsystem_device")
 
@@ -53,6 +54,12 @@ class Attributes:
     def hexadecimal(self, key: str) -> int:
         """An unsigned number of 64 bits; -1 where there is none."""
         return int(self._matched(key, _HEXADECIMAL, "a hexadecimal number"), 16) if key in self.values else -1
+
+    def decimal(self, key: str, default: float | None = None) -> float:
+        """A number as C's `%g` writes it, not negative; `default` where there is none."""
+        if key not in self.values and default is not None:
+            return default
+        return float(self._matched(key, _DECIMAL, "a number"))
 
     def bus_id(self, key: str) -> int:
         """A PCI address as one number, as NCCL packs it: the hexadecimal digits without the punctuation."""

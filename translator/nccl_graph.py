@@ -4,12 +4,12 @@ Format: graph XML of NCCL 2.x (`ncclTopoGetXmlFromGraphs`). NCCL keeps the order
 chunks go when is its own affair.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from hocket.core.errors import ScheduleError
 from hocket.schedule import Kind, Schedule
+from hocket.topology.nccl_graph import GraphChannel, GraphId, GraphPattern, NcclGraph, NcclGraphs
+from hocket.topology.nccl_graph_xml import graphs_text
 
 __all__ = ["nccl_graph", "rings"]
 
@@ -53,7 +53,8 @@ def _ring(chunk: int, hops: list[list[int]], ranks: int) -> tuple[int, ...]:
 
 
 def nccl_graph(schedule: Schedule) -> str:
-    """The graph file: a channel a ring, at the bandwidth of the slowest link that each ring has to itself.
+    """The graph file: a channel a ring, at the bandwidth of the slowest link that each ring has to itself. GPUs have no
+    ranks in it, so that it is good for every job on such a machine.
 
     Raises ScheduleError as `rings` does, and for ranks on several machines: NCCL needs the NICs there.
     """
@@ -61,19 +62,17 @@ def nccl_graph(schedule: Schedule) -> str:
     if len(np.unique(topology.machine[schedule.ranks])) > 1:
         raise ScheduleError("a graph file names the NICs between machines, which a schedule does not: take one machine")
     speed = int(topology.bandwidth[schedule.route_links].min()) / _GB_PER_S / len(found)
-    return "\n".join(_lines(schedule, found, speed)) + "\n"
-
-
-def _lines(schedule: Schedule, found: list[tuple[int, ...]], speed: float) -> Iterator[str]:
-    yield '<graphs version="1">'
-    yield (
-        f'  <graph id="0" pattern="4" crossnic="0" nchannels="{len(found)}" speedintra="{speed:g}"'
-        f' speedinter="{speed:g}" latencyinter="0" typeintra="NVL" typeinter="PIX" samechannels="1">'
+    graph = NcclGraph(
+        line=0,
+        id=GraphId.RING,
+        pattern=GraphPattern.RING,
+        cross_nic=0,
+        speed_intra=speed,
+        speed_inter=speed,
+        latency_inter=0,
+        type_intra="NVL",
+        type_inter="PIX",
+        same_channels=True,
+        channels=tuple(GraphChannel(0, tuple(int(schedule.ranks[rank]) for rank in ring)) for ring in found),
     )
-    for ring in found:
-        yield "    <channel>"
-        for rank in ring:
-            yield f'      <gpu dev="{schedule.ranks[rank]}"/>'
-        yield "    </channel>"
-    yield "  </graph>"
-    yield "</graphs>"
+    return graphs_text(NcclGraphs("", (graph,)))

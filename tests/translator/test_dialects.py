@@ -20,7 +20,11 @@ def graph(channels: list[tuple[int, ...]], pattern: int = 4) -> str:
     inside = "\n".join(
         f"<channel>{''.join(f'<gpu dev={chr(34)}{gpu}{chr(34)}/>' for gpu in order)}</channel>" for order in channels
     )
-    return f'<graphs version="1">\n<graph id="0" pattern="{pattern}" nchannels="3">\n{inside}\n</graph>\n</graphs>\n'
+    attributes = (
+        f'id="{int(pattern != 4)}" pattern="{pattern}" crossnic="0" nchannels="{len(channels)}" samechannels="1"'
+    )
+    attributes += ' speedintra="12" speedinter="12" latencyinter="0" typeintra="NVL" typeinter="PIX"'
+    return f'<graphs version="1">\n<graph {attributes}>\n{inside}\n</graph>\n</graphs>\n'
 
 
 @pytest.mark.parametrize("kind", [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER])
@@ -49,10 +53,10 @@ def test_azures_graph_file_is_read(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (graph(CHANNELS, pattern=1), "expected <graph pattern"),
-        (graph([(0, 1, 1, 2)]), "each ring names each GPU once"),
-        (graph([(0, 1, 2), (0, 1, 3)]), "a ring of the same GPUs"),
-        ("<system/>", "is this NCCL's graph file"),
+        (graph(CHANNELS, pattern=1), "expected <graph id"),
+        (graph([(0, 1, 1, 2)]), "each is there once"),
+        (graph([(0, 1, 2), (0, 1, 3)]), "all channels have all"),
+        ("<system/>", "a topology file .NCCL_TOPO_FILE. holds a machine"),
         (graph(CHANNELS).replace("<channel>", "<channel", 1), "g.xml:3: expected an element"),
     ],
 )

@@ -88,7 +88,7 @@ def test_rings_become_a_graph_file(tmp_path: Path) -> None:
     graph = ElementTree.fromstring(nccl_graph(schedule))
     (one,) = graph.findall("graph")
     assert (one.get("id"), one.get("pattern"), one.get("nchannels"), one.get("speedintra")) == ("0", "4", "1", "100")
-    assert [gpu.get("dev") for gpu in one.iter("gpu")] == ["0", "1", "2", "3"]
+    assert [gpu.get("dev") for gpu in one.iter("gpu")] == ["0", "0x1", "0x2", "0x3"]  # NCCL reads base 16
     save(retime(schedule), tmp_path / "a.schedule")
     done = hocket("translate", tmp_path / "a.schedule", "--to", "nccl-graph", "-o", tmp_path / "rings.xml")
     assert done.returncode == 0, done.stderr
