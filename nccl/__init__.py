@@ -1,5 +1,6 @@
 """Stock NCCL, modelled: what it chooses on a machine, and why."""
 
+from hocket.nccl.constants import Constants
 from hocket.nccl.model import Choices, NcclModel, Term
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PATH_TYPES, PROTOCOLS
 from hocket.nccl.settings import VARIABLES, Settings, read_settings
@@ -11,6 +12,7 @@ __all__ = [
     "PROTOCOLS",
     "VARIABLES",
     "Choices",
+    "Constants",
     "NcclModel",
     "Settings",
     "Term",

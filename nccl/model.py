@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hocket._core.nccl import Model, Settings
 from hocket.core.errors import HocketError
+from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.topology.nccl_machine import NcclMachine
@@ -77,17 +78,25 @@ class Term:
 
 
 class NcclModel:
-    """The channels that NCCL finds on `nodes` machines, and its choices over them.
+    """The channels that NCCL finds on `nodes` machines, and its choices over them; with `constants`, as if a tuner
+    plugin had written them over NCCL's.
 
     Raises TopologyError, naming the file, for what is not modelled: RCCL's machines, several nodes without NICs, GPUs
     that NCCL would let talk over the network inside a machine.
     """
 
-    def __init__(self, machine: NcclMachine, nodes: int = 1, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        machine: NcclMachine,
+        nodes: int = 1,
+        settings: Settings | None = None,
+        constants: Constants | None = None,
+    ) -> None:
         self.machine = machine
         self.nodes = nodes
+        numbers = (constants or Constants.of_nccl()).flat()
         try:
-            self._model = Model(elements_of(machine), nodes, settings or Settings())
+            self._model = Model(elements_of(machine), nodes, settings or Settings(), numbers)
         except HocketError as error:
             text = str(error)
             raise type(error)(text if text.startswith(machine.source) else f"{machine.source}: {text}") from error

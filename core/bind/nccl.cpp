@@ -1,6 +1,8 @@
 #include <nanobind/stl/array.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <string>
 
 #include "bind.hpp"
@@ -48,6 +50,16 @@ nb::dict graph_of(const nccl::Graph& graph, int32_t gpus) {
   return fields;
 }
 
+/// `nccl::Constants`, one after the other.
+using Numbers = std::array<double, 144>;
+
+nccl::Constants constants_of(In<double> given) {
+  Numbers numbers;
+  if (given.size() != numbers.size()) throw TopologyError("NCCL has 144 constants");
+  std::copy_n(given.data(), numbers.size(), numbers.begin());
+  return std::bit_cast<nccl::Constants>(numbers);
+}
+
 nccl::Function function_of(int32_t function) {
   if (function < 0 || function >= nccl::kFunctions) throw TopologyError("no such collective");
   return static_cast<nccl::Function>(function);
@@ -88,15 +100,20 @@ void bind_nccl(nb::module_& m) {
       "net_devices", [](const Settings& self) { return static_cast<int>(self.net_devices); },
       [](Settings& self, int policy) { self.net_devices = static_cast<nccl::NetDevices>(policy); });
 
+  m.def("default_constants", [] {
+    const auto numbers = std::bit_cast<Numbers>(nccl::Constants{});
+    return give(std::vector<double>(numbers.begin(), numbers.end()));
+  });
   nb::class_<Model>(m, "Model")
       .def(
           "__init__",
-          [](Model* self, In<int64_t> elements, int32_t machines, const Settings& settings) {
+          [](Model* self, In<int64_t> elements, int32_t machines, const Settings& settings, In<double> constants) {
             const std::vector<nccl::Element> read = elements_of(elements);
+            const nccl::Constants given = constants_of(constants);
             nb::gil_scoped_release release;
-            new (self) Model(read, machines, settings);
+            new (self) Model(read, machines, settings, given);
           },
-          "elements"_a, "machines"_a, "settings"_a)
+          "elements"_a, "machines"_a, "settings"_a, "constants"_a)
       .def(
           "choose",
           [](const Model& self, int32_t function, In<int64_t> bytes) {

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket._core.nccl import Model
+from hocket._core.nccl import Model, default_constants
 from hocket.core.errors import FormatError, HocketError, Infeasible, TopologyError
-from hocket.nccl import PATH_TYPES, NcclModel, Settings, read_settings
+from hocket.nccl import PATH_TYPES, Constants, NcclModel, Settings, read_settings
 from hocket.topology.nccl_xml import read_nccl_topology
 
 SIZES = [2**power for power in range(3, 35)]
@@ -214,6 +215,21 @@ def test_what_holds_of_every_machine(
 @given(numbers=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-1, 7), max_size=60))
 def test_no_numbers_crash_the_engine(numbers: list[int]) -> None:
     try:
-        Model(np.array(numbers, np.int64), 2, Settings())
+        Model(np.array(numbers, np.int64), 2, Settings(), default_constants())
     except HocketError as error:
         assert str(error)
+
+
+@pytest.mark.shared
+def test_constants_are_what_the_model_multiplies(shared: Path) -> None:
+    # Ring/LL on one machine: base + 14 steps of 0.6 us, at most 141 GB/s of bus, x 8 / 14 of the size.
+    machine = read_nccl_topology(shared / "nccl_topology" / "generated" / "dgx_h100.xml")
+    own = Constants.of_nccl()
+    base, most = own.base_latency.copy(), own.most_ll.copy()
+    base[1, 0], most[2, 0] = 10.0, 70.0
+    changed = NcclModel(machine, constants=replace(own, base_latency=base, most_ll=most))
+    expected = {NcclModel(machine): (6.6 + 14 * 0.6, 141 * 8 / 14), changed: (10.0 + 14 * 0.6, 70 * 8 / 14)}
+    for model, numbers in expected.items():
+        (term,) = (each for each in model.terms("AllReduce", 8) if (each.algorithm, each.protocol) == ("Ring", "LL"))
+        assert (term.latency_us, term.bandwidth) == pytest.approx(numbers)
+    assert own.flat().shape == (144,)

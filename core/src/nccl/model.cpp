@@ -22,7 +22,8 @@ int32_t threads_of(int32_t wanted, int32_t least, int32_t most, int32_t usual) {
 
 }  // namespace
 
-Model::Model(std::span<const Element> elements, int32_t machines, const Settings& settings) : settings_(settings) {
+Model::Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants)
+    : settings_(settings), constants_(constants) {
   System system = read_system(elements);
   system.inter = machines > 1;
   if (system.inter && system.count(kNet) == 0)

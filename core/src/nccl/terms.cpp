@@ -65,19 +65,22 @@ float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol prot
     float intra = graph.intra * kNvlsEfficiency[gpu] * (channels - 1) / channels;
     intra *= function == kAllReduce ? 2.0f : (per_machine - 1) / per_machine;
     bandwidth = std::min(intra, graph.inter * (job_.machines <= 2 && algorithm == kNvlsTree ? 2 : 1));
-    if (algorithm == kNvlsTree) bandwidth = std::min(bandwidth, static_cast<float>(kMostNvlsTree[gpu][machines]));
+    if (algorithm == kNvlsTree)
+      bandwidth = std::min(bandwidth, static_cast<float>(constants_.most_nvls_tree[gpu][machines]));
   }
   float bus = channels * bandwidth;
   const int ll_row = job_.machines == 1 ? gpu : job_.vendor == Vendor::kAmd ? 1 : 0;
-  const double most_ll = kMostLl[ll_row][machines];
+  const double most_ll = constants_.most_ll[ll_row][machines];
   const auto at_most = [&](double scaled, double most) { bus = static_cast<float>(std::min(scaled, most)); };
   if (algorithm == kRing && protocol == kLl) at_most(bus * .5, most_ll);
-  if (algorithm == kRing && protocol == kLl128) at_most(bus * .92, channels * kMostRingLl128[gpu][machines]);
+  if (algorithm == kRing && protocol == kLl128)
+    at_most(bus * .92, channels * constants_.most_ring_ll128[gpu][machines]);
   if (algorithm == kTree) {
-    at_most(bus * .92, channels * kMostTree[gpu][machines]);
+    at_most(bus * .92, channels * constants_.most_tree[gpu][machines]);
     if (protocol == kLl) at_most(bus * 1.0 / 3.8, most_ll);
     if (protocol == kLl128) {
-      at_most(bus * (job_.machines == 1 ? 7.0 / 9.0 : 120.0 / 128.0), channels * kMostTreeLl128[gpu][machines]);
+      at_most(bus * (job_.machines == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
+              channels * constants_.most_tree_ll128[gpu][machines]);
     }
     if (tree_.pattern == kPlainTree) bus = static_cast<float>(bus * .85);
   }
@@ -95,13 +98,13 @@ float Model::latency(Function function, Algorithm algorithm, Protocol protocol) 
   const auto step = [&](int where, Algorithm like) {
     // Of IBM's CPUs a tree over PCI is as quick as a ring.
     const bool power = job_.arch == Arch::kPower && where == kPciHardware && like == kTree && protocol == kSimple;
-    return kStepLatency[where][power ? kRing : like][protocol];
+    return static_cast<float>(constants_.step_latency[where][power ? kRing : like][protocol]);
   };
   float intra = step(inside, algorithm);
   float inter = step(kNetHardware, job_.gpus == 1 ? kTree : algorithm) + graph.latency;
   if (protocol == kSimple) inter += graph.latency;  // flushing what was received
   const auto levels = static_cast<float>(std::bit_width(static_cast<uint32_t>(job_.machines)) - 1);
-  float total = kBaseLatency[algorithm][protocol];
+  auto total = static_cast<float>(constants_.base_latency[algorithm][protocol]);
   switch (algorithm) {
     case kRing: {
       const int32_t steps = steps_of(function, ranks);

@@ -48,8 +48,13 @@ class Graph(TypedDict):
     gpus: NDArray[np.int32]
     nets: NDArray[np.int32]
 
+def default_constants() -> NDArray[np.float64]:
+    """NCCL's 144 (core/include/hocket/nccl/constants.hpp), one after the other."""
+
 class Model:
-    def __init__(self, elements: NDArray[np.int64], machines: int, settings: Settings) -> None: ...
+    def __init__(
+        self, elements: NDArray[np.int64], machines: int, settings: Settings, constants: NDArray[np.float64]
+    ) -> None: ...
     def choose(
         self, function: int, bytes: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:

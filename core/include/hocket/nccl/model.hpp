@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "hocket/nccl/constants.hpp"
 #include "hocket/nccl/search.hpp"
 
 namespace hocket::nccl {
@@ -54,7 +55,7 @@ class Model {
  public:
   /// Searches the channels of a machine whose elements are given, as one of `machines`. Throws TopologyError for what
   /// is no machine that NCCL could run on, and for what is not modelled.
-  Model(std::span<const Element> elements, int32_t machines, const Settings& settings);
+  Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants = {});
 
   /// Throws Infeasible when no algorithm may be chosen.
   Choice choose(Function function, int64_t bytes) const;
@@ -84,6 +85,7 @@ class Model {
   int64_t bytes_per_thread(Algorithm algorithm, Protocol protocol) const;
 
   Settings settings_;
+  Constants constants_;
   Job job_{};
   Graph ring_, tree_, nvls_;
   int32_t channels_ = 0;
