@@ -1,11 +1,13 @@
 """What a benchmark measured: one size of one collective on so many ranks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hocket.core.errors import FormatError
+from hocket.nccl.choice import Forced, NcclChoice, forced
 from hocket.schedule import Collective, Kind
 
-__all__ = ["MESSAGE", "Assumed", "Measurement", "bus_factor", "kind_named"]
+__all__ = ["MESSAGE", "NCCL_NAMES", "Assumed", "Measurement", "Run", "bus_factor", "kind_named"]
 
 #: Messages from rank to rank: nccl-tests' sendrecv, perftest, OSU's point-to-point tests.
 MESSAGE = "message"
@@ -20,12 +22,36 @@ _NAMES = {
     MESSAGE: MESSAGE,
 }
 
+#: What NCCL calls the kinds whose algorithm it chooses.
+NCCL_NAMES = {
+    Kind.BROADCAST.value: "Broadcast",
+    Kind.REDUCE.value: "Reduce",
+    Kind.ALL_GATHER.value: "AllGather",
+    Kind.REDUCE_SCATTER.value: "ReduceScatter",
+    Kind.ALL_REDUCE.value: "AllReduce",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a benchmark's output says of the whole run: its GPUs' models, and NCCL's variables, None where it does not
+    show them."""
+
+    devices: frozenset[str]
+    variables: Mapping[str, str] | None
+
+    def forced(self, kind: str, place: str) -> Forced | None:
+        """What the variables leave of NCCL's choice for a kind of NCCL_NAMES; None where they are not shown. Raises
+        FormatError, naming `place`, for values that NCCL does not know."""
+        return None if self.variables is None else forced(self.variables, NCCL_NAMES[kind], place)
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """A call of `kind` (a `Kind`, or MESSAGE) with `size_bytes`, as nccl-tests counts it, on `ranks` ranks of `nodes`
     machines took `time_ps`. `stream` says that many were under way at once: the time is what each adds. `place` is the
-    file and line it was read from."""
+    file and line it was read from. `choice` is what NCCL ran, where the output tells it, by its log or by the variables
+    that forced it; `run` what it says of the whole run."""
 
     kind: str
     ranks: int
@@ -35,6 +61,8 @@ class Measurement:
     in_place: bool
     place: str
     stream: bool = False
+    choice: NcclChoice | None = None
+    run: Run | None = None
 
     @property
     def algbw(self) -> float:

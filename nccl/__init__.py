@@ -1,6 +1,8 @@
 """Stock NCCL, modelled: what it chooses on a machine, and why."""
 
+from hocket.nccl.choice import NcclChoice, forced, read_choice
 from hocket.nccl.constants import Constants
+from hocket.nccl.log import NcclLog, read_nccl_log
 from hocket.nccl.model import Choices, NcclModel, Term
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PATH_TYPES, PROTOCOLS
 from hocket.nccl.settings import VARIABLES, Settings, read_settings
@@ -13,8 +15,13 @@ __all__ = [
     "VARIABLES",
     "Choices",
     "Constants",
+    "NcclChoice",
+    "NcclLog",
     "NcclModel",
     "Settings",
     "Term",
+    "forced",
+    "read_choice",
+    "read_nccl_log",
     "read_settings",
 ]

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "schedule": {"topology"},
     "chakra": set(),
     "simulator": {"topology", "schedule", "chakra"},
-    "calibration": {"topology", "schedule", "simulator"},
+    "calibration": {"topology", "schedule", "simulator", "nccl"},
     "synthesizer": {"topology", "schedule"},
     "nccl": {"topology"},
     "translator": {"topology", "schedule", "chakra", "simulator"},

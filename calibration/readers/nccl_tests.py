@@ -1,7 +1,8 @@
 """The table that nccl-tests and rccl-tests print, of old and new versions, and `hocket run`'s, which is alike.
 
 A file may hold several runs, each from its header to its footer; what other programs print between the lines is passed
-over. Lines may begin with what a launcher put there: a rank (`0: `, `[1,0]<stdout>:`) or a time stamp.
+over, but for NCCL's own log, which tells what it chose. Lines may begin with what a launcher put there: a rank (`0: `,
+`[0] `, `[1,0]<stdout>:`) or a time stamp.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hocket.calibration.measurement import Assumed, Measurement, bus_factor, kind_named
+from hocket.calibration.readers.nccl_lines import NcclLines
 from hocket.calibration.readers.printed import Printed, Row, check_row, whole
 from hocket.core.errors import FormatError
 from hocket.core.strict_yaml import nearest
@@ -16,8 +18,10 @@ from hocket.schedule import Kind
 
 __all__ = ["is_nccl_tests", "read_nccl_tests"]
 
-_PREFIX = re.compile(r"\s*(?:\[\d+,\d+\]<std\w+>:|\d+:(?=\s)|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?(?=\s))")
-_RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*\bon\s+(\S+)\s+device\b")
+_PREFIX = re.compile(
+    r"\s*(?:\[\d+,\d+\]<std\w+>:|\d+:(?=\s)|\[\d+\](?=\s)|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?(?=\s))"
+)
+_RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*\bon\s+(\S+)\s+device\b(?:[^\[]*\[[^\]]*\]\s*(.*\S))?")
 _NAME = re.compile(r"# Collective test (starting|concluded): (\S+)")
 _OWN = re.compile(r"# .*: (\w+) on (\d+) (?:gloo|mpi|nccl) ranks\b")
 _WRONG = re.compile(r"# Out of bounds values\s*:\s*(\d+)")
@@ -52,8 +56,8 @@ def read_nccl_tests(text: str, source: str, assumed: Assumed, *, partial: bool =
     run = _Run(source, assumed)
     found: list[Measurement] = []
     for number, raw in enumerate(text.splitlines(), start=1):
-        line = _strip(raw)
         place = f"{source}:{number}"
+        line = run.nccl.without(_strip(raw), run.hosts, place)
         if line.startswith("#"):
             found += run.comment(line, place)
         elif run.in_table and line[:1].isdigit():
@@ -93,6 +97,8 @@ class _Run:
     assumed: Assumed
     ranks: set[int] = field(default_factory=set)
     hosts: set[str] = field(default_factory=set)
+    devices: set[str] = field(default_factory=set)
+    nccl: NcclLines = field(default_factory=NcclLines)
     kind: str | None = None
     own_ranks: int | None = None
     columns: list[str] = field(default_factory=list)
@@ -107,10 +113,11 @@ class _Run:
             self._begin(place)
             self.ranks.add(int(rank[1]))
             self.hosts.add(rank[2])
+            self.devices |= {rank[3]} - {None}
         elif name := _NAME.match(line):
             if name[1] == "starting":
                 self._begin(place)
-                self.ranks, self.hosts = set(), set()
+                self.ranks, self.hosts, self.devices, self.nccl = set(), set(), set(), NcclLines()
                 self.kind = kind_named(name[2], place)
             elif self.kind is not None and kind_named(name[2], place) != self.kind:
                 raise FormatError(f"{place}: ends a run of {name[2]}, in a run of {self.kind}: two outputs are mixed")
@@ -168,11 +175,15 @@ class _Run:
         kind = self.kind or self.assumed.kind or (_guess(lines[-1], ranks) if lines else "")
         factor = bus_factor(kind, ranks) if lines else 0.0
         columns = [name for name in self.columns if name not in _HEAD]
+        run = self.nccl.run(self.devices)
+        choices = self.nccl.choices(kind, ranks, run, place)
         for line in lines:
+            choice = choices(int(line.head[0]))
             for cells, in_place in ((line.out_of_place, False), (line.in_place, True)):
                 row = _half(columns, cells, line, factor)
                 if row is not None:
-                    found.append(Measurement(kind, ranks, nodes, row.size_bytes, row.time_ps, in_place, line.place))
+                    measured = kind, ranks, nodes, row.size_bytes, row.time_ps, in_place, line.place
+                    found.append(Measurement(*measured, choice=choice, run=run))
         return found
 
     def _begin(self, place: str) -> None:

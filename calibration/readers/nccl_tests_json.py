@@ -1,10 +1,11 @@
 """What nccl-tests writes with `-J FILE` (versions 1 to 3 of its format)."""
 
+import re
 from typing import Annotated, Any
 
 import msgspec
 
-from hocket.calibration.measurement import Assumed, Measurement, bus_factor, kind_named
+from hocket.calibration.measurement import NCCL_NAMES, Assumed, Measurement, Run, bus_factor, kind_named
 from hocket.calibration.readers.printed import Printed, Row, check_row
 from hocket.core.errors import FormatError
 
@@ -43,6 +44,7 @@ class Result(msgspec.Struct, forbid_unknown_fields=True):
 class Device(msgspec.Struct):
     rank: int
     hostname: str
+    device_info: str = ""
 
 
 class Config(msgspec.Struct):
@@ -66,6 +68,7 @@ class Output(msgspec.Struct):
     results: list[Result]
     out_of_bounds: Bounds
     end_time: str
+    env: list[str] | None = None
 
 
 def read_nccl_tests_json(content: Any, source: str, assumed: Assumed) -> tuple[Measurement, ...]:
@@ -96,6 +99,9 @@ def read_nccl_tests_json(content: Any, source: str, assumed: Assumed) -> tuple[M
     if kind is None:
         raise FormatError(f"{source}: args do not say which program ran: say --collective")
     factor = bus_factor(kind, ranks)
+    run = _run(output)
+    forced = run.forced(kind, source) if kind in NCCL_NAMES else None
+    choice = forced.choice if forced else None
     found = []
     for at, result in enumerate(output.results):
         for half, in_place in ((result.out_of_place, False), (result.in_place, True)):
@@ -111,8 +117,16 @@ def read_nccl_tests_json(content: Any, source: str, assumed: Assumed) -> tuple[M
                 Printed(half.bus_bw, _PRINTED),
             )
             check_row(row, factor, place)
-            found.append(Measurement(kind, ranks, nodes, row.size_bytes, row.time_ps, in_place, place))
+            measured = kind, ranks, nodes, row.size_bytes, row.time_ps, in_place, place
+            found.append(Measurement(*measured, choice=choice, run=run))
     return tuple(found)
+
+
+def _run(output: Output) -> Run:
+    devices = frozenset(device.device_info for device in output.config.devices if device.device_info)
+    if output.env is None:
+        return Run(devices, None)
+    return Run(devices, dict(each.split("=", 1) for each in output.env if re.match(r"NCCL_\w+=", each)))
 
 
 def _machine(output: Output, source: str, assumed: Assumed) -> tuple[int, int]:
