@@ -24,12 +24,13 @@ _LATENCY = {"nvlink": _NVLINK_PS, "nvswitch": _NVLINK_PS // 2} | dict.fromkeys((
 _LOCAL = 5_000_000  # MB/s between what NCCL takes for one place
 
 
-def from_nccl(machine: NcclMachine, nodes: int = 1, nvls: bool = False) -> Topology:
+def from_nccl(machine: NcclMachine, nodes: int = 1, nvls: bool = False, sharp: bool = False) -> Topology:
     """`nodes` machines like this one; ranks go machine by machine, in the order of `rank` (of the file without it).
 
     Switches after the ranks: machine by machine its NVSwitch, PCI switches, CPUs and NICs; with two machines or more a
     leaf a port of a NIC, and a spine whose links carry all that a leaf's do: a rail-optimised, non-blocking fabric.
-    Classes: `nvlink`, `nvswitch`, `pci`, `c2c`, `cpu` (between CPUs), `fabric`. With `nvls` the NVSwitches compute.
+    Classes: `nvlink`, `nvswitch`, `pci`, `c2c`, `cpu` (between CPUs), `fabric`. With `nvls` the NVSwitches compute,
+    with `sharp` the leaves and the spine.
 
     Raises TopologyError when `nodes` is out of range, or the machine lacks what is asked for.
     """
@@ -45,6 +46,8 @@ def from_nccl(machine: NcclMachine, nodes: int = 1, nvls: bool = False) -> Topol
         )
     if nvls and not inside.computes:
         raise TopologyError(f"{machine.source}: nvls=1 needs NVSwitches and GPUs of sm 90 or more")
+    if sharp and nodes == 1:
+        raise TopologyError(f"{machine.source}: sharp=1 needs a fabric: two nodes or more")
     num_ranks, others = gpus * nodes, len(inside.number) - gpus
 
     def node(of: int, local: int) -> int:
@@ -66,14 +69,15 @@ def from_nccl(machine: NcclMachine, nodes: int = 1, nvls: bool = False) -> Topol
         classes += ["fabric"] * (len(links) - len(classes))
         switches += len(ports) + 1
     return Topology.from_links(
-        Path(machine.source).stem + f":nodes={nodes}" * (nodes > 1) + ",nvls=1" * nvls,
+        Path(machine.source).stem + f":nodes={nodes}" * (nodes > 1) + ",nvls=1" * nvls + ",sharp=1" * sharp,
         num_ranks,
         links,
         num_switches=switches,
         machine=[rank // gpus for rank in range(num_ranks)],
         link_class=classes,
         notes=machine.notes,
-        in_network=[node(of, inside.number["nvswitch"]) for of in range(nodes)] if nvls else (),
+        in_network=[node(of, inside.number["nvswitch"]) for of in range(nodes) if nvls]
+        + [num_ranks + nodes * others + switch for switch in range(len(ports) + 1) if sharp],
     )
 
 

@@ -38,7 +38,7 @@ def from_spec(text: str) -> Topology:
     value or one for each `unwound_switch`: to how many ranks each of its ports is turned.
     `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
     `PRESET:nodes=N,gpus=G`, `PRESET:link=B,latency=T` with the names of `presets.PRESETS`.
-    `nccl:FILE,nodes=N,nvls=1`: N machines that are as NCCL's topology file FILE says (`nccl_import.from_nccl`).
+    `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines that are as NCCL's topology file FILE says (`nccl_import.from_nccl`).
 
     Raises FormatError or TopologyError.
     """
@@ -83,9 +83,10 @@ def _preset(name: str, options: dict[str, str]) -> Topology:
 
 def _nccl(text: str) -> Topology:
     path, _, rest = text.removeprefix("nccl:").partition(",")
-    options = _options(rest, ["nodes", "nvls"])
+    options = _options(rest, ["nodes", "nvls", "sharp"])
     nodes = _number("nodes", options.get("nodes", "1"))
-    return from_nccl(read_nccl_topology(path), nodes, _flag("nvls", options.get("nvls", "0")))
+    nvls, sharp = (_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
+    return from_nccl(read_nccl_topology(path), nodes, nvls, sharp)
 
 
 def _graph(text: str) -> Topology:

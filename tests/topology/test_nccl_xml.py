@@ -64,6 +64,8 @@ def test_public_machines(shared: Path) -> None:
     assert ("nvlink", 48) in widths(f"{folder}/rccl/topo_8p_940.xml")  # xGMI of MI300X
     computing = load(f"nccl:{folder}/generated/dgx_h100.xml,nodes=3,nvls=1")
     assert len(computing.in_network) == 3
+    fabric = load(f"nccl:{folder}/generated/dgx_h100.xml,nodes=3,nvls=1,sharp=1")
+    assert len(fabric.in_network) == 3 + 8 + 1  # a leaf a NIC, and the spine
     with_gpus = 0
     for path in sorted(folder.glob("*/*.xml")):
         try:
@@ -108,6 +110,8 @@ def test_machines_that_cannot_be_asked_for(tmp_path: Path) -> None:
         load(f"nccl:{alone},nodes=2")
     with pytest.raises(TopologyError, match="nvls=1 needs NVSwitches"):
         load(f"nccl:{alone},nvls=1")
+    with pytest.raises(TopologyError, match="sharp=1 needs a fabric"):
+        load(f"nccl:{alone},sharp=1")
 
 
 @given(data=st.data())
