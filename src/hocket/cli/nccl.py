@@ -2,7 +2,7 @@
 
 import typer
 
-from hocket.cli import nccl_choose, nccl_profile
+from hocket.cli import nccl_choose, nccl_profile, nccl_tuner
 
 __all__ = ["app"]
 
@@ -17,3 +17,4 @@ app = typer.Typer(
 
 app.command(epilog=nccl_choose.EPILOG)(nccl_choose.choose)
 app.add_typer(nccl_profile.app, name="profile")
+app.add_typer(nccl_tuner.app, name="tuner")

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from hocket.nccl import Choices, NcclModel
 
-__all__ = ["EPILOG", "choose"]
+__all__ = ["EPILOG", "choose", "collectives_named"]
 
 EPILOG = (
     "Example: hocket nccl choose --topology machine.xml --nodes 2 --collective all_reduce --min 8 --max 16GiB"
@@ -49,7 +49,7 @@ def choose(
     from hocket.nccl import NcclModel, read_settings
     from hocket.topology.nccl_xml import read_nccl_topology
 
-    names = _collectives(collective or ["all"])
+    names = collectives_named(collective or ["all"])
     try:
         sizes = parse_sizes(f"{least}..{most}")
         settings = read_settings(assignments or [])
@@ -72,7 +72,7 @@ def choose(
         _write(found, csv)
 
 
-def _collectives(names: Iterable[str]) -> list[str]:
+def collectives_named(names: Iterable[str]) -> list[str]:
     """NCCL's names of what is asked for: `all_reduce` or `AllReduce`, each once."""
     from hocket.cli.options import one_of
     from hocket.nccl import COLLECTIVES

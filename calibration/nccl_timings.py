@@ -1,0 +1,83 @@
+"""Measurements as timings of NCCL's choices, for `hocket.nccl.tuning`."""
+
+from collections.abc import Iterable, Mapping
+
+from hocket.calibration.measurement import NCCL_NAMES, Measurement
+from hocket.core.errors import FormatError
+from hocket.nccl.choice import NcclChoice
+from hocket.nccl.tuning import Timed
+
+__all__ = ["timings"]
+
+_SAY = (
+    "let nccl-tests write it (-J FILE), or NCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING), or say it:"
+    " --run ALGORITHM/PROTOCOL=FILE, --baseline FILE"
+)
+
+
+def timings(
+    measurements: Iterable[Measurement],
+    declared: Mapping[NcclChoice, Iterable[Measurement]] | None = None,
+    baseline: Iterable[Measurement] = (),
+) -> list[Timed]:
+    """Of `measurements`, of runs that say themselves what NCCL chose or that it was free to; of those that do not:
+    `declared` by the choice that was forced, `baseline` where NCCL was free.
+
+    Raises FormatError, naming file and line, for a row of which neither is told, a run that was another than is said,
+    collectives that no tuner decides, and runs on different GPUs.
+    """
+    rows, own = list(measurements), list(baseline)
+    forced = [(choice, each) for choice, found in (declared or {}).items() for each in found]
+    _check_devices([*rows, *(each for _, each in forced), *own])
+    return [*map(_timed, rows), *(_declared(each, choice) for choice, each in forced), *map(_own, own)]
+
+
+def _declared(each: Measurement, choice: NcclChoice) -> Timed:
+    told = each.choice
+    if told is not None and (told.algorithm, told.protocol) != (choice.algorithm, choice.protocol):
+        raise FormatError(f"{each.place}: NCCL ran {told.name} here, not {choice.name} as --run says")
+    return _as(each, choice, own=False)
+
+
+def _own(each: Measurement) -> Timed:
+    timed = _as(each, each.choice, own=True)
+    forced = each.run.forced(each.kind, each.place) if each.run else None
+    if forced is not None and not forced.free:
+        raise FormatError(f"{each.place}: NCCL's variables forced this run: it is no --baseline")
+    return timed
+
+
+def _timed(each: Measurement) -> Timed:
+    own = _as(each, each.choice, own=True)
+    forced = each.run.forced(each.kind, each.place) if each.run else None
+    if forced is not None and forced.free:
+        return own
+    if each.choice is not None:
+        return _as(each, each.choice, own=False)
+    if forced is None:
+        raise FormatError(f"{each.place}: not told which algorithm and protocol NCCL ran here: {_SAY}")
+    raise FormatError(
+        f"{each.place}: NCCL's variables leave more than one choice here, and its log does not say which: set NCCL_ALGO"
+        " and NCCL_PROTO to one each (NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS to the same), or log"
+        " (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING)"
+    )
+
+
+def _as(each: Measurement, choice: NcclChoice | None, *, own: bool) -> Timed:
+    if each.kind not in NCCL_NAMES:
+        raise FormatError(
+            f"{each.place}: NCCL asks no tuner about {each.kind}, only about {', '.join(NCCL_NAMES)}: take it out"
+        )
+    where = NCCL_NAMES[each.kind], each.ranks, each.nodes, each.size_bytes, each.in_place, each.time_ps
+    return Timed(*where, choice=choice, own=own, place=each.place)
+
+
+def _check_devices(rows: list[Measurement]) -> None:
+    told = [each for each in rows if each.run is not None and each.run.devices]
+    for each in told:
+        if each.run is not None and told[0].run is not None and each.run.devices != told[0].run.devices:
+            first, second = (" and ".join(sorted(run.devices)) for run in (told[0].run, each.run))
+            raise FormatError(
+                f"{each.place}: measured on {second}, but {told[0].place} on {first}: a table is for one kind of"
+                " machine; make one for each"
+            )

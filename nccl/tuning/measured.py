@@ -1,0 +1,179 @@
+"""The quickest of NCCL's choices by what was measured, size by size, without following noise.
+
+A switch from one choice to another is taken where it pays: over the sizes of a curve the sum of what is lost against
+the quickest of each size, and a margin for every switch, is least (found by dynamic programming over the sizes, in
+integers). So one size must gain more than two margins to be taken alone, and several that gain a little each count
+together. NCCL's own choice, where it was measured, is one of the choices and the first: leaving it is a switch.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hocket.core.errors import FormatError
+from hocket.nccl.choice import NcclChoice
+
+__all__ = ["Timed", "Winners", "find_winners"]
+
+_PPM = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A collective (of COLLECTIVES) of `size_bytes`, as NCCL's model counts it, took `time_ps` with `choice`; `own`
+    where NCCL was free to choose, when `choice` is None if it was not told. `place` is the file and line."""
+
+    collective: str
+    ranks: int
+    nodes: int
+    size_bytes: int
+    in_place: bool
+    time_ps: int
+    choice: NcclChoice | None
+    own: bool
+    place: str
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Of one collective on so many ranks and nodes: by ascending size what to choose, None for NCCL's own choice.
+
+    `time_ps` is what that took, `other_ps` what NCCL's own choice did where `has_own`, else the next best (None where
+    nothing else was measured). `noise_ppm` is the median spread of what was measured more than once (0: nothing was),
+    `margin_ppm` what a switch had to gain; `unmatched` sizes were left out: NCCL's own choice was not measured there.
+    """
+
+    collective: str
+    ranks: int
+    nodes: int
+    sizes: tuple[int, ...]
+    chosen: tuple[NcclChoice | None, ...]
+    time_ps: tuple[int, ...]
+    other_ps: tuple[int | None, ...]
+    has_own: bool
+    choices: tuple[NcclChoice, ...]
+    noise_ppm: int
+    margin_ppm: int
+    unmatched: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """`AllReduce on 16 ranks of 2 nodes`, for people."""
+        return f"{self.collective} on {self.ranks} ranks of {self.nodes} node{'s' * (self.nodes > 1)}"
+
+
+def find_winners(timed: Iterable[Timed], margin_ppm: int) -> list[Winners]:
+    """By collective, nodes and ranks. A switch must gain `margin_ppm`, or twice the noise where that is more.
+
+    In and out of place count alike, each by the median of its repetitions, and only as far as all choices were measured
+    so. Raises FormatError where only one choice was measured, or one only in place and another only out of place.
+    """
+    groups: dict[tuple[str, int, int], list[Timed]] = defaultdict(list)
+    for each in timed:
+        groups[each.collective, each.nodes, each.ranks].append(each)
+    return [_winners(group, margin_ppm) for _, group in sorted(groups.items())]
+
+
+_Times = dict[NcclChoice | None, dict[bool, list[int]]]  # of one size: by choice (None: own) and place
+
+
+def _winners(group: list[Timed], margin_ppm: int) -> Winners:
+    table = _by_size(group)
+    choices = sorted({choice for times in table.values() for choice in times if choice is not None})
+    has_own = any(None in times for times in table.values())
+    if len(choices) + has_own < 2:
+        only = choices[0].name if choices else "NCCL's own choice"
+        raise FormatError(
+            f"{group[0].place}: {group[0].collective} on {group[0].ranks} ranks of {group[0].nodes} nodes was measured"
+            f" with {only} alone: nothing to choose from; measure it with other algorithms and protocols too"
+        )
+    sizes = [size for size in sorted(table) if not has_own or None in table[size]]
+    states: list[NcclChoice | None] = [None, *choices] if has_own else list(choices)
+    times = [_compared(table[size], group[0], size) for size in sizes]
+    spreads = sorted(
+        (max(runs) - min(runs)) * _PPM // min(runs)
+        for size in table.values()
+        for places in size.values()
+        for runs in places.values()
+        if len(runs) > 1
+    )
+    noise = spreads[len(spreads) // 2] if spreads else 0
+    margin = max(margin_ppm, 2 * noise)
+    chosen = _quickest(times, states, margin, has_own)
+    return Winners(
+        group[0].collective,
+        group[0].ranks,
+        group[0].nodes,
+        tuple(sizes),
+        tuple(chosen),
+        tuple(of[choice] for of, choice in zip(times, chosen, strict=True)),
+        tuple(_other(of, choice, has_own) for of, choice in zip(times, chosen, strict=True)),
+        has_own,
+        tuple(choices),
+        noise,
+        margin,
+        tuple(size for size in sorted(table) if size not in sizes),
+    )
+
+
+def _by_size(group: list[Timed]) -> dict[int, _Times]:
+    """The times of each size; where NCCL's own choice is known, both it and the same one forced have the times of
+    both, as they are one."""
+    told = {(each.size_bytes, each.choice) for each in group if each.own and each.choice is not None}
+    table: dict[int, _Times] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for each in group:
+        same = (each.size_bytes, each.choice) in told
+        if each.own or same:
+            table[each.size_bytes][None][each.in_place].append(each.time_ps)
+        if each.choice is not None and (not each.own or same):
+            table[each.size_bytes][each.choice][each.in_place].append(each.time_ps)
+    return table
+
+
+def _compared(times: _Times, first: Timed, size: int) -> dict[NcclChoice | None, int]:
+    """One time for each choice, by the places in which all were measured."""
+    places = [place for place in (False, True) if all(place in of for of in times.values())]
+    if not places:
+        raise FormatError(
+            f"{first.place}: {first.collective} of {size} B was measured only in place with one choice and only out of"
+            " place with another: measure both alike"
+        )
+    return {choice: sum(_median(of[place]) for place in places) // len(places) for choice, of in times.items()}
+
+
+def _median(values: list[int]) -> int:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) // 2
+
+
+def _quickest(
+    times: list[dict[NcclChoice | None, int]], states: list[NcclChoice | None], margin: int, has_own: bool
+) -> list[NcclChoice | None]:
+    """The way through the sizes that loses least; of equals the one with fewer switches."""
+    never = 1 << 62
+    cost = [0 if state is None or not has_own else margin for state in states]
+    came: list[list[int]] = []
+    for at, of in enumerate(times):
+        best = min(of.values())
+        lost = [(of[state] - best) * _PPM // best if state in of else never for state in states]
+        cheapest = min(range(len(states)), key=lambda state: cost[state])
+        before = [
+            state if at == 0 or cost[state] <= cost[cheapest] + margin else cheapest for state in range(len(states))
+        ]
+        cost = [
+            min(never, cost[source] + (margin if source != state else 0) + lost[state])
+            for state, source in enumerate(before)
+        ]
+        came.append(before)
+    state = min(range(len(states)), key=lambda state: cost[state])
+    path = []
+    for before in reversed(came):
+        path.append(states[state])
+        state = before[state]
+    return path[::-1]
+
+
+def _other(of: dict[NcclChoice | None, int], chosen: NcclChoice | None, has_own: bool) -> int | None:
+    if has_own:
+        return of[None]
+    return min((time for choice, time in of.items() if choice != chosen), default=None)

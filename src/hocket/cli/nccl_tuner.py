@@ -1,0 +1,23 @@
+"""`hocket nccl tuner`: tables for NCCL's tuner plugin."""
+
+import typer
+
+from hocket.cli import nccl_tuner_make
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Make and check tables for NCCL's tuner plugin.",
+    epilog="Example: hocket nccl tuner make runs/*.json -o table.csv",
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `make` a command of its own."""
+
+
+app.command(epilog=nccl_tuner_make.EPILOG)(nccl_tuner_make.make)

@@ -1,0 +1,133 @@
+"""`hocket nccl tuner make`: a decision table for the tuner plugin, from measurements or from the model."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.nccl.tuning import Rule, Winners
+
+__all__ = ["EPILOG", "make"]
+
+EPILOG = (
+    "Example: hocket nccl tuner make runs/*.json -o table.csv; hocket nccl tuner make --baseline free.txt"
+    " --run ring/ll128=ring.txt --run tree/simple=tree.txt -o table.csv; hocket nccl tuner make"
+    " --topology machine.xml --nodes 2 --set NCCL_NVLS_ENABLE=0 -o table.csv"
+)
+
+
+def make(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Outputs of nccl-tests that tell themselves what NCCL chose: -J, or with NCCL's log."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The table, CSV.")] = None,
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="CHOICE=FILE", help="A run that was forced to ring/ll128, or to ring/ll128/16."),
+    ] = None,
+    baseline: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A run in which NCCL chose: only what beats it is written."),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0, max=100, help="Percent that a switch must gain; twice the noise if that is more.")
+    ] = 3.0,
+    extrapolate: Annotated[bool, typer.Option(help="Also below the smallest size and above the largest.")] = False,
+    collective: Annotated[
+        str | None, typer.Option("--collective", "-c", help="Of files that do not say it; of --topology: which.")
+    ] = None,
+    ranks: Annotated[int | None, typer.Option(min=2, help="Of files that do not say it.")] = None,
+    partial: Annotated[bool, typer.Option(help="Take the lines of runs that were cut off.")] = False,
+    topology: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Predict for this machine, NCCL's topology XML, instead.")
+    ] = None,
+    nodes: Annotated[
+        list[int] | None, typer.Option(min=1, max=65_536, help="Such machines; repeatable. Of files that lack it.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A variable that the table stands for.")
+    ] = None,
+    least: Annotated[str, typer.Option("--min", metavar="SIZE", help="Smallest size that is predicted.")] = "8",
+    most: Annotated[str, typer.Option("--max", metavar="SIZE", help="Largest size that is predicted.")] = "16GiB",
+) -> None:
+    """Write a table for the tuner plugin: the quickest of what was measured, or what the model chooses.
+
+    From the outputs of several runs of nccl-tests with NCCL_ALGO and NCCL_PROTO forced, and one without, the rules are
+    those that beat NCCL's own choice. From --topology alone the table is what NCCL 2.30.7 chooses by itself, or would
+    under --set: it keeps these choices across versions and settings, and gains nothing where NCCL makes them anyway.
+    """
+    from hocket.cli.nccl_tuner_sources import measured, predicted
+    from hocket.core.files import require_place
+    from hocket.nccl.tuning import find_winners, rules_of, write_rules
+
+    if out is None:
+        raise typer.BadParameter("say where the table goes: -o table.csv")
+    if bool(files or runs or baseline) == (topology is not None):
+        raise typer.BadParameter("give outputs of runs (FILES, --run, --baseline), or --topology, and not both")
+    require_place(out)
+    if topology is not None:
+        rules, notes = predicted(topology, nodes or [1], collective, assignments or [], f"{least}..{most}")
+        _print_rules(rules)
+    else:
+        if assignments:
+            raise typer.BadParameter("--set goes with --topology: the runs were made with the variables that they had")
+        found = find_winners(
+            measured(files or [], runs or [], baseline or [], (collective, ranks, nodes), partial=partial),
+            round(margin * 10_000),
+        )
+        for winners in found:
+            _print_winners(winners)
+        rules = [rule for winners in found for rule in rules_of(winners, extrapolate=extrapolate)]
+        notes = ["by hocket nccl tuner make: the quickest of what was measured"]
+    if not rules:
+        typer.echo("NCCL's own choices are the quickest of all that was measured: no table is written, none is needed")
+        return
+    write_rules(rules, out, notes)
+    typer.echo(f"wrote {out}: {len(rules)} rule{'s' * (len(rules) != 1)}")
+
+
+def _print_winners(winners: "Winners") -> None:
+    from hocket.core.units import format_bytes
+
+    noise = f"noise {winners.noise_ppm / 1e4:.1f}%, " if winners.noise_ppm else ""
+    count = len(winners.choices) + winners.has_own
+    typer.echo(
+        f"{winners.name}: {count} choices at {len(winners.sizes)} sizes; {noise}a switch must gain"
+        f" {winners.margin_ppm / 1e4:.1f}%"
+    )
+    for _, grouped in groupby(range(len(winners.sizes)), key=lambda at: winners.chosen[at]):
+        run = list(grouped)
+        choice = winners.chosen[run[0]]
+        span = f"{format_bytes(winners.sizes[run[0]])} .. {format_bytes(winners.sizes[run[-1]])}"
+        typer.echo(f"  {span:<22} {choice.name if choice else 'as NCCL does':<18} {_gain(winners, run)}".rstrip())
+    if winners.unmatched:
+        sizes = ", ".join(format_bytes(size) for size in winners.unmatched[:4]) + ", ..." * (len(winners.unmatched) > 4)
+        typer.echo(f"  note: NCCL's own choice was not measured at {sizes}: not compared there")
+    if not winners.has_own:
+        typer.echo(
+            "  note: no run in which NCCL chose itself: what the table gains is not known, and it may lose; run once"
+            " without NCCL_ALGO and NCCL_PROTO, and give that too (--baseline FILE)"
+        )
+
+
+def _gain(winners: "Winners", run: list[int]) -> str:
+    """How much less time it takes than NCCL's own choice, or than the next best; empty where that is the same."""
+    pairs = [(winners.time_ps[at], winners.other_ps[at]) for at in run]
+    gains = [100 * (1 - time / other) for time, other in pairs if other is not None]
+    if not gains or winners.chosen[run[0]] is None:
+        return ""
+    span = f"{min(gains):.1f}%" if len(gains) == 1 else f"{min(gains):.1f}% to {max(gains):.1f}%"
+    return f"{span} less time than {'NCCL takes by itself' if winners.has_own else 'the next best'}"
+
+
+def _print_rules(rules: "Iterable[Rule]") -> None:
+    from hocket.core.units import format_bytes
+
+    for rule in rules:
+        span = f"{format_bytes(rule.least)} .. {format_bytes(rule.most or 0)}"
+        where = f"{rule.ranks} ranks of {rule.nodes} node{'s' * (rule.nodes > 1)}"
+        typer.echo(f"{rule.collective:<13} {where:<22} {span:<28} {rule.choice.name}")

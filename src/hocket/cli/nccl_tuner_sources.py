@@ -1,0 +1,78 @@
+"""What `hocket nccl tuner make` makes tables from: outputs of runs, or a machine's file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.calibration import Measurement
+    from hocket.nccl import NcclChoice
+    from hocket.nccl.tuning import Rule, Timed
+
+__all__ = ["measured", "predicted"]
+
+
+def measured(
+    files: list[Path],
+    runs: list[str],
+    baseline: list[Path],
+    said: tuple[str | None, int | None, list[int] | None],
+    *,
+    partial: bool,
+) -> "list[Timed]":
+    """The timings of all files; `said` are collective, ranks and nodes of those that do not say them."""
+    from hocket.calibration import Assumed, read_measurements
+    from hocket.calibration.measurement import kind_named
+    from hocket.calibration.nccl_timings import timings
+
+    collective, ranks, nodes = said
+    if nodes is not None and len(nodes) > 1:
+        raise typer.BadParameter("--nodes: one number for files that do not say theirs")
+    kind = kind_named(collective, "--collective") if collective else None
+    assumed = Assumed(kind, ranks, nodes[0] if nodes else None)
+
+    def read(paths: list[Path]) -> "tuple[Measurement, ...]":
+        return read_measurements(paths, assumed, partial=partial)
+
+    declared: dict[NcclChoice, list[Measurement]] = {}
+    for run in runs:
+        choice, path = _run(run)
+        declared.setdefault(choice, []).extend(read([path]))
+    return timings(read(files), declared, read(baseline))
+
+
+def _run(text: str) -> "tuple[NcclChoice, Path]":
+    from hocket.core.errors import FormatError
+    from hocket.nccl import read_choice
+
+    name, _, file = text.partition("=")
+    if not file:
+        raise typer.BadParameter(f"--run '{text}': expected CHOICE=FILE, as in ring/ll128=ring.txt")
+    try:
+        return read_choice(name), Path(file)
+    except FormatError as error:
+        raise typer.BadParameter(f"--run {error}") from error
+
+
+def predicted(
+    topology: Path, nodes: list[int], collective: str | None, assignments: list[str], sizes: str
+) -> "tuple[list[Rule], list[str]]":
+    """The model's rules on so many machines, and what to say above them."""
+    from hocket.cli.nccl_choose import collectives_named
+    from hocket.core.errors import FormatError
+    from hocket.core.units import parse_sizes
+    from hocket.nccl import NcclModel, read_settings
+    from hocket.nccl.tuning import predicted_rules
+    from hocket.topology.nccl_xml import read_nccl_topology
+
+    names = collectives_named([collective or "all"])
+    try:
+        grid, settings = parse_sizes(sizes), read_settings(assignments)
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from error
+    machine = read_nccl_topology(topology)
+    models = [NcclModel(machine, count, settings) for count in dict.fromkeys(nodes)]
+    said = f" with {' '.join(assignments)}" if assignments else ""
+    note = f"by hocket nccl tuner make: what NCCL 2.30.7 chooses on {topology.name}{said}, by its model"
+    return [rule for model in models for rule in predicted_rules(model, names, grid)], [note]

@@ -1,0 +1,100 @@
+"""Winners of what was measured, and the rules made of them."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket.core.errors import FormatError
+from hocket.nccl.choice import NcclChoice
+from hocket.nccl.tuning import Rule, Timed, find_winners, rules_of
+
+LL, LL128, SIMPLE = (NcclChoice("Ring", protocol) for protocol in ("LL", "LL128", "Simple"))
+CHOICES = (LL, LL128, SIMPLE)
+
+
+def timed(size: int, time: int, choice: NcclChoice | None, *, own: bool = False, in_place: bool = False) -> Timed:
+    return Timed("AllReduce", 16, 2, size, in_place, time, choice, own, f"made:{size}")
+
+
+def at(rules: list[Rule], size: int) -> NcclChoice | None:
+    """The first rule that holds."""
+    return next(
+        (rule.choice for rule in rules if rule.least <= size and (rule.most is None or size <= rule.most)), None
+    )
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(1000, 10**9)] * 4), min_size=1, max_size=8),
+    st.booleans(),
+    st.sampled_from([0, 10_000, 200_000]),
+)
+def test_each_size_gets_its_quickest_within_the_margin(rows: list[tuple[int, ...]], has_own: bool, margin: int) -> None:
+    sizes = [8 << (2 * step) for step in range(len(rows))]
+    made = [timed(size, row[number], choice) for size, row in zip(sizes, rows, strict=True)
+            for number, choice in enumerate(CHOICES)]  # fmt: skip
+    made += [timed(size, row[3], None, own=True) for size, row in zip(sizes, rows, strict=True) if has_own]
+    (winners,) = find_winners(made, margin)
+    rules = rules_of(winners)
+    for size, row, taken in zip(sizes, rows, winners.time_ps, strict=True):
+        times = dict(zip((*CHOICES, None), row, strict=False))
+        best = min(row if has_own else row[:3])
+        chosen = at(rules, size)
+        assert times[chosen] == taken
+        # Leaving a choice for one size and coming back costs two margins: more is never given away.
+        assert (taken - best) * 10**6 // best <= 2 * margin
+    for rule, after in pairwise(rules):
+        assert rule.most is not None and rule.most < after.least
+    assert at(rules, sizes[0] - 1) is None and at(rules, sizes[-1] + 1) is None
+
+
+def test_a_switch_must_pay() -> None:
+    sizes = [8, 16, 32, 64, 128]
+    # 4 % quicker at one size: not worth two switches of 3 %; 4 % at the last two: 8 % are worth one.
+    times = {LL: [100, 100, 100, 104, 104], SIMPLE: [104, 96, 120, 100, 100]}
+    made = [
+        timed(size, time * 1000, choice) for choice, of in times.items() for size, time in zip(sizes, of, strict=True)
+    ]
+    (winners,) = find_winners(made, 30_000)
+    assert winners.chosen == (LL, LL, LL, SIMPLE, SIMPLE)
+    assert winners.other_ps == (104_000, 96_000, 120_000, 104_000, 104_000)
+    # Between 32 and 64 at their geometric mean, sqrt(2048) = 45.25.
+    assert rules_of(winners) == [
+        Rule("AllReduce", 2, 16, 8, 45, LL),
+        Rule("AllReduce", 2, 16, 46, 128, SIMPLE),
+    ]
+    open_ended = rules_of(winners, extrapolate=True)
+    assert (open_ended[0].least, open_ended[-1].most) == (0, None)
+    assert find_winners(made, 0)[0].chosen == (LL, SIMPLE, LL, SIMPLE, SIMPLE)
+
+
+def test_only_what_beats_nccl_s_own_choice_is_written() -> None:
+    own = [timed(size, time, None, own=True) for size, time in ((8, 1000), (16, 1000), (32, 1000))]
+    made = [timed(size, time, LL) for size, time in ((8, 990), (16, 1500), (32, 800), (64, 1))]
+    (winners,) = find_winners([*own, *made], 30_000)
+    assert winners.chosen == (None, None, LL)  # 1 % quicker at 8 B is within the margin; 64 B has no own time
+    assert winners.unmatched == (64,) and winners.other_ps == (1000, 1000, 1000)
+    assert rules_of(winners) == [Rule("AllReduce", 2, 16, 23, 32, LL)]  # sqrt(16 x 32) = 22.6
+
+
+def test_the_same_choice_by_nccl_itself_and_forced_is_one() -> None:
+    # NCCL ran LL by itself: that the forced run was quicker was noise, which the two runs show.
+    own = [timed(8, 1000, LL, own=True), timed(16, 1000, LL, own=True)]
+    made = [timed(8, 900, LL), timed(16, 900, LL), timed(8, 990, SIMPLE), timed(16, 990, SIMPLE)]
+    (winners,) = find_winners([*own, *made], 10_000)
+    assert winners.noise_ppm == 111_111  # 100 of 900
+    assert winners.margin_ppm == 2 * 111_111 and winners.chosen == (None, None) and rules_of(winners) == []
+
+
+def test_places_count_as_far_as_all_have_them() -> None:
+    made = [timed(8, 100, LL), timed(8, 200, SIMPLE), timed(8, 10, SIMPLE, in_place=True)]
+    (winners,) = find_winners(made, 0)
+    assert winners.chosen == (LL,) and winners.time_ps == (100,)
+    with pytest.raises(FormatError, match="made:8: AllReduce of 8 B was measured only in place"):
+        find_winners([made[0], made[2]], 0)
+
+
+def test_one_choice_alone_is_no_choice() -> None:
+    with pytest.raises(FormatError, match=r"with Ring/LL alone: nothing to choose from"):
+        find_winners([timed(8, 100, LL)], 0)
