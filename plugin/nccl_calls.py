@@ -7,21 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hocket.chakra.importers.dtypes import element_bytes
-from hocket.chakra.importers.nccl_profile import COLLECTIVE, POINT_TO_POINT, RECORD, NcclProfile
+from hocket.chakra.importers.nccl.calls import KINDS, gpu_times_ns
+from hocket.chakra.importers.nccl.profile import COLLECTIVE, POINT_TO_POINT, RECORD, NcclProfile
 from hocket.schedule import Collective, Kind
 
-__all__ = ["CallsAlike", "call_times_ns", "calls_alike", "unfinished"]
+__all__ = ["CallsAlike", "calls_alike"]
 
-_KINDS = {
-    "AllReduce": Kind.ALL_REDUCE,
-    "AllGather": Kind.ALL_GATHER,
-    "ReduceScatter": Kind.REDUCE_SCATTER,
-    "AlltoAll": Kind.ALL_TO_ALL,
-    "Broadcast": Kind.BROADCAST,
-    "Reduce": Kind.REDUCE,
-    "Gather": Kind.GATHER,
-    "Scatter": Kind.SCATTER,
-}
+_KINDS = {function: Kind(kind) for function, kind in KINDS.items()}
 _KEY = ("function", "datatype", "algorithm", "protocol", "count", "channels")
 _KEY_DTYPE = np.dtype([*((name, RECORD[name].str) for name in _KEY), ("ranks", "<i8")])
 
@@ -66,22 +58,13 @@ class CallsAlike:
         return None if self.algbw is None else self.algbw * factor
 
 
-def call_times_ns(records: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:
+def _times_ns(records: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:
     """How long each call took: by the GPU's timer over its kernel channels, else from its start on the host to its last
     child's stop; 0 where only its enqueueing is known."""
-    gpu = records["gpu_stop_ns"].astype(np.int64) - records["gpu_start_ns"].astype(np.int64)
-    by_gpu = (records["gpu_start_ns"] > 0) & (gpu > 0)
+    by_gpu = gpu_times_ns(records)
     by_proxy = np.where(records["end_ns"] > 0, records["end_ns"] - records["start_ns"], 0)
-    times: npt.NDArray[np.int64] = np.where(by_gpu, gpu, by_proxy)
+    times: npt.NDArray[np.int64] = np.where(by_gpu > 0, by_gpu, by_proxy)
     return times
-
-
-def unfinished(records: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Those that were not stopped, or have children that were not: where a job that hung stood."""
-    found: npt.NDArray[np.void] = records[
-        (records["stop_ns"] == 0) | (records["children_started"] != records["children_stopped"])
-    ]
-    return found
 
 
 def calls_alike(profiles: Iterable[NcclProfile]) -> list[CallsAlike]:
@@ -97,7 +80,7 @@ def calls_alike(profiles: Iterable[NcclProfile]) -> list[CallsAlike]:
         # As bytes, for numpy sorts those quickly.
         alike, group = np.unique(keys.view(f"V{_KEY_DTYPE.itemsize}"), return_inverse=True)
         order = np.argsort(group, kind="stable")
-        parts = np.split(call_times_ns(records)[order], np.flatnonzero(np.diff(group[order])) + 1)
+        parts = np.split(_times_ns(records)[order], np.flatnonzero(np.diff(group[order])) + 1)
         for key, part in zip(alike, parts, strict=False):
             times.setdefault(key.tobytes(), []).append(part)
     rows = [_row(np.frombuffer(key, _KEY_DTYPE)[0], np.concatenate(parts)) for key, parts in times.items()]

@@ -14,14 +14,15 @@ def agreeing(
     calls: Mapping[int, Sequence[Call]], groups: Mapping[str, tuple[int, ...]], notes: Notes
 ) -> dict[int, list[Call]]:
     """Each rank's calls without collectives that another of the given ranks of the group lacks, and without messages
-    whose other end, one of the given ranks, lacks them: `notes` says which. A collective is known by its `sequence`."""
-    by_group: dict[str, dict[int, dict[int, Call]]] = defaultdict(lambda: defaultdict(dict))
+    whose other end, one of the given ranks, lacks them: `notes` says which. A collective is known by its kind, of each
+    of which NCCL counts by itself, and its `sequence`."""
+    by_kind: dict[tuple[str, str], dict[int, dict[int, Call]]] = defaultdict(lambda: defaultdict(dict))
     for rank, own in calls.items():
         for call in own:
             if not call.is_message and call.sequence is not None:
-                by_group[call.group][call.sequence][rank] = call
+                by_kind[call.group, call.kind][call.sequence][rank] = call
     dropped: set[int] = set()
-    for group, by_sequence in by_group.items():
+    for (group, kind), by_sequence in by_kind.items():
         given = [rank for rank in groups[group] if rank in calls]
         common = [number for number, of_number in by_sequence.items() if len(of_number) == len(given)]
         early: set[int] = set()
@@ -32,7 +33,6 @@ def agreeing(
             if common and number < min(common):
                 early.add(number)
                 continue
-            kind = next(iter(of_number.values())).kind
             lacking = [rank for rank in given if rank not in of_number]
             message = f"{kind} #{number} of group {group}: by ranks {sorted(of_number)[:_SHOWN]}, not by"
             notes[f"{message} {lacking[:_SHOWN]}: left out"] += 1

@@ -12,11 +12,12 @@ _BITS = {
     "float16": 16, "bfloat16": 16, "float32": 32, "float64": 64,
     "complex32": 32, "complex64": 64, "complex128": 128,
 }  # fmt: skip
-# What c10::ScalarType and C++ call them.
+# What c10::ScalarType, C++ and NCCL call them.
 _ALIASES = {
     "byte": "uint8", "unsigned char": "uint8", "char": "int8", "signed char": "int8", "short": "int16",
     "short int": "int16", "int": "int32", "long": "int64", "long int": "int64", "long long": "int64",
     "half": "float16", "float": "float32", "double": "float64", "complexhalf": "complex32",
+    "float8e4m3": "float8_e4m3fn", "float8e5m2": "float8_e5m2",
     "complexfloat": "complex64", "complexdouble": "complex128", "complex<float>": "complex64",
     "complex<double>": "complex128",
 }  # fmt: skip

@@ -8,6 +8,8 @@ from hocket.chakra.importers.files import files_in, head_of
 from hocket.chakra.importers.flight_recorder import is_flight_recorder, read_flight_recorder
 from hocket.chakra.importers.job import ImportedJob, assemble
 from hocket.chakra.importers.mlcommons import is_mlcommons, read_mlcommons
+from hocket.chakra.importers.nccl.profile import is_nccl_profile
+from hocket.chakra.importers.nccl.traces import read_nccl_profiles
 from hocket.chakra.importers.nccl_inspector import is_nccl_inspector, read_nccl_inspector
 from hocket.chakra.importers.pytorch.read import is_pytorch, read_pytorch
 from hocket.chakra.importers.rank import Notes, RankTrace
@@ -20,17 +22,21 @@ AUTO = "auto"
 
 class Importer(NamedTuple):
     """A format: whether a file that begins with these bytes is of it; reads the files of one job, noting what they do
-    not tell; what it is, in words."""
+    not tell; what it is, in words; how what else its recorder leaves in a folder ends."""
 
     matches: Callable[[bytes], bool]
     read: Callable[[Sequence[Path], Notes], list[RankTrace]]
     help: str
+    beside: tuple[str, ...] = ()
 
 
 IMPORTERS = {
     "mlcommons": Importer(is_mlcommons, read_mlcommons, "what chakra_trace_link makes of a rank's two profiles"),
     "pytorch": Importer(is_pytorch, read_pytorch, "ExecutionTraceObserver's and Kineto's files of torch.profiler"),
     "nccl-inspector": Importer(is_nccl_inspector, read_nccl_inspector, "NCCL Inspector's JSON lines"),
+    "nccl-profile": Importer(
+        is_nccl_profile, read_nccl_profiles, "files of Hocket's profiler plugin for NCCL", (".prom", ".txt")
+    ),
     "flight-recorder": Importer(is_flight_recorder, read_flight_recorder, "PyTorch Flight Recorder dumps"),
 }
 
@@ -44,19 +50,26 @@ def import_traces(paths: Sequence[Path | str], source: str = AUTO) -> ImportedJo
     files = files_in(map(Path, paths))
     notes = Notes()
     importer = IMPORTERS[_format_of(files) if source == AUTO else source]
-    return assemble(importer.read(files, notes), notes, ", ".join(map(str, paths)))
+    own = [file for file in files if not file.name.endswith(importer.beside)] or files
+    return assemble(importer.read(own, notes), notes, ", ".join(map(str, paths)))
 
 
 def _format_of(files: Sequence[Path]) -> str:
     """The name of the one format that all files are of."""
     found: dict[str, Path] = {}
+    unknown: list[Path] = []
     for file in files:
         head = head_of(file)
         name = next((name for name, importer in IMPORTERS.items() if importer.matches(head)), None)
         if name is None:
+            unknown.append(file)
+        else:
+            found.setdefault(name, file)
+    beside = tuple(ending for name in found for ending in IMPORTERS[name].beside)
+    for file in unknown:
+        if not file.name.endswith(beside):
             known = ", ".join(f"{name} ({importer.help})" for name, importer in IMPORTERS.items())
             raise FormatError(f"{file}: of no format that can be imported; they are {known}; name it with --from")
-        found.setdefault(name, file)
     if len(found) > 1:
         shown = " and ".join(f"{file} ({name})" for name, file in found.items())
         raise FormatError(f"{shown} are of different formats; import one at a time")

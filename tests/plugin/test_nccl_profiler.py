@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nccl_player import KERNEL_CHANNEL, Descriptor5, Table
 
-from hocket.chakra.importers.nccl_profile import (
+from hocket.chakra.importers.nccl.profile import (
     COLLECTIVE,
     POINT_TO_POINT,
     RECORD,
@@ -26,110 +27,16 @@ from hocket.core.errors import FormatError
 from hocket.plugin.nccl_calls import calls_alike
 from hocket.plugin.nccl_library import nccl_profiler_path
 
-KERNEL_CHANNEL, KERNEL_STOP = 64, 22
-
-
-class Collective(ctypes.Structure):
-    """ncclProfiler v5's collective, as NCCL 2.28 lays it out."""
-
-    _fields_ = (
-        ("sequence", ctypes.c_uint64),
-        ("function", ctypes.c_char_p),
-        ("send_buffer", ctypes.c_void_p),
-        ("receive_buffer", ctypes.c_void_p),
-        ("count", ctypes.c_size_t),
-        ("root", ctypes.c_int),
-        ("datatype", ctypes.c_char_p),
-        ("channels", ctypes.c_uint8),
-        ("warps", ctypes.c_uint8),
-        ("algorithm", ctypes.c_char_p),
-        ("protocol", ctypes.c_char_p),
-        ("parent_group", ctypes.c_void_p),
-    )
-
-
-class PointToPoint(ctypes.Structure):
-    _fields_ = (
-        ("function", ctypes.c_char_p),
-        ("buffer", ctypes.c_void_p),
-        ("datatype", ctypes.c_char_p),
-        ("count", ctypes.c_size_t),
-        ("peer", ctypes.c_int),
-        ("channels", ctypes.c_uint8),
-        ("parent_group", ctypes.c_void_p),
-    )
-
-
-class KernelChannel(ctypes.Structure):
-    _fields_ = (("channel", ctypes.c_uint8), ("gpu_timer", ctypes.c_uint64))
-
-
-class Payload(ctypes.Union):
-    _fields_ = (("collective", Collective), ("p2p", PointToPoint), ("kernel", KernelChannel))
-
-
-class Descriptor5(ctypes.Structure):
-    _fields_ = (("type", ctypes.c_uint64), ("parent", ctypes.c_void_p), ("rank", ctypes.c_int), ("payload", Payload))
-
-
-pointer = ctypes.POINTER(ctypes.c_void_p)
-INIT = ctypes.CFUNCTYPE(
-    ctypes.c_int, pointer, ctypes.c_uint64, ctypes.POINTER(ctypes.c_int), ctypes.c_char_p, *[ctypes.c_int] * 3,
-    ctypes.c_void_p,
-)  # fmt: skip
-START = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, pointer, ctypes.c_void_p)
-HANDLE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-STATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
-
-
-class Table(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("init", INIT),
-        ("start", START),
-        ("stop", HANDLE),
-        ("state", STATE),
-        ("finalize", HANDLE),
-    )
-
-
-class Plugin:
-    """One rank of a communicator of four, and the calls NCCL makes for it."""
-
-    def __init__(self, rank: int) -> None:
-        self.table = Table.in_dll(ctypes.CDLL(str(nccl_profiler_path())), "ncclProfiler_v5")
-        self.context = ctypes.c_void_p()
-        mask = ctypes.c_int()
-        place = ctypes.byref(self.context), 0xABC, ctypes.byref(mask)
-        assert self.table.init(*place, b"tensor parallel group of the job", 1, 4, rank, None) == 0
-
-    def start(self, type_: int, parent: int | None = None, **payload: object) -> int | None:
-        descriptor = Descriptor5(type=type_, parent=parent, rank=3, payload=Payload(**payload))
-        event = ctypes.c_void_p()
-        assert self.table.start(self.context, ctypes.byref(event), ctypes.byref(descriptor)) == 0
-        return event.value
-
-    def collective(self, function: bytes, sequence: int, kernel_ns: int) -> None:
-        call = Collective(sequence=sequence, function=function, count=1000, datatype=b"ncclBfloat16", channels=1)
-        call.algorithm, call.protocol = b"RING", b"LL128"
-        event = self.start(COLLECTIVE, collective=call)
-        self.table.stop(event)
-        kernel = self.start(KERNEL_CHANNEL, event, kernel=KernelChannel(channel=0, gpu_timer=500))
-        self.table.state(kernel, KERNEL_STOP, ctypes.byref(ctypes.c_uint64(500 + kernel_ns)))
-        self.table.stop(kernel)
-
-
 # A process for each rank, as in a job: two all_gathers, then a message that never ends. Rank 1 is killed.
 RANK = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
-from test_nccl_profiler import *
+from nccl_player import Communicator
 rank = int(sys.argv[2])
-plugin = Plugin(rank)
-plugin.collective(b"AllGather", 0, kernel_ns=2000 + 2000 * rank)
-plugin.collective(b"AllGather", 1, kernel_ns=2000)
-message = PointToPoint(function=b"Send", datatype=b"ncclFloat32", count=96, peer=2, channels=4)
-event = plugin.start(POINT_TO_POINT, p2p=message)
+plugin = Communicator(sys.argv[3], rank, 4, name="tensor parallel group of the job")
+plugin.collective("AllGather", 1000, kernel=(500, 2500 + 2000 * rank))
+plugin.collective("AllGather", 1000, kernel=(500, 2500))
+event = plugin.message("Send", 96, peer=2)
 if rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 plugin.table.stop(event)
@@ -141,7 +48,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("job") / "profile"
     environment = {"HOCKET_NCCL_PROFILE": str(folder), "HOCKET_NCCL_EVENTS": "collective,p2p,kernel_channel"}
     for rank, status in ((0, 0), (1, -9)):
-        command = [sys.executable, "-c", RANK, str(Path(__file__).parent), str(rank)]
+        command = [sys.executable, "-c", RANK, str(Path(__file__).parents[1]), str(rank), str(nccl_profiler_path())]
         assert subprocess.run(command, env=os.environ | environment, timeout=120).returncode == status
     return folder
 

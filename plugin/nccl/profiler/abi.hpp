@@ -33,7 +33,6 @@ constexpr int kEventTypes = 16;
 /// The states that carry what is recorded; all others only say how far an event is.
 enum EventState : int {
   kSendWait = 9,
-  kReceiveWait = 10,
   kReceiveFlushWait = 11,
   kKernelChannelStop = 22,
   kKernelPhaseStop = 31,

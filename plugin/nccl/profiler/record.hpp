@@ -1,5 +1,5 @@
 /// The file a profiled process leaves, `<host>.<pid>.<start>.ncclprofile`: a header, then records of one size. All
-/// integers are little-endian, all times nanoseconds. `chakra/importers/nccl_profile.py` reads it.
+/// integers are little-endian, all times nanoseconds. `chakra/importers/nccl/profile.py` reads it.
 ///
 /// A record is written in place while its event runs, so that a process that is killed or hangs leaves what it had
 /// started. A slot whose `kind` is 0 was never taken; which the file has at its end, and a killed process anywhere.
@@ -24,9 +24,9 @@ struct FileHeader {
   int64_t epoch_ns;      // The same moment by the clock since the epoch
   int64_t monotonic_ns;  // and by the one that records use.
   uint32_t process;
-  uint32_t pool;  // Records that can be under way at once.
-  int32_t error;  // errno of the file's end: records could not be written any more; 0 otherwise.
-  uint32_t reserved;
+  uint32_t pool;         // Records that can be under way at once.
+  int32_t error;         // errno of the file's end: records could not be written any more; 0 otherwise.
+  uint32_t place;        // The rank that the process's launcher gave it + 1; 0: none.
   uint64_t dropped[32];  // Events that got no record, by the number of their kind's bit.
   uint64_t orphans;      // Records whose parent was not known: dropped, recycled, or of another process.
   uint64_t late;         // Stops and states of events that were no longer known.

@@ -67,6 +67,7 @@ Recorder::Recorder(const Settings& settings, Logger log)
   header.monotonic_ns = Now(CLOCK_MONOTONIC);
   header.process = static_cast<uint32_t>(process_);
   header.pool = settings.pool;
+  header.place = static_cast<uint32_t>(settings.rank + 1);
   std::strncpy(header.host, Host().c_str(), sizeof header.host - 1);
   std::memcpy(header.magic, kMagic, sizeof kMagic);
 }
@@ -161,7 +162,8 @@ void Recorder::ChangeState(Handle handle, int state, const StateArguments& argum
       Improve(above->slot.record->gpu_stop_ns, arguments.gpu_timer, std::greater());
       Release(*above);
     }
-  } else if (state == kSendWait || state == kReceiveWait || state == kReceiveFlushWait) {
+  } else if (state == kSendWait || state == kReceiveFlushWait) {
+    // In all other states of a step NCCL passes what the step before it transferred.
     Improve(record.bytes, uint64_t{arguments.transferred_bytes}, std::greater());
   }
   Release(*entry);

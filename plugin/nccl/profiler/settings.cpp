@@ -30,6 +30,16 @@ uint32_t Number(const char* name, const char* otherwise, uint32_t least, uint32_
                               std::to_string(least) + " to " + std::to_string(most));
 }
 
+int LauncherRank() {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    const std::string_view text = Variable(name, "");
+    int rank = 0;
+    const auto [end, error] = std::from_chars(text.begin(), text.end(), rank);
+    if (error == std::errc() && end == text.end() && rank >= 0) return rank;
+  }
+  return -1;
+}
+
 uint64_t Events(std::string_view text) {
   uint64_t events = 0;
   for (size_t at = 0; at <= text.size();) {
@@ -55,7 +65,8 @@ Settings Settings::FromEnvironment() {
           .events = Events(Variable("HOCKET_NCCL_EVENTS", "collective,p2p")),
           .pool = Number("HOCKET_NCCL_RECORDS", "8192", 16, RecordPool::kMost),
           .prometheus_s = Number("HOCKET_NCCL_PROMETHEUS", "0", 0, 86400),
-          .table = Number("HOCKET_NCCL_TABLE", "0", 0, 1) == 1};
+          .table = Number("HOCKET_NCCL_TABLE", "0", 0, 1) == 1,
+          .rank = LauncherRank()};
 }
 
 const char* EventName(int bit) { return kEventNames[bit]; }

@@ -11,6 +11,7 @@ struct Settings {
   uint32_t pool = 0;          // Records under way at once.
   uint32_t prometheus_s = 0;  // Seconds between two writes of the metrics; 0: none.
   bool table = false;         // A table of the totals when the job ends.
+  int rank = -1;              // What a launcher calls this process: torchrun, an MPI or Slurm; -1: none did.
 
   /// Are totals of the calls kept?
   bool counts() const { return prometheus_s > 0 || table; }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.chakra.importers.nccl_profile import NcclProfile
+    from hocket.chakra.importers.nccl.profile import NcclProfile
     from hocket.plugin.nccl_calls import CallsAlike
 
 __all__ = ["app"]
@@ -34,7 +34,7 @@ def show(
     The times are the GPU's where kernel channels were recorded, else the proxies'; without both only the calls are
     counted. What was dropped or not finished is said below.
     """
-    from hocket.chakra.importers.nccl_profile import profile_files, read_profile
+    from hocket.chakra.importers.nccl.profile import profile_files, read_profile
     from hocket.plugin.nccl_calls import calls_alike
 
     profiles = [read_profile(file) for file in profile_files(path)]
@@ -70,8 +70,8 @@ def _print_calls(row: "CallsAlike") -> None:
 def _print_losses(profile: "NcclProfile") -> None:
     import os
 
-    from hocket.chakra.importers.nccl_profile import COLLECTIVE, POINT_TO_POINT
-    from hocket.plugin.nccl_calls import unfinished
+    from hocket.chakra.importers.nccl.calls import unfinished
+    from hocket.chakra.importers.nccl.profile import COLLECTIVE, POINT_TO_POINT
 
     if profile.dropped:
         lost = sum(profile.dropped.values())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "import_job"]
 
-FORMATS = ("auto", "pytorch", "mlcommons", "flight-recorder", "nccl-inspector")
+FORMATS = ("auto", "pytorch", "mlcommons", "flight-recorder", "nccl-inspector", "nccl-profile")
 
 
 def _format(name: str) -> str:

@@ -5,7 +5,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from handwritten import collective, entry, host_node, host_trace, record
+from handwritten import collective, entry, host_node, host_trace, nccl_profile, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kineto_profiles import kineto, span
@@ -37,6 +37,7 @@ SAMPLES = {
         host_trace(_NODES).encode(),
     ],
     "flight-recorder": [pickle.dumps(_DUMP, protocol=2), json.dumps(_DUMP).encode()],
+    "nccl-profile": [nccl_profile([("AllReduce", 8), ("Broadcast", 8), ("Send", 8)])],
     "nccl-inspector": [record(0, "a", 1, 0, **collective("AllReduce", 1, 8)).encode()],
 }
 

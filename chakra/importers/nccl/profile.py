@@ -11,24 +11,32 @@ from hocket.core.errors import FormatError
 __all__ = [
     "COLLECTIVE",
     "COMMUNICATOR",
+    "COPY_COLLECTIVE",
     "POINT_TO_POINT",
+    "PROXY_OPERATION",
+    "PROXY_STEP",
     "RECORD",
+    "SUFFIX",
     "Communicator",
     "NcclProfile",
+    "is_nccl_profile",
     "profile_files",
     "read_profile",
 ]
 
-COLLECTIVE, POINT_TO_POINT, COMMUNICATOR = 1 << 1, 1 << 2, 1 << 16
+COLLECTIVE, POINT_TO_POINT, COPY_COLLECTIVE = 1 << 1, 1 << 2, 1 << 12
+PROXY_OPERATION, PROXY_STEP, COMMUNICATOR = 1 << 3, 1 << 4, 1 << 16
+SUFFIX = ".ncclprofile"
 _MAGIC = b"HOCKNCCL"
 _FORMAT = 1
-_MOST_RANKS = 2**24
-_SUFFIX = ".ncclprofile"
+_MOST_RANKS = 2**20
+_MOST_NS = 2**61
+_TIMES = ("start_ns", "stop_ns", "end_ns")
 _HEADER = np.dtype(
     [
         ("magic", "S8"), ("format", "<u4"), ("record_bytes", "<u4"), ("header_bytes", "<u8"), ("events", "<u8"),
         ("epoch_ns", "<i8"), ("monotonic_ns", "<i8"), ("process", "<u4"), ("pool", "<u4"), ("error", "<i4"),
-        ("reserved", "<u4"), ("dropped", "<u8", 32), ("orphans", "<u8"), ("late", "<u8"), ("host", "S64"),
+        ("place", "<u4"), ("dropped", "<u8", 32), ("orphans", "<u8"), ("late", "<u8"), ("host", "S64"),
     ]
 )  # fmt: skip
 #: The fields of a record, as plugin/nccl/profiler/record.hpp describes them.
@@ -67,6 +75,8 @@ class NcclProfile:
     path: Path
     host: str
     process: int
+    rank: int | None
+    monotonic_ns: int
     communicators: tuple[Communicator, ...]
     records: npt.NDArray[np.void]
     dropped: dict[int, int]
@@ -80,19 +90,25 @@ class NcclProfile:
         return found
 
 
+def is_nccl_profile(head: bytes) -> bool:
+    """Whether a file that begins like this is a profile."""
+    return head.startswith(_MAGIC)
+
+
 def profile_files(path: Path | str) -> list[Path]:
     """The profiles in a folder, or the one file that `path` is. Raises FormatError where there is none."""
     path = Path(path)
-    files = sorted(path.glob(f"*{_SUFFIX}")) if path.is_dir() else [path]
+    files = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not files:
-        raise FormatError(f"{path}: holds no *{_SUFFIX} file; was HOCKET_NCCL_PROFILE={path} set in the job?")
+        raise FormatError(f"{path}: holds no *{SUFFIX} file; was HOCKET_NCCL_PROFILE={path} set in the job?")
     return files
 
 
 def read_profile(path: Path | str) -> NcclProfile:
     """Reads the profile of one process, which may still run, or may have been killed.
 
-    Raises FormatError, naming the file, when it is none, or its records name communicators it does not hold.
+    Raises FormatError, naming the file, when it is none, or its records name communicators that it does not hold or
+    times that are none.
     """
     path = Path(path)
     try:
@@ -109,11 +125,16 @@ def read_profile(path: Path | str) -> NcclProfile:
     started = taken[slots["kind"][taken] != COMMUNICATOR]
     if len(started) and int(slots["communicator"][started].max()) >= len(communicators):
         raise FormatError(f"{path}: a record is of a communicator that the file does not hold: it was damaged")
+    times = [slots[name][started] for name in _TIMES] + [header[["epoch_ns", "monotonic_ns"]].tolist()]
+    if any(np.any((np.asarray(of_name) < 0) | (np.asarray(of_name) > _MOST_NS)) for of_name in times):
+        raise FormatError(f"{path}: a time in it is no time: it was damaged")
     dropped = header["dropped"]
     return NcclProfile(
         path=path,
         host=header["host"].decode(errors="replace"),
         process=int(header["process"]),
+        rank=int(header["place"]) - 1 if header["place"] else None,
+        monotonic_ns=int(header["epoch_ns"]) - int(header["monotonic_ns"]),
         communicators=communicators,
         records=_with_epoch(slots[started], started, int(header["epoch_ns"]) - int(header["monotonic_ns"])),
         dropped={1 << int(bit): int(dropped[bit]) for bit in np.flatnonzero(dropped)},
@@ -131,7 +152,7 @@ def _header(path: Path, data: bytes) -> np.void:
         raise FormatError(
             f"{path}: format {header['format']}, expected {_FORMAT}: read it with the Hocket that wrote it"
         )
-    if not _HEADER.itemsize <= header["header_bytes"] <= len(data):
+    if not _HEADER.itemsize <= header["header_bytes"] <= len(data) or header["place"] > _MOST_RANKS:
         raise FormatError(f"{path}: cut off, or damaged: its header ends at byte {header['header_bytes']}")
     return header
 
@@ -155,6 +176,6 @@ def _with_epoch(records: npt.NDArray[np.void], numbers: npt.NDArray[np.intp], ep
     for field in RECORD.names or ():
         found[field] = records[field]
     found["number"] = numbers
-    for field in ("start_ns", "stop_ns", "end_ns"):
+    for field in _TIMES:
         found[field] += np.where(found[field] > 0, epoch_ns, 0)
     return found

@@ -1,0 +1,1 @@
+"""Files of Hocket's profiler plugin for NCCL."""
