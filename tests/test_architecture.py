@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "synthesizer": {"topology", "schedule"},
     "nccl": {"topology"},
     "translator": {"topology", "schedule", "chakra", "simulator"},
-    "plugin": {"chakra", "schedule", "simulator", "translator"},
+    "plugin": {"chakra", "schedule", "simulator", "translator", "nccl"},
     "bench": EVERYTHING | {"cli", "report"},
 }
 

@@ -24,7 +24,7 @@ def predicted_rules(
         ends = [start - 1 for start, _, _ in starts[1:]] + [sizes[-1]]
         for (least, choice, by_stock), most in zip(starts, ends, strict=True):
             if choice != by_stock:
-                rules.append(Rule(collective, model.nodes, model.ranks, least, most, choice))
+                rules.append(Rule(collective, (model.nodes,) * 2, (model.ranks,) * 2, least, most, choice))
     return rules
 
 

@@ -1,9 +1,9 @@
-"""Rules of a tuner table, in the columns of NVIDIA's example where these suffice (docs/nccl.md has the format)."""
+"""Rules of a tuner table: in the columns of NVIDIA's example where these suffice (docs/nccl.md has the format)."""
 
 import csv
 import io
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import isqrt
 from pathlib import Path
@@ -14,58 +14,94 @@ from hocket.nccl.tuning.measured import Winners
 
 __all__ = ["Rule", "rules_of", "write_rules"]
 
-_COLUMNS = ("collective_type", "min_bytes", "max_bytes", "algorithm", "protocol", "channels", "nNodes", "nRanks")
+_BY_BLOCK = ("AllGather", "ReduceScatter")
 _SPELLED = {"CollNetDirect": "collnet_direct", "CollNetChain": "collnet_chain", "NVLSTree": "nvls_tree"}
+_SIZES = ("min_bytes", "max_bytes")
+_SIZES_PER_RANK = ("min_bytes_per_rank", "max_bytes_per_rank")
+_REST = ("algorithm", "protocol", "channels", "nNodes", "nRanks")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """For a collective (of COLLECTIVES) on `ranks` ranks of `nodes` nodes, of `least` to `most` bytes (None: any more),
-    both included and of all_gather and reduce_scatter the whole buffer: this choice."""
+    """For a collective (of COLLECTIVES) of `least` to `most` bytes (None: any more): this choice. All ranges include
+    both ends. Bytes are of all_gather and reduce_scatter the whole buffer, or where `per_rank` one rank's block."""
 
     collective: str
-    nodes: int
-    ranks: int
+    nodes: tuple[int, int]
+    ranks: tuple[int, int]
     least: int
     most: int | None
     choice: NcclChoice
+    per_rank: bool = False
 
 
-def rules_of(winners: Winners, *, extrapolate: bool = False) -> list[Rule]:
+def rules_of(winners: Iterable[Winners], *, extrapolate: bool = False) -> list[Rule]:
     """A rule for each run of sizes with one choice; none where NCCL's own is best.
 
     Between two measured sizes the choice changes at their geometric mean. The first and the last rule end at the
-    smallest and largest measured size; with `extrapolate` they hold beyond.
+    smallest and largest measured size; with `extrapolate` they hold beyond. What was measured alike on one number of
+    nodes and on the next larger one that was measured is one rule, also for those between; sizes of all_gather and
+    reduce_scatter that were measured on several numbers of ranks are per rank, for there they are alike most often.
     """
-    runs = [list(run) for _, run in groupby(range(len(winners.sizes)), key=lambda at: winners.chosen[at])]
-    rules = []
-    for run in runs:
-        choice, first, last = winners.chosen[run[0]], run[0], run[-1]
-        if choice is None:
-            continue
-        least = _between(winners.sizes, first) + 1 if first else 0 if extrapolate else winners.sizes[0]
-        is_last = last + 1 == len(winners.sizes)
-        most = (None if extrapolate else winners.sizes[-1]) if is_last else _between(winners.sizes, last + 1)
-        rules.append(Rule(winners.collective, winners.nodes, winners.ranks, least, most, choice))
+    rules: list[Rule] = []
+    for _, of in groupby(sorted(winners, key=lambda each: each.collective), key=lambda each: each.collective):
+        curves = sorted(of, key=lambda each: (each.nodes, each.ranks))
+        whole = all(size % each.ranks == 0 for each in curves for size in each.sizes)
+        per_rank = curves[0].collective in _BY_BLOCK and whole and len({each.ranks for each in curves}) > 1
+        rules += _merged([list(_rules(each, extrapolate, per_rank)) for each in curves])
     return rules
 
 
-def _between(sizes: tuple[int, ...], at: int) -> int:
-    """The last size that goes with sizes[at - 1] rather than sizes[at]."""
-    return isqrt(sizes[at - 1] * sizes[at])
+def _rules(winners: Winners, extrapolate: bool, per_rank: bool) -> Iterator[Rule]:
+    sizes = [size // winners.ranks if per_rank else size for size in winners.sizes]
+    for choice, grouped in groupby(range(len(sizes)), key=lambda at: winners.chosen[at]):
+        run = list(grouped)
+        first, after = run[0], run[-1] + 1
+        if choice is None:
+            continue
+        least = isqrt(sizes[first - 1] * sizes[first]) + 1 if first else 0 if extrapolate else sizes[0]
+        most = isqrt(sizes[after - 1] * sizes[after]) if after < len(sizes) else None if extrapolate else sizes[-1]
+        nodes, ranks = (winners.nodes, winners.nodes), (winners.ranks, winners.ranks)
+        yield Rule(winners.collective, nodes, ranks, least, most, choice, per_rank)
+
+
+def _merged(curves: list[list[Rule]]) -> list[Rule]:
+    """The rules of curves of rising nodes and ranks, those that go on from one to the next as one."""
+    done: list[Rule] = []
+    going_on: dict[Rule, Rule] = {}
+    for rules in curves:
+        before, going_on = going_on, {}
+        for rule in rules:
+            alike = replace(rule, nodes=(0, 0), ranks=(0, 0))
+            known = before.pop(alike, rule)
+            going_on[alike] = replace(
+                known, nodes=(known.nodes[0], rule.nodes[1]), ranks=(known.ranks[0], rule.ranks[1])
+            )
+        done += before.values()
+    return sorted([*done, *going_on.values()], key=lambda rule: (rule.nodes, rule.ranks, rule.least))
 
 
 def write_rules(rules: Iterable[Rule], path: Path | str, notes: Iterable[str]) -> None:
-    """The table, whole or not at all; `notes` stand above it as comments. NVIDIA's example tuner reads it too."""
+    """The table, whole or not at all; `notes` stand above it as comments. Without ranges of nodes and sizes per rank
+    NVIDIA's example tuner reads it too."""
+    listed = list(rules)
+    by_block = any(rule.per_rank for rule in listed)
+    plain = not by_block and all(rule.nodes[0] == rule.nodes[1] and rule.ranks[0] == rule.ranks[1] for rule in listed)
     text = io.StringIO()
     for note in notes:
         text.write(f"# {note}\n")
-    text.write(f"# {','.join(_COLUMNS)}\n")
+    columns = ["collective_type", *_SIZES, *(_SIZES_PER_RANK if by_block else ()), *_REST]
+    text.write(f"{'# ' if plain else ''}{','.join(columns)}\n")
     writer = csv.writer(text, lineterminator="\n")
-    for rule in rules:
-        most = -1 if rule.most is None else rule.most
+    for rule in listed:
+        span = (rule.least, -1 if rule.most is None else rule.most)
+        sizes = (*(("", "") if rule.per_rank else span), *((span if rule.per_rank else ("", "")) if by_block else ()))
         algorithm = _SPELLED.get(rule.choice.algorithm, rule.choice.algorithm.lower())
-        where = rule.choice.channels or -1, rule.nodes, rule.ranks
-        writer.writerow((rule.collective.lower(), rule.least, most, algorithm, rule.choice.protocol.lower(), *where))
+        where = rule.choice.channels or -1, _span(rule.nodes), _span(rule.ranks)
+        writer.writerow((rule.collective.lower(), *sizes, algorithm, rule.choice.protocol.lower(), *where))
     with atomic_write(path) as file:
         file.write(text.getvalue())
+
+
+def _span(ends: tuple[int, int]) -> str:
+    return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}..{ends[1]}"

@@ -36,7 +36,7 @@ def test_each_size_gets_its_quickest_within_the_margin(rows: list[tuple[int, ...
             for number, choice in enumerate(CHOICES)]  # fmt: skip
     made += [timed(size, row[3], None, own=True) for size, row in zip(sizes, rows, strict=True) if has_own]
     (winners,) = find_winners(made, margin)
-    rules = rules_of(winners)
+    rules = rules_of([winners])
     for size, row, taken in zip(sizes, rows, winners.time_ps, strict=True):
         times = dict(zip((*CHOICES, None), row, strict=False))
         best = min(row if has_own else row[:3])
@@ -60,11 +60,11 @@ def test_a_switch_must_pay() -> None:
     assert winners.chosen == (LL, LL, LL, SIMPLE, SIMPLE)
     assert winners.other_ps == (104_000, 96_000, 120_000, 104_000, 104_000)
     # Between 32 and 64 at their geometric mean, sqrt(2048) = 45.25.
-    assert rules_of(winners) == [
-        Rule("AllReduce", 2, 16, 8, 45, LL),
-        Rule("AllReduce", 2, 16, 46, 128, SIMPLE),
+    assert rules_of([winners]) == [
+        Rule("AllReduce", (2, 2), (16, 16), 8, 45, LL),
+        Rule("AllReduce", (2, 2), (16, 16), 46, 128, SIMPLE),
     ]
-    open_ended = rules_of(winners, extrapolate=True)
+    open_ended = rules_of([winners], extrapolate=True)
     assert (open_ended[0].least, open_ended[-1].most) == (0, None)
     assert find_winners(made, 0)[0].chosen == (LL, SIMPLE, LL, SIMPLE, SIMPLE)
 
@@ -75,7 +75,7 @@ def test_only_what_beats_nccl_s_own_choice_is_written() -> None:
     (winners,) = find_winners([*own, *made], 30_000)
     assert winners.chosen == (None, None, LL)  # 1 % quicker at 8 B is within the margin; 64 B has no own time
     assert winners.unmatched == (64,) and winners.other_ps == (1000, 1000, 1000)
-    assert rules_of(winners) == [Rule("AllReduce", 2, 16, 23, 32, LL)]  # sqrt(16 x 32) = 22.6
+    assert rules_of([winners]) == [Rule("AllReduce", (2, 2), (16, 16), 23, 32, LL)]  # sqrt(16 x 32) = 22.6
 
 
 def test_the_same_choice_by_nccl_itself_and_forced_is_one() -> None:
@@ -84,7 +84,7 @@ def test_the_same_choice_by_nccl_itself_and_forced_is_one() -> None:
     made = [timed(8, 900, LL), timed(16, 900, LL), timed(8, 990, SIMPLE), timed(16, 990, SIMPLE)]
     (winners,) = find_winners([*own, *made], 10_000)
     assert winners.noise_ppm == 111_111  # 100 of 900
-    assert winners.margin_ppm == 2 * 111_111 and winners.chosen == (None, None) and rules_of(winners) == []
+    assert winners.margin_ppm == 2 * 111_111 and winners.chosen == (None, None) and rules_of([winners]) == []
 
 
 def test_places_count_as_far_as_all_have_them() -> None:
@@ -98,3 +98,27 @@ def test_places_count_as_far_as_all_have_them() -> None:
 def test_one_choice_alone_is_no_choice() -> None:
     with pytest.raises(FormatError, match=r"with Ring/LL alone: nothing to choose from"):
         find_winners([timed(8, 100, LL)], 0)
+
+
+def curve(collective: str, nodes: int, switch: int) -> list[Timed]:
+    """1 to 64 KiB a rank: LL is quicker below `switch`, of a rank's block."""
+    made = []
+    for power in range(10, 17):
+        for choice in (LL, SIMPLE):
+            time = 100 if (choice == LL) == (1 << power < switch) else 200
+            size = (1 << power) * 8 * nodes
+            made.append(Timed(collective, 8 * nodes, nodes, size, False, time, choice, False, "made"))
+    return made
+
+
+def test_blocks_that_are_alike_on_several_nodes_are_one_rule() -> None:
+    found = find_winners([*curve("AllGather", 1, 4096), *curve("AllGather", 2, 8192), *curve("AllGather", 4, 8192)], 0)
+    # Between 2 and 4 KiB at sqrt(2) x 2048 = 2896.3, between 4 and 8 at 5792.6.
+    assert rules_of(found) == [
+        Rule("AllGather", (1, 1), (8, 8), 1024, 2896, LL, per_rank=True),
+        Rule("AllGather", (1, 1), (8, 8), 2897, 65536, SIMPLE, per_rank=True),
+        Rule("AllGather", (2, 4), (16, 32), 1024, 5792, LL, per_rank=True),
+        Rule("AllGather", (2, 4), (16, 32), 5793, 65536, SIMPLE, per_rank=True),
+    ]
+    found = find_winners([*curve("AllReduce", 2, 8192), *curve("AllReduce", 4, 8192)], 0)
+    assert [rule.nodes for rule in rules_of(found)] == [(2, 2), (2, 2), (4, 4), (4, 4)]  # other sizes on each

@@ -22,7 +22,7 @@ EPILOG = (
 def make(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Outputs of nccl-tests that tell themselves what NCCL chose: -J, or with NCCL's log."),
+        typer.Argument(help="Outputs of nccl-tests that tell what NCCL chose (-J, or with its log); profiles."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The table, CSV.")] = None,
     runs: Annotated[
@@ -81,7 +81,7 @@ def make(
         )
         for winners in found:
             _print_winners(winners)
-        rules = [rule for winners in found for rule in rules_of(winners, extrapolate=extrapolate)]
+        rules = rules_of(found, extrapolate=extrapolate)
         notes = ["by hocket nccl tuner make: the quickest of what was measured"]
     if not rules:
         typer.echo("NCCL's own choices are the quickest of all that was measured: no table is written, none is needed")
@@ -129,5 +129,5 @@ def _print_rules(rules: "Iterable[Rule]") -> None:
 
     for rule in rules:
         span = f"{format_bytes(rule.least)} .. {format_bytes(rule.most or 0)}"
-        where = f"{rule.ranks} ranks of {rule.nodes} node{'s' * (rule.nodes > 1)}"
+        where = f"{rule.ranks[0]} ranks of {rule.nodes[0]} node{'s' * (rule.nodes[0] > 1)}"
         typer.echo(f"{rule.collective:<13} {where:<22} {span:<28} {rule.choice.name}")

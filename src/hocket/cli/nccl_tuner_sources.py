@@ -25,6 +25,7 @@ def measured(
     from hocket.calibration import Assumed, read_measurements
     from hocket.calibration.measurement import kind_named
     from hocket.calibration.nccl_timings import timings
+    from hocket.plugin.nccl_timings import profile_timings
 
     collective, ranks, nodes = said
     if nodes is not None and len(nodes) > 1:
@@ -39,7 +40,19 @@ def measured(
     for run in runs:
         choice, path = _run(run)
         declared.setdefault(choice, []).extend(read([path]))
-    return timings(read(files), declared, read(baseline))
+    (profiles, outputs), (own_profiles, own_outputs) = _apart(files), _apart(baseline)
+    return [
+        *timings(read(outputs), declared, read(own_outputs)),
+        *(timed for path in profiles for timed in profile_timings(path)),
+        *(timed for path in own_profiles for timed in profile_timings(path, own=True)),
+    ]
+
+
+def _apart(paths: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Profiles of jobs (folders, and single files), and outputs of benchmarks."""
+    is_profile = [path.is_dir() or path.suffix == ".ncclprofile" for path in paths]
+    profiles = [path for path, found in zip(paths, is_profile, strict=True) if found]
+    return profiles, [path for path, found in zip(paths, is_profile, strict=True) if not found]
 
 
 def _run(text: str) -> "tuple[NcclChoice, Path]":
