@@ -7,77 +7,58 @@ what is assumed.
 from pathlib import Path
 
 from hocket.core.errors import TopologyError
+from hocket.topology.cluster import MOST_MACHINES, Machine, MachinePort, cluster
+from hocket.topology.fabric import Fabric
 from hocket.topology.model import Topology
 from hocket.topology.nccl_bandwidth import cpu_bandwidth, link_bandwidth
 from hocket.topology.nccl_machine import Cpu, Gpu, LinkTarget, NcclMachine, Nic, Pci
 
-__all__ = ["from_nccl"]
+__all__ = ["from_nccl", "nccl_parts"]
 
 _NS = 10**3
 _MB = 10**6
-_NODES = 4096
 _NVLINK_PS = 700 * _NS  # GPU - GPU; half of it GPU - NVSwitch, as the presets have it
 _PCI_PS = 300 * _NS  # a link of the PCI tree, or between CPUs: two of them as the presets have GPU - NIC
-_FABRIC_PS = 150 * _NS  # NIC - leaf and leaf - spine, as the presets have it
 _LATENCY = {"nvlink": _NVLINK_PS, "nvswitch": _NVLINK_PS // 2} | dict.fromkeys(("pci", "c2c", "cpu"), _PCI_PS)
 
 _LOCAL = 5_000_000  # MB/s between what NCCL takes for one place
 
 
-def from_nccl(machine: NcclMachine, nodes: int = 1, nvls: bool = False, sharp: bool = False) -> Topology:
+def from_nccl(
+    machine: NcclMachine, nodes: int = 1, nvls: bool = False, sharp: bool = False, fabric: Fabric | None = None
+) -> Topology:
     """`nodes` machines like this one; ranks go machine by machine, in the order of `rank` (of the file without it).
 
-    Switches after the ranks: machine by machine its NVSwitch, PCI switches, CPUs and NICs; with two machines or more a
-    leaf a port of a NIC, and a spine whose links carry all that a leaf's do: a rail-optimised, non-blocking fabric.
-    Classes: `nvlink`, `nvswitch`, `pci`, `c2c`, `cpu` (between CPUs), `fabric`. With `nvls` the NVSwitches compute,
-    with `sharp` the leaves and the spine.
+    Switches after the ranks: machine by machine its NVSwitch, PCI switches, CPUs and NICs; with two machines or more
+    those of the fabric. Classes: `nvlink`, `nvswitch`, `pci`, `c2c`, `cpu` (between CPUs), `fabric`. With `nvls` the
+    NVSwitches compute, with `sharp` the fabric's switches.
 
     Raises TopologyError when `nodes` is out of range, or the machine lacks what is asked for.
     """
+    fabric = fabric or Fabric()
+    name = Path(machine.source).stem + f":nodes={nodes}" * (nodes > 1) + str(fabric)
+    name += ",nvls=1" * nvls + ",sharp=1" * sharp
+    if not 1 <= nodes <= MOST_MACHINES:
+        raise TopologyError(f"{machine.source}: takes nodes from 1 to {MOST_MACHINES}")
+    return cluster(name, [nccl_parts(machine)] * nodes, fabric, nvls, sharp)
+
+
+def nccl_parts(machine: NcclMachine) -> Machine:
+    """The machine as nodes and links."""
     inside = _Inside(machine)
-    gpus, ports = inside.gpus, sorted(inside.ports.items())
-    if not 1 <= nodes <= _NODES or nodes * gpus < 2:
-        raise TopologyError(
-            f"{machine.source}: takes nodes from 1 to {_NODES}, and 2 GPUs or more in all; it has {gpus}"
-        )
-    if nodes > 1 and not ports:
-        raise TopologyError(
-            f"{machine.source}: no <net> in it, so {nodes} of it are not connected: take 1, or add NICs"
-        )
-    if nvls and not inside.computes:
-        raise TopologyError(f"{machine.source}: nvls=1 needs NVSwitches and GPUs of sm 90 or more")
-    if sharp and nodes == 1:
-        raise TopologyError(f"{machine.source}: sharp=1 needs a fabric: two nodes or more")
-    num_ranks, others = gpus * nodes, len(inside.number) - gpus
-
-    def node(of: int, local: int) -> int:
-        return of * gpus + local if local < gpus else num_ranks + of * others + local - gpus
-
-    links = [
-        (node(of, src), node(of, dst), _LATENCY[kind], bandwidth * _MB)
-        for of in range(nodes)
-        for (src, dst, kind), bandwidth in inside.links.items()
-    ]
-    classes = [kind for _, _, kind in inside.links] * nodes
-    switches = nodes * others
-    if nodes > 1:
-        leaf, spine = num_ranks + switches, num_ranks + switches + len(ports)
-        for rail, (_, (local, speed)) in enumerate(ports, start=leaf):
-            bandwidth = speed * 125_000
-            ends = [(node(of, local), rail, bandwidth) for of in range(nodes)] + [(rail, spine, bandwidth * nodes)]
-            links += [link for a, b, width in ends for link in ((a, b, _FABRIC_PS, width), (b, a, _FABRIC_PS, width))]
-        classes += ["fabric"] * (len(links) - len(classes))
-        switches += len(ports) + 1
-    return Topology.from_links(
-        Path(machine.source).stem + f":nodes={nodes}" * (nodes > 1) + ",nvls=1" * nvls + ",sharp=1" * sharp,
-        num_ranks,
-        links,
-        num_switches=switches,
-        machine=[rank // gpus for rank in range(num_ranks)],
-        link_class=classes,
-        notes=machine.notes,
-        in_network=[node(of, inside.number["nvswitch"]) for of in range(nodes) if nvls]
-        + [num_ranks + nodes * others + switch for switch in range(len(ports) + 1) if sharp],
+    return Machine(
+        machine.source,
+        inside.gpus,
+        (len(inside.number) - inside.gpus,),
+        tuple(
+            (src, dst, _LATENCY[kind], bandwidth * _MB, kind) for (src, dst, kind), bandwidth in inside.links.items()
+        ),
+        tuple(
+            MachinePort(node, speed * 125_000, rail)
+            for rail, (_, (node, speed)) in enumerate(sorted(inside.ports.items()))
+        ),
+        inside.number["nvswitch"] if inside.computes else -1,
+        machine.notes,
     )
 
 

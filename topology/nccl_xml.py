@@ -118,8 +118,8 @@ class _Reader:
         vendor, family, model = "", 0, 0
         if arch == "x86_64":
             vendor = attributes.one_of("vendor", ("GenuineIntel", "AuthenticAMD", "CentaurHauls", "  Shanghai  "))
-            if vendor != "AuthenticAMD":
-                family, model = attributes.integer("familyid"), attributes.integer("modelid")
+            default = 0 if vendor == "AuthenticAMD" else None  # NCCL does not look at AMD's
+            family, model = attributes.integer("familyid", default), attributes.integer("modelid", default)
         children = tuple(
             self.pci(child) if child.name == "pci" else self.nic(child) for child in self.children(element)
         )

@@ -9,11 +9,12 @@ from hocket.core.errors import FormatError, HocketError
 from hocket.core.strict_yaml import nearest
 from hocket.core.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
+from hocket.topology.fabric import FABRIC_KEYS, read_fabric
 from hocket.topology.graphs import GRAPHS
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.nccl_import import from_nccl
 from hocket.topology.nccl_xml import read_nccl_topology
-from hocket.topology.presets import PRESETS
+from hocket.topology.presets import PRESETS, preset
 
 __all__ = ["UnknownTopology", "from_spec"]
 
@@ -22,6 +23,7 @@ _UNITS: dict[str, tuple[Callable[[str], int], str]] = {
     "bandwidth": (parse_bandwidth, "bandwidth=50GB/s (1e9), bandwidth=50GiB/s (2^30) or bandwidth=400Gbit/s"),
     "latency": (parse_time, "latency=500ns or latency=1.5us"),
 }
+_PRESET_KEYS = ("nodes", "gpus", "link", "latency", "nvls", "sharp")
 Value = TypeVar("Value")
 
 
@@ -37,8 +39,9 @@ def from_spec(text: str) -> Topology:
     (`bandwidth=200GB/s/50GB/s` or `200/50GB/s`). `in_network=1`: the switches of the dimension compute; `degree=D`, one
     value or one for each `unwound_switch`: to how many ranks each of its ports is turned.
     `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
-    `PRESET:nodes=N,gpus=G`, `PRESET:link=B,latency=T` with the names of `presets.PRESETS`.
+    `PRESET:nodes=N,gpus=G,link=B,latency=T,nvls=1,sharp=1` with the names of `presets.PRESETS`.
     `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines that are as NCCL's topology file FILE says (`nccl_import.from_nccl`).
+    Both take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
 
     Raises FormatError or TopologyError.
     """
@@ -46,7 +49,7 @@ def from_spec(text: str) -> Topology:
     word = re.split("[:,]", text, maxsplit=1)[0]
     try:
         if word in PRESETS:
-            return _preset(word, _options(text[len(word) + 1 :], signature(PRESETS[word]).parameters))
+            return _preset(word, _options(text[len(word) + 1 :], [*_PRESET_KEYS, *FABRIC_KEYS]))
         if word in SHAPES:
             shape, _, options = text.partition(",")
             return _shape(text, shape, _options(options, [*_UNITS, "in_network", "degree"]))
@@ -76,17 +79,23 @@ def _options(text: str, known: Iterable[str]) -> dict[str, str]:
 
 
 def _preset(name: str, options: dict[str, str]) -> Topology:
-    parsers = {"link": parse_bandwidth, "latency": parse_time}
-    arguments = {key: parsers[key](value) if key in parsers else _number(key, value) for key, value in options.items()}
-    return PRESETS[name](**arguments)
+    return preset(
+        name,
+        _number("nodes", options.get("nodes", "1")),
+        _number("gpus", options["gpus"]) if "gpus" in options else None,
+        parse_bandwidth(options["link"]) if "link" in options else None,
+        parse_time(options["latency"]) if "latency" in options else None,
+        read_fabric(options),
+        *(_flag(key, options.get(key, "0")) for key in ("nvls", "sharp")),
+    )
 
 
 def _nccl(text: str) -> Topology:
     path, _, rest = text.removeprefix("nccl:").partition(",")
-    options = _options(rest, ["nodes", "nvls", "sharp"])
+    options = _options(rest, ["nodes", "nvls", "sharp", *FABRIC_KEYS])
     nodes = _number("nodes", options.get("nodes", "1"))
     nvls, sharp = (_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
-    return from_nccl(read_nccl_topology(path), nodes, nvls, sharp)
+    return from_nccl(read_nccl_topology(path), nodes, nvls, sharp, read_fabric(options))
 
 
 def _graph(text: str) -> Topology:

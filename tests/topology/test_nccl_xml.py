@@ -106,7 +106,7 @@ def test_bad_input_names_line_and_remedy(tmp_path: Path, old: str, new: str, mes
 
 def test_machines_that_cannot_be_asked_for(tmp_path: Path) -> None:
     alone = write(tmp_path, re.sub("<nic>.*</nic>", "", MACHINE))
-    with pytest.raises(TopologyError, match=r"no <net> in it, so 2 of it are not connected"):
+    with pytest.raises(TopologyError, match=r"no NIC in it, so 2 machines are not connected"):
         load(f"nccl:{alone},nodes=2")
     with pytest.raises(TopologyError, match="nvls=1 needs NVSwitches"):
         load(f"nccl:{alone},nvls=1")

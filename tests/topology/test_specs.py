@@ -120,9 +120,9 @@ def test_switches_that_compute() -> None:
     [
         (f"ring:4,{COST},in_network=1", "in_network is for dimensions of kind switch; a ring has no switches"),
         (f"switch:4,{COST},in_network=yes", "in_network=yes: expected 1 where switches compute in the network, 0"),
-        ("dgx-a100:nvls=1", "its NVSwitches cannot reduce; nvls=1 is for dgx-h100"),
+        ("dgx-a100:nvls=1", "it has no NVSwitches that can reduce; nvls=1 is for dgx-h100"),
         ("dgx-h100:sharp=1", "sharp=1 needs a fabric: two nodes or more"),
-        ("dgx-h100:nvls=2", "nvls and sharp are 0 or 1"),
+        ("dgx-h100:nvls=2", "nvls=2: expected 1 where switches compute"),
     ],
 )
 def test_refuses_switches_that_cannot_compute(spec: str, error: str) -> None:

@@ -14,13 +14,17 @@ __all__ = ["EPILOG", "choose", "collectives_named"]
 
 EPILOG = (
     "Example: hocket nccl choose --topology machine.xml --nodes 2 --collective all_reduce --min 8 --max 16GiB"
-    " --csv choices.csv; hocket nccl choose --topology machine.xml --set NCCL_NVLS_ENABLE=0"
+    " --csv choices.csv; hocket nccl choose --topology dgx-h100 --set NCCL_NVLS_ENABLE=0"
 )
 
 
 def choose(
     topology: Annotated[
-        Path, typer.Option(metavar="FILE", help="NCCL's topology XML of a machine, as NCCL_TOPO_DUMP_FILE writes it.")
+        str,
+        typer.Option(
+            metavar="MACHINE",
+            help="NCCL's topology XML, as NCCL_TOPO_DUMP_FILE writes it, or a preset such as dgx-h100.",
+        ),
     ],
     nodes: Annotated[int, typer.Option(min=1, max=65_536, help="How many such machines.")] = 1,
     collective: Annotated[
@@ -47,7 +51,7 @@ def choose(
     from hocket.core.files import require_place
     from hocket.core.units import parse_sizes
     from hocket.nccl import NcclModel, read_settings
-    from hocket.topology.nccl_xml import read_nccl_topology
+    from hocket.topology.machines import load_machine
 
     names = collectives_named(collective or ["all"])
     try:
@@ -57,12 +61,12 @@ def choose(
         raise typer.BadParameter(str(error)) from error
     if csv is not None:
         require_place(csv)
-    machine = read_nccl_topology(topology)
+    machine = load_machine(topology)
     model = NcclModel(machine, nodes, settings)
     before = NcclModel(machine, nodes) if assignments else None
     for note in machine.notes:
         typer.echo(f"note: {note}")
-    _print_graphs(model, topology.name)
+    _print_graphs(model, Path(topology).name)
     found = [model.choose(name, sizes) for name in names]
     for choices in found:
         _print_points(model, choices, why)

@@ -51,17 +51,35 @@ def show(
         typer.echo(f"wrote {json_path}")
 
 
-@app.command(epilog="Example: hocket topology save dgx-a100:nodes=4 -o cluster.yaml")
+@app.command(
+    epilog="Example: hocket topology save dgx-a100:nodes=4 -o two.yaml; hocket topology save dgx-h100 -o machine.xml"
+)
 def save(
     topology: Source,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The YAML file to write.")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="The YAML file to write; of a machine also NCCL's topology XML, as .xml."),
+    ],
     without: Without = None,
     degrade: Degrade = None,
 ) -> None:
-    """Write a topology as YAML of ours, to edit or to keep."""
+    """Write a topology as YAML of ours, to edit or to keep, or one machine as NCCL sees it as its XML."""
     from hocket.cli.options import load_topology
+    from hocket.core.files import atomic_write
     from hocket.topology import save as write
+    from hocket.topology.machines import load_machine
+    from hocket.topology.nccl_write import topology_text
 
+    if output.suffix == ".xml":
+        if without or degrade:
+            raise typer.BadParameter(f"{output}: NCCL's XML is of a whole machine: drop --without and --degrade")
+        machine = load_machine(topology)
+        with atomic_write(output) as file:
+            file.write(topology_text(machine))
+        _print_notes(machine.notes)
+        gpus, nets = len(list(machine.gpus())), len(list(machine.nets()))
+        typer.echo(f"wrote {output}: {gpus} GPUs, {nets} network devices, as NCCL's topology file")
+        return
     loaded = load_topology(topology, without, degrade)
     write(loaded, output)
     _print_notes(loaded.notes)

@@ -1,0 +1,114 @@
+"""How machines are joined: the same for presets and imported machines."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hocket.core.errors import HocketError
+from hocket.topology import Topology, load
+from hocket.topology.fabric import Fabric, FabricKind, Port, read_fabric
+from hocket.topology.nccl_presets import nccl_preset
+from hocket.topology.nccl_write import topology_text
+
+GB = 10**9
+
+
+def fabric_links(topology: Topology) -> dict[float, int]:
+    """How many links of the fabric have how many GB/s."""
+    of = topology.link_class == topology.classes.index("fabric")
+    widths, counts = np.unique(topology.bandwidth[of], return_counts=True)
+    return {width / GB: count for width, count in zip(widths.tolist(), counts.tolist(), strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("keys", "switches", "links"),
+    [
+        # 8 machines x 8 NICs of 50 GB/s: 128 links to them; 8 leaves of 8 NICs, 400 GB/s up each
+        ("", 9, {50.0: 128, 400.0: 16}),
+        ("fabric=rail_only", 8, {50.0: 128}),
+        ("oversubscription=2", 9, {50.0: 128, 200.0: 16}),
+        # a leaf a rail and 4 machines: 16 of them, 200 GB/s up each
+        ("leaf=4", 17, {50.0: 128, 200.0: 32}),
+        # and a spine for each 4 machines, which go up by what comes in, 8 x 200 GB/s over 2
+        ("leaf=4,pod=4,oversubscription=1/2", 16 + 2 + 1, {50.0: 128, 200.0: 32, 800.0: 4}),
+        # 2 machines on a leaf: 4 leaves of 16 NICs, 800 GB/s over 4 up
+        ("fabric=fat_tree,leaf=2,oversubscription=4", 5, {50.0: 128, 200.0: 8}),
+        ("fabric=fat_tree,leaf=2,pod=4", 4 + 2 + 1, {50.0: 128, 800.0: 8, 1600.0: 4}),
+        ("fabric=switch", 1, {50.0: 128}),
+        # two NICs a rail, of the last four none: 2 leaves of 16 NICs
+        ("rails=0/0/1/1/-/-/-/-", 3, {50.0: 64, 800.0: 4}),
+    ],
+)
+def test_fabrics(keys: str, switches: int, links: dict[float, int], tmp_path: Path) -> None:
+    of_preset = load(f"dgx-h100:nodes=8,{keys}".rstrip(","))
+    nics = 64
+    assert of_preset.num_nodes == 64 + 8 + nics + switches
+    assert fabric_links(of_preset) == links
+    assert load(of_preset.name).fingerprint == of_preset.fingerprint
+    (tmp_path / "machine.xml").write_text(topology_text(nccl_preset("dgx-h100")))
+    imported = load(f"nccl:{tmp_path}/machine.xml,nodes=8,{keys}".rstrip(","))
+    assert fabric_links(imported) == links
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("fabric=fat-tree", "fabric=fat-tree: no such fabric; did you mean 'fat_tree'"),
+        ("fabric=fat_tree", "fat_tree needs leaf=N"),
+        ("fabric=switch,leaf=2", "fabric=switch has one tier: drop leaf"),
+        ("leaf=4,pod=6", "pod=6: expected a multiple of leaf=4"),
+        ("oversubscription=0.5", "1 or more"),
+        ("oversubscription=2GB/s", "oversubscription=2GB: expected what comes from below over what goes up"),
+        ("oversubscription=2/2", "oversubscription has 2 values: expected one for the leaves"),
+        ("rails=0/1", "rails has 2 values for the 8 NICs of a machine"),
+        ("rails=-/-/-/-/-/-/-/-", "no NIC of any machine is on the fabric"),
+        ("leaf=0", "leaf=0: expected a whole number, 1 or more"),
+        ("rails=a/b", "rails=a: expected a whole number"),
+    ],
+)
+def test_what_no_fabric_is(keys: str, message: str) -> None:
+    with pytest.raises(HocketError, match=message):
+        load(f"dgx-h100:nodes=2,{keys}")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(FabricKind), st.integers(0, 4), st.integers(0, 3), st.integers(1, 5), st.integers(1, 9),
+    st.integers(1, 4),
+)  # fmt: skip
+def test_what_comes_in_goes_up_over_the_ratio(
+    kind: FabricKind, leaf: int, pods: int, ratio: int, machines: int, rails: int
+) -> None:
+    tiered = kind in (FabricKind.RAIL, FabricKind.FAT_TREE)
+    leaf = max(1, leaf) if kind == FabricKind.FAT_TREE else leaf * tiered
+    pod = leaf * pods if tiered else 0
+    fabric = Fabric(kind, leaf, pod, (Fraction(ratio),) if tiered else ())
+    ports = [Port(machine, rail, 60 * GB) for machine in range(machines) for rail in range(rails)]
+    plan = fabric.plan(ports)
+    into = [0] * plan.switches
+    for port, at in zip(ports, plan.leaf, strict=True):
+        into[at] += port.bandwidth
+    leaves = sum(width > 0 for width in into)
+    assert leaves == 1 + max(plan.leaf)
+    if tiered:
+        for lower, upper, width in plan.trunks:
+            assert width * (ratio if lower < leaves else 1) == into[lower]
+            into[upper] += width
+    # everything that is joined has one root
+    roots = set(range(plan.switches)) - {lower for lower, _, _ in plan.trunks}
+    assert len(roots) == (rails if kind == FabricKind.RAIL_ONLY else 1)
+
+
+@given(st.dictionaries(st.sampled_from(["fabric", "leaf", "pod", "oversubscription", "rails"]),
+                       st.text(alphabet="0123456789/+-.:railfttswhcdoyun_e ", max_size=12)))  # fmt: skip
+def test_any_text_is_a_fabric_or_refused(options: dict[str, str]) -> None:
+    try:
+        fabric = read_fabric(options)
+    except HocketError as error:
+        assert str(error)
+    else:
+        assert read_fabric(dict(part.split("=") for part in str(fabric).split(",") if part)) == fabric

@@ -1,0 +1,137 @@
+"""Machines by name: as topologies, as NCCL sees them, and as NCCL's topology files."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hocket.core.errors import FormatError, TopologyError
+from hocket.nccl import COLLECTIVES, NcclModel
+from hocket.topology import load
+from hocket.topology.hardware import CPUS, GPUS
+from hocket.topology.machine_records import MACHINES
+from hocket.topology.machines import load_machine
+from hocket.topology.nccl_machine import Dialect
+from hocket.topology.nccl_write import topology_text
+from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.presets import PRESETS
+
+GB = 10**9
+# the names and link columns that files and schedules of before have
+FINGERPRINTS = {
+    "dgx-1:link=25GB/s,latency=700ns": "080f542e199b57b3",
+    "mi250:link=50GB/s,latency=700ns": "ea978dd72adb5e0e",
+    "dgx-a100:nodes=4,gpus=8": "34e26e97d169943f",
+    "dgx-h100:nodes=3,gpus=5,nvls=1,sharp=1": "67698672de3abc96",
+}
+
+
+@pytest.mark.parametrize("name", FINGERPRINTS)
+def test_presets_of_before_are_the_same(name: str) -> None:
+    topology = load(name)
+    assert (topology.name, topology.fingerprint[:16]) == (name, FINGERPRINTS[name])
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_cluster_and_a_machine(name: str, tmp_path: Path) -> None:
+    record, two = MACHINES[name], load(f"{name}:nodes=2")
+    assert record.cpu in CPUS
+    assert two.num_ranks == 2 * record.gpus
+    assert load(two.name).fingerprint == two.fingerprint  # the name says it all
+    machine = load_machine(name)
+    assert len(list(machine.gpus())) == record.gpus // record.hosts
+    assert sum(net.speed for net in machine.nets()) == record.rails * record.nic * 1000
+    path = tmp_path / "machine.xml"
+    path.write_text(topology_text(machine))
+    assert topology_text(read_nccl_topology(path)) == path.read_text()
+    # as many links out of a GPU as it has, whichever way they go
+    for _, gpu in machine.gpus():
+        assert sum(link.count for link in gpu.nvlinks) in (GPUS[record.gpu].links, 7)  # of MI250's eight, one is PCIe
+    if machine.dialect == Dialect.NCCL:
+        assert NcclModel(machine, 2).graphs["Ring"]["channels"] >= 1
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("path", ["generated/*.xml", "rccl/*.xml", "azure/ncv4-topo.xml"])
+def test_what_is_written_is_read_again(shared: Path, tmp_path: Path, path: str) -> None:
+    for file in sorted((shared / "nccl_topology").glob(path)):
+        text = topology_text(read_nccl_topology(file))
+        (tmp_path / file.name).write_text(text)
+        again = read_nccl_topology(tmp_path / file.name)
+        assert topology_text(again) == text
+        one, other = load(str(file)), load(str(tmp_path / file.name))
+        assert replace(one, name="").fingerprint == other.fingerprint, file
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("dgx-a100", "dgx_a100"), ("dgx-h100", "dgx_h100"), ("dgx-h200", "hgx_h200"), ("dgx-b200", "dgx_b200")],
+)
+def test_presets_give_the_answers_of_the_golden_machines(shared: Path, name: str, file: str) -> None:
+    """`tests/nccl/test_golden.py` holds what the files give against NCCL's own answers."""
+    golden = read_nccl_topology(shared / "nccl_topology" / "generated" / f"{file}.xml")
+    sizes = [2**exponent for exponent in range(3, 35)]
+    for nodes in (1, 2):
+        one, other = NcclModel(golden, nodes), NcclModel(load_machine(name), nodes)
+        assert one.channels == other.channels
+        for collective in COLLECTIVES:
+            assert one.choose(collective, sizes).time_us.tolist() == other.choose(collective, sizes).time_us.tolist()
+
+
+def test_numbers_of_some() -> None:
+    def widths(spec: str) -> set[tuple[str, float]]:
+        topology = load(spec)
+        names = [topology.classes[number] for number in topology.link_class]
+        return {(name, width / GB) for name, width in zip(names, topology.bandwidth.tolist(), strict=True)}
+
+    # 18 NVLinks of 50 GB/s; NICs of 400 Gbit/s, 72 in each of two racks on 4 rails: 36 x 50 GB/s up from a leaf
+    assert widths("gb200-nvl72:nodes=2") == {("nvlink", 900), ("pcie", 57.6), ("fabric", 50), ("fabric", 1800)}
+    # two GPUs share a NIC of 100 Gbit/s behind a switch of Gen3
+    assert widths("p4d:nodes=2") == {("nvlink", 300), ("pcie", 14.4), ("fabric", 12.5), ("fabric", 25)}
+    assert load("p4d:nodes=2").num_nodes == 16 + 2 + 2 * 4 + 4 + 1  # NVSwitches, NICs, leaves, the spine
+    assert widths("mi300x") == {("nvlink", 64)}
+    assert load("mi300x").num_links == 8 * 7
+    assert widths("dgx-h100:link=20.6GB/s") == {("nvlink", 370.8)}  # as NCCL counts
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("mi300x:gpus=4", "its GPUs are linked directly, so it is whole: gpus=8"),
+        ("mi300x:nvls=1", "it has no NVSwitches that can reduce; nvls=1 is for dgx-h100"),
+        ("p5:nodes=5000", "p5 takes nodes from 1 to 4096"),
+        ("dgx-h100:link=0GB/s", "must be positive"),
+    ],
+)
+def test_what_a_preset_cannot_be(spec: str, message: str) -> None:
+    with pytest.raises((FormatError, TopologyError), match=message):
+        load(spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dgx-h100:nodes=2", "one machine is asked for here: give its name, 'dgx-h100', alone"),
+        ("dgx-h1000", "dgx-h100"),
+    ],
+)
+def test_what_is_no_machine(text: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        load_machine(text)
+
+
+def test_commands_take_machines_by_name(tmp_path: Path) -> None:
+    def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "hocket", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    chosen = ("nccl", "choose", "--nodes", "2", "-c", "all_reduce", "--topology")
+    by_name = hocket(*chosen, "dgx-h100")
+    assert by_name.returncode == 0, by_name.stderr
+    saved = hocket("topology", "save", "dgx-h100", "-o", tmp_path / "machine.xml")
+    assert saved.stdout == f"wrote {tmp_path}/machine.xml: 8 GPUs, 8 network devices, as NCCL's topology file\n"
+    by_file = hocket(*chosen, tmp_path / "machine.xml")
+    assert by_file.stdout.replace("machine.xml", "dgx-h100") == by_name.stdout
