@@ -39,8 +39,8 @@ class Winners:
     """Of one collective on so many ranks and nodes: by ascending size what to choose, None for NCCL's own choice.
 
     `time_ps` is what that took, `other_ps` what NCCL's own choice did where `has_own`, else the next best (None where
-    nothing else was measured). `noise_ppm` is the median spread of what was measured more than once (0: nothing was),
-    `margin_ppm` what a switch had to gain; `unmatched` sizes were left out: NCCL's own choice was not measured there.
+    nothing else was measured). `noise_ppm` is the median standard error of what was measured more than once (0: nothing
+    was), `margin_ppm` what a switch had to gain. `unmatched` sizes were left out: NCCL's own choice was not measured.
     """
 
     collective: str
@@ -63,7 +63,8 @@ class Winners:
 
 
 def find_winners(timed: Iterable[Timed], margin_ppm: int) -> list[Winners]:
-    """By collective, nodes and ranks. A switch must gain `margin_ppm`, or twice the noise where that is more.
+    """By collective, nodes and ranks. A switch must gain `margin_ppm`, or three times the noise where that is more: two
+    standard errors of a difference.
 
     In and out of place count alike, each by the median of its repetitions, and only as far as all choices were measured
     so. Raises FormatError where only one choice was measured, or one only in place and another only out of place.
@@ -90,15 +91,16 @@ def _winners(group: list[Timed], margin_ppm: int) -> Winners:
     sizes = [size for size in sorted(table) if not has_own or None in table[size]]
     states: list[NcclChoice | None] = [None, *choices] if has_own else list(choices)
     times = [_compared(table[size], group[0], size) for size in sizes]
-    spreads = sorted(
-        (max(runs) - min(runs)) * _PPM // min(runs)
+    errors = sorted(
+        # The range of a few values / their number is near their mean's standard error.
+        (max(runs) - min(runs)) * _PPM // (len(runs) * _median(runs))
         for size in table.values()
         for places in size.values()
         for runs in places.values()
         if len(runs) > 1
     )
-    noise = spreads[len(spreads) // 2] if spreads else 0
-    margin = max(margin_ppm, 2 * noise)
+    noise = errors[len(errors) // 2] if errors else 0
+    margin = max(margin_ppm, 3 * noise)
     chosen = _quickest(times, states, margin, has_own)
     return Winners(
         group[0].collective,

@@ -10,7 +10,7 @@ from in_process import hocket
 
 from hocket.core.errors import ExitCode
 
-SIZES = [1 << power for power in range(3, 31, 3)]  # 8 B to 128 MiB
+SIZES = [1 << power for power in range(3, 31, 3)]  # 8 B to 1 GiB
 #: us: latency and GB/s; NCCL itself takes Ring/Simple throughout.
 CURVES: dict[str, Callable[[int], float]] = {
     "ring/ll": lambda size: 20 + size / 5e3,
@@ -78,6 +78,20 @@ def test_nccl_is_quickest_by_itself(runs: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "table.csv"
     done = hocket("nccl", "tuner", "make", runs[0], runs[3], "-o", out)
     assert done.returncode == ExitCode.DONE and "no table is written" in done.stdout and not out.exists()
+
+
+@pytest.mark.shared
+def test_public_tables(shared: Path, tmp_path: Path) -> None:
+    # Two machines of two nodes of eight H100: one sound, one that was misconfigured and forced to rings. Taken for one.
+    sound, bad = (shared / "nccl_tests" / f"h100_16gpu_2node_{name}_allreduce.csv" for name in ("ib", "ringforced"))
+    out = tmp_path / "table.csv"
+    done = hocket("nccl", "tuner", "make", "--baseline", sound, "--run", f"ring/simple={bad}", "-o", out)
+    assert done.returncode == ExitCode.DONE and not out.exists(), done.stderr
+    done = hocket("nccl", "tuner", "make", "--baseline", bad, "--run", f"nvls_tree/simple={sound}", "-o", out)
+    assert done.returncode == ExitCode.DONE, done.stderr
+    # The bad one was measured from 8 MiB to 8 GiB.
+    assert rules(out) == [["allreduce", "8388608", "8589934592", "nvls_tree", "simple", "-1", "2", "16"]]
+    assert "not measured at 8 B, 16 B, 32 B, 64 B, ..." in done.stdout
 
 
 def test_what_is_refused(runs: list[Path], tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def test_the_same_choice_by_nccl_itself_and_forced_is_one() -> None:
     own = [timed(8, 1000, LL, own=True), timed(16, 1000, LL, own=True)]
     made = [timed(8, 900, LL), timed(16, 900, LL), timed(8, 990, SIMPLE), timed(16, 990, SIMPLE)]
     (winners,) = find_winners([*own, *made], 10_000)
-    assert winners.noise_ppm == 111_111  # 100 of 900
-    assert winners.margin_ppm == 2 * 111_111 and winners.chosen == (None, None) and rules_of([winners]) == []
+    assert winners.noise_ppm == 52_631  # 100 / 2 of 950
+    assert winners.margin_ppm == 3 * 52_631 and winners.chosen == (None, None) and rules_of([winners]) == []
 
 
 def test_places_count_as_far_as_all_have_them() -> None:
