@@ -6,6 +6,7 @@ the source files); the engine does the work.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,6 +115,26 @@ class NcclModel:
     def channels(self) -> tuple[int, int]:
         """On how many channels kernels run, and on how many those of NVLS."""
         return self._model.channels, self._model.nvls_channels
+
+    def channels_of(self, algorithm: str) -> int:
+        """On how many channels kernels of the algorithm run at most."""
+        return self._model.nvls_channels if algorithm in ("NVLS", "NVLSTree") else self._model.channels
+
+    def channels_for(self, algorithm: str, protocol: str, size: int) -> int:
+        """On how many channels a kernel runs for a size in bytes."""
+        return self._model.channels_for(ALGORITHMS.index(algorithm), PROTOCOLS.index(protocol), size)
+
+    def steps_us(self, algorithm: str, protocol: str) -> tuple[float, float, float]:
+        """What a collective takes without any step, a step inside a machine, and one to another."""
+        return self._model.steps(ALGORITHMS.index(algorithm), PROTOCOLS.index(protocol))
+
+    @cached_property
+    def places(self) -> list[int]:
+        """Place of each of a machine's GPUs, as the graphs number them, among its ranks."""
+        gpus = [gpu.rank for _, gpu in self.machine.gpus()]
+        ranked = [rank for rank in gpus if rank >= 0 or max(gpus) < 0]
+        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # stable: without ranks in the file's order
+        return [order.index(at) for at in range(len(ranked))]
 
     def choose(self, collective: str, sizes: Sequence[int] | NDArray[np.int64]) -> Choices:
         """The choices for sizes in bytes. Raises Infeasible when the settings leave no algorithm."""

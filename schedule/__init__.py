@@ -11,6 +11,8 @@ from hocket.schedule.exchange_planning import plan_exchanges
 from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.joint import Joint, verify_together
+from hocket.schedule.pace import Pace
+from hocket.schedule.passes import Passes
 from hocket.schedule.program import BUFFERS, STEP_ROW, Gpu, Program, Step, Steps, StepType, ThreadBlock
 from hocket.schedule.protocols import AMD, FIFO_DEPTH, NVIDIA, Protocol
 from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
@@ -42,6 +44,8 @@ __all__ = [
     "Joint",
     "Kind",
     "Motion",
+    "Pace",
+    "Passes",
     "Phase",
     "Place",
     "Program",

@@ -10,14 +10,14 @@ import numpy as np
 from hocket.chakra import TraceSet
 from hocket.chakra.generate.accelerators import Accelerator
 from hocket.core.errors import SimulationError
-from hocket.schedule import NVIDIA, Collective, Kind, Program, Protocol, Schedule, lower_bound
+from hocket.schedule import NVIDIA, Collective, Kind, Passes, Program, Protocol, Schedule, lower_bound
 from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.placement import check_placement
 from hocket.simulator.planned import Planned
 from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planner
 from hocket.simulator.prediction import CollectiveTime, Prediction
-from hocket.simulator.programs import Passes, program_workload
+from hocket.simulator.programs import program_workload
 from hocket.simulator.simulation import Fidelity, simulate
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import Call, Workload, single_call
@@ -79,6 +79,7 @@ def simulate_program(
     size_bytes: int,
     *,
     protocols: Mapping[str, Protocol] = NVIDIA,
+    passes: Passes | None = None,
     placement: Sequence[int] | None = None,
     model: str = Model.CONGESTION,
     switching: LinkSetting = Switching.CUT_THROUGH,
@@ -89,14 +90,14 @@ def simulate_program(
 ) -> Prediction:
     """The time of one call of `size_bytes` (as nccl-tests counts it) by an interpreter's program, rank r on rank
     `placement[r]` (None: r) of the topology: its order, channels, protocol, slots and slices
-    (`hocket.simulator.programs`).
+    (`hocket.simulator.programs`). `passes` says how the call is cut; None: as MSCCL's interpreter does by `protocols`.
 
     The bound is that of the collective in pieces as small as the program's smallest message. Raises SimulationError
     for a size that no runtime would take it for, DeadlockError when it never ends, ScheduleError for a program that
     breaks a rule of structure, and TopologyError when the topology has too few ranks.
     """
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies=False)
-    passes = Passes.of(program, size_bytes, protocols)
+    passes = Passes.of(program, size_bytes, protocols) if passes is None else passes
     workload = program_workload(program, passes)
     if placement is not None:
         workload = replace(workload, placement=check_placement(placement, program.num_ranks, topology))

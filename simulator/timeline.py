@@ -42,7 +42,7 @@ def _events(prediction: Prediction) -> Iterator[str]:
 def _rank_events(prediction: Prediction) -> Iterator[str]:
     workload = prediction.workload
     start_ps, finish_ps = prediction.node_start_ps, prediction.node_finish_ps
-    shown = np.flatnonzero((workload.kind != NodeKind.NOTHING) & (start_ps < finish_ps))
+    shown = np.flatnonzero(~np.isin(workload.kind, (NodeKind.NOTHING, NodeKind.DELAY)) & (start_ps < finish_ps))
     shown = shown[np.lexsort((start_ps[shown], workload.rank[shown]))]
     ends = np.searchsorted(workload.rank[shown], np.arange(workload.num_ranks + 1))
     names = [json.dumps(text) for text in workload.strings]

@@ -26,6 +26,7 @@ class NodeKind(IntEnum):
     SEND = 3  # index into the messages
     RECEIVE = 4  # index into the messages
     MEMORY = 5  # index into the memory accesses
+    DELAY = 6  # picoseconds, in which its rank and links do what they like
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "simulator": {"topology", "schedule", "chakra"},
     "calibration": {"topology", "schedule", "simulator", "nccl"},
     "synthesizer": {"topology", "schedule"},
-    "nccl": {"topology"},
+    "nccl": {"topology", "schedule"},
     "translator": {"topology", "schedule", "chakra", "simulator"},
     "plugin": {"chakra", "schedule", "simulator", "translator", "nccl"},
     "bench": EVERYTHING | {"cli", "report"},

@@ -65,6 +65,16 @@ nccl::Function function_of(int32_t function) {
   return static_cast<nccl::Function>(function);
 }
 
+nccl::Algorithm algorithm_of(int32_t algorithm) {
+  if (algorithm < 0 || algorithm >= nccl::kAlgorithms) throw TopologyError("no such algorithm");
+  return static_cast<nccl::Algorithm>(algorithm);
+}
+
+nccl::Protocol protocol_of(int32_t protocol) {
+  if (protocol < 0 || protocol >= nccl::kProtocols) throw TopologyError("no such protocol");
+  return static_cast<nccl::Protocol>(protocol);
+}
+
 }  // namespace
 
 void bind_nccl(nb::module_& m) {
@@ -147,6 +157,19 @@ void bind_nccl(nb::module_& m) {
             return rows;
           },
           "function"_a, "bytes"_a)
+      .def(
+          "steps",
+          [](const Model& self, int32_t algorithm, int32_t protocol) {
+            const nccl::Steps steps = self.steps(algorithm_of(algorithm), protocol_of(protocol));
+            return nb::make_tuple(steps.base, steps.inside, steps.between);
+          },
+          "algorithm"_a, "protocol"_a)
+      .def(
+          "channels_for",
+          [](const Model& self, int32_t algorithm, int32_t protocol, int64_t bytes) {
+            return self.launch(algorithm_of(algorithm), protocol_of(protocol), bytes).channels;
+          },
+          "algorithm"_a, "protocol"_a, "bytes"_a)
       .def_prop_ro("ring", [](const Model& self) { return graph_of(self.ring(), self.job().gpus); })
       .def_prop_ro("tree", [](const Model& self) { return graph_of(self.tree(), self.job().gpus); })
       .def_prop_ro("nvls", [](const Model& self) { return graph_of(self.nvls(), self.job().gpus); })

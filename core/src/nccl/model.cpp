@@ -101,18 +101,24 @@ Choice Model::choose(Function function, int64_t bytes) const {
   if (best.algorithm == kAlgorithms) {
     throw Infeasible("no algorithm is left for the collective: allow more in NCCL_ALGO or NCCL_PROTO");
   }
-  const bool nvls = best.algorithm == kNvls || best.algorithm == kNvlsTree;
-  int32_t threads = most_threads(best.algorithm, best.protocol);
-  best.channels = nvls ? nvls_channels_ : channels_;
-  if (!nvls) {  // small messages use fewer channels, then fewer threads
-    const int64_t each = bytes_per_thread(best.algorithm, best.protocol);
-    while (best.channels > 1 && bytes < best.channels * threads * each) best.channels--;
-    while (threads % 128 == 0 && bytes < best.channels * threads * each) threads /= 2;
-  }
-  if (best.algorithm == kRing && best.protocol == kSimple) threads += kWarp;  // one to synchronize
-  if (best.algorithm == kTree || best.algorithm == kPat) threads = kMostThreads;
-  best.warps = std::max(3, threads / kWarp);
+  const Launch launch = this->launch(best.algorithm, best.protocol, bytes);
+  best.channels = launch.channels;
+  best.warps = launch.warps;
   return best;
+}
+
+Launch Model::launch(Algorithm algorithm, Protocol protocol, int64_t bytes) const {
+  const bool nvls = algorithm == kNvls || algorithm == kNvlsTree;
+  int32_t threads = most_threads(algorithm, protocol);
+  int32_t channels = nvls ? nvls_channels_ : channels_;
+  if (!nvls) {  // small messages use fewer channels, then fewer threads
+    const int64_t each = bytes_per_thread(algorithm, protocol);
+    while (channels > 1 && bytes < channels * threads * each) channels--;
+    while (threads % 128 == 0 && bytes < channels * threads * each) threads /= 2;
+  }
+  if (algorithm == kRing && protocol == kSimple) threads += kWarp;  // one to synchronize
+  if (algorithm == kTree || algorithm == kPat) threads = kMostThreads;
+  return {channels, std::max(3, threads / kWarp)};
 }
 
 int32_t Model::most_threads(Algorithm algorithm, Protocol protocol) const {

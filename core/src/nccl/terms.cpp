@@ -90,37 +90,42 @@ float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol prot
   return bus * static_cast<float>(steps ? 1.0 * job_.ranks() / steps_of(function, job_.ranks()) : .5);
 }
 
+float Model::step(int hardware, Algorithm algorithm, Protocol protocol) const {
+  // Of IBM's CPUs a tree over PCI is as quick as a ring.
+  const bool power = job_.arch == Arch::kPower && hardware == kPciHardware && algorithm == kTree && protocol == kSimple;
+  return static_cast<float>(constants_.step_latency[hardware][power ? kRing : algorithm][protocol]);
+}
+
+Steps Model::steps(Algorithm algorithm, Protocol protocol) const {
+  const Graph& graph = graph_of(algorithm);
+  float inside = step(graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware, algorithm, protocol);
+  float between = step(kNetHardware, job_.gpus == 1 ? kTree : algorithm, protocol) + graph.latency;
+  if (protocol == kSimple) between += graph.latency;  // flushing what was received
+  if (algorithm == kRing && job_.machines > 1) {      // posting to the network, also while the step goes inside
+    float overhead = job_.vendor == Vendor::kAmd && job_.arch == Arch::kX86 ? 2 : 1;
+    if (settings_.net_overhead_ns != kUnset) overhead = static_cast<float>(settings_.net_overhead_ns * .001);
+    if (protocol == kSimple) overhead *= 3;
+    inside = std::max(inside, overhead);
+  }
+  return {static_cast<float>(constants_.base_latency[algorithm][protocol]), inside, between};
+}
+
 float Model::latency(Function function, Algorithm algorithm, Protocol protocol) const {
   const Graph& graph = graph_of(algorithm);
-  const int inside = graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware;
-  const int hardware = job_.machines == 1 ? inside : kNetHardware;
   const int32_t ranks = job_.ranks(), between = job_.machines - 1;
-  const auto step = [&](int where, Algorithm like) {
-    // Of IBM's CPUs a tree over PCI is as quick as a ring.
-    const bool power = job_.arch == Arch::kPower && where == kPciHardware && like == kTree && protocol == kSimple;
-    return static_cast<float>(constants_.step_latency[where][power ? kRing : like][protocol]);
-  };
-  float intra = step(inside, algorithm);
-  float inter = step(kNetHardware, job_.gpus == 1 ? kTree : algorithm) + graph.latency;
-  if (protocol == kSimple) inter += graph.latency;  // flushing what was received
   const auto levels = static_cast<float>(std::bit_width(static_cast<uint32_t>(job_.machines)) - 1);
-  auto total = static_cast<float>(constants_.base_latency[algorithm][protocol]);
+  const auto [total, intra, inter] = steps(algorithm, protocol);
   switch (algorithm) {
     case kRing: {
-      const int32_t steps = steps_of(function, ranks);
+      const int32_t count = steps_of(function, ranks);
       if (function == kBroadcast || function == kReduce) {
-        if (graph.same_channels) return total + step(hardware, kRing);
-        return total + static_cast<float>(steps) * step(hardware, protocol == kSimple ? kTree : kRing);
+        const int inside = graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware;
+        const int hardware = job_.machines == 1 ? inside : kNetHardware;
+        if (graph.same_channels) return total + step(hardware, kRing, protocol);
+        return total + static_cast<float>(count) * step(hardware, protocol == kSimple ? kTree : kRing, protocol);
       }
-      float overhead = 0;  // of posting to the network, also while the step goes inside a machine
-      if (job_.machines > 1) {
-        overhead = job_.vendor == Vendor::kAmd && job_.arch == Arch::kX86 ? 2 : 1;
-        if (settings_.net_overhead_ns != kUnset) overhead = static_cast<float>(settings_.net_overhead_ns * .001);
-        if (protocol == kSimple) overhead *= 3;
-      }
-      intra = std::max(intra, overhead);
       const int32_t over_net = function == kAllReduce ? 2 * between : between;
-      return total + (static_cast<float>(steps - over_net) * intra + static_cast<float>(over_net) * inter);
+      return total + (static_cast<float>(count - over_net) * intra + static_cast<float>(over_net) * inter);
     }
     case kTree:
       return total + 2 * (static_cast<float>(job_.gpus - 1) * intra + levels * inter);

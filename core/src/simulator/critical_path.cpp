@@ -58,6 +58,7 @@ class LongestPath {
       case NodeKind::kNothing:
         return finish(node, start_[node]);
       case NodeKind::kCompute:
+      case NodeKind::kDelay:
         return finish(node, add_ps(start_[node], operand));
       case NodeKind::kCollective:
         return join(operand, node);

@@ -57,7 +57,7 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
   kind.resize(count);
   for (size_t node = 0; node < count; node++) {
     const std::string name = "node " + std::to_string(node);
-    require(nodes.kind[node] <= static_cast<uint8_t>(NodeKind::kMemory), name + " has an unknown kind");
+    require(nodes.kind[node] <= static_cast<uint8_t>(NodeKind::kDelay), name + " has an unknown kind");
     kind[node] = static_cast<NodeKind>(nodes.kind[node]);
     require(operand[node] >= 0, name + " has a negative operand");
     const auto index = static_cast<size_t>(operand[node]);

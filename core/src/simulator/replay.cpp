@@ -90,7 +90,7 @@ class Replay {
         if (event.kind != static_cast<uint32_t>(NetworkEvent::kLinkFree)) outcome_.events++;
         if (event.kind == kComputeEvent) {
           finish_compute(static_cast<int32_t>(event.id), event.time);
-        } else if (event.kind == kMemoryEvent) {
+        } else if (event.kind == kNodeEvent) {
           finish(static_cast<int32_t>(event.id), event.time);
         } else {
           network_.handle(*this, static_cast<NetworkEvent>(event.kind), event.id, event.time);
@@ -131,7 +131,7 @@ class Replay {
   }
 
  private:
-  static constexpr uint32_t kComputeEvent = ~uint32_t{0}, kMemoryEvent = kComputeEvent - 1;  // others: NetworkEvent
+  static constexpr uint32_t kComputeEvent = ~uint32_t{0}, kNodeEvent = kComputeEvent - 1;  // others: NetworkEvent
 
   const Plan& plan(int64_t collective) const { return *plans_[job_.plan_of[collective]]; }
 
@@ -163,6 +163,9 @@ class Replay {
         break;
       case NodeKind::kMemory:
         accesses_.push_back(node);
+        break;
+      case NodeKind::kDelay:
+        queue_.push({within_horizon(add_ps(now, operand)), kNodeEvent, static_cast<uint32_t>(node)});
         break;
     }
   }
@@ -212,7 +215,7 @@ class Replay {
     Picoseconds& free_at = memory_free_at_[accesses.memory[access]];
     free_at = within_horizon(add_ps(std::max(now, free_at), accesses.service_ps[access]));
     const Picoseconds done = within_horizon(add_ps(free_at, accesses.latency_ps[access]));
-    queue_.push({done, kMemoryEvent, static_cast<uint32_t>(node)});
+    queue_.push({done, kNodeEvent, static_cast<uint32_t>(node)});
   }
 
   void compute_next(int32_t rank, Picoseconds now) {

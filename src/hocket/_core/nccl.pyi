@@ -61,6 +61,9 @@ class Model:
         """Algorithm, protocol, us, channels and warps of each size."""
     def terms(self, function: int, bytes: int) -> list[tuple[int, int, int, float, float, float]]:
         """Algorithm, protocol, why it is out (0: it is not), us of latency, GB/s, us for the size (-1: out)."""
+    def steps(self, algorithm: int, protocol: int) -> tuple[float, float, float]:
+        """us without any step, of one inside a machine, of one to another."""
+    def channels_for(self, algorithm: int, protocol: int, bytes: int) -> int: ...
     @property
     def ring(self) -> Graph: ...
     @property

@@ -31,6 +31,19 @@ struct Term {
   float bandwidth = 0;  ///< GB/s of the collective's size
 };
 
+/// What NCCL assumes of the steps that an algorithm is made of.
+struct Steps {
+  float base;     ///< us that a collective takes without any
+  float inside;   ///< us of one inside a machine
+  float between;  ///< us of one to another machine
+};
+
+/// What a kernel runs on.
+struct Launch {
+  int32_t channels;
+  int32_t warps;  ///< of each of its blocks
+};
+
 struct Choice {
   Algorithm algorithm;
   Protocol protocol;
@@ -60,12 +73,15 @@ class Model {
   /// Throws Infeasible when no algorithm may be chosen.
   Choice choose(Function function, int64_t bytes) const;
 
+  Launch launch(Algorithm algorithm, Protocol protocol, int64_t bytes) const;
+
   /// us; negative where the term is out.
   float time(Function function, Algorithm algorithm, Protocol protocol, int64_t bytes) const;
 
   const Term& term(Function function, Algorithm algorithm, Protocol protocol) const {
     return terms_[function][algorithm][protocol];
   }
+  Steps steps(Algorithm algorithm, Protocol protocol) const;
   const Graph& ring() const { return ring_; }
   const Graph& tree() const { return tree_; }
   const Graph& nvls() const { return nvls_; }
@@ -81,6 +97,7 @@ class Model {
   bool allows_ll128(const Graph& graph) const;
   float bus_bandwidth(Function function, Algorithm algorithm, Protocol protocol) const;
   float latency(Function function, Algorithm algorithm, Protocol protocol) const;
+  float step(int hardware, Algorithm algorithm, Protocol protocol) const;
   int32_t most_threads(Algorithm algorithm, Protocol protocol) const;
   int64_t bytes_per_thread(Algorithm algorithm, Protocol protocol) const;
 

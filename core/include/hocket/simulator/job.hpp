@@ -17,6 +17,7 @@ enum class NodeKind : uint8_t {
   kSend,        // sends a message: message
   kReceive,     // waits for a message to arrive: message
   kMemory,      // reads or writes a memory: access
+  kDelay,       // takes its time, and keeps nobody from anything: picoseconds
 };
 
 /// A program per rank: nodes with dependencies, joined across ranks by collectives and by single messages.

@@ -1,0 +1,55 @@
+"""NCCL's algorithms as programs: what its kernels do for a call, to be proved, simulated, compared and written."""
+
+from collections.abc import Callable, Mapping
+
+from hocket.core.errors import ScheduleError
+from hocket.nccl.model import NcclModel
+from hocket.nccl.names import ALGORITHMS, PROTOCOLS
+from hocket.nccl.programs.request import KINDS, NcclProgram, Request
+from hocket.nccl.programs.ring import ring
+from hocket.nccl.programs.tree import tree
+
+__all__ = ["BUILDERS", "KINDS", "NcclProgram", "Request", "nccl_program"]
+
+#: The algorithms that are programs, by NCCL's names.
+BUILDERS: Mapping[str, Callable[[Request], NcclProgram]] = {"Ring": ring, "Tree": tree}
+
+
+def nccl_program(
+    model: NcclModel,
+    collective: str,
+    size_bytes: int,
+    algorithm: str | None = None,
+    protocol: str | None = None,
+    channels: int | None = None,
+    root: int = 0,
+) -> NcclProgram:
+    """The program with which NCCL does a collective (NCCL's names; size as NCCL's and nccl-tests').
+
+    What is not given is NCCL's choice. Raises ScheduleError for what NCCL does not run here, with the reason, and for
+    algorithms that are no programs yet.
+    """
+    request = _request(model, collective, size_bytes, algorithm, protocol, channels, root)
+    if request.algorithm not in BUILDERS:
+        raise ScheduleError(f"{request.name}: simulated are {', '.join(BUILDERS)}; choose one of them")
+    return BUILDERS[request.algorithm](request)
+
+
+def _request(
+    model: NcclModel,
+    collective: str,
+    size_bytes: int,
+    algorithm: str | None,
+    protocol: str | None,
+    channels: int | None,
+    root: int,
+) -> Request:
+    choice = model.choose(collective, [size_bytes])
+    if algorithm is None:
+        algorithm, protocol = ALGORITHMS[choice.algorithm[0]], PROTOCOLS[choice.protocol[0]]
+    if protocol is None:
+        terms = [term for term in model.terms(collective, size_bytes) if term.algorithm == algorithm and not term.out]
+        protocol = min(terms, key=lambda term: term.time_us).protocol if terms else "Simple"
+    if channels is None:
+        channels = model.channels_for(algorithm, protocol, size_bytes)
+    return Request(model, collective, algorithm, protocol, channels, size_bytes, root)

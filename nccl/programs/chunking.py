@@ -1,0 +1,63 @@
+"""How much of a channel's bytes NCCL moves at a time (`calcCollChunking` of src/enqueue.cc of 2.30; usual buffers)."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from hocket.nccl.programs.pace import pace
+from hocket.nccl.programs.request import Request
+from hocket.schedule import Kind, Passes
+
+__all__ = ["chunk_bytes", "passes"]
+
+_SLOTS = 8  # of a connection's buffer
+# What is passed on at a time, data: of a chunk with Simple, where it has slices, a half, but no less than this; with LL
+# and LL128 what 512 or 640 threads do in one go.
+_LEAST_SLICE = {"Simple": 32 << 10, "LL": 4 << 10, "LL128": 38_400}
+# Bytes of data in a slot; of LL half are flags, of LL128 a sixteenth.
+_SLOT = {"Simple": 4 << 17, "LL": 32 << 10, "LL128": 576_000}
+_WIRE = {"Simple": Fraction(1), "LL": Fraction(2), "LL128": Fraction(16, 15)}
+_GRAIN = {"Simple": 512, "LL": 16, "LL128": 1920}
+_RING_SLOTS, _RING_SLICES = 4, 2  # of a chunk, with Simple, of rings that every rank's data goes round
+
+
+def passes(request: Request, parts: Sequence[Sequence[int]]) -> Passes:
+    """The call whose chunks are, channel by channel, `parts` bytes long, pass after pass."""
+    table = np.zeros((max(map(len, parts)), len(parts)), np.int64)
+    for channel, part in enumerate(parts):
+        table[: len(part), channel] = part
+    least = _LEAST_SLICE[request.protocol]
+    most = {"Simple": 1 if _slots(request) == 1 else _RING_SLICES}.get(request.protocol, _SLOT[request.protocol])
+    slices = min(-(-int(table.max()) // least), most)
+    return Passes(
+        size_bytes=request.size_bytes,
+        chunk_bytes=table,
+        fifo_depth=_SLOTS // _slots(request) * slices,
+        wire=_WIRE[request.protocol],
+        slices=slices,
+        least_slice=least,
+        pace=pace(request),
+    )
+
+
+def chunk_bytes(request: Request, channel_bytes: int) -> int:
+    """Bytes of a chunk on a channel that has `channel_bytes` of a rank's part."""
+    chunk = _SLOT[request.protocol] * _slots(request)
+    size = channel_bytes * request.blocks
+    if request.algorithm == "Tree" and request.protocol == "LL128":
+        depth = 1 + (request.nodes.bit_length() - 1) + request.gpus / 10
+        for least_loops, least_chunk in ((64, 128 << 10), (16, 32 << 10)):
+            while size // chunk < depth * least_loops / request.gpus and chunk > least_chunk:
+                chunk //= 2
+    if request.algorithm == "PAT":
+        loops = 32 if request.kind is Kind.ALL_GATHER else 16
+        while chunk * loops > size and chunk > 64 << 10:
+            chunk //= 2
+    return chunk // _GRAIN[request.protocol] * _GRAIN[request.protocol]
+
+
+def _slots(request: Request) -> int:
+    """Of a chunk."""
+    ring = request.algorithm == "Ring" and request.kind not in (Kind.BROADCAST, Kind.REDUCE)
+    return _RING_SLOTS if ring and request.protocol == "Simple" else 1

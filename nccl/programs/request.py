@@ -1,0 +1,97 @@
+"""What is asked of NCCL, and the program that it would run."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hocket.core.errors import ScheduleError
+from hocket.nccl.model import NcclModel
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
+from hocket.schedule import Collective, Kind, Passes, Program
+
+__all__ = ["KINDS", "NcclProgram", "Request"]
+
+#: Kinds of collectives by NCCL's names.
+KINDS = {
+    "Broadcast": Kind.BROADCAST,
+    "Reduce": Kind.REDUCE,
+    "AllGather": Kind.ALL_GATHER,
+    "ReduceScatter": Kind.REDUCE_SCATTER,
+    "AllReduce": Kind.ALL_REDUCE,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A collective of `size_bytes` (NCCL's and nccl-tests': of all_gather and reduce_scatter the whole buffer) by an
+    algorithm and a protocol, NCCL's names, on at most `channels` channels. Raises ScheduleError for what is none."""
+
+    model: NcclModel
+    collective: str
+    algorithm: str
+    protocol: str
+    channels: int
+    size_bytes: int
+    root: int = 0
+
+    def __post_init__(self) -> None:
+        for what, name, known in (
+            ("collective", self.collective, COLLECTIVES),
+            ("algorithm", self.algorithm, ALGORITHMS),
+            ("protocol", self.protocol, PROTOCOLS),
+        ):
+            if name not in known:
+                raise ScheduleError(f"'{name}' is no {what} of NCCL; there are {', '.join(known)}")
+        if not 1 <= self.channels <= self.model.channels_of(self.algorithm):
+            raise ScheduleError(
+                f"{self.algorithm} on {self.channels} channels: kernels run on 1 to"
+                f" {self.model.channels_of(self.algorithm)} here"
+            )
+        if not 0 <= self.root < self.ranks:
+            raise ScheduleError(f"root {self.root} is not one of {self.ranks} ranks")
+        if self.size_bytes < 1 or self.size_bytes % self.blocks:
+            raise ScheduleError(f"{self.collective} of {self.size_bytes} B: expected a multiple of {self.blocks} ranks")
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.collective]
+
+    @property
+    def ranks(self) -> int:
+        return self.model.ranks
+
+    @property
+    def nodes(self) -> int:
+        return self.model.nodes
+
+    @property
+    def gpus(self) -> int:
+        """Of one machine."""
+        return self.model.ranks // self.model.nodes
+
+    @property
+    def blocks(self) -> int:
+        """Into how many equal blocks, one a rank, the collective cuts the whole buffer."""
+        return self.ranks if self.kind in (Kind.ALL_GATHER, Kind.REDUCE_SCATTER) else 1
+
+    @property
+    def name(self) -> str:
+        """`NCCL Ring/LL128`."""
+        return f"NCCL {self.algorithm}/{self.protocol}"
+
+    @cached_property
+    def machine(self) -> tuple[int, ...]:
+        """Machine of each rank."""
+        return tuple(rank // self.gpus for rank in range(self.ranks))
+
+
+@dataclass(frozen=True, eq=False)
+class NcclProgram:
+    """The `program` that answers a request, and how a call of its size is cut."""
+
+    request: Request
+    program: Program
+    passes: Passes
+
+    @property
+    def collective(self) -> Collective:
+        return self.passes.collective(self.program)
