@@ -61,5 +61,6 @@ void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);
 void bind_executor(nb::module_& m);
 void bind_nccl(nb::module_& m);
+void bind_nccl_tuner(nb::module_& m);  // a part of `nccl`
 
 }  // namespace hocket::bind

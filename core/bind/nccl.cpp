@@ -177,6 +177,7 @@ void bind_nccl(nb::module_& m) {
       .def_prop_ro("nvls_channels", &Model::nvls_channels)
       .def_prop_ro("gpus", [](const Model& self) { return self.job().gpus; })
       .def_prop_ro("ranks", [](const Model& self) { return self.job().ranks(); });
+  bind_nccl_tuner(m);
 }
 
 }  // namespace hocket::bind
