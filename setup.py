@@ -1,6 +1,7 @@
 """Builds the native parts; everything declarative is in pyproject.toml."""
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,7 @@ class SharedLibrary(Extension):
     """A shared library installed inside the package that Python never imports: NCCL opens it by path."""
 
 
+CORE_HEADERS = paths("core/include/**/*.hpp") + paths("core/src/**/*.hpp")
 COMMON = {
     "language": "c++",
     "extra_compile_args": [
@@ -50,19 +52,20 @@ core = Extension(
         ("Py_LIMITED_API", "0x030A0000"),
     ],
     py_limited_api=True,
-    depends=paths("core/include/**/*.hpp") + paths("core/src/**/*.hpp") + paths("core/bind/*.hpp"),
+    depends=[*CORE_HEADERS, *paths("core/bind/*.hpp")],
     **COMMON,
 )
 
 
-def nccl_plugin(kind: str) -> SharedLibrary:
+def nccl_plugin(kind: str, core_sources: Sequence[str] = ()) -> SharedLibrary:
     """Shows only the symbols that NCCL looks for, and needs no library but libc and libstdc++."""
     exports = f"plugin/nccl/{kind}/exports.map"
     linking = ["-Wl,--as-needed", "-static-libgcc", f"-Wl,--version-script={exports}"]
     return SharedLibrary(
         f"hocket.plugin.nccl-{kind}-hocket",
-        sources=paths(f"plugin/nccl/{kind}/*.cpp"),
-        depends=[*paths("plugin/nccl/*.hpp"), *paths(f"plugin/nccl/{kind}/*.hpp"), exports],
+        sources=[*paths(f"plugin/nccl/{kind}/*.cpp"), *core_sources],
+        include_dirs=["core/include"],
+        depends=[*paths("plugin/nccl/*.hpp"), *paths(f"plugin/nccl/{kind}/*.hpp"), *CORE_HEADERS, exports],
         **COMMON | {"extra_link_args": COMMON["extra_link_args"] + linking},
     )
 
@@ -110,4 +113,6 @@ class Wheel(bdist_wheel):
         super().finalize_options()
 
 
-setup(ext_modules=[core, nccl_plugin("profiler")], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})
+nccl_tuner = nccl_plugin("tuner", ["core/src/checksum.cpp", *paths("core/src/nccl/tuner_*.cpp")])
+
+setup(ext_modules=[core, nccl_plugin("profiler"), nccl_tuner], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})

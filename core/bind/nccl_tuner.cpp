@@ -89,10 +89,11 @@ void bind_nccl_tuner(nb::module_& m) {
           "function"_a, "bytes"_a, "pipe_operations"_a, "registered"_a, "costs"_a)
       .def(
           "chunk_bytes",
-          [](const CommunicatorRules& self, int32_t function, uint64_t bytes, int32_t algorithm, int32_t protocol) {
-            return self.chunk_bytes(function_of(function), bytes, algorithm, protocol);
-          },
-          "function"_a, "bytes"_a, "algorithm"_a, "protocol"_a);
+          [](const CommunicatorRules& self, int32_t function, uint64_t bytes, int32_t algorithm, int32_t protocol,
+             uint64_t own) { return self.chunk_bytes(function_of(function), bytes, algorithm, protocol, own); },
+          "function"_a, "bytes"_a, "algorithm"_a, "protocol"_a, "own"_a);
+  m.def("limits_channels", &nccl::limits_channels, "algorithm"_a, "nodes"_a);
+  m.def("limits_chunks", &nccl::limits_chunks, "algorithm"_a);
 
   nb::class_<TunerTable>(m, "TunerTable")
       .def(

@@ -8,8 +8,9 @@ using Result = int;
 constexpr Result kSuccess = 0;
 constexpr Result kSystemError = 2;
 
-/// ncclDebugLogger_t, and its level of warnings.
+/// ncclDebugLogger_t, and its levels.
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
 constexpr int kWarn = 2;
+constexpr int kInfo = 3;
 
 }  // namespace hocket::nccl

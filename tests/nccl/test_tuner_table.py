@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS
-from hocket.nccl.tuner_table import CommunicatorRules, TunerTable, read_tuner_table
+from hocket.nccl.tuning.table import CommunicatorRules, TunerTable, read_tuner_table
 
 NO_LIMIT = 2**64 - 1
 ANY = (0, 2**31 - 1)
@@ -111,9 +111,20 @@ def test_chunks_are_those_of_the_rule_with_the_algorithm_taken() -> None:
         "allreduce,,-1,simple,128KiB,\n"
     )
     rules = CommunicatorRules(table, 2, 16)
-    assert rules.chunk_bytes(ALL_REDUCE, 1 << 20, 5, 2) == 32768
-    assert rules.chunk_bytes(ALL_REDUCE, 1 << 21, 5, 2) == 131072
-    assert rules.chunk_bytes(ALL_REDUCE, 8, 1, 0) == 0
+    nvls_tree, ring, simple, ll, own = 5, 1, 2, 0, 65536
+    assert rules.chunk_bytes(ALL_REDUCE, 1 << 20, nvls_tree, simple, own) == 32768
+    assert rules.chunk_bytes(ALL_REDUCE, 1 << 21, ring, simple, own) == 131072
+    assert rules.chunk_bytes(ALL_REDUCE, 8, ring, ll, own) == own
+    # NVLS' buffers would not hold more than NCCL's own chunk.
+    assert rules.chunk_bytes(ALL_REDUCE, 1 << 21, nvls_tree, simple, own) == own
+
+
+def test_channels_that_nccl_does_not_limit_stay_its_own() -> None:
+    table = parse("allreduce,0,-1,nvls,simple,16,-1,-1\nreduce,0,-1,collnet_chain,simple,16,-1,-1\n")
+    one, two = (CommunicatorRules(table, nodes, 16) for nodes in (1, 2))
+    assert one.choose(ALL_REDUCE, 8, 1, 0, AVAILABLE)[3] == 16
+    assert two.choose(ALL_REDUCE, 8, 1, 0, AVAILABLE)[3] == 0
+    assert one.choose(REDUCE, 8, 1, 0, AVAILABLE)[3] == 0
 
 
 def test_constants_lie_where_nccl_has_them() -> None:

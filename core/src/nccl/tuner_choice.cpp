@@ -18,7 +18,14 @@ SizeRange whole(const SizeRange& per_rank, uint64_t ranks) {
 
 }  // namespace
 
-CommunicatorRules::CommunicatorRules(const TunerTable& table, const TunerShape& shape) {
+bool limits_channels(int32_t algorithm, int64_t nodes) {
+  const bool collnet = algorithm == kCollNetDirect || algorithm == kCollNetChain;
+  return !collnet && !(algorithm == kNvls && nodes > 1);
+}
+
+bool limits_chunks(int32_t algorithm) { return algorithm == kTree || algorithm == kRing || algorithm == kPat; }
+
+CommunicatorRules::CommunicatorRules(const TunerTable& table, const TunerShape& shape) : nodes_(shape.nodes) {
   for (size_t at = 0; at < table.rules.size(); ++at) {
     const TunerRule& rule = table.rules[at];
     if (!rule.applies(shape)) continue;
@@ -31,15 +38,18 @@ CommunicatorRules::CommunicatorRules(const TunerTable& table, const TunerShape& 
   }
 }
 
-int32_t CommunicatorRules::chunk_bytes(Function function, uint64_t bytes, int32_t algorithm, int32_t protocol) const {
-  // A rule that asks for what is not told here has no chunk: the one that was taken then has another algorithm or none.
+uint64_t CommunicatorRules::chunk_bytes(Function function, uint64_t bytes, int32_t algorithm, int32_t protocol,
+                                        uint64_t own) const {
+  // NCCL does not tell here what rules on operations and registered buffers ask for: they have no chunk.
   for (const Rule& rule : rules_[function]) {
     const bool taken =
         (rule.algorithm == kAny || rule.algorithm == algorithm) && (rule.protocol == kAny || rule.protocol == protocol);
     const bool told = rule.pipe_operations.any() && rule.registered.any();
-    if (bytes >= rule.least && bytes <= rule.most && taken && told) return rule.chunk_bytes;
+    if (bytes < rule.least || bytes > rule.most || !taken || !told) continue;
+    const auto asked = static_cast<uint64_t>(rule.chunk_bytes);
+    return asked == 0 || (asked > own && !limits_chunks(algorithm)) ? own : asked;
   }
-  return 0;
+  return own;
 }
 
 bool CommunicatorRules::empty() const {

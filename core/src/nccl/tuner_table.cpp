@@ -186,10 +186,8 @@ TunerConstant constant_of(const Fields& fields) {
 }  // namespace
 
 bool TunerRule::applies(const TunerShape& shape) const {
-  const bool asks = !domains.any() || !least_domain_ranks.any() || !most_domain_ranks.any();
-  const bool inside = domains.holds(shape.domains) && least_domain_ranks.holds(shape.least_domain_ranks) &&
-                      most_domain_ranks.holds(shape.most_domain_ranks);
-  return nodes.holds(shape.nodes) && ranks.holds(shape.ranks) && (!asks || inside);
+  return nodes.holds(shape.nodes) && ranks.holds(shape.ranks) && domains.holds(shape.domains) &&
+         least_domain_ranks.holds(shape.least_domain_ranks) && most_domain_ranks.holds(shape.most_domain_ranks);
 }
 
 TunerTable parse_tuner_table(std::string_view text) {

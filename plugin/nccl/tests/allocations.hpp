@@ -1,4 +1,5 @@
-/// Counts what is allocated by this thread: by the sanitizers' hooks, or by a malloc of our own where there are none.
+/// Counts what is allocated by this thread: by the sanitizers' hooks, or by a malloc of our own (allocations.cpp)
+/// where there are none.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,11 +32,3 @@ class AllocationCount {
 };
 
 }  // namespace hocket::nccl::testing
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-extern "C" void* __libc_malloc(size_t bytes);
-extern "C" void* malloc(size_t bytes) {
-  ++hocket::nccl::testing::allocated;
-  return __libc_malloc(bytes);
-}
-#endif

@@ -151,4 +151,11 @@ class CommunicatorRules:
     ) -> tuple[int, int, int, int, list[int]]:
         """Index of the rule (-1: none), algorithm, protocol, channels, and the rules before it that cannot be had;
         `costs` are NCCL's us, 7 x 3 flat, negative where not available."""
-    def chunk_bytes(self, function: int, bytes: int, algorithm: int, protocol: int) -> int: ...
+    def chunk_bytes(self, function: int, bytes: int, algorithm: int, protocol: int, own: int) -> int:
+        """Bytes of a chunk where NCCL would take `own`."""
+
+def limits_channels(algorithm: int, nodes: int) -> bool:
+    """Whether NCCL limits a tuner's number of channels to those there are; else the plugin passes none on."""
+
+def limits_chunks(algorithm: int) -> bool:
+    """Whether NCCL limits a tuner's chunk to its buffers; else the plugin only lowers it."""

@@ -2,7 +2,7 @@
 
 import typer
 
-from hocket.cli import nccl_tuner_make
+from hocket.cli import nccl_tuner_check, nccl_tuner_make
 
 __all__ = ["app"]
 
@@ -15,9 +15,5 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps `make` a command of its own."""
-
-
 app.command(epilog=nccl_tuner_make.EPILOG)(nccl_tuner_make.make)
+app.command(epilog=nccl_tuner_check.EPILOG)(nccl_tuner_check.check)

@@ -13,12 +13,12 @@ namespace hocket::nccl {
 
 inline constexpr int32_t kAny = -1;  ///< of an algorithm or protocol: NCCL's cheapest
 
-/// Numbers from `least` to `most`, both included.
+/// Numbers from `least` to `most`, both included. What NCCL does not tell is negative: only `any` holds for it.
 struct Range {
   int32_t least = 0;
   int32_t most = std::numeric_limits<int32_t>::max();
 
-  bool holds(int64_t value) const { return value >= least && value <= most; }
+  bool holds(int64_t value) const { return (value >= least && value <= most) || any(); }
   bool any() const { return least == 0 && most == std::numeric_limits<int32_t>::max(); }
 };
 
@@ -29,7 +29,7 @@ struct SizeRange {
   uint64_t most = kNoLimit;
 };
 
-/// The communicator a table is used for. `domains` < 0: NCCL does not say anything of NVLink domains.
+/// The communicator a table is used for. `domains` < 0: NCCL does not tell of NVLink domains.
 struct TunerShape {
   int64_t nodes = 1;
   int64_t ranks = 1;
@@ -60,7 +60,7 @@ struct TunerRule {
   bool applies(const TunerShape& shape) const;
 };
 
-/// ncclTunerConstants of NCCL 2.28 and later as one array of doubles, in the order of its members.
+/// ncclTunerConstants of NCCL 2.28 and later (`Constants`) as one array of doubles, in the order of its members.
 inline constexpr int32_t kTunerConstants = 144;
 
 /// A row that replaces one of the constants of NCCL's model.

@@ -1,0 +1,294 @@
+#include <sys/wait.h>
+
+#include <cstring>
+#include <thread>
+
+#include "allocations.hpp"
+#include "tuner_harness.hpp"
+
+namespace hocket::nccl::testing {
+namespace {
+
+constexpr Taken kOwn{kTree, kLl, 0};  // What NCCL takes from `Costs` by itself.
+
+class EveryTuner : public TunerTest {
+ protected:
+  /// NCCL's calls for one communicator of 16 ranks on 2 nodes, with so many algorithms in its table.
+  template <class Table>
+  void Play(const char* symbol, int algorithms) {
+    Write(
+        "allreduce,0,1024,ring,ll128,4,2,16\n"
+        "allreduce,1025,-1,pat,simple,-1,-1,-1\n"
+        "allreduce,1025,-1,nvls_tree,simple,16,2..4,-1,2..\n"
+        "reduce,0,-1,ring,simple,8,1,-1\n");
+    const Table& table = Find<Table>(symbol);
+    EXPECT_STREQ(table.name, "hocket");
+    Tuner<Table> tuner(table);
+    ASSERT_EQ(tuner.Init(16, 2), kSuccess);
+    Costs costs(algorithms);
+    costs.at(kPat, kSimple) = -1;
+    EXPECT_EQ(tuner.Ask({.bytes = 1024}, costs), (Taken{kRing, kLl128, 4}));
+    EXPECT_EQ(tuner.Ask({.bytes = 1025}, costs), kOwn);
+    EXPECT_EQ(tuner.Ask({.bytes = 1025, .pipe_operations = 2}, costs), (Taken{kNvlsTree, kSimple, 16}));
+    EXPECT_EQ(tuner.Ask({.function = kReduce, .bytes = 8}, costs), kOwn);
+    for (const int unknown : {-1, 5, 8, 1 << 20}) EXPECT_EQ(tuner.Ask({.function = unknown, .bytes = 8}), kOwn);
+    tuner.Finalize();
+    // Who it is, and once that there is no PAT: by its mark, or because the table ends before it.
+    ASSERT_EQ(tuner_said.size(), 2u);
+    EXPECT_NE(tuner_said[0].find("4 rules, 0 constants, checksum"), std::string::npos);
+    EXPECT_NE(tuner_said[1].find(":2: NCCL does not offer pat with simple for this allreduce"), std::string::npos);
+  }
+};
+
+TEST_F(EveryTuner, ThreeWithoutPat) { Play<Tuner3>("ncclTunerPlugin_v3", 6); }
+TEST_F(EveryTuner, Three) { Play<Tuner3>("ncclTunerPlugin_v3", 7); }
+TEST_F(EveryTuner, Four) { Play<Tuner4>("ncclTunerPlugin_v4", 7); }
+TEST_F(EveryTuner, Five) { Play<Tuner5>("ncclTunerPlugin_v5", 7); }
+TEST_F(EveryTuner, Six) { Play<Tuner6>("ncclTunerPlugin_v6", 7); }
+
+TEST_F(TunerTest, EntriesThatAreNotAvailableStaySo) {
+  Write("allreduce,0,-1,nvls,simple,-1,-1,-1\nallreduce,0,-1,-1,ll128,-1,-1,-1\n");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  Costs costs;
+  for (const int protocol : {kLl, kLl128, kSimple}) costs.at(kNvls, protocol) = costs.at(kTree, protocol) = -1;
+  const Costs before = costs;
+  int channels = 0;
+  const Tuner6& table = Find<Tuner6>("ncclTunerPlugin_v6");
+  void* context = nullptr;
+  ASSERT_EQ(table.init(&context, 1, 8, 1, TunerLog, nullptr, nullptr), kSuccess);
+  table.get_collective(context, kAllReduce, 8, 1, reinterpret_cast<float**>(costs.table.data()), kAlgorithms,
+                       kProtocols, 0, &channels);
+  EXPECT_EQ(channels, 0);
+  EXPECT_EQ(costs.at(kRing, kLl128), 0);
+  costs.at(kRing, kLl128) = before.table[int{kRing} * kProtocols + kLl128];
+  EXPECT_EQ(costs.table, before.table);
+  table.finalize(context);
+  tuner.Finalize();
+}
+
+TEST_F(TunerTest, WhatIsMissingIsSaidOnceForAllCommunicators) {
+  Write("allreduce,0,-1,nvls,simple,-1,-1,-1\n");
+  Costs costs;
+  costs.at(kNvls, kSimple) = -1;
+  for (int communicator = 0; communicator < 3; ++communicator) {
+    auto tuner = Six();
+    ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+    for (int call = 0; call < 4; ++call) EXPECT_EQ(tuner.Ask({.bytes = 8}, costs), kOwn);
+    tuner.Finalize();
+  }
+  EXPECT_EQ(tuner_said.size(), 2u);
+}
+
+TEST_F(TunerTest, DomainsCountWhereNcclTellsThem) {
+  Write("collective_type,algorithm,protocol,nNvlDomains,minRanksPerNvlDomain\nallreduce,ring,simple,2,8..\n");
+  auto unknown = Six(), two = Six(), four = Six();
+  ASSERT_EQ(unknown.Init(16, 2), kSuccess);
+  ASSERT_EQ(two.Init(16, 2, DomainInfo{2, 8, 8}), kSuccess);
+  ASSERT_EQ(four.Init(16, 2, DomainInfo{4, 4, 4}), kSuccess);
+  EXPECT_EQ(unknown.Ask({.bytes = 8}), kOwn);
+  EXPECT_EQ(two.Ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
+  EXPECT_EQ(four.Ask({.bytes = 8}), kOwn);
+  for (auto* tuner : {&unknown, &two, &four}) tuner->Finalize();
+}
+
+TEST_F(TunerTest, RulesOnRegistrationDoNotCountWhereNcclDoesNotTell) {
+  Write("allreduce,0,-1,ring,simple,-1,-1,-1,-1,0\n");
+  Tuner<Tuner3> three(Find<Tuner3>("ncclTunerPlugin_v3"));
+  Tuner<Tuner4> four(Find<Tuner4>("ncclTunerPlugin_v4"));
+  ASSERT_EQ(three.Init(8, 1), kSuccess);
+  ASSERT_EQ(four.Init(8, 1), kSuccess);
+  EXPECT_EQ(three.Ask({.bytes = 8}), kOwn);
+  EXPECT_EQ(four.Ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
+  EXPECT_EQ(four.Ask({.bytes = 8, .registered = 1}), kOwn);
+  three.Finalize();
+  four.Finalize();
+}
+
+TEST_F(TunerTest, ChunksComeFromTheRuleThatWasTaken) {
+  Write("collective_type,max_bytes,algorithm,protocol,chunk_bytes\nallreduce,1MiB,tree,simple,128KiB\n");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(16, 2), kSuccess);
+  EXPECT_EQ(tuner.Chunk({.bytes = 1 << 20}, kTree, kSimple, 524288), 131072u);
+  EXPECT_EQ(tuner.Chunk({.bytes = 1 << 20}, kRing, kSimple, 524288), 524288u);
+  EXPECT_EQ(tuner.Chunk({.bytes = 1 << 21}, kTree, kSimple, 524288), 524288u);
+  EXPECT_EQ(tuner.Chunk({.function = 7, .bytes = 8}, kTree, kSimple, 77), 77u);
+  tuner.Finalize();
+}
+
+TEST_F(TunerTest, ConstantsAreRewrittenAndNoOthers) {
+  Write(
+      "constant,hwLatencies,net,tree,simple,12.5,2..\nconstant,perChMaxNVLSTreeBws,blackwell,4nodes,77\n"
+      "constant,baseLatencies,ring,ll,1,1\n");
+  auto tuner = Six();
+  Constants constants;
+  ASSERT_EQ(tuner.Init(16, 2, {}, &constants), kSuccess);
+  Constants expected;
+  expected.step_latency[kNetHardware][kTree][kSimple] = 12.5;
+  expected.most_nvls_tree[3][2] = 77;
+  EXPECT_EQ(std::memcmp(&constants, &expected, sizeof constants), 0);
+  EXPECT_EQ(tuner.Ask({.bytes = 8}), kOwn);  // No rules: no context.
+  tuner.Finalize();
+  Tuner<Tuner4> old(Find<Tuner4>("ncclTunerPlugin_v4"));
+  ASSERT_EQ(old.Init(16, 2), kSuccess);
+  EXPECT_NE(tuner_said.back().find("takes no constants"), std::string::npos);
+}
+
+/// However bad the table, NCCL goes on as without it, and the reason is said once.
+class BadTable : public TunerTest {
+ protected:
+  void Expect(const std::string& reason) {
+    Constants constants;
+    for (int communicator = 0; communicator < 2; ++communicator) {
+      auto tuner = Six();
+      EXPECT_EQ(tuner.Init(8, 1, DomainInfo{1, 8, 8}, &constants), kSuccess);
+      EXPECT_EQ(tuner.Ask({.bytes = 8}), kOwn);
+      EXPECT_EQ(tuner.Chunk({.bytes = 8}, kRing, kLl, 4096), 4096u);
+      tuner.Finalize();
+      // Repaired meanwhile: other ranks may have read it before, so it stays off.
+      Write("allreduce,0,-1,ring,simple,-1,-1,-1\n");
+    }
+    const Constants own;
+    EXPECT_EQ(std::memcmp(&constants, &own, sizeof own), 0);
+    ASSERT_EQ(tuner_said.size(), 1u);
+    EXPECT_NE(tuner_said[0].find(reason), std::string::npos) << tuner_said[0];
+  }
+};
+
+TEST_F(BadTable, Absent) { Expect("WARN hocket: the tuner does nothing: " + path_.string() + ": No such file"); }
+TEST_F(BadTable, Folder) {
+  setenv("HOCKET_NCCL_TUNER_TABLE", "/tmp", 1);
+  Expect("/tmp: not a file");
+}
+TEST_F(BadTable, Endless) {
+  setenv("HOCKET_NCCL_TUNER_TABLE", "/dev/zero", 1);
+  Expect("/dev/zero: not a file");
+}
+TEST_F(BadTable, UnknownName) {
+  Write("constant,baseLatencies,ring,ll,1\nallreduce,0,-1,rign,simple,-1,-1,-1\nx\ny\n");
+  Expect(path_.string() + ":2: unknown algorithm 'rign'; did you mean ring? (known:");
+  EXPECT_NE(tuner_said[0].find("(and 2 lines more)"), std::string::npos);
+}
+TEST_F(BadTable, NotSet) {
+  unsetenv("HOCKET_NCCL_TUNER_TABLE");
+  Expect("INFO hocket: the tuner does nothing: HOCKET_NCCL_TUNER_TABLE is not set");
+}
+
+TEST_F(TunerTest, NvidiasVariableIsSecondChoice) {
+  Write("allreduce,0,4294967295,ring,simple,2,-1,-1\n");
+  setenv("NCCL_TUNER_CONFIG_FILE", path_.c_str(), 1);
+  unsetenv("HOCKET_NCCL_TUNER_TABLE");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  EXPECT_EQ(tuner.Ask({.bytes = size_t{1} << 40}), (Taken{kRing, kSimple, 2}));
+  tuner.Finalize();
+}
+
+TEST_F(TunerTest, AFileThatChangesCountsInNoLaterCommunicator) {
+  Write("allreduce,0,-1,ring,simple,-1,-1,-1\n");
+  auto first = Six(), second = Six();
+  ASSERT_EQ(first.Init(8, 1), kSuccess);
+  Write("garbage\n");
+  ASSERT_EQ(second.Init(8, 1), kSuccess);
+  first.Finalize();
+  EXPECT_EQ(second.Ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
+  second.Finalize();
+}
+
+TEST_F(TunerTest, WithoutALoggerItSaysNothing) {
+  Write("allreduce,0,-1,nvls,simple,-1,-1,-1\n");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(8, 1, {}, nullptr, nullptr), kSuccess);
+  Costs costs;
+  costs.at(kNvls, kSimple) = -1;
+  EXPECT_EQ(tuner.Ask({.bytes = 8}, costs), kOwn);
+  tuner.Finalize();
+}
+
+TEST_F(TunerTest, AsksAllocateNothing) {
+  Write("allreduce,0,1KiB,nvls,simple,-1,-1,-1\nallreduce,0,-1,-1,simple,4,-1,-1\n");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  const AllocationCount allocations;
+  for (size_t bytes = 1; bytes < 1 << 20; bytes *= 2) {
+    EXPECT_EQ(tuner.Ask({.bytes = bytes}).channels, bytes > 1024 ? 4 : 0);
+    EXPECT_EQ(tuner.Chunk({.bytes = bytes}, kRing, kSimple, 1 << 19), 1u << 19);
+  }
+  EXPECT_EQ(allocations.count(), 0u);
+  tuner.Finalize();
+}
+
+TEST_F(TunerTest, CommunicatorsOfSeveralThreadsAskAtOnce) {
+  Write(
+      "allreduce,0,-1,ring,simple,2,1,-1\nallreduce,0,-1,nvls,simple,-1,2,-1\n"
+      "allreduce,0,-1,tree,simple,4,2,-1\n");
+  std::vector<std::thread> threads;
+  for (size_t nodes = 1; nodes <= 4; ++nodes) {
+    threads.emplace_back([this, nodes] {
+      const Taken expected[] = {{kRing, kSimple, 2}, {kTree, kSimple, 4}, kOwn, kOwn};
+      Costs costs;
+      costs.at(kNvls, kSimple) = -1;
+      for (int round = 0; round < 50; ++round) {
+        auto tuner = Six();
+        EXPECT_EQ(tuner.Init(8 * nodes, nodes), kSuccess);
+        for (size_t bytes = 1; bytes < 64; ++bytes) {
+          EXPECT_EQ(tuner.Ask({.bytes = bytes}, costs), expected[nodes - 1]);
+        }
+        tuner.Finalize();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(tuner_said.size(), 2u);  // The table, read once, and that there is no NVLS.
+}
+
+TEST_F(TunerTest, OneCommunicatorMayBeAskedByThreads) {
+  Write("allreduce,0,-1,ring,simple,2,-1,-1\n");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&] {
+      for (size_t bytes = 1; bytes < 2000; ++bytes) {
+        EXPECT_EQ(tuner.Ask({.bytes = bytes}), (Taken{kRing, kSimple, 2}));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  tuner.Finalize();
+}
+
+TEST_F(TunerTest, AForkedChildGoesOnWithItsRules) {
+  Write("allreduce,0,-1,ring,simple,2,-1,-1\n");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  Write("garbage\n");
+  const pid_t child = fork();
+  if (child == 0) {
+    auto own = Six();
+    const bool right = own.Init(8, 1) == kSuccess && own.Ask({.bytes = 8}) == Taken{kRing, kSimple, 2} &&
+                       tuner.Ask({.bytes = 8}) == Taken{kRing, kSimple, 2};
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  tuner.Finalize();
+}
+
+TEST_F(TunerTest, AfterTheLastCommunicatorNcclMayLoadItAgain) {
+  Write("allreduce,0,-1,ring,simple,2,-1,-1\n");
+  auto tuner = Six();
+  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  tuner.Finalize();
+  dlclose(library_);
+  Write("allreduce,0,-1,tree,simple,3,-1,-1\n");
+  library_ = dlopen(HOCKET_NCCL_TUNER, RTLD_NOW | RTLD_LOCAL);
+  auto again = Six();
+  ASSERT_EQ(again.Init(8, 1), kSuccess);
+  EXPECT_EQ(again.Ask({.bytes = 8}), (Taken{kTree, kSimple, 3}));
+  again.Finalize();
+}
+
+}  // namespace
+}  // namespace hocket::nccl::testing
