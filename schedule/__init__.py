@@ -11,6 +11,7 @@ from hocket.schedule.exchange_planning import plan_exchanges
 from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
 from hocket.schedule.joint import Joint, verify_together
+from hocket.schedule.kernel import Actions, Kernel, Move, Wait, Work
 from hocket.schedule.pace import Pace
 from hocket.schedule.passes import Passes
 from hocket.schedule.program import BUFFERS, STEP_ROW, Gpu, Program, Step, Steps, StepType, ThreadBlock
@@ -30,6 +31,7 @@ __all__ = [
     "NAMED_KINDS",
     "NVIDIA",
     "STEP_ROW",
+    "Actions",
     "AnySchedule",
     "Arrow",
     "Bound",
@@ -42,8 +44,10 @@ __all__ = [
     "FoldedSchedule",
     "Gpu",
     "Joint",
+    "Kernel",
     "Kind",
     "Motion",
+    "Move",
     "Pace",
     "Passes",
     "Phase",
@@ -63,6 +67,8 @@ __all__ = [
     "ThreadBlock",
     "TransferColumns",
     "VerifyReport",
+    "Wait",
+    "Work",
     "attempt",
     "busiest_link_ps",
     "certificate",

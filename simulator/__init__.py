@@ -1,6 +1,13 @@
 """How long it takes: replays traces and schedules on a topology, next to the physical bound."""
 
-from hocket.simulator.api import simulate_collective, simulate_program, simulate_schedule, simulate_traces
+from hocket.simulator.api import (
+    simulate_collective,
+    simulate_kernel,
+    simulate_program,
+    simulate_schedule,
+    simulate_traces,
+)
+from hocket.simulator.disturbance import Disturbance, Flow
 from hocket.simulator.memory import RemoteMemory, parse_remote_memory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
 from hocket.simulator.placement import parse_placement
@@ -11,6 +18,8 @@ from hocket.simulator.timeline import write_timeline
 __all__ = [
     "DEFAULT_ALGORITHMS",
     "CollectiveTime",
+    "Disturbance",
+    "Flow",
     "LinkSetting",
     "Model",
     "Occupancy",
@@ -21,6 +30,7 @@ __all__ = [
     "parse_placement",
     "parse_remote_memory",
     "simulate_collective",
+    "simulate_kernel",
     "simulate_program",
     "simulate_schedule",
     "simulate_traces",

@@ -6,11 +6,25 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket.chakra import TraceSet
 from hocket.chakra.generate.accelerators import Accelerator
 from hocket.core.errors import SimulationError
-from hocket.schedule import NVIDIA, Collective, Kind, Passes, Program, Protocol, Schedule, lower_bound
+from hocket.schedule import (
+    NVIDIA,
+    Collective,
+    Kernel,
+    Kind,
+    Passes,
+    Program,
+    Protocol,
+    Schedule,
+    lower_bound,
+    verify,
+)
+from hocket.simulator.disturbance import UNDISTURBED, Disturbance, disturbed
+from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.placement import check_placement
@@ -23,7 +37,7 @@ from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import Call, Workload, single_call
 from hocket.topology import Topology
 
-__all__ = ["simulate_collective", "simulate_program", "simulate_schedule", "simulate_traces"]
+__all__ = ["simulate_collective", "simulate_kernel", "simulate_program", "simulate_schedule", "simulate_traces"]
 
 
 def simulate_schedule(
@@ -80,6 +94,7 @@ def simulate_program(
     *,
     protocols: Mapping[str, Protocol] = NVIDIA,
     passes: Passes | None = None,
+    disturbance: Disturbance = UNDISTURBED,
     placement: Sequence[int] | None = None,
     model: str = Model.CONGESTION,
     switching: LinkSetting = Switching.CUT_THROUGH,
@@ -91,6 +106,7 @@ def simulate_program(
     """The time of one call of `size_bytes` (as nccl-tests counts it) by an interpreter's program, rank r on rank
     `placement[r]` (None: r) of the topology: its order, channels, protocol, slots and slices
     (`hocket.simulator.programs`). `passes` says how the call is cut; None: as MSCCL's interpreter does by `protocols`.
+    `disturbance` names its ranks.
 
     The bound is that of the collective in pieces as small as the program's smallest message. Raises SimulationError
     for a size that no runtime would take it for, DeadlockError when it never ends, ScheduleError for a program that
@@ -98,20 +114,68 @@ def simulate_program(
     """
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies=False)
     passes = Passes.of(program, size_bytes, protocols) if passes is None else passes
-    workload = program_workload(program, passes)
+    workload, own = disturbed(program_workload(program, passes), disturbance)
     if placement is not None:
         workload = replace(workload, placement=check_placement(placement, program.num_ranks, topology))
+    collective = None if program.kind is Kind.CUSTOM else passes.collective(program)
+    group = range(program.num_ranks) if placement is None else placement
+    return _one_call(workload, own, topology, fidelity, collective, group, program.name, latencies)
+
+
+def simulate_kernel(
+    kernel: Kernel,
+    topology: Topology,
+    *,
+    disturbance: Disturbance = UNDISTURBED,
+    model: str = Model.CONGESTION,
+    switching: LinkSetting = Switching.CUT_THROUGH,
+    queueing: LinkSetting = Queueing.FIFO,
+    record_links: bool = False,
+    link_bins: int = 0,
+    latencies: bool = False,
+) -> Prediction:
+    """The time of one call by kernels that use switches that compute (`hocket.simulator.kernels`), rank r on rank r of
+    the topology; and what disturbs it.
+
+    What the call moves is verified: raises ScheduleError if not every rank gets what the collective promises, or where
+    no switch computes for the ranks that need one.
+    """
+    fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies=False)
+    passes = KernelPasses(kernel, topology)
+    workload, own = disturbed(passes.workload(), disturbance)
+    prediction = _one_call(
+        workload, own, topology, fidelity, kernel.collective, range(kernel.num_ranks), kernel.name, latencies
+    )
+    if fidelity.model is not Model.BOUND:
+        verify(passes.schedule(prediction.node_start_ps[own], prediction.node_finish_ps[own]))
+    return prediction
+
+
+def _one_call(
+    workload: Workload,
+    own: NDArray[np.bool_],
+    topology: Topology,
+    fidelity: Fidelity,
+    collective: Collective | None,
+    group: Sequence[int],
+    algorithm: str,
+    latencies: bool,
+) -> Prediction:
+    """What a workload takes whose nodes `own` are a call of a collective (None: no bound is known) on the topology's
+    ranks `group`."""
     prediction = simulate(workload, topology, fidelity, lambda _: [])
-    if program.kind is Kind.CUSTOM:
+    if not own.all():
+        finish = np.zeros(workload.num_ranks, np.int64)
+        np.maximum.at(finish, workload.rank[own], prediction.node_finish_ps[own])
+        prediction = replace(prediction, time_ps=int(finish.max()), finish_ps=finish)
+    if collective is None:
         return prediction
-    collective = passes.collective(program)
-    group = np.array(range(program.num_ranks) if placement is None else placement, np.int32)
-    bound = lower_bound(collective, topology, group=group, shared=fidelity.model is Model.FLOW)
+    bound = lower_bound(collective, topology, group=np.array(group, np.int32), shared=fidelity.model is Model.FLOW)
     call = CollectiveTime(
         kind=collective.kind,
-        group=tuple(range(program.num_ranks)),
-        size_bytes=size_bytes,
-        algorithm=program.name,
+        group=tuple(range(collective.num_ranks)),
+        size_bytes=collective.size_bytes,
+        algorithm=algorithm,
         start_ps=0,
         ready_ps=0,
         finish_ps=prediction.time_ps,
@@ -133,7 +197,11 @@ def simulate_program(
 
 
 def _without_bytes(workload: Workload, topology: Topology, fidelity: Fidelity) -> Prediction:
-    empty = replace(workload, message_bytes=np.zeros_like(workload.message_bytes))
+    empty = replace(
+        workload,
+        message_bytes=np.zeros_like(workload.message_bytes),
+        access_service_ps=np.zeros_like(workload.access_service_ps),
+    )
     return simulate(empty, topology, replace(fidelity, record_links=False, link_bins=0), lambda _: [])
 
 

@@ -5,14 +5,25 @@ from collections.abc import Callable, Mapping
 from hocket.core.errors import ScheduleError
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
+from hocket.nccl.programs.collnet import collnet_chain, collnet_direct
+from hocket.nccl.programs.nvls import nvls
+from hocket.nccl.programs.nvls_tree import nvls_tree
 from hocket.nccl.programs.request import KINDS, NcclProgram, Request
 from hocket.nccl.programs.ring import ring
 from hocket.nccl.programs.tree import tree
+from hocket.schedule import Kernel
 
 __all__ = ["BUILDERS", "KINDS", "NcclProgram", "Request", "nccl_program"]
 
-#: The algorithms that are programs, by NCCL's names.
-BUILDERS: Mapping[str, Callable[[Request], NcclProgram]] = {"Ring": ring, "Tree": tree}
+#: The algorithms, by NCCL's names: as programs of thread blocks, or as kernels over switches that compute.
+BUILDERS: Mapping[str, Callable[[Request], NcclProgram | Kernel]] = {
+    "Ring": ring,
+    "Tree": tree,
+    "NVLS": nvls,
+    "NVLSTree": nvls_tree,
+    "CollNetDirect": collnet_direct,
+    "CollNetChain": collnet_chain,
+}
 
 
 def nccl_program(
@@ -23,8 +34,8 @@ def nccl_program(
     protocol: str | None = None,
     channels: int | None = None,
     root: int = 0,
-) -> NcclProgram:
-    """The program with which NCCL does a collective (NCCL's names; size as NCCL's and nccl-tests').
+) -> NcclProgram | Kernel:
+    """The program or the kernel with which NCCL does a collective (NCCL's names; size as NCCL's and nccl-tests').
 
     What is not given is NCCL's choice. Raises ScheduleError for what NCCL does not run here, with the reason, and for
     algorithms that are no programs yet.

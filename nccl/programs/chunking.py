@@ -9,9 +9,10 @@ from hocket.nccl.programs.pace import pace
 from hocket.nccl.programs.request import Request
 from hocket.schedule import Kind, Passes
 
-__all__ = ["chunk_bytes", "passes"]
+__all__ = ["SLOTS", "chunk_bytes", "passes"]
 
-_SLOTS = 8  # of a connection's buffer
+#: Of a connection's buffer.
+SLOTS = 8
 # What is passed on at a time, data: of a chunk with Simple, where it has slices, a half, but no less than this; with LL
 # and LL128 what 512 or 640 threads do in one go.
 _LEAST_SLICE = {"Simple": 32 << 10, "LL": 4 << 10, "LL128": 38_400}
@@ -33,7 +34,7 @@ def passes(request: Request, parts: Sequence[Sequence[int]]) -> Passes:
     return Passes(
         size_bytes=request.size_bytes,
         chunk_bytes=table,
-        fifo_depth=_SLOTS // _slots(request) * slices,
+        fifo_depth=SLOTS // _slots(request) * slices,
         wire=_WIRE[request.protocol],
         slices=slices,
         least_slice=least,

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from hocket.core.errors import ScheduleError
 from hocket.nccl.programs.request import Request
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Pace
@@ -19,17 +18,13 @@ def pace(request: Request) -> Pace:
 
     Raises ScheduleError for an algorithm and protocol that NCCL would not run here, saying why.
     """
-    terms = request.model.terms(request.collective, request.size_bytes)
-    term = next(each for each in terms if (each.algorithm, each.protocol) == (request.algorithm, request.protocol))
-    if term.out:
-        raise ScheduleError(f"{request.name}: NCCL does not run it for {request.collective} here: {term.out}")
     base, inside, between = request.model.steps_us(request.algorithm, request.protocol)
     n = request.ranks
     moved = {Kind.ALL_REDUCE: 2 * (n - 1) / n, Kind.BROADCAST: 1.0, Kind.REDUCE: 1.0}
     # bytes that a channel's thread block sends for each of the collective's
     traffic = 1.0 if request.algorithm == "Tree" else moved.get(request.kind, (n - 1) / n)
     usual = request.model.channels_for(request.algorithm, request.protocol, request.size_bytes)
-    each = term.bandwidth * 1000 * traffic / len(split(replace(request, channels=usual)))
+    each = request.term.bandwidth * 1000 * traffic / len(split(replace(request, channels=usual)))
     return Pace(
         start_ps=round(base * _PS),
         inside_ps=round(inside * _PS),

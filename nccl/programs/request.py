@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hocket.core.errors import ScheduleError
-from hocket.nccl.model import NcclModel
+from hocket.nccl.model import NcclModel, Term
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.schedule import Collective, Kind, Passes, Program
 
@@ -77,6 +77,15 @@ class Request:
     def name(self) -> str:
         """`NCCL Ring/LL128`."""
         return f"NCCL {self.algorithm}/{self.protocol}"
+
+    @cached_property
+    def term(self) -> Term:
+        """NCCL's model of it. Raises ScheduleError where NCCL would not run it here, saying why."""
+        terms = self.model.terms(self.collective, self.size_bytes)
+        term = next(each for each in terms if (each.algorithm, each.protocol) == (self.algorithm, self.protocol))
+        if term.out:
+            raise ScheduleError(f"{self.name}: NCCL does not run it for {self.collective} here: {term.out}")
+        return term
 
     @cached_property
     def machine(self) -> tuple[int, ...]:

@@ -1,0 +1,67 @@
+"""NVLSTree: NVLS inside each machine, between machines a binary tree of each head (src/device/all_reduce.h of 2.30).
+
+A head loads the sum of its machine, adds what its children's heads sent, sends that up, and stores what comes down in
+its machine and to its children; groups of warps of their own do both ways. Channels take the two trees in turn.
+"""
+
+from hocket.nccl.programs.connect import double_tree
+from hocket.nccl.programs.heads import Heads, each_channel, finished, in_order, slots, step_ps
+from hocket.nccl.programs.nvls import Machine
+from hocket.nccl.programs.request import Request
+from hocket.schedule import Actions, Kernel, Move, Wait
+
+__all__ = ["nvls_tree"]
+
+_GRAIN = 16
+
+
+def nvls_tree(request: Request) -> Kernel:
+    """all_reduce over two machines or more."""
+    heads, actions = Heads.found(request, "NVLS"), Actions()
+    sizes = each_channel(request, len(heads), _GRAIN)
+    places = [double_tree(request.nodes, node) for node in range(request.nodes)]
+    for channel, first in enumerate(range(0, sizes.shape[1], len(heads))):
+        machines = [Machine(request, actions, ranks) for ranks in heads.machines]
+        above = [place[channel % 2][0] for place in places]
+        for head, ranks in enumerate(heads.of):
+            _between(request, actions, machines, ranks, above, first + head)
+    return finished(request, sizes, actions, share=len(heads))
+
+
+def _between(
+    request: Request, actions: Actions, machines: list[Machine], ranks: tuple[int, ...], above: list[int], chunk: int
+) -> None:
+    """A chunk up the tree of its heads `ranks`, one a machine, and down again."""
+    latency_ps = step_ps(request, between=True)
+    children = [[m for m, up in enumerate(above) if up == node] for node in range(len(machines))]
+    depths = [_depth(above, node) for node in range(len(machines))]
+    order = sorted(range(len(machines)), key=depths.__getitem__)
+    loaded: dict[int, int] = {}
+    down: dict[int, int] = {}
+    risen: dict[int, int] = {}
+    for node in reversed(order):
+        loaded[node] = machines[node].load(ranks[node], chunk, *(Wait(risen[child]) for child in children[node]))
+        if above[node] >= 0:
+            to = ranks[above[node]]
+            risen[node] = actions.move(
+                Move(chunk, (ranks[node],), (loaded[node],), (to,), reduce=True, latency_ps=latency_ps)
+            )
+    for node in order:
+        for child in children[node]:
+            actions.wait(loaded[child], *slots([loaded[node]]))
+    sunk: dict[int, int] = {}
+    for node in order:
+        down[node] = loaded[node] if above[node] < 0 else actions.work(ranks[node], Wait(sunk[node]))
+        if above[node] >= 0:
+            in_order(actions, [down[node]])
+        machines[node].store(ranks[node], chunk, down[node])
+        for child in children[node]:
+            sunk[child] = actions.move(
+                Move(chunk, (ranks[node],), (down[node],), (ranks[child],), latency_ps=latency_ps)
+            )
+    for node in order:
+        actions.wait(down[node], *slots(down[child] for child in children[node]))
+
+
+def _depth(above: list[int], node: int) -> int:
+    return 0 if above[node] < 0 else 1 + _depth(above, above[node])
