@@ -14,16 +14,24 @@ from hocket.simulator.workload import NodeKind, Workload
 __all__ = ["UNDISTURBED", "Disturbance", "Flow", "disturbed"]
 
 _NAME = "disturbance"
+_PIECE, _AHEAD = 512 << 10, 8
 _Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One message of `size_bytes` from rank to rank that is sent at the beginning."""
+    """`size_bytes` from rank to rank from the beginning on, as NCCL sends over NVLink: in messages of 512 KiB, of which
+    8 are under way at once."""
 
     src: int
     dst: int
     size_bytes: int
+
+    @property
+    def pieces(self) -> list[int]:
+        """Bytes of each message."""
+        whole, rest = divmod(self.size_bytes, _PIECE)
+        return [_PIECE] * whole + [rest] * (rest > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +57,18 @@ UNDISTURBED = Disturbance()
 def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, NDArray[np.bool_]]:
     """The workload so disturbed, and which of its nodes are those that it had, in their order.
 
-    A late rank's nodes that waited for nothing wait for its coming; a flow is a message of its own, sent at time 0.
+    A late rank's nodes that waited for nothing wait for its coming; flows are messages of their own.
     Raises SimulationError as `Disturbance.check`.
     """
     disturbance.check(workload.num_ranks)
-    late, flows = list(disturbance.late_ps.items()), disturbance.flows
-    rank = np.array([*(rank for rank, _ in late), *(flow.src for flow in flows)], np.int64)
+    comings = len(disturbance.late_ps)
+    sent = [(flow, place, size) for flow in disturbance.flows for place, size in enumerate(flow.pieces)]
+    rank = np.array([*disturbance.late_ps, *(flow.src for flow, _, _ in sent)], np.int64)
+    # of a message the one that it waits for, by their numbers among what is added
+    after = np.array(
+        [-1] * comings + [k - _AHEAD if place >= _AHEAD else -1 for k, (_, place, _) in enumerate(sent, comings)],
+        np.int64,
+    )
     order = np.argsort(rank, kind="stable")  # rows go rank after rank
     added = np.bincount(rank, minlength=workload.num_ranks)
     row = np.arange(len(workload.kind)) + (np.cumsum(added) - added)[workload.rank]
@@ -68,28 +82,26 @@ def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, N
         result[row], result[new] = values, others
         return result
 
-    roots = np.flatnonzero(np.diff(workload.dependency_offset) == 0)
-    comes = np.full(workload.num_ranks, -1)
-    comes[rank[: len(late)]] = new[: len(late)]
-    roots = roots[comes[workload.rank[roots]] >= 0]
-    waits = column(np.diff(workload.dependency_offset), 0)
-    waits[row[roots]] = 1
-    offset = np.append(0, np.cumsum(waits))
-    coming = np.zeros(offset[-1], bool)
-    coming[offset[row[roots]]] = True
-    dependency = np.empty(offset[-1], np.int64)
-    dependency[coming], dependency[~coming] = comes[workload.rank[roots]], row[workload.dependency]
-
     def messages(values: NDArray[_Number], more: ArrayLike) -> NDArray[_Number]:
-        return np.append(values, np.broadcast_to(more, len(flows))).astype(values.dtype)
+        return np.append(values, np.broadcast_to(more, len(sent))).astype(values.dtype)
 
-    carried = len(workload.message_src) + np.arange(len(flows))
+    waits_for = np.full(len(own), -1)  # of a node that waited for nothing, and now for one
+    waits_for[new] = np.where(after >= 0, new[after], -1)
+    coming = np.full(workload.num_ranks, -1)
+    coming[rank[:comings]] = new[:comings]
+    root = np.diff(workload.dependency_offset) == 0
+    waits_for[row[root]] = coming[workload.rank[root]]
+    offset = np.append(0, np.cumsum(column(np.diff(workload.dependency_offset), 0) + (waits_for >= 0)))
+    dependency = np.full(offset[-1], -1)
+    dependency[offset[:-1][waits_for >= 0]] = waits_for[waits_for >= 0]
+    dependency[dependency < 0] = row[workload.dependency]
+    carried = len(workload.message_src) + np.arange(len(sent))
     return (
         replace(
             workload,
             rank_offset=workload.rank_offset + np.append(0, np.cumsum(added)),
-            kind=column(workload.kind, [NodeKind.DELAY] * len(late) + [NodeKind.SEND] * len(flows)),
-            operand=column(workload.operand, [*(time_ps for _, time_ps in late), *carried.tolist()]),
+            kind=column(workload.kind, [NodeKind.DELAY] * comings + [NodeKind.SEND] * len(sent)),
+            operand=column(workload.operand, [*disturbance.late_ps.values(), *carried.tolist()]),
             member=column(workload.member, 0),
             node_id=column(workload.node_id, len(row) + np.arange(len(rank))),
             name=column(workload.name, len(workload.strings)),
@@ -97,10 +109,10 @@ def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, N
             strings=(*workload.strings, _NAME),
             dependency_offset=offset,
             dependency=dependency,
-            message_src=messages(workload.message_src, [flow.src for flow in flows]),
-            message_dst=messages(workload.message_dst, [flow.dst for flow in flows]),
+            message_src=messages(workload.message_src, [flow.src for flow, _, _ in sent]),
+            message_dst=messages(workload.message_dst, [flow.dst for flow, _, _ in sent]),
             message_tag=messages(workload.message_tag, -1),
-            message_bytes=messages(workload.message_bytes, [flow.size_bytes for flow in flows]),
+            message_bytes=messages(workload.message_bytes, [size for _, _, size in sent]),
             message_priority=messages(workload.message_priority, 0),
         ),
         own,
