@@ -18,7 +18,8 @@ EPILOG = "Example: hocket nccl log rank0.log --topology machine.xml --nodes 2"
 def log(
     path: Annotated[Path, typer.Argument(metavar="LOG", help="Rank 0's, or all ranks' as a launcher mixes them.")],
     topology: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="NCCL's topology XML of a machine of the job: compare with it.")
+        str | None,
+        typer.Option(metavar="MACHINE", help="Compare: NCCL's topology XML of the job's machine, or a preset's name."),
     ] = None,
     nodes: Annotated[int, typer.Option(min=1, max=65_536, help="How many such machines.")] = 1,
     collective: Annotated[
@@ -33,14 +34,14 @@ def log(
     from hocket.cli.nccl_choose import collectives_named
     from hocket.nccl import NcclModel, read_nccl_log
     from hocket.nccl.logged import by_size, logged_ranks, logged_settings
-    from hocket.topology.nccl_xml import read_nccl_topology
+    from hocket.topology.machines import load_machine
 
     names = collectives_named([collective]) if collective else [None]
     if len(names) != 1:
         raise typer.BadParameter("--collective: one")
     found = read_nccl_log(path)
     settings, assignments = logged_settings(found)
-    model = NcclModel(read_nccl_topology(topology), nodes, settings) if topology else None
+    model = NcclModel(load_machine(topology), nodes, settings) if topology else None
     ranks = logged_ranks(found, model)
     sizes = by_size(found, ranks, model, names[0])
     where = f", {ranks} ranks" if ranks else ""

@@ -43,7 +43,8 @@ def make(
     ranks: Annotated[int | None, typer.Option(min=2, help="Of files that do not say it.")] = None,
     partial: Annotated[bool, typer.Option(help="Take the lines of runs that were cut off.")] = False,
     topology: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Predict for this machine, NCCL's topology XML, instead.")
+        str | None,
+        typer.Option(metavar="MACHINE", help="Predict instead: NCCL's topology XML, or a preset such as dgx-h100."),
     ] = None,
     nodes: Annotated[
         list[int] | None, typer.Option(min=1, max=65_536, help="Such machines; repeatable. Of files that lack it.")

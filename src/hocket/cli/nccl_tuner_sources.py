@@ -69,7 +69,7 @@ def _run(text: str) -> "tuple[NcclChoice, Path]":
 
 
 def predicted(
-    topology: Path, nodes: list[int], collective: str | None, assignments: list[str], sizes: str
+    topology: str, nodes: list[int], collective: str | None, assignments: list[str], sizes: str
 ) -> "tuple[list[Rule], list[str]]":
     """The model's rules on so many machines, and what to say above them."""
     from hocket.cli.nccl_choose import collectives_named
@@ -77,15 +77,15 @@ def predicted(
     from hocket.core.units import parse_sizes
     from hocket.nccl import NcclModel, read_settings
     from hocket.nccl.tuning import predicted_rules
-    from hocket.topology.nccl_xml import read_nccl_topology
+    from hocket.topology.machines import load_machine
 
     names = collectives_named([collective or "all"])
     try:
         grid, settings = parse_sizes(sizes), read_settings(assignments)
     except FormatError as error:
         raise typer.BadParameter(str(error)) from error
-    machine = read_nccl_topology(topology)
+    machine = load_machine(topology)
     models = [NcclModel(machine, count, settings) for count in dict.fromkeys(nodes)]
     said = f" with {' '.join(assignments)}" if assignments else ""
-    note = f"by hocket nccl tuner make: what NCCL 2.30.7 chooses on {topology.name}{said}, by its model"
+    note = f"by hocket nccl tuner make: what NCCL 2.30.7 chooses on {Path(topology).name}{said}, by its model"
     return [rule for model in models for rule in predicted_rules(model, names, grid)], [note]
