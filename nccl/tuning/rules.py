@@ -23,20 +23,22 @@ _REST = ("algorithm", "protocol", "channels", "nNodes", "nRanks")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """For a collective (of COLLECTIVES) of `least` to `most` bytes (None: any more): this choice. All ranges include
-    both ends. Bytes are of all_gather and reduce_scatter the whole buffer, or where `per_rank` one rank's block."""
+    """For a collective (of COLLECTIVES) of `least` to `most` bytes (None: any more): this choice, or NCCL's own (None).
+    All ranges include both ends. Bytes are of all_gather and reduce_scatter the whole buffer, or where `per_rank` one
+    rank's block."""
 
     collective: str
     nodes: tuple[int, int]
     ranks: tuple[int, int]
     least: int
     most: int | None
-    choice: NcclChoice
+    choice: NcclChoice | None
     per_rank: bool = False
 
 
 def rules_of(winners: Iterable[Winners], *, extrapolate: bool = False) -> list[Rule]:
-    """A rule for each run of sizes with one choice; none where NCCL's own is best.
+    """A rule for each run of sizes with one choice; where NCCL's own is best only between others, to say that it is
+    meant.
 
     Between two measured sizes the choice changes at their geometric mean. The first and the last rule end at the
     smallest and largest measured size; with `extrapolate` they hold beyond. What was measured alike on one number of
@@ -57,7 +59,7 @@ def _rules(winners: Winners, extrapolate: bool, per_rank: bool) -> Iterator[Rule
     for choice, grouped in groupby(range(len(sizes)), key=lambda at: winners.chosen[at]):
         run = list(grouped)
         first, after = run[0], run[-1] + 1
-        if choice is None:
+        if choice is None and (first == 0 or after == len(sizes)):
             continue
         least = isqrt(sizes[first - 1] * sizes[first]) + 1 if first else 0 if extrapolate else sizes[0]
         most = isqrt(sizes[after - 1] * sizes[after]) if after < len(sizes) else None if extrapolate else sizes[-1]
@@ -82,11 +84,12 @@ def _merged(curves: list[list[Rule]]) -> list[Rule]:
 
 
 def write_rules(rules: Iterable[Rule], path: Path | str, notes: Iterable[str]) -> None:
-    """The table, whole or not at all; `notes` stand above it as comments. Without ranges of nodes and sizes per rank
-    NVIDIA's example tuner reads it too."""
+    """The table, whole or not at all; `notes` stand above it as comments. Without ranges of nodes, sizes per rank and
+    exceptions NVIDIA's example tuner reads it too."""
     listed = list(rules)
     by_block = any(rule.per_rank for rule in listed)
-    plain = not by_block and all(rule.nodes[0] == rule.nodes[1] and rule.ranks[0] == rule.ranks[1] for rule in listed)
+    one_each = all(low == high for rule in listed for low, high in (rule.nodes, rule.ranks))
+    plain = one_each and not by_block and all(rule.choice for rule in listed)
     text = io.StringIO()
     for note in notes:
         text.write(f"# {note}\n")
@@ -96,11 +99,16 @@ def write_rules(rules: Iterable[Rule], path: Path | str, notes: Iterable[str]) -
     for rule in listed:
         span = (rule.least, -1 if rule.most is None else rule.most)
         sizes = (*(("", "") if rule.per_rank else span), *((span if rule.per_rank else ("", "")) if by_block else ()))
-        algorithm = _SPELLED.get(rule.choice.algorithm, rule.choice.algorithm.lower())
-        where = rule.choice.channels or -1, _span(rule.nodes), _span(rule.ranks)
-        writer.writerow((rule.collective.lower(), *sizes, algorithm, rule.choice.protocol.lower(), *where))
+        writer.writerow((rule.collective.lower(), *sizes, *_spelled(rule.choice), _span(rule.nodes), _span(rule.ranks)))
     with atomic_write(path) as file:
         file.write(text.getvalue())
+
+
+def _spelled(choice: NcclChoice | None) -> tuple[str | int, ...]:
+    if choice is None:
+        return -1, -1, -1
+    algorithm = _SPELLED.get(choice.algorithm, choice.algorithm.lower())
+    return algorithm, choice.protocol.lower(), choice.channels or -1
 
 
 def _span(ends: tuple[int, int]) -> str:

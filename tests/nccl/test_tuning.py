@@ -1,6 +1,7 @@
 """Winners of what was measured, and the rules made of them."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError
 from hocket.nccl.choice import NcclChoice
-from hocket.nccl.tuning import Rule, Timed, find_winners, rules_of
+from hocket.nccl.tuning import Rule, Timed, find_winners, rules_of, write_rules
 
 LL, LL128, SIMPLE = (NcclChoice("Ring", protocol) for protocol in ("LL", "LL128", "Simple"))
 CHOICES = (LL, LL128, SIMPLE)
@@ -76,6 +77,24 @@ def test_only_what_beats_nccl_s_own_choice_is_written() -> None:
     assert winners.chosen == (None, None, LL)  # 1 % quicker at 8 B is within the margin; 64 B has no own time
     assert winners.unmatched == (64,) and winners.other_ps == (1000, 1000, 1000)
     assert rules_of([winners]) == [Rule("AllReduce", (2, 2), (16, 16), 23, 32, LL)]  # sqrt(16 x 32) = 22.6
+
+
+def test_nccl_s_own_choice_between_two_rules_is_written(tmp_path: Path) -> None:
+    own = [timed(size, 1000, None, own=True) for size in (8, 16, 32, 64, 128)]
+    made = [
+        timed(size, time, LL) for size, time in zip((8, 16, 32, 64, 128), (2000, 500, 1500, 500, 2000), strict=True)
+    ]
+    rules = rules_of(find_winners([*own, *made], 0))
+    # At the ends nothing is said; between, sqrt(8 x 16) = 11.3, 22.6, 45.3, 90.5.
+    assert [(rule.least, rule.most, rule.choice) for rule in rules] == [(12, 22, LL), (23, 45, None), (46, 90, LL)]
+    write_rules(rules, tmp_path / "table.csv", ["why"])
+    assert (tmp_path / "table.csv").read_text().splitlines() == [
+        "# why",
+        "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks",
+        "allreduce,12,22,ring,ll,-1,2,16",
+        "allreduce,23,45,-1,-1,-1,2,16",
+        "allreduce,46,90,ring,ll,-1,2,16",
+    ]
 
 
 def test_the_same_choice_by_nccl_itself_and_forced_is_one() -> None:

@@ -131,4 +131,4 @@ def _print_rules(rules: "Iterable[Rule]") -> None:
     for rule in rules:
         span = f"{format_bytes(rule.least)} .. {format_bytes(rule.most or 0)}"
         where = f"{rule.ranks[0]} ranks of {rule.nodes[0]} node{'s' * (rule.nodes[0] > 1)}"
-        typer.echo(f"{rule.collective:<13} {where:<22} {span:<28} {rule.choice.name}")
+        typer.echo(f"{rule.collective:<13} {where:<22} {span:<28} {rule.choice.name if rule.choice else ''}")
