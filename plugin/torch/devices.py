@@ -14,6 +14,7 @@ from hocket.chakra.trace import Trace
 from hocket.plugin.torch.agreement import Mismatch
 from hocket.plugin.torch.matching import Numbering
 from hocket.plugin.torch.naming import name_ranks
+from hocket.plugin.torch.nccl_join import Attributes
 from hocket.plugin.torch.profile import Profile
 from hocket.plugin.torch.recording import Recording
 from hocket.plugin.torch.timeline import attributes_of, step_begins
@@ -29,13 +30,14 @@ def joined_devices(
     numbering: Numbering,
     sizes: Mapping[int, Numbers],
     tags: Mapping[int, Numbers],
+    chosen: Mapping[int, Mapping[int, Attributes]],
 ) -> tuple[dict[int, Trace], list[Mismatch]]:
     """The traces of all ranks as the importer makes them of profiles with devices, and what they lack; none where not
     every rank has such a profile.
 
     Of the collectives kind, group, size, type, root, peer and tag are those of the recordings, whose calls may be the
-    first of the profiles' only; `sizes` and `tags` are as in `build_trace`. A collective of which some rank of its
-    group has no kernel is left out. Times count from the first event of all.
+    first of the profiles' only; `sizes`, `tags` and, by rank, `chosen` are as in `build_trace`. A collective
+    of which some rank of its group has no kernel is left out. Times count from the first event of all.
     """
     without = [recording.rank for recording in recordings if recording.rank not in profiles]
     if without:
@@ -48,7 +50,14 @@ def joined_devices(
         profile = profiles[recording.rank]
         done = {issue for own in kernels[recording.rank].values() for issue in own}
         calls[recording.rank] = {
-            issue: _call(recording, row, numbering, sizes[recording.rank], tags[recording.rank])
+            issue: _call(
+                recording,
+                row,
+                numbering,
+                sizes[recording.rank],
+                tags[recording.rank],
+                chosen.get(recording.rank, {}).get(row, {}),
+            )
             for issue, row in profile.rows.items()
             if issue in done and row < len(recording)
         }
@@ -68,7 +77,9 @@ def joined_devices(
     return traces, [Mismatch("profile", f"{note} ({count})") for note, count in sorted(notes.items())]
 
 
-def _call(recording: Recording, row: int, numbering: Numbering, sizes: Numbers, tags: Numbers) -> Call:
+def _call(
+    recording: Recording, row: int, numbering: Numbering, sizes: Numbers, tags: Numbers, chosen: Attributes
+) -> Call:
     columns = recording.columns
     shape = recording.shapes[columns.shape[row]]
     return Call(
@@ -83,7 +94,7 @@ def _call(recording: Recording, row: int, numbering: Numbering, sizes: Numbers, 
         in_splits=shape.in_splits,
         dtype=shape.dtype,
         sequence=int(columns.sequence[row]),
-        extra=attributes_of(shape, int(columns.batch[row])),
+        extra={**attributes_of(shape, int(columns.batch[row])), **chosen},
     )
 
 

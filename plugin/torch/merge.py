@@ -26,15 +26,24 @@ from hocket.plugin.torch.timeline import build_trace, window
 __all__ = ["merge"]
 
 
-def merge(folder: Path | str, kineto: Path | None = None) -> Summary:
+def merge(folder: Path | str, kineto: Path | None = None, nccl: Path | None = None) -> Summary:
     """Writes `trace.<rank>.et` of every rank that recorded something, comm_groups.json, summary.txt and summary.json.
 
-    The ranks' profiles, those of `--ops` or in the file or folder `kineto`, are joined in (`profiles.read_profiles`).
+    The ranks' profiles, those of `--ops` or in the file or folder `kineto`, and those of NCCL in the folder `nccl` are
+    joined in (`profiles.read_profiles`).
     Works on what there is: the summary tells which ranks are missing or did not end. Raises FormatError when there is
     no stream, a line of one is broken, or no rank recorded a collective.
     """
     folder = Path(folder)
-    recordings, clocks = align(_read(folder))
+    unaligned = _read(folder)
+    recordings, clocks = align(unaligned)
+    profiles = read_profiles(folder, recordings, unaligned, kineto, nccl)
+    recordings = [
+        recording.completed(profiles.nccl[recording.rank].completed(recording.columns.end))
+        if recording.rank in profiles.nccl
+        else recording
+        for recording in recordings
+    ]
     numbering = number_groups(recordings)
     matched = match(recordings, numbering)
     messages = find_messages(recordings, numbering)
@@ -42,18 +51,18 @@ def merge(folder: Path | str, kineto: Path | None = None) -> Summary:
     residual, where = clock_residual(matched)
     if where:
         problems.append(Mismatch("clock", f"{where} ended {residual} ns before its last rank began"))
-    profiles = read_profiles(folder, recordings, kineto)
     problems += profiles.problems
     present = [recording for recording in recordings if len(recording)]
     cut, cuts = cut_recordings(present, matched, messages)
     scattered = scattered_bytes(matched)
     sizes = {recording.rank: sizes_in_trace(recording, numbering, scattered) for recording in present}
     tags = tags_in_trace(present, messages)
+    chosen = {rank: calls.attributes for rank, calls in profiles.nccl.items()}
     devices: dict[int, Trace] = {}
     if profiles.devices:
-        devices, told = joined_devices(profiles.devices, cut, numbering, sizes, tags)
+        devices, told = joined_devices(profiles.devices, cut, numbering, sizes, tags, chosen)
         problems += told
-    summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts)
+    summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts, profiles.nccl)
 
     origin = min(window(recording)[0] for recording in present)
     for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
@@ -63,7 +72,7 @@ def merge(folder: Path | str, kineto: Path | None = None) -> Summary:
         trace = devices.get(rank)
         if trace is None:
             computed = profiles.operators.get(rank, {})
-            trace = build_trace(recording, numbering, sizes[rank], tags[rank], origin, computed)
+            trace = build_trace(recording, numbering, sizes[rank], tags[rank], origin, computed, chosen.get(rank, {}))
         metadata = {"rank": rank, "world_size": recording.world, "generator": "hocket collect"}
         meta = recording.meta
         metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})

@@ -1,4 +1,4 @@
-"""The profiles of a job's ranks: operators of its hosts, and what its devices did."""
+"""The profiles of a job's ranks: operators of its hosts, what its devices did, and what NCCL did."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +12,8 @@ from hocket.core.errors import FormatError
 from hocket.plugin.torch.agreement import Mismatch
 from hocket.plugin.torch.folder import operators_path
 from hocket.plugin.torch.naming import name_ranks
+from hocket.plugin.torch.nccl_join import NcclCalls
+from hocket.plugin.torch.nccl_profiles import read_nccl_profiles
 from hocket.plugin.torch.operators import operators_of
 from hocket.plugin.torch.profile import Profile, join
 from hocket.plugin.torch.recording import Recording
@@ -21,20 +23,31 @@ __all__ = ["Profiles", "read_profiles"]
 
 @dataclass
 class Profiles:
-    """Of each rank with a profile its operators by thread and, where it has a device, the profile; `problems` tell
-    which ranks have none, and what profile and recording do not have in common."""
+    """Of each rank with a profile its operators by thread and, where it has a device, the profile; of each with one of
+    NCCL's what that did for its calls. `problems` tell which ranks have none, and what profile and recording do not
+    have in common."""
 
     operators: dict[int, dict[int, list[Operator]]] = field(default_factory=dict)
     devices: dict[int, Profile] = field(default_factory=dict)
+    nccl: dict[int, NcclCalls] = field(default_factory=dict)
     problems: list[Mismatch] = field(default_factory=list)
 
 
-def read_profiles(folder: Path, recordings: Sequence[Recording], kineto: Path | None) -> Profiles:
-    """The profiles of the ranks that recorded calls: those in `kineto`, a file or folder, else of `--ops`.
+def read_profiles(
+    folder: Path,
+    recordings: Sequence[Recording],
+    unaligned: Sequence[Recording],
+    kineto: Path | None,
+    nccl: Path | None,
+) -> Profiles:
+    """The profiles of the ranks that recorded calls: those in `kineto`, a file or folder, else of `--ops`; and NCCL's
+    in the folder `nccl`. `unaligned` are the same recordings by their ranks' own clocks.
 
-    Raises FormatError for a file in `kineto` that cannot be read or is of a rank that another is of.
+    Raises FormatError for a file in `kineto` or `nccl` that cannot be read or is of a rank that another is of.
     """
     profiles = Profiles()
+    if nccl is not None:
+        profiles.nccl, profiles.problems = read_nccl_profiles(nccl, recordings, unaligned)
     found = _recorded(folder, recordings) if kineto is None else _given(kineto, recordings)
     unmatched: dict[tuple[int, int], list[int]] = {}
     for recording, path, timeline in found:

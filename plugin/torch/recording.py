@@ -142,6 +142,10 @@ class Recording:
         """For each call the value of its shape."""
         return np.array([value(shape) for shape in self.shapes], dtype=np.int64)[self.columns.shape]
 
+    def completed(self, end: Numbers) -> "Recording":
+        """The same with other times of completion."""
+        return replace(self, columns=replace(self.columns, end=end))
+
     def shifted(self, shift: Callable[[Numbers], Numbers]) -> "Recording":
         """The same with `shift` applied to all times of calls and steps."""
         times = {name: getattr(self.columns, name) for name in ("start", "end", "wait_begin", "wait_end")}

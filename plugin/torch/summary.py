@@ -1,6 +1,6 @@
 """What a collection shows at a glance: per kind and group, per rank, and where ranks disagree."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from hocket.plugin.torch.alignment import Clock, describe_clocks
 from hocket.plugin.torch.cutting import Cut
 from hocket.plugin.torch.divergence import Divergence, find_divergences
 from hocket.plugin.torch.matching import Matched, Numbering
+from hocket.plugin.torch.nccl_join import NcclCalls
 from hocket.plugin.torch.progress import Stand, find_stands
 from hocket.plugin.torch.recording import Recording
 from hocket.plugin.torch.stragglers import Arrivals, arrivals
@@ -18,7 +19,7 @@ from hocket.plugin.torch.timeline import window
 from hocket.plugin.torch.unwaited import Unwaited, find_unwaited
 from hocket.plugin.torch.waits import NONE
 
-__all__ = ["GroupRow", "KindRow", "RankRow", "Summary", "summarize"]
+__all__ = ["GroupRow", "KindRow", "NcclRow", "RankRow", "Summary", "summarize"]
 
 Numbers = NDArray[np.int64]
 
@@ -71,11 +72,24 @@ class RankRow:
 
 
 @dataclass(frozen=True)
+class NcclRow:
+    """Of a rank's `calls` that NCCL did, how many were found in its profile, and of how many it tells the end; how many
+    of its records are no call's."""
+
+    rank: int
+    calls: int
+    found: int
+    timed: int
+    strange: int
+
+
+@dataclass(frozen=True)
 class Summary:
     """A collection. `absent` ranks have no stream or call; the scripts of `unended` ones did not come to their end.
 
     `hooks` are those that recorded: "native", or "python" and why not the native one. `stands` tells where ranks stood
-    in groups that did not end alike, `cuts` what is not in the traces because it could not be replayed.
+    in groups that did not end alike, `cuts` what is not in the traces because it could not be replayed. `nccl` has the
+    ranks of which a profile of NCCL's was joined in.
     """
 
     world: int
@@ -95,6 +109,7 @@ class Summary:
     mismatches: tuple[Mismatch, ...]
     stands: tuple[Stand, ...]
     cuts: tuple[Cut, ...]
+    nccl: tuple[NcclRow, ...]
 
     def stragglers(self) -> list[str]:
         """Who came late so that it mattered, for 1 % of the time, a line each."""
@@ -122,6 +137,7 @@ def summarize(
     clocks: Sequence[Clock],
     clock_residual_ns: int,
     cuts: Sequence[Cut],
+    nccl: Mapping[int, NcclCalls],
 ) -> Summary:
     """The summary of recordings that were aligned and matched."""
     world = recordings[0].world
@@ -148,6 +164,9 @@ def summarize(
         mismatches=tuple(mismatches),
         stands=tuple(find_stands(matched, [recording.rank for recording in present])),
         cuts=tuple(cuts),
+        nccl=tuple(
+            NcclRow(rank, own.calls, len(own.attributes), own.timed, own.unmatched) for rank, own in nccl.items()
+        ),
     )
 
 

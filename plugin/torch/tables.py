@@ -24,6 +24,9 @@ def render(summary: Summary) -> str:
     console.print(_table(kinds, map(_kind_cells, summary.kinds)))
     ranks = "rank|operations|elapsed|compute|communication|exposed|last|delay"
     console.print(_table(ranks, map(_rank_cells, summary.ranks)))
+    if summary.nccl:
+        rows = [(row.rank, row.calls, row.found, row.timed, row.strange) for row in summary.nccl]
+        console.print(_table("rank|calls of NCCL|found in its profile|timed|records of no call", rows))
     unwaited = [row.text() for row in summary.unwaited]
     for line in [*summary.stragglers(), *unwaited, *summary.problems()]:
         console.print(line)

@@ -11,6 +11,7 @@ from hocket.chakra.builder import absent_columns, encode_attributes
 from hocket.chakra.importers.lanes import Operator
 from hocket.chakra.steps import NO_STEP, step_metadata
 from hocket.plugin.torch.matching import Numbering
+from hocket.plugin.torch.nccl_join import Attributes
 from hocket.plugin.torch.recording import Recording, Shape
 from hocket.plugin.torch.waits import NONE
 
@@ -44,10 +45,11 @@ def build_trace(
     tags: Numbers,
     origin: int,
     operators: Mapping[int, Sequence[Operator]],
+    chosen: Mapping[int, Attributes],
 ) -> Trace:
     """The trace of a rank, which has at least one call; `origin` is the time of its microsecond 0, `sizes` and
     `tags` are each call's (`scatters.sizes_in_trace`, `messages.tags_in_trace`), `operators` what threads computed as
-    far as it was profiled.
+    far as it was profiled, `chosen` what NCCL's profile tells of calls, by their rows.
 
     Each thread is a chain of data dependencies. A call depends on the compute before its issue; where a thread waited
     for a call, the compute that follows depends on it; between issue and wait both run side by side. The messages of a
@@ -96,7 +98,7 @@ def build_trace(
     rows = kept[what[calls]]
     duration[calls] = np.where(columns.end[rows] == NONE, 0, columns.end[rows] - columns.start[rows])
     _fill_calls(nodes, calls, recording, rows, numbering, sizes, tags, strings)
-    nodes["rest_offset"], nodes["rest"] = _rest(recording, rows, calls, len(what))
+    nodes["rest_offset"], nodes["rest"] = _rest(recording, rows, calls, len(what), chosen)
 
     nodes["start_us"] = ((begin - origin) // 1000).astype(np.uint64)
     nodes["duration_ns"] = duration
@@ -166,11 +168,17 @@ def _fill_calls(
     put("comm_tag", np.where(collective, -1, tags[rows]))
 
 
-def _rest(recording: Recording, rows: Numbers, calls: Numbers, num_nodes: int) -> tuple[Numbers, NDArray[np.uint8]]:
-    """What a trace's columns do not hold (`attributes_of`)."""
+def _rest(
+    recording: Recording, rows: Numbers, calls: Numbers, num_nodes: int, chosen: Mapping[int, Attributes]
+) -> tuple[Numbers, NDArray[np.uint8]]:
+    """What a trace's columns do not hold (`attributes_of`), and what NCCL chose."""
     shape, batch = recording.columns.shape[rows], recording.columns.batch[rows]
-    pairs, which = np.unique(np.stack([shape, batch], axis=1), axis=0, return_inverse=True)
-    texts = [encode_attributes(attributes_of(recording.shapes[shape], batch)) for shape, batch in pairs.tolist()]
+    alone = np.where(np.isin(rows, list(chosen)), rows, -1)  # calls that are unlike all others
+    kinds, which = np.unique(np.stack([shape, batch, alone], axis=1), axis=0, return_inverse=True)
+    texts = [
+        encode_attributes({**attributes_of(recording.shapes[shape], batch), **chosen.get(row, {})})
+        for shape, batch, row in kinds.tolist()
+    ]
     lengths = np.array([len(text) for text in texts], np.int64)
     begins = np.cumsum(lengths) - lengths
     offset = np.zeros(num_nodes + 1, np.int64)

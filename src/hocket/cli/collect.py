@@ -95,18 +95,22 @@ def launch(
 app.command("mpi", epilog=MPI_EXAMPLE, context_settings=_LAUNCH_LINE)(collect_mpi)
 
 
-@app.command(epilog="Example: hocket collect merge traces/ --kineto profiles/")
+@app.command(epilog="Example: hocket collect merge traces/ --kineto profiles/ --nccl-profile profile/")
 def merge(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the collection.")],
     kineto: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Profiles of torch.profiler of the same run, .json or .json.gz.")
+    ] = None,
+    nccl_profile: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The same run's HOCKET_NCCL_PROFILE: what NCCL did for each call."),
     ] = None,
 ) -> None:
     """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
     from hocket.plugin.torch.merge import merge as merge_streams
     from hocket.plugin.torch.tables import render
 
-    typer.echo(render(merge_streams(folder, kineto)), nl=False)
+    typer.echo(render(merge_streams(folder, kineto, nccl_profile)), nl=False)
 
 
 @app.command("watch", epilog="Example: hocket collect watch traces/ --timeout 30")
