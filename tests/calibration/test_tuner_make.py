@@ -50,6 +50,7 @@ def test_from_forced_runs_to_a_table(runs: list[Path], tmp_path: Path) -> None:
         ["allreduce", "8", "92681", "ring", "ll", "-1", "2", "16"],  # 32 KiB | 256 KiB: their mean is 92681.9
         ["allreduce", "92682", "5931641", "ring", "ll128", "-1", "2", "16"],  # 2 MiB | 16 MiB
     ]
+    assert "2 rules, 0 constants, 0 errors, 0 warnings" in hocket("nccl", "tuner", "check", out).stdout
     # At 8 B 20 us against 60: 66.7 % less.
     assert "66.7% less time than NCCL takes by itself" in done.stdout and "wrote" in done.stdout
     assert "as NCCL does" in done.stdout

@@ -3,13 +3,17 @@
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError
+from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.tuning import Rule, Timed, find_winners, rules_of, write_rules
+from hocket.nccl.tuning.check import check_table
+from hocket.nccl.tuning.table import CommunicatorRules, read_tuner_table
 
 LL, LL128, SIMPLE = (NcclChoice("Ring", protocol) for protocol in ("LL", "LL128", "Simple"))
 CHOICES = (LL, LL128, SIMPLE)
@@ -48,6 +52,39 @@ def test_each_size_gets_its_quickest_within_the_margin(rows: list[tuple[int, ...
     for rule, after in pairwise(rules):
         assert rule.most is not None and rule.most < after.least
     assert at(rules, sizes[0] - 1) is None and at(rules, sizes[-1] + 1) is None
+
+
+@settings(max_examples=50)
+@given(data=st.data(), collective=st.sampled_from(["AllReduce", "AllGather"]), has_own=st.booleans())
+def test_the_table_makes_the_plugin_take_the_quickest(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, collective: str, has_own: bool
+) -> None:
+    taken = st.lists(st.permutations(range(1, 5)), min_size=4, max_size=4)
+    places: dict[int, list[list[int]]] = data.draw(
+        st.dictionaries(st.sampled_from([1, 2, 4]), taken, min_size=1, max_size=3)
+    )
+    sizes = {nodes: [8 * nodes << (3 * step) for step in range(4)] for nodes in places}
+    made = [
+        Timed(collective, 8 * nodes, nodes, size, False, 1000 * time, choice, choice is None, "made")
+        for nodes, rows in places.items()
+        for size, row in zip(sizes[nodes], rows, strict=True)
+        for choice, time in zip((*CHOICES, None), row, strict=True)
+        if choice is not None or has_own
+    ]
+    path = tmp_path_factory.getbasetemp() / "table.csv"
+    write_rules(rules_of(find_winners(made, 0), extrapolate=data.draw(st.booleans())), path, [])
+    table = read_tuner_table(path)
+    assert check_table(table) == []
+    function, costs = COLLECTIVES.index(collective), np.full(21, -1, np.float32)
+    costs[3:6] = 30, 20, 10  # us of Ring, which has all protocols
+    for nodes, rows in places.items():
+        rules = CommunicatorRules(table, nodes, 8 * nodes)
+        for size, row in zip(sizes[nodes], rows, strict=True):
+            index, algorithm, protocol, channels, passed = rules.choose(function, size, 1, 0, costs)
+            quickest = (*CHOICES, None)[row.index(min(row if has_own else row[:3]))]
+            own = index < 0 or table.rules[index].algorithm == -1
+            assert (None if own else NcclChoice(ALGORITHMS[algorithm], PROTOCOLS[protocol])) == quickest
+            assert channels == 0 and passed == []
 
 
 def test_a_switch_must_pay() -> None:
