@@ -186,7 +186,9 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         workload.message_src.astype(np.int64) * topology.num_nodes + workload.message_dst, return_inverse=True
     )
     pair_offset, pair_links = routes(topology.graph, zip(*np.divmod(pairs, topology.num_nodes), strict=True))
-    message_routes = [pair_links[pair_offset[k] : pair_offset[k + 1]] for k in pair]
+    hops = np.diff(pair_offset)[pair]
+    route_offset = np.append(0, np.cumsum(hops))
+    message_links = pair_links[np.repeat(pair_offset[pair] - route_offset[:-1], hops) + np.arange(route_offset[-1])]
     return Job(
         graph=topology.graph,
         rank_offset=workload.rank_offset,
@@ -195,8 +197,8 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         member=workload.member,
         dependency_offset=workload.dependency_offset,
         dependency=workload.dependency,
-        message_route_offset=np.cumsum([0, *map(len, message_routes)], dtype=np.int64),
-        message_links=np.concatenate([np.zeros(0, np.int32), *message_routes]),
+        message_route_offset=route_offset,
+        message_links=message_links,
         message_bytes=workload.message_bytes,
         message_priority=workload.message_priority,
         access_memory=workload.access_memory,
