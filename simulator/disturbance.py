@@ -57,7 +57,7 @@ UNDISTURBED = Disturbance()
 def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, NDArray[np.bool_]]:
     """The workload so disturbed, and which of its nodes are those that it had, in their order.
 
-    A late rank's nodes that waited for nothing wait for its coming; flows are messages of their own.
+    A late rank's nodes that waited for none of its own wait for its coming; flows are messages of their own.
     Raises SimulationError as `Disturbance.check`.
     """
     disturbance.check(workload.num_ranks)
@@ -85,12 +85,14 @@ def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, N
     def messages(values: NDArray[_Number], more: ArrayLike) -> NDArray[_Number]:
         return np.append(values, np.broadcast_to(more, len(sent))).astype(values.dtype)
 
-    waits_for = np.full(len(own), -1)  # of a node that waited for nothing, and now for one
+    waits_for = np.full(len(own), -1)  # what a node waits for beside what it did
     waits_for[new] = np.where(after >= 0, new[after], -1)
     coming = np.full(workload.num_ranks, -1)
     coming[rank[:comings]] = new[:comings]
-    root = np.diff(workload.dependency_offset) == 0
-    waits_for[row[root]] = coming[workload.rank[root]]
+    waiting = np.repeat(np.arange(len(row)), np.diff(workload.dependency_offset))
+    first = np.ones(len(row), bool)
+    first[waiting[workload.rank[waiting] == workload.rank[workload.dependency]]] = False
+    waits_for[row[first]] = coming[workload.rank[first]]
     offset = np.append(0, np.cumsum(column(np.diff(workload.dependency_offset), 0) + (waits_for >= 0)))
     dependency = np.full(offset[-1], -1)
     dependency[offset[:-1][waits_for >= 0]] = waits_for[waits_for >= 0]

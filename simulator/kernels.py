@@ -14,6 +14,7 @@ from hocket.chakra.steps import NO_STEP
 from hocket.core.errors import SimulationError
 from hocket.schedule import Kernel, Schedule
 from hocket.simulator.kernel_nodes import OWN, KernelNodes
+from hocket.simulator.pass_rows import PassRows
 from hocket.simulator.workload import NodeKind, Workload
 from hocket.topology import Topology, routes
 
@@ -39,56 +40,37 @@ class KernelPasses:
                 f"{kernel.name}: {kernel.passes} passes over {len(nodes.rank)} messages and works are more than the"
                 f" {_MAX_NODES} that fit; take a smaller size"
             )
-        self._rank = np.array(nodes.rank, np.int64)
-        self._count = np.bincount(self._rank, minlength=kernel.num_ranks)
-        order = np.argsort(self._rank, kind="stable")
-        self._at = np.empty_like(order)  # place of each node among those of its rank
-        self._at[order] = np.arange(len(order)) - (np.cumsum(self._count) - self._count)[self._rank[order]]
-        self._offset = np.append(0, np.cumsum(self._count * kernel.passes))
+        self._rows = PassRows(np.array(nodes.rank, np.int64), kernel.num_ranks, kernel.passes)
         self._carried = np.flatnonzero(np.array(nodes.src) >= 0)  # nodes that are messages
-
-    def _rows(self, node: NDArray[np.int64], lag: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The nodes' rows in each pass (passes x nodes), `lag` passes before it; negative before the first. They go
-        rank after rank, of each pass after pass."""
-        when = np.arange(self._kernel.passes)[:, None] - lag[None, :]
-        rank = self._rank[node]
-        return np.where(when >= 0, self._offset[rank] + when * self._count[rank] + self._at[node], -1)
 
     def workload(self) -> Workload:
         """All passes."""
-        kernel, nodes = self._kernel, self._nodes
-        every = np.arange(len(self._rank))
-        row = self._rows(every, np.zeros_like(every))
-        kind, chunk, latency = np.array(nodes.kind), np.array(nodes.chunk), np.array(nodes.latency_ps, np.int64)
-        messages, works = self._carried, np.flatnonzero(kind == NodeKind.MEMORY)
+        kernel, nodes, rows, messages = self._kernel, self._nodes, self._rows, self._carried
+        kind, chunk = np.array(nodes.kind), np.array(nodes.chunk)
+        works = np.flatnonzero(kind == NodeKind.MEMORY)
         size = np.where(chunk >= 0, kernel.chunk_bytes[:, chunk], 0)
-        operand = np.where(kind == NodeKind.DELAY, latency, 0) + np.zeros_like(size)
+        operand = np.zeros_like(size) + np.where(kind == NodeKind.DELAY, np.array(nodes.latency_ps, np.int64), 0)
         for numbered in (messages, works):
             operand[:, numbered] = np.arange(kernel.passes * len(numbered)).reshape(kernel.passes, -1)
-        first, then = self._dependencies()
-        order = np.argsort(then, kind="stable")
+        before, after, lag = np.array(nodes.edges, np.int64).reshape(-1, 3).T
+        dependency_offset, dependency = rows.dependencies((before, after, lag))
         none = np.zeros(0, np.int32)
-
-        def column(values: NDArray[np.int64]) -> NDArray[np.int64]:
-            result = np.empty(row.size, np.int64)
-            result[row.ravel()] = np.broadcast_to(values, row.shape).ravel()
-            return result
 
         def each_pass(values: list[int], of: NDArray[np.int64]) -> NDArray[np.int64]:
             return np.tile(np.array(values, np.int64)[of], kernel.passes)
 
         service = -(-size[:, works].ravel().astype(object) * _PICOSECONDS // kernel.bandwidth).astype(np.int64)
         return Workload(
-            rank_offset=self._offset,
-            kind=column(kind).astype(np.uint8),
-            operand=column(operand),
-            member=np.zeros(row.size, np.int32),
-            node_id=column(np.arange(row.size).reshape(row.shape)).astype(np.uint64),
-            name=column((kind == NodeKind.SEND).astype(np.int64)).astype(np.int32),
-            step=np.full(row.size, NO_STEP, np.int64),
+            rank_offset=rows.offset,
+            kind=rows.column(kind).astype(np.uint8),
+            operand=rows.column(operand),
+            member=np.zeros(rows.total, np.int32),
+            node_id=rows.column(np.arange(size.size).reshape(size.shape)).astype(np.uint64),
+            name=rows.column((kind == NodeKind.SEND).astype(np.int64)).astype(np.int32),
+            step=np.full(rows.total, NO_STEP, np.int64),
             strings=_NAMES,
-            dependency_offset=np.searchsorted(then[order], np.arange(row.size + 1)),
-            dependency=first[order],
+            dependency_offset=dependency_offset,
+            dependency=dependency,
             calls=(),
             call_of=none,
             groups=(),
@@ -104,19 +86,13 @@ class KernelPasses:
             access_latency_ps=each_pass(nodes.latency_ps, works),
         )
 
-    def _dependencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows, and rows that wait for them."""
-        before, after, lag = np.array(self._nodes.edges, np.int64).reshape(-1, 3).T
-        first, then = self._rows(before, lag).ravel(), self._rows(after, np.zeros_like(lag)).ravel()
-        return first[first >= 0], then[first >= 0]
-
     def schedule(self, start_ps: NDArray[np.int64], finish_ps: NDArray[np.int64]) -> Schedule:
         """The messages of `workload()`, when its nodes start and finish so, as an untimed schedule whose steps are
         picoseconds: what `verify` proves of it holds for the call. What a rank gets back of its own through a switch is
         left out."""
         nodes, kernel = self._nodes, self._kernel
         valued = self._carried[np.array(nodes.reduce)[self._carried] != OWN]
-        row = self._rows(valued, np.zeros_like(valued))
+        row = self._rows.of(valued)
         chunk = np.arange(kernel.passes)[:, None] * kernel.chunk_bytes.shape[1] + np.array(nodes.chunk)[valued]
         start = start_ps[row].ravel()
         order = np.argsort(start, kind="stable")

@@ -20,6 +20,7 @@ from hocket.chakra.steps import NO_STEP
 from hocket.core.errors import SimulationError
 from hocket.schedule import Passes, Program, StepType
 from hocket.simulator.one_pass import OnePass
+from hocket.simulator.pass_rows import PassRows
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.workload import NodeKind, Workload
 
@@ -41,8 +42,7 @@ def program_workload(program: Program, passes: Passes) -> Workload:
             f"{program.name}: {len(passes)} passes over {len(one.piece_step)} messages and steps are more than the"
             f" {_MAX_NODES} that fit; take a smaller size"
         )
-    rows = _Rows(one, passes)
-    return rows.workload()
+    return _Call(one, passes).workload()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Pieces:
 def first_pass(program: Program, passes: Passes, prediction: Prediction) -> Pieces:
     """When a prediction of `program_workload(program, passes)` does what."""
     one = OnePass(program, passes)
-    row = _Rows(one, passes).of(np.arange(len(one.kind)), np.zeros(len(one.kind), np.int64))[0]
+    row = _Call(one, passes).rows.of(np.arange(len(one.kind)))[0]
     return Pieces(
         step=one.piece_step,
         first_chunk=one.first_chunk,
@@ -71,58 +71,40 @@ def first_pass(program: Program, passes: Passes, prediction: Prediction) -> Piec
     )
 
 
-class _Rows:
-    """All passes as rows of a workload: rank after rank its launch, where calls have a pace, then pass after pass."""
+class _Call:
+    """All passes as a workload; before them each rank launches, where calls have a pace."""
 
     def __init__(self, one: OnePass, passes: Passes) -> None:
         self._one, self._passes = one, passes
-        self._times = np.arange(len(passes))
         self._launches = int(passes.pace is not None)
-        ranks = np.arange(len(one.num_nodes) + 1)
-        self._offset = np.append(one.first_node, len(one.kind)) * len(passes) + ranks * self._launches
+        self.rows = PassRows(one.rank, len(one.num_nodes), len(passes), once=self._launches)
         source, destination, channel = np.array(one.flat.connections, np.int64).reshape(-1, 3)[one.message_connection].T
         self._source, self._destination, self._channel = source, destination, channel
         self._bytes = passes.message_bytes(channel, one.message_chunks, one.message_part)
         # a channel that is done sends nothing any more, a short message only its first parts
         self._live = self._bytes > 0
 
-    def of(self, node: NDArray[np.int64], lag: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The nodes' rows in each pass (passes x nodes), `lag` passes before it; negative before the first."""
-        one = self._one
-        when = self._times[:, None] - lag[None, :]
-        rank = one.rank[node]
-        row = self._offset[rank] + self._launches + when * one.num_nodes[rank] + (node - one.first_node[rank])
-        return np.where(when >= 0, row, -1)
-
     def workload(self) -> Workload:
-        one, passes, live = self._one, self._passes, self._live
+        one, passes, live, rows = self._one, self._passes, self._live, self.rows
         nodes = np.arange(len(one.kind))
-        row = self.of(nodes, np.zeros_like(nodes))
-        total = row.size + self._launches * len(one.num_nodes)
-
-        def column(values: NDArray[np.int64], launch: int) -> NDArray[np.int64]:
-            """A value of each node of a pass (or of each pass and node), in the order of the rows."""
-            result = np.full(total, launch, np.int64)
-            result[row.ravel()] = np.broadcast_to(values, row.shape).ravel()
-            return result
-
-        first, then = self._dependencies()
-        order = np.argsort(then, kind="stable")
         wire = -(-self._bytes * passes.wire.numerator // passes.wire.denominator)
         start = 0 if passes.pace is None else passes.pace.start_ps
         step = one.piece_step[one.node_piece]
         messages = int(live.sum())
+        dependency_offset, dependency = self._dependencies()
         return Workload(
-            rank_offset=self._offset,
-            kind=column(self._kinds(), NodeKind.DELAY).astype(np.uint8),
-            operand=column(self._operands(), start),
-            member=np.zeros(total, np.int32),
-            node_id=column(self._times[:, None] * len(nodes) + nodes[None, :], row.size).astype(np.uint64),
-            name=column(one.flat.type[step].astype(np.int64), len(_NAMES) - 1).astype(np.int32),
-            step=np.full(total, NO_STEP, np.int64),
+            rank_offset=rows.offset,
+            kind=rows.column(self._kinds(), NodeKind.DELAY).astype(np.uint8),
+            operand=rows.column(self._operands(), start),
+            member=np.zeros(rows.total, np.int32),
+            node_id=rows.column(
+                np.arange(len(passes))[:, None] * len(nodes) + nodes[None, :], len(passes) * len(nodes)
+            ).astype(np.uint64),
+            name=rows.column(one.flat.type[step].astype(np.int64), len(_NAMES) - 1).astype(np.int32),
+            step=np.full(rows.total, NO_STEP, np.int64),
             strings=_NAMES,
-            dependency_offset=np.searchsorted(then[order], np.arange(total + 1)),
-            dependency=first[order],
+            dependency_offset=dependency_offset,
+            dependency=dependency,
             calls=(),
             call_of=np.zeros(0, np.int32),
             groups=(),
@@ -142,7 +124,7 @@ class _Rows:
         """Passes x nodes; what belongs to a message that is not sent is nothing."""
         one = self._one
         carries = one.message >= 0
-        idle = np.zeros((len(self._times), len(one.kind)), bool)
+        idle = np.zeros((len(self._passes), len(one.kind)), bool)
         idle[:, carries] = ~self._live[:, one.message[carries]]
         return np.where(idle, int(NodeKind.NOTHING), one.kind)
 
@@ -150,7 +132,7 @@ class _Rows:
         """Of sends and receives the message, of delays the time (passes x nodes)."""
         one, pace = self._one, self._passes.pace
         number = np.cumsum(self._live).reshape(self._live.shape) - 1
-        operand = np.zeros((len(self._times), len(one.kind)), np.int64)
+        operand = np.zeros((len(self._passes), len(one.kind)), np.int64)
         carries = one.message >= 0
         operand[:, carries] = np.where(self._live, number, 0)[:, one.message[carries]]
         if pace is not None:
@@ -159,12 +141,8 @@ class _Rows:
         return operand
 
     def _dependencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows, and rows that wait for them."""
-        before, after, lag = self._one.edges
-        first, then = self.of(before, lag).ravel(), self.of(after, np.zeros_like(lag)).ravel()
-        known = first >= 0
+        """CSR of what rows wait for; thread blocks begin when their rank has launched."""
+        one, rows = self._one, self.rows
         if not self._launches:
-            return first[known], then[known]
-        begin = self.of(self._one.starts, np.zeros_like(self._one.starts))[0]
-        launch = self._offset[self._one.rank[self._one.starts]]
-        return np.concatenate([first[known], launch]), np.concatenate([then[known], begin])
+            return rows.dependencies(one.edges)
+        return rows.dependencies(one.edges, (rows.offset[one.rank[one.starts]], rows.of(one.starts)[0]))

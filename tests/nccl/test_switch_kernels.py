@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hocket.core.errors import HocketError, ScheduleError
 from hocket.nccl import NcclModel
-from hocket.nccl.programs import nccl_program
+from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.schedule import Kernel, Kind, Move
-from hocket.simulator import Disturbance, Flow, Prediction, simulate_kernel
+from hocket.simulator import Disturbance, Flow, Prediction, simulate_kernel, simulate_program
 from hocket.topology import Topology, load
 from hocket.topology.nccl_xml import read_nccl_topology
 
@@ -150,3 +150,20 @@ def test_needs_switches_that_compute(models: dict[tuple[str, int], NcclModel]) -
     with pytest.raises(ScheduleError, match="is for several machines"):
         kernel_of(model, "AllReduce", MIB, "NVLSTree")
     assert kernel.kind is Kind.ALL_REDUCE
+
+
+@pytest.mark.shared
+def test_a_late_rank_holds_up_a_ring_from_where_it_is(models: dict[tuple[str, int], NcclModel]) -> None:
+    model = models["dgx_h100", 1]
+    ring = nccl_program(model, "AllGather", 8 * 1024, "Ring", "LL", channels=1)
+    assert isinstance(ring, NcclProgram)
+    topology = topology_of(model, "")
+
+    def times(late_ps: dict[int, int]) -> list[int]:
+        found = simulate_program(ring.program, topology, 8 * 1024, passes=ring.passes, disturbance=Disturbance(late_ps))
+        return found.finish_ps.tolist()
+
+    late, alone = times({3: 50 * US}), times({})
+    # 3 passes on nothing before it comes; its neighbour gets all blocks but its own last
+    assert late[3] > 50 * US
+    assert max(late) == max(alone) + 50 * US
