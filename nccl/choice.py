@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hocket._core.nccl import Settings
+import numpy as np
+
 from hocket.core.errors import FormatError
-from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, algorithm_named, protocol_named
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, algorithm_named, can_do, protocol_named
 from hocket.nccl.settings import read_settings
 
 __all__ = ["FORCING", "Forced", "NcclChoice", "forced", "read_choice"]
@@ -34,7 +35,7 @@ class NcclChoice:
 
 @dataclass(frozen=True, slots=True)
 class Forced:
-    """What variables leave of NCCL's choice for a collective: `free` where they leave all of it.
+    """What variables leave of NCCL's choice for a collective, of what it can do: `free` where they leave all of it.
 
     `algorithm` and `protocol` are None where more than one is left, `channels` where some are ruled out but more than
     one number is left; it is 0 where NCCL has all.
@@ -72,19 +73,19 @@ def forced(variables: Mapping[str, str], collective: str, place: str) -> Forced:
         settings = read_settings(f"{name}={variables[name]}" for name in FORCING if name in variables)
     except FormatError as error:
         raise FormatError(f"{place}: {error}") from error
-    row, own = COLLECTIVES.index(collective), Settings()
-    algorithms, protocols = settings.algorithms[row], settings.protocols[row]
+    row = COLLECTIVES.index(collective)
     limits = (settings.min_channels, settings.max_channels), (settings.min_ctas, settings.max_ctas)
     limited = any(name in variables for name in FORCING[2:])
     only = next((least for least, most in limits if least == most), None)
+    kernels = [pair for pair in np.ndindex(len(ALGORITHMS), len(PROTOCOLS)) if can_do(row, *pair)]
+    left = [(at, of) for at, of in kernels if settings.algorithms[row][at] and settings.protocols[row][of]]
     return Forced(
-        _only(algorithms, ALGORITHMS),
-        _only(protocols, PROTOCOLS),
+        _only(ALGORITHMS, {at for at, _ in left}),
+        _only(PROTOCOLS, {of for _, of in left}),
         only if limited else 0,
-        not limited and (algorithms, protocols) == (own.algorithms[row], own.protocols[row]),
+        not limited and left == kernels,
     )
 
 
-def _only(allowed: list[int], names: tuple[str, ...]) -> str | None:
-    left = [name for name, flag in zip(names, allowed, strict=True) if flag]
-    return left[0] if len(left) == 1 else None
+def _only(names: tuple[str, ...], left: set[int]) -> str | None:
+    return names[next(iter(left))] if len(left) == 1 else None

@@ -4,12 +4,29 @@ from collections.abc import Sequence
 
 from hocket.core.errors import FormatError
 
-__all__ = ["ALGORITHMS", "COLLECTIVES", "PATH_TYPES", "PROTOCOLS", "algorithm_named", "protocol_named"]
+__all__ = ["ALGORITHMS", "COLLECTIVES", "PATH_TYPES", "PROTOCOLS", "algorithm_named", "can_do", "protocol_named"]
 
 COLLECTIVES = ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce")
 ALGORITHMS = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
 PROTOCOLS = ("LL", "LL128", "Simple")
 PATH_TYPES = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS")
+
+_TREE, _RING, _COLLNET_DIRECT, _, _NVLS, _, _PAT = range(len(ALGORITHMS))
+_SIMPLE = PROTOCOLS.index("Simple")
+_GATHERING = {_RING, _COLLNET_DIRECT, _NVLS, _PAT}
+# By collective (src/graph/tuning.cc of NCCL 2.30).
+_ALGORITHMS_OF = ({_RING}, {_RING}, _GATHERING, _GATHERING, set(range(len(ALGORITHMS))) - {_PAT})
+
+
+def can_do(function: int, algorithm: int, protocol: int) -> bool:
+    """Whether NCCL has such a kernel at all, by places in the tuples above; -1: any."""
+    algorithms = range(len(ALGORITHMS)) if algorithm == -1 else (algorithm,)
+    protocols = range(len(PROTOCOLS)) if protocol == -1 else (protocol,)
+    return any(
+        one in _ALGORITHMS_OF[function] and (other == _SIMPLE or one in (_TREE, _RING))
+        for one in algorithms
+        for other in protocols
+    )
 
 
 def algorithm_named(text: str, place: str) -> str:

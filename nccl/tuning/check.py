@@ -6,19 +6,15 @@ from enum import Enum
 from itertools import pairwise
 
 from hocket.core.units import format_limit
-from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, can_do
 from hocket.nccl.tuning.table import TunerConstant, TunerRule, TunerTable, limits_channels
 
-__all__ = ["Finding", "Severity", "can_do", "check_table", "choice_name"]
+__all__ = ["Finding", "Severity", "check_table", "choice_name"]
 
 _ANY = -1
 _NO_LIMIT = 2**64 - 1
 _TREE, _RING, _COLLNET_DIRECT, _COLLNET_CHAIN, _NVLS, _NVLS_TREE, _PAT = range(len(ALGORITHMS))
 _LL, _LL128, _SIMPLE = range(len(PROTOCOLS))
-_GATHERING = {_RING, _COLLNET_DIRECT, _NVLS, _PAT}
-# By collective: Broadcast, Reduce, AllGather, ReduceScatter, AllReduce (src/graph/tuning.cc of NCCL 2.30).
-_ALGORITHMS_OF = ({_RING}, {_RING}, _GATHERING, _GATHERING, set(range(len(ALGORITHMS))) - {_PAT})
-_SEVERAL_PROTOCOLS = {_TREE, _RING}
 _CONDITIONS = (
     "nodes",
     "ranks",
@@ -42,17 +38,6 @@ class Finding:
     line: int
     severity: Severity
     text: str
-
-
-def can_do(function: int, algorithm: int, protocol: int) -> bool:
-    """Whether NCCL has such a kernel at all; -1: any."""
-    algorithms = range(len(ALGORITHMS)) if algorithm == _ANY else (algorithm,)
-    protocols = range(len(PROTOCOLS)) if protocol == _ANY else (protocol,)
-    return any(
-        one in _ALGORITHMS_OF[function] and (other == _SIMPLE or one in _SEVERAL_PROTOCOLS)
-        for one in algorithms
-        for other in protocols
-    )
 
 
 def choice_name(algorithm: int, protocol: int) -> str:

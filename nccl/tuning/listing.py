@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.tuning.check import can_do
+from hocket.nccl.names import ALGORITHMS, PROTOCOLS, can_do
 from hocket.nccl.tuning.table import CommunicatorRules, TunerRule, TunerTable
 
 __all__ = ["Segment", "segments"]

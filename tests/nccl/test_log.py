@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hocket.core.errors import FormatError, HocketError
 from hocket.nccl import read_nccl_log
-from hocket.nccl.choice import NcclChoice, read_choice
+from hocket.nccl.choice import NcclChoice, forced, read_choice
 
 PREFIX = "node-a:400:455 [0] NCCL INFO "
 
@@ -124,3 +124,23 @@ def test_choices_are_written_as_they_are_read(algorithm: str, protocol: str, cha
 def test_choices_that_are_none(text: str) -> None:
     with pytest.raises(FormatError):
         read_choice(text)
+
+
+@pytest.mark.parametrize(
+    ("variables", "collective", "expected"),
+    [
+        ({"NCCL_ALGO": "ring", "NCCL_PROTO": "ll"}, "AllReduce", "Ring/LL"),
+        ({"NCCL_ALGO": "ring"}, "AllReduce", None),  # three protocols are left
+        ({"NCCL_PROTO": "^LL,LL128"}, "Broadcast", "Ring/Simple"),  # broadcasts have rings alone
+        ({"NCCL_ALGO": "allreduce:nvls"}, "AllReduce", "NVLS/Simple"),  # which has one protocol
+        ({"NCCL_ALGO": "allreduce:nvls"}, "AllGather", "free"),
+        ({"NCCL_ALGO": "ring"}, "Reduce", "free"),
+        ({"NCCL_BUFFSIZE": "1"}, "AllReduce", "free"),
+        ({"NCCL_MAX_NCHANNELS": "8"}, "AllReduce", None),
+        ({"NCCL_PROTO": "LL", "NCCL_MIN_CTAS": "8", "NCCL_MAX_CTAS": "8"}, "Reduce", "Ring/LL/8"),
+        ({"NCCL_PROTO": "LL", "NCCL_MIN_CTAS": "4", "NCCL_MAX_CTAS": "8"}, "Reduce", None),
+    ],
+)
+def test_what_variables_leave(variables: dict[str, str], collective: str, expected: str | None) -> None:
+    left = forced(variables, collective, "here")
+    assert (left.choice.name if left.choice else "free" if left.free else None) == expected
