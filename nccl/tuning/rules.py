@@ -41,8 +41,8 @@ def rules_of(winners: Iterable[Winners], *, extrapolate: bool = False) -> list[R
     meant.
 
     Between two measured sizes the choice changes at their geometric mean. The first and the last rule end at the
-    smallest and largest measured size; with `extrapolate` they hold beyond. What was measured alike on one number of
-    nodes and on the next larger one that was measured is one rule, also for those between; sizes of all_gather and
+    smallest and largest measured size; with `extrapolate` they hold beyond. Where all rules of one number of nodes are
+    those of the next larger one that was measured, they are one, also for the numbers between; sizes of all_gather and
     reduce_scatter that were measured on several numbers of ranks are per rank, for there they are alike most often.
     """
     rules: list[Rule] = []
@@ -67,20 +67,12 @@ def _rules(winners: Winners, extrapolate: bool, per_rank: bool) -> Iterator[Rule
         yield Rule(winners.collective, nodes, ranks, least, most, choice, per_rank)
 
 
-def _merged(curves: list[list[Rule]]) -> list[Rule]:
-    """The rules of curves of rising nodes and ranks, those that go on from one to the next as one."""
-    done: list[Rule] = []
-    going_on: dict[Rule, Rule] = {}
-    for rules in curves:
-        before, going_on = going_on, {}
-        for rule in rules:
-            alike = replace(rule, nodes=(0, 0), ranks=(0, 0))
-            known = before.pop(alike, rule)
-            going_on[alike] = replace(
-                known, nodes=(known.nodes[0], rule.nodes[1]), ranks=(known.ranks[0], rule.ranks[1])
-            )
-        done += before.values()
-    return sorted([*done, *going_on.values()], key=lambda rule: (rule.nodes, rule.ranks, rule.least))
+def _merged(curves: list[list[Rule]]) -> Iterator[Rule]:
+    """The rules of curves of rising nodes and ranks; where all of one are those of the next, as one."""
+    for _, grouped in groupby(curves, key=lambda rules: [replace(rule, nodes=(0, 0), ranks=(0, 0)) for rule in rules]):
+        alike = list(grouped)
+        for first, last in zip(alike[0], alike[-1], strict=True):
+            yield replace(first, nodes=(first.nodes[0], last.nodes[1]), ranks=(first.ranks[0], last.ranks[1]))
 
 
 def write_rules(rules: Iterable[Rule], path: Path | str, notes: Iterable[str]) -> None:
