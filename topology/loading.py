@@ -7,9 +7,11 @@ from hocket.core.errors import HocketError
 from hocket.core.files import read_text
 from hocket.core.strict_yaml import read_yaml
 from hocket.topology.astra_sim import from_astra_sim
+from hocket.topology.machines import load_machine
 from hocket.topology.model import Topology
 from hocket.topology.nccl_import import from_nccl
-from hocket.topology.nccl_xml import is_nccl_topology, read_nccl_topology
+from hocket.topology.nccl_xml import is_nccl_topology
+from hocket.topology.smi_matrix import is_smi_matrix
 from hocket.topology.spec import from_spec
 from hocket.topology.topology_file import from_file
 
@@ -19,8 +21,8 @@ __all__ = ["load"]
 def load(text: str) -> Topology:
     """The topology in the file `text`, or that the spec or preset `text` names; every rank reaches every other.
 
-    A file that is XML is read as NCCL's topology file, one that has one of ASTRA-sim's keys `topology` and `npus_count`
-    as its network YAML, any other as ours.
+    A file that is XML is read as NCCL's topology file, one with a matrix of GPUs as what `nvidia-smi topo -m` prints,
+    one that has one of ASTRA-sim's keys `topology` and `npus_count` as its network YAML, any other as ours.
     Raises FormatError or TopologyError naming file and line, or the spec, what was expected and the remedy.
     """
     if not os.path.isfile(text):
@@ -28,8 +30,8 @@ def load(text: str) -> Topology:
         require_connected(topology.graph)
         return topology
     content = read_text(text)
-    if is_nccl_topology(content):
-        topology = from_nccl(read_nccl_topology(text))
+    if is_nccl_topology(content) or is_smi_matrix(content):
+        topology = from_nccl(load_machine(text))
         require_connected(topology.graph)
         return topology
     document = read_yaml(content, text)

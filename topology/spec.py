@@ -1,7 +1,7 @@
 """Topologies in one line: `mesh:4x4,bandwidth=50GB/s,latency=500ns`, `ring:8xswitch:4,...`, `dgx-h100:nodes=16`."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from inspect import signature
 from typing import TypeVar
 
@@ -11,9 +11,10 @@ from hocket.core.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
 from hocket.topology.fabric import FABRIC_KEYS, read_fabric
 from hocket.topology.graphs import GRAPHS
+from hocket.topology.machines import IMPORTED, split_imported
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.nccl_import import from_nccl
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.options import read_options
 from hocket.topology.presets import PRESETS, preset
 
 __all__ = ["UnknownTopology", "from_spec"]
@@ -41,7 +42,8 @@ def from_spec(text: str) -> Topology:
     `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
     `PRESET:nodes=N,gpus=G,link=B,latency=T,nvls=1,sharp=1` with the names of `presets.PRESETS`.
     `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines that are as NCCL's topology file FILE says (`nccl_import.from_nccl`).
-    Both take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
+    `smi:FILE,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s,nodes=N`: that are as `nvidia-smi topo -m` says in FILE.
+    All of these take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
 
     Raises FormatError or TopologyError.
     """
@@ -49,33 +51,19 @@ def from_spec(text: str) -> Topology:
     word = re.split("[:,]", text, maxsplit=1)[0]
     try:
         if word in PRESETS:
-            return _preset(word, _options(text[len(word) + 1 :], [*_PRESET_KEYS, *FABRIC_KEYS]))
+            return _preset(word, read_options(text[len(word) + 1 :], [*_PRESET_KEYS, *FABRIC_KEYS]))
         if word in SHAPES:
             shape, _, options = text.partition(",")
-            return _shape(text, shape, _options(options, [*_UNITS, "in_network", "degree"]))
+            return _shape(text, shape, read_options(options, [*_UNITS, "in_network", "degree"]))
         if word in GRAPHS:
             return _graph(text)
-        if word == "nccl":
-            return _nccl(text)
+        if word in IMPORTED:
+            return _imported(text)
     except HocketError as error:
         raise type(error)(f"topology '{text}': {error}") from error
     raise UnknownTopology(
-        f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *GRAPHS, *PRESETS, 'nccl'])}"
+        f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *IMPORTED])}"
     )
-
-
-def _options(text: str, known: Iterable[str]) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for part in text.split(",") if text else []:
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals:
-            raise FormatError(f"'{part}' is not key=value; {nearest(key, known)}")
-        if key not in known:
-            raise FormatError(f"unknown key '{key}'; {nearest(key, known)}")
-        if key in options:
-            raise FormatError(f"key '{key}' is given twice: keep one")
-        options[key] = value
-    return options
 
 
 def _preset(name: str, options: dict[str, str]) -> Topology:
@@ -90,12 +78,11 @@ def _preset(name: str, options: dict[str, str]) -> Topology:
     )
 
 
-def _nccl(text: str) -> Topology:
-    path, _, rest = text.removeprefix("nccl:").partition(",")
-    options = _options(rest, ["nodes", "nvls", "sharp", *FABRIC_KEYS])
+def _imported(text: str) -> Topology:
+    word, path, options = split_imported(text, ["nodes", "nvls", "sharp", *FABRIC_KEYS])
     nodes = _number("nodes", options.get("nodes", "1"))
     nvls, sharp = (_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
-    return from_nccl(read_nccl_topology(path), nodes, nvls, sharp, read_fabric(options))
+    return from_nccl(IMPORTED[word].read(path, options), nodes, nvls, sharp, read_fabric(options))
 
 
 def _graph(text: str) -> Topology:
@@ -104,7 +91,7 @@ def _graph(text: str) -> Topology:
     if not re.fullmatch(_GROUP, shape):
         raise FormatError(f"'{shape}' is not a shape such as {word}:4x5")
     counts = signature(GRAPHS[word]).parameters.keys() - {"name", "sizes", *_UNITS}
-    options = _options(rest, [*_UNITS, *sorted(counts)])
+    options = read_options(rest, [*_UNITS, *sorted(counts)])
     _require_units(options)
     return GRAPHS[word](
         text,
