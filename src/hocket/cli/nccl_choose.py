@@ -34,6 +34,10 @@ def choose(
     least: Annotated[str, typer.Option("--min", metavar="SIZE", help="Smallest size; the next ones double.")] = "8",
     most: Annotated[str, typer.Option("--max", metavar="SIZE", help="Largest size.")] = "16GiB",
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every size's choice here.")] = None,
+    graph_dump: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the channels found here, as NCCL_GRAPH_DUMP_FILE does."),
+    ] = None,
     why: Annotated[
         bool, typer.Option("--why", help="Where the choice changes, print every algorithm and protocol, and why not.")
     ] = False,
@@ -48,10 +52,11 @@ def choose(
     CollNet (SHARP) is off, all machines are alike.
     """
     from hocket.core.errors import FormatError
-    from hocket.core.files import require_place
+    from hocket.core.files import atomic_write, require_place
     from hocket.core.units import parse_sizes
-    from hocket.nccl import NcclModel, read_settings
+    from hocket.nccl import NcclModel, model_graphs, read_settings
     from hocket.topology.machines import load_machine
+    from hocket.topology.nccl_graph_xml import graphs_text
 
     names = collectives_named(collective or ["all"])
     try:
@@ -59,14 +64,15 @@ def choose(
         settings = read_settings(assignments or [])
     except FormatError as error:
         raise typer.BadParameter(str(error)) from error
-    if csv is not None:
-        require_place(csv)
+    for output in (csv, graph_dump):
+        if output is not None:
+            require_place(output)
     machine = load_machine(topology)
     model = NcclModel(machine, nodes, settings)
     before = NcclModel(machine, nodes) if assignments else None
     for note in machine.notes:
         typer.echo(f"note: {note}")
-    _print_graphs(model, Path(topology).name)
+    _print_graphs(model, Path(machine.source).name)
     found = [model.choose(name, sizes) for name in names]
     for choices in found:
         _print_points(model, choices, why)
@@ -74,6 +80,11 @@ def choose(
             _print_changes(choices, before.choose(choices.collective, sizes))
     if csv is not None:
         _write(found, csv)
+    if graph_dump is not None:
+        text = graphs_text(model_graphs(model))
+        with atomic_write(graph_dump) as file:
+            file.write(text)
+        typer.echo(f"wrote {graph_dump}")
 
 
 def collectives_named(names: Iterable[str]) -> list[str]:

@@ -28,23 +28,35 @@ _SPEC = (
 Source = Annotated[str, typer.Argument(metavar="TOPOLOGY", help=_SPEC)]
 
 
-@app.command(epilog="Example: hocket topology show mesh:4x4,bandwidth=50GB/s,latency=500ns")
+@app.command(epilog="Example: hocket topology show dgx-h100:nodes=32,fabric=fat_tree,leaf=4 -o cluster.svg")
 def show(
     topology: Source,
     without: Without = None,
     degrade: Degrade = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Also write the facts here.")] = None,
+    picture: Annotated[Path | None, typer.Option("-o", "--output", help="Also draw it here: .svg or .html.")] = None,
 ) -> None:
-    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut."""
+    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut; draw machines and fabric."""
     import json
     from dataclasses import asdict
 
     from hocket.cli.options import load_topology
-    from hocket.core.files import atomic_write
+    from hocket.core.files import atomic_write, require_place
+    from hocket.report.topology_picture import as_html, draw_topology
     from hocket.topology.facts import describe
 
-    facts = describe(load_topology(topology, without, degrade))
+    if picture is not None:
+        if picture.suffix not in (".svg", ".html"):
+            raise typer.BadParameter(f"--output {picture}: a picture is an .svg or an .html")
+        require_place(picture)
+    loaded = load_topology(topology, without, degrade)
+    facts = describe(loaded)
     _print(facts)
+    if picture is not None:
+        svg = draw_topology(loaded)
+        with atomic_write(picture) as file:
+            file.write(as_html(loaded.name, svg) if picture.suffix == ".html" else svg)
+        typer.echo(f"wrote {picture}")
     if json_path is not None:
         with atomic_write(json_path) as file:
             json.dump(asdict(facts), file, indent=1)

@@ -1,0 +1,64 @@
+"""The channels that the model found, as what NCCL_GRAPH_DUMP_FILE writes and NCCL_GRAPH_FILE takes."""
+
+from typing import TYPE_CHECKING
+
+from hocket.core.errors import TopologyError
+from hocket.nccl.model import NcclModel
+from hocket.nccl.names import PATH_TYPES
+from hocket.topology.nccl_graph import LINK_TYPES, GraphChannel, GraphId, GraphPattern, NcclGraph, NcclGraphs
+
+if TYPE_CHECKING:
+    from hocket._core.nccl import Graph
+
+__all__ = ["model_graphs"]
+
+# In the order in which NCCL dumps them, without CollNet.
+_IDS = {"Ring": GraphId.RING, "Tree": GraphId.TREE, "NVLS": GraphId.NVLS}
+
+
+def model_graphs(model: NcclModel) -> NcclGraphs:
+    """The graphs as the first machine's rank 0 dumps them: `gpus` are devices and ranks of that machine.
+
+    Raises TopologyError for channels over paths that NCCL's graph files have no names for.
+    """
+    return NcclGraphs(
+        model.machine.source,
+        tuple(_graph(model, name, kind, model.graphs[name]) for name, kind in _IDS.items()),
+    )
+
+
+def _graph(model: NcclModel, name: str, kind: GraphId, found: "Graph") -> NcclGraph:
+    per_channel = model.ranks // model.nodes
+    heads = 1 if kind == GraphId.NVLS else per_channel
+    ranked = any(gpu.rank >= 0 for _, gpu in model.machine.gpus())
+    gpus = [gpu for _, gpu in model.machine.gpus() if gpu.rank >= 0 or not ranked]
+    nets = [net.dev for net in model.machine.nets()]
+    channels = []
+    for at in range(found["channels"]):
+        order = found["gpus"][at * per_channel :][:heads].tolist()
+        ends = found["nets"][2 * at :][:2].tolist() if model.nodes > 1 else []
+        devices = tuple(gpus[gpu].dev for gpu in order)
+        ranks = tuple(gpus[gpu].rank if ranked else gpu for gpu in order)
+        channels.append(GraphChannel(0, devices, ranks, tuple(nets[net] for net in ends)))
+    return NcclGraph(
+        line=0,
+        id=kind,
+        pattern=GraphPattern(found["pattern"]),
+        cross_nic=found["cross_nic"],
+        speed_intra=found["intra"],
+        speed_inter=found["inter"],
+        latency_inter=found["latency"],
+        type_intra=_type(model, name, found["type_intra"]),
+        type_inter=_type(model, name, found["type_inter"]),
+        same_channels=found["same_channels"],
+        channels=tuple(channels),
+    )
+
+
+def _type(model: NcclModel, name: str, number: int) -> str:
+    word = PATH_TYPES[number]
+    if word not in LINK_TYPES:
+        raise TopologyError(
+            f"{model.machine.source}: {name} goes over {word}, for which NCCL's graph files have no name"
+        )
+    return word
