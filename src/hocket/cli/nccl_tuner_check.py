@@ -103,4 +103,4 @@ def _text(segment: "Segment") -> str:
     channels = f", at most {segment.channels} channels" * (segment.channels > 0)
     chunk = f", chunks of {rule.chunk_bytes} B" * (rule.chunk_bytes > 0)
     passed = f"; not to be had: line {', '.join(str(one.line) for one in segment.passed)}" * bool(segment.passed)
-    return f"{name:<16}{channels}{chunk} (line {rule.line}{passed})"
+    return f"{name}{channels}{chunk} (line {rule.line}{passed})"

@@ -1,0 +1,53 @@
+/// What an answer costs: `tuner_cost PLUGIN CALLS` prints the CPU nanoseconds of a call of getCollInfo for which the
+/// first rule matches and for which none does, with the table of HOCKET_NCCL_TUNER_TABLE on 2 nodes of 16 ranks.
+/// `python -m hocket.bench.nccl_tuner` runs it.
+#include <dlfcn.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "../tuner/abi.hpp"
+
+using namespace hocket::nccl;
+
+namespace {
+
+double CpuNs() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+/// Nanoseconds of a call of `bytes`; what NCCL does for a call besides, a table filled anew, included.
+double Measure(const Tuner6& tuner, void* context, long calls, size_t bytes) {
+  const double start = CpuNs();
+  for (long call = 0; call < calls; ++call) {
+    float costs[kAlgorithms][kProtocols];
+    for (auto& row : costs) {
+      for (float& cost : row) cost = 10.0f;
+    }
+    int channels = 0;
+    tuner.get_collective(context, kAllReduce, bytes, 1, reinterpret_cast<float**>(costs), kAlgorithms, kProtocols, 0,
+                         &channels);
+  }
+  return (CpuNs() - start) / static_cast<double>(calls);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) return 2;
+  void* const library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return std::fprintf(stderr, "%s\n", dlerror()), 1;
+  const auto& tuner = *static_cast<const Tuner6*>(dlsym(library, "ncclTunerPlugin_v6"));
+  const long calls = std::atol(arguments[2]);
+  void* context = nullptr;
+  const double start = CpuNs();
+  tuner.init(&context, 1, 16, 2, nullptr, nullptr, nullptr);
+  const double init = CpuNs() - start;
+  const double none = Measure(tuner, nullptr, calls, 8);
+  std::printf("%.0f %.1f %.1f %.1f\n", init / 1e3, none, Measure(tuner, context, calls, 8),
+              Measure(tuner, context, calls, size_t{1} << 40));
+  tuner.finalize(context);
+}
