@@ -30,7 +30,11 @@ class Constants:
     @classmethod
     def of_nccl(cls) -> "Constants":
         """Those of NCCL 2.30.7."""
-        numbers = default_constants()
+        return cls.from_flat(default_constants())
+
+    @classmethod
+    def from_flat(cls, numbers: NDArray[np.float64]) -> "Constants":
+        """The 144 of `flat`."""
         ends = np.cumsum([np.prod(shape) for shape in _SHAPES])
         parts = np.split(numbers, ends[:-1])
         return cls(*(part.reshape(shape) for part, shape in zip(parts, _SHAPES, strict=True)))

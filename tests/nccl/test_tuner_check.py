@@ -5,14 +5,17 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
+from hocket.nccl.tuning.against import compare
 from hocket.nccl.tuning.check import Severity, can_do, check_table
 from hocket.nccl.tuning.listing import segments
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
+from hocket.topology.machines import load_machine
 
 HEADER = (
     "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,regBuff,min_bytes_per_rank,"
@@ -111,6 +114,25 @@ def test_channels_that_are_not_passed_on_and_constants_never_used() -> None:
         "never used: line 1 has the same constant for all its communicators",
     )
     assert found(constants.format(-1)) == []
+
+
+def test_against_a_machine_nccls_own_choice_and_times_stand_beside_the_rules() -> None:
+    rule = "allreduce,0,-1,nvls_tree,simple,-1,2,16\n"
+    plain, slower = (
+        compare(TunerTable(text.encode()), load_machine("dgx-h100"), 2, ["AllReduce"])
+        for text in (rule, rule + "constant,baseLatencies,nvls_tree,simple,5\n")
+    )
+    # Where NCCL 2.30.7 itself switches on two of these machines, by its own code.
+    assert [(one.least, one.own) for one in plain] == [
+        (8, "Tree/LL"),
+        (1 << 18, "Tree/LL128"),
+        (1 << 21, "NVLSTree/Simple"),
+    ]
+    assert plain[-1].ruled_us == plain[-1].own_us
+    assert all(one.ruled == "NVLSTree/Simple" and one.ruled_us >= one.own_us for one in plain)
+    # NCCL has 0 there: 5 us more for the rule and, where it is NCCL's choice too, for both.
+    assert slower[0].ruled_us[0] - plain[0].ruled_us[0] == pytest.approx(5, abs=1e-3)
+    assert slower[0].own_us == plain[0].own_us
 
 
 SIZES = st.sampled_from(["0,", "0,16", "7,8", "8,", "8,15", "15,17", "16,64"])

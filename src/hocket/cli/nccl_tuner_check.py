@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EPILOG", "check"]
 
-EPILOG = "Example: hocket nccl tuner check table.csv --nodes 2 --ranks 16"
+EPILOG = (
+    "Example: hocket nccl tuner check table.csv --nodes 2 --ranks 16; hocket nccl tuner check table.csv --nodes 2"
+    " --against dgx-h100"
+)
 
 _MOST_SHOWN = 100
 
@@ -25,6 +28,10 @@ def check(
     domains: Annotated[
         str | None, typer.Option(metavar="N,MIN,MAX", help="Its NVLink domains, least and most ranks of one.")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="MACHINE", help="Compare with NCCL's own choice: its topology XML, or a preset's name."),
+    ] = None,
     pipe_operations: Annotated[int, typer.Option("--pipe-ops", min=1, help="Operations of a group (numPipeOps).")] = 1,
     registered: Annotated[bool, typer.Option("--registered", help="With buffers that the user registered.")] = False,
 ) -> None:
@@ -32,14 +39,15 @@ def check(
     rules that never take effect, that overlap, that leave gaps.
 
     Exits with 1 where there are errors; warnings leave 0. With --nodes and --ranks, lists which rule applies to which
-    sizes, provided that NCCL offers what it asks for.
+    sizes, provided that NCCL offers what it asks for; with --against, what the rules change on such machines, and the
+    times that NCCL's model (2.30.7, with the table's constants) expects of both.
     """
     from hocket.core.errors import ExitCode
     from hocket.nccl.tuning.check import Severity, check_table
     from hocket.nccl.tuning.table import parse_tuner_table
 
-    if (nodes is None) != (ranks is None):
-        raise typer.BadParameter("--nodes and --ranks go together")
+    if (nodes is None) != (ranks is None and against is None):
+        raise typer.BadParameter("--nodes goes with --ranks, or with --against, which knows the ranks")
     told = _domains(domains)
     read = parse_tuner_table(table)
     findings = check_table(read)
@@ -54,6 +62,8 @@ def check(
     )
     if nodes is not None and ranks is not None:
         _print_listing(read, nodes, ranks, told, pipe_operations, registered)
+    if against is not None and nodes is not None:
+        _print_comparison(read, against, nodes, told, pipe_operations, registered)
     if errors:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
@@ -83,6 +93,34 @@ def _print_listing(
     for function, collective in enumerate(COLLECTIVES):
         for segment in segments(table, function, nodes, ranks, domains, pipe_operations, registered):
             typer.echo(f"  {collective:<13} {_span(segment):<24} {_text(segment)}")
+
+
+def _print_comparison(
+    table: "TunerTable",
+    machine: str,
+    nodes: int,
+    domains: tuple[int, int, int] | None,
+    pipe_operations: int,
+    registered: bool,
+) -> None:
+    from hocket.core.units import format_limit
+    from hocket.nccl import COLLECTIVES
+    from hocket.nccl.tuning.against import compare
+    from hocket.topology.machines import load_machine
+
+    typer.echo(f"against NCCL's own choice on {nodes} x {machine}, powers of two from 8 B to 16 GiB:")
+    for one in compare(table, load_machine(machine), nodes, COLLECTIVES, domains, pipe_operations, registered):
+        span = _from_to(format_limit(one.least), format_limit(one.most))
+        if one.ruled == one.own:
+            text = f"{one.own}, as NCCL chooses by itself"
+        else:
+            by_rule, by_itself = (_from_to(*(f"{time:.1f}" for time in pair)) for pair in (one.ruled_us, one.own_us))
+            text = f"{one.ruled}, {by_rule} us, in place of {one.own}, {by_itself} us"
+        typer.echo(f"  {one.collective:<13} {span:<24} line {one.line}: {text}")
+
+
+def _from_to(least: str, most: str) -> str:
+    return least if least == most else f"{least} .. {most}"
 
 
 def _span(segment: "Segment") -> str:

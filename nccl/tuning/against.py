@@ -1,0 +1,82 @@
+"""What a tuner table changes of NCCL's own choices on a machine, by NCCL's model."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hocket.nccl.constants import Constants
+from hocket.nccl.model import NcclModel
+from hocket.nccl.names import COLLECTIVES
+from hocket.nccl.tuning.check import choice_name
+from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
+from hocket.topology.nccl_machine import NcclMachine
+
+__all__ = ["SIZES", "Comparison", "compare"]
+
+#: 8 B to 16 GiB.
+SIZES = tuple(2**power for power in range(3, 35))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """From the `least` to the `most` of SIZES the rule of `line` takes `ruled` where NCCL would take `own`; with what
+    the model expects of both at these two sizes, in us."""
+
+    collective: str
+    least: int
+    most: int
+    line: int
+    ruled: str
+    own: str
+    ruled_us: tuple[float, float]
+    own_us: tuple[float, float]
+
+
+def compare(
+    table: TunerTable,
+    machine: NcclMachine,
+    nodes: int,
+    collectives: Iterable[str],
+    domains: tuple[int, int, int] | None = None,
+    pipe_operations: int = 1,
+    registered: bool = False,
+) -> list[Comparison]:
+    """For the sizes that rules take; the table's constants hold for both sides. Raises TopologyError as NcclModel."""
+    ranks = NcclModel(machine, nodes).ranks
+    constants = table.rewrite_constants(nodes, ranks, Constants.of_nccl().flat())
+    model = NcclModel(machine, nodes, constants=Constants.from_flat(constants))
+    rules, chooser = table.rules, CommunicatorRules(table, nodes, ranks, domains)
+    found: list[Comparison] = []
+    for collective in collectives:
+        for size in SIZES:
+            costs = np.array([-1 if term.out else term.time_us for term in model.terms(collective, size)], np.float32)
+            index, algorithm, protocol, _, _ = chooser.choose(
+                COLLECTIVES.index(collective), size, pipe_operations, int(registered), costs
+            )
+            if index < 0:
+                continue
+            own = int(np.where(costs < 0, np.inf, costs).argmin())
+            ruled = algorithm * 3 + protocol
+            one = Comparison(
+                collective,
+                size,
+                size,
+                rules[index].line,
+                choice_name(algorithm, protocol),
+                choice_name(*divmod(own, 3)),
+                (float(costs[ruled]),) * 2,
+                (float(costs[own]),) * 2,
+            )
+            if found and _continues(found[-1], one):
+                last = found.pop()
+                ruled_us, own_us = (last.ruled_us[0], one.ruled_us[1]), (last.own_us[0], one.own_us[1])
+                one = replace(one, least=last.least, ruled_us=ruled_us, own_us=own_us)
+            found.append(one)
+    return found
+
+
+def _continues(last: Comparison, one: Comparison) -> bool:
+    return last.most * 2 == one.least and all(
+        getattr(last, name) == getattr(one, name) for name in ("collective", "line", "ruled", "own")
+    )
