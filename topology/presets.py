@@ -38,12 +38,8 @@ def preset(
     """
     record, fabric = MACHINES[name], fabric or Fabric()
     gpus = record.gpus if gpus is None else gpus
-    if not 1 <= nodes <= MOST_MACHINES or not 1 <= gpus <= record.gpus or nodes * gpus < 2:
-        raise TopologyError(
-            f"{name} takes nodes from 1 to {MOST_MACHINES}, gpus from 1 to {record.gpus}, and 2 GPUs or more in all"
-        )
-    if record.pairs and gpus < record.gpus:
-        raise TopologyError(f"{name}: its GPUs are linked directly, so it is whole: gpus={record.gpus}")
+    if not 1 <= nodes <= MOST_MACHINES or nodes * gpus < 2:
+        raise TopologyError(f"{name} takes nodes from 1 to {MOST_MACHINES}, and 2 GPUs or more in all")
     if nvls and not (record.nvswitches and record.kind.nvls):
         able = ", ".join(one for one, other in MACHINES.items() if other.nvswitches and other.kind.nvls)
         raise TopologyError(f"{name}: it has no NVSwitches that can reduce; nvls=1 is for {able}")
@@ -53,13 +49,20 @@ def preset(
     if latency is not None or record.pairs:
         words.append(f"latency={exact_time(latency or NVLINK_PS)}")
     full_name = f"{name}:{','.join(words)}{fabric}" + ",nvls=1" * nvls + ",sharp=1" * sharp
-    machine = preset_machine(name, gpus, link or record.kind.link, latency or NVLINK_PS, with_nics=nodes > 1)
+    machine = preset_machine(name, gpus, link, latency, with_nics=nodes > 1)
     return cluster(full_name, [machine] * nodes, fabric, nvls, sharp)
 
 
-def preset_machine(name: str, gpus: int, link: int, latency: int, with_nics: bool) -> Machine:
-    """The first GPUs of one such machine; its NICs where the machine is one of several."""
+def preset_machine(
+    name: str, gpus: int | None = None, link: int | None = None, latency: int | None = None, with_nics: bool = True
+) -> Machine:
+    """One such machine, with its NICs where it is one of several; arguments and errors as of `preset`."""
     record = MACHINES[name]
+    gpus, link, latency = gpus or record.gpus, link or record.kind.link, latency or NVLINK_PS
+    if gpus > record.gpus:
+        raise TopologyError(f"{name} takes gpus from 1 to {record.gpus}")
+    if record.pairs and gpus < record.gpus:
+        raise TopologyError(f"{name}: its GPUs are linked directly, so it is whole: gpus={record.gpus}")
     first_nic = gpus + bool(record.nvswitches)
     links: list[Link] = []
     for gpu in range(gpus if record.nvswitches else 0):

@@ -1,23 +1,24 @@
 """Topologies in one line: `mesh:4x4,bandwidth=50GB/s,latency=500ns`, `ring:8xswitch:4,...`, `dgx-h100:nodes=16`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import TypeVar
 
-from hocket.core.errors import FormatError, HocketError
+from hocket.core.errors import FormatError, HocketError, TopologyError
 from hocket.core.strict_yaml import nearest
 from hocket.core.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
+from hocket.topology.cluster import MOST_MACHINES, Machine, cluster
 from hocket.topology.fabric import FABRIC_KEYS, read_fabric
 from hocket.topology.graphs import GRAPHS
 from hocket.topology.machines import IMPORTED, split_imported
 from hocket.topology.model import Dimension, Topology
-from hocket.topology.nccl_import import from_nccl
+from hocket.topology.nccl_import import from_nccl, nccl_parts
 from hocket.topology.options import read_options
-from hocket.topology.presets import PRESETS, preset
+from hocket.topology.presets import PRESETS, preset, preset_machine
 
-__all__ = ["UnknownTopology", "from_spec"]
+__all__ = ["UnknownTopology", "from_machines", "from_spec"]
 
 _GROUP = r"[a-z_]+:[0-9]{1,9}(?:x[0-9]{1,9})*"
 _UNITS: dict[str, tuple[Callable[[str], int], str]] = {
@@ -70,11 +71,21 @@ def _preset(name: str, options: dict[str, str]) -> Topology:
     return preset(
         name,
         _number("nodes", options.get("nodes", "1")),
-        _number("gpus", options["gpus"]) if "gpus" in options else None,
-        parse_bandwidth(options["link"]) if "link" in options else None,
-        parse_time(options["latency"]) if "latency" in options else None,
+        *_sizes(options),
         read_fabric(options),
         *(_flag(key, options.get(key, "0")) for key in ("nvls", "sharp")),
+    )
+
+
+def _sizes(options: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
+    """GPUs of a machine, bytes/s of a link and its latency in ps, where they are said."""
+    gpus = _number("gpus", options["gpus"]) if "gpus" in options else None
+    if gpus == 0:
+        raise FormatError("gpus=0: expected 1 or more")
+    return (
+        gpus,
+        parse_bandwidth(options["link"]) if "link" in options else None,
+        parse_time(options["latency"]) if "latency" in options else None,
     )
 
 
@@ -83,6 +94,37 @@ def _imported(text: str) -> Topology:
     nodes = _number("nodes", options.get("nodes", "1"))
     nvls, sharp = (_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
     return from_nccl(IMPORTED[word].read(path, options), nodes, nvls, sharp, read_fabric(options))
+
+
+def from_machines(name: str, specs: Sequence[str], fabric: str) -> Topology:
+    """Machines of several kinds, each a spec `PRESET:nodes=N,...`, `nccl:FILE,nodes=N` or `smi:FILE,...,nodes=N`, in
+    their order, joined by the fabric that `fabric`, the keys of `fabric.FABRIC_KEYS`, says.
+
+    Raises FormatError or TopologyError, naming the spec.
+    """
+    machines: list[Machine] = []
+    for text in specs:
+        try:
+            machines += _machines(text.strip())
+        except HocketError as error:
+            raise type(error)(f"machine '{text}': {error}") from error
+    return cluster(name, machines, read_fabric(read_options(fabric, FABRIC_KEYS)))
+
+
+def _machines(text: str) -> list[Machine]:
+    word = text.partition(":")[0]
+    if word in PRESETS:
+        options = read_options(text[len(word) + 1 :], ["nodes", "gpus", "link", "latency"])
+        machine = preset_machine(word, *_sizes(options))
+    elif word in IMPORTED:
+        word, path, options = split_imported(text, ["nodes"])
+        machine = nccl_parts(IMPORTED[word].read(path, options))
+    else:
+        raise FormatError(f"no machine '{word}'; {nearest(word, [*PRESETS, *IMPORTED])}")
+    nodes = _number("nodes", options.get("nodes", "1"))
+    if not 1 <= nodes <= MOST_MACHINES:
+        raise TopologyError(f"nodes={nodes}: expected 1 to {MOST_MACHINES}")
+    return [machine] * nodes
 
 
 def _graph(text: str) -> Topology:

@@ -1,4 +1,4 @@
-"""Our YAML format, read and written: links one by one, or dimensions, or a spec (docs/topology.md)."""
+"""Our YAML format, read and written: links one by one, dimensions, machines, or a spec (docs/topology.md)."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from hocket.core.strict_yaml import Document
 from hocket.core.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.topology.builders import product
 from hocket.topology.model import DEFAULT_CLASS, Dimension, Topology
-from hocket.topology.spec import from_spec
+from hocket.topology.spec import from_machines, from_spec
 
 __all__ = ["from_file", "save"]
 
@@ -46,13 +46,15 @@ class DimensionEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
-    """Exactly one of `spec`, `links` (with `ranks`) or `dimensions` says what the topology is.
+    """Exactly one of `spec`, `machines` (with `fabric`), `links` (with `ranks`) or `dimensions` says what it is.
 
     With `links`, `dimensions` only names the structure the links have.
     """
 
     name: str | None = None
     spec: str | None = None
+    machines: list[str] = []
+    fabric: str = ""
     ranks: Annotated[int, msgspec.Meta(ge=2, lt=2**24)] | None = None
     switches: Node = 0
     dimensions: list[DimensionEntry] = []
@@ -69,13 +71,17 @@ def from_file(document: Document) -> Topology:
     """
     file = document.convert(TopologyFile)
     name = file.name or Path(document.source).stem
-    if file.spec and (file.ranks or file.dimensions or file.links):
-        raise FormatError(f"{document.where('$.spec')}: spec is the whole topology: remove ranks, links and dimensions")
+    for key in ("spec", "machines"):
+        if getattr(file, key) and (file.ranks or file.dimensions or file.links or (file.spec and file.machines)):
+            others = "ranks, links and dimensions" + (" and machines" if file.machines and file.spec else "")
+            raise FormatError(f"{document.where(f'$.{key}')}: {key} is the whole topology: remove {others}")
+    if file.fabric and not file.machines:
+        raise FormatError(f"{document.where('$.fabric')}: fabric joins 'machines: [...]', and there are none")
     for key in ("links", "switches"):
         if getattr(file, key) and not file.ranks:
             raise FormatError(f"{document.where(f'$.{key}')}: {key} need 'ranks: N', the number of ranks")
-    if not (file.spec or file.ranks or file.dimensions):
-        raise FormatError(f"{document.where()}: expected spec, or ranks with links, or dimensions")
+    if not (file.spec or file.machines or file.ranks or file.dimensions):
+        raise FormatError(f"{document.where()}: expected spec, machines, ranks with links, or dimensions")
     topology = _topology(document, file, name)
     if file.in_network:
         topology = replace(topology, in_network=tuple(file.in_network))
@@ -97,6 +103,9 @@ def _topology(document: Document, file: TopologyFile, name: str) -> Topology:
     if file.spec:
         topology = from_spec(file.spec)
         return replace(topology, name=file.name or topology.name, notes=topology.notes + tuple(file.notes))
+    if file.machines:
+        topology = from_machines(name, file.machines, file.fabric)
+        return replace(topology, notes=topology.notes + tuple(file.notes))
     dimensions = tuple(
         Dimension(
             entry.kind,

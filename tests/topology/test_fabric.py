@@ -112,3 +112,24 @@ def test_any_text_is_a_fabric_or_refused(options: dict[str, str]) -> None:
         assert str(error)
     else:
         assert read_fabric(dict(part.split("=") for part in str(fabric).split(",") if part)) == fabric
+
+
+def test_machines_of_several_kinds(tmp_path: Path) -> None:
+    (tmp_path / "old.xml").write_text(topology_text(nccl_preset("dgx-a100")))
+    (tmp_path / "mixed.yaml").write_text(
+        f"machines:\n- dgx-h100:nodes=2\n- nccl:{tmp_path}/old.xml\n- p4d\nfabric: oversubscription=2\n"
+    )
+    mixed = load(str(tmp_path / "mixed.yaml"))
+    assert mixed.machine.tolist() == [0] * 8 + [1] * 8 + [2] * 8 + [3] * 8
+    # on rails 0-3 NICs of 50, 50, 25 and 12.5 GB/s, half of which goes up; on rails 4-7 none of p4d's four
+    assert fabric_links(mixed) == {50.0: 32, 25.0: 16, 12.5: 8, 68.75: 8, 62.5: 8}
+    for text, message in (
+        ("machines: [dgx-h900]\n", "machine 'dgx-h900': no machine 'dgx-h900'; did you mean"),
+        ("machines: ['dgx-h100:leaf=2']\n", "unknown key 'leaf'"),
+        ("machines: [dgx-h100]\nspec: dgx-1\n", "spec is the whole topology: remove ranks, links and dimensions and"),
+        ("machines: [dgx-h100]\nranks: 4\n", "machines is the whole topology: remove ranks, links"),
+        ("fabric: leaf=2\nspec: dgx-1\n", "fabric joins 'machines: "),
+    ):
+        (tmp_path / "wrong.yaml").write_text(text)
+        with pytest.raises(HocketError, match=message):
+            load(str(tmp_path / "wrong.yaml"))

@@ -123,7 +123,7 @@ def test_a_product_that_lost_a_link_keeps_its_dimensions(tmp_path: Path) -> None
         (LINKS.replace("ranks: 3\n", ""), 2, "links need 'ranks: N'"),
         ("spec: dgx-h100\nswitches: 2\n", 2, "switches need 'ranks: N'"),
         (LINKS.replace("to: 0, ", ""), 6, "missing required field `to`"),
-        ("name: nothing\n", 1, "expected spec, or ranks with links, or dimensions"),
+        ("name: nothing\n", 1, "expected spec, machines, ranks with links, or dimensions"),
         ("name: &a x\nnotes: [*a]\nranks: 3\n", 2, "aliases"),
         ("name: [1\n", 2, "expected ',' or ']'"),
         ("name: x\n---\nname: y\n", 2, "a second YAML document"),
