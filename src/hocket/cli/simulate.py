@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket.cli.options import Degrade
 from hocket.cli.simulate_outputs import Outputs, Records
 
 if TYPE_CHECKING:
+    from hocket.schedule import Collective
+    from hocket.simulator.sweep.curves import Curve
     from hocket.topology import Topology
 
 __all__ = ["app"]
@@ -24,6 +28,7 @@ EPILOG = (
     " hocket simulate ar.schedule |"
     " hocket simulate ar.xml --topology dgx-a100 --size 64MiB --runtime executor |"
     " hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto |"
+    " hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2 --algorithm nccl |"
     " hocket simulate all_reduce --size 64MiB --topology ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring |"
     " hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json out.json"
 )
@@ -67,8 +72,20 @@ def simulate(
     ] = "1",
     algorithm: Annotated[
         list[str] | None,
-        typer.Option("--algorithm", help="KIND=NAME, or NAME for a collective: native, auto, or a .schedule file."),
+        typer.Option(
+            "--algorithm",
+            help="KIND=NAME, or NAME for a collective: native, auto, a .schedule file, or nccl[:ring/ll128/4]: what stock"
+            " NCCL does, chosen by it or by you.",
+        ),
     ] = None,
+    nccl_machine: Annotated[
+        str | None,
+        typer.Option(help="One machine as NCCL sees it (topology XML, preset), where --topology does not say."),
+    ] = None,
+    nccl_set: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of NCCL's environment.")
+    ] = None,
+    degrade: Degrade = None,
     chunks: Annotated[int, typer.Option(min=1, help="Chunks per rank that native algorithms cut a buffer into.")] = 1,
     size: Annotated[
         str | None,
@@ -125,11 +142,12 @@ def simulate(
     """Predict the time of traces, a schedule, a program or a collective, and how far it is from the bound."""
     from hocket.chakra import read_traces
     from hocket.chakra.generate.accelerators import parse_accelerator
-    from hocket.cli.options import one_of
+    from hocket.cli.options import load_topology, one_of
     from hocket.cli.simulate_astra import AstraOptions, refuse_mixed, simulate_as_astra_sim
     from hocket.cli.simulate_options import by_class, by_kind, fraction, require_classes, sizes_of
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
+    from hocket.nccl.programs.spec import is_nccl, model_of
     from hocket.schedule import NAMED_KINDS, Collective, Kind
     from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import (
@@ -143,7 +161,6 @@ def simulate(
         simulate_traces,
     )
     from hocket.simulator.analysis import require_parquet
-    from hocket.topology import load as load_topology
 
     refuse_mixed(context, compat is not None)
     if compat is not None:
@@ -163,7 +180,8 @@ def simulate(
         **outputs.records,
     )
 
-    def checked(machine: Topology) -> Topology:
+    def loaded(text: str) -> Topology:
+        machine = load_topology(text, None, degrade)
         require_classes("--switching", options["switching"], machine.classes, machine.name)
         require_classes("--queueing", options["queueing"], machine.classes, machine.name)
         return machine
@@ -188,16 +206,17 @@ def simulate(
             raise typer.BadParameter(
                 f"{what} is an algorithm for any size: give --topology and --size (--size 64MiB), and no --algorithm"
             )
-        machines = [checked(load_topology(each)) for each in topology]
+        machines = [loaded(each) for each in topology]
         show_program(what, machines, sizes_of(size), runtime, root, dict(options), outputs, csv_path)
         return
     if what.endswith(".schedule"):
-        if topology or algorithm or size:
+        if topology or algorithm or size or degrade:
             raise typer.BadParameter(
-                "a schedule has its topology and size and is an algorithm: drop --topology, --algorithm, --size"
+                "a schedule has topology and size and is an algorithm: drop --topology, --degrade, --algorithm, --size"
             )
         schedule = load_schedule(what)
-        checked(schedule.topology)
+        require_classes("--switching", options["switching"], schedule.topology.classes, schedule.topology.name)
+        require_classes("--queueing", options["queueing"], schedule.topology.classes, schedule.topology.name)
         predictions = [simulate_schedule(schedule, **options)]
     elif not topology:
         raise typer.BadParameter("--topology is missing, such as --topology dgx-h100:nodes=2")
@@ -207,10 +226,13 @@ def simulate(
         names = [name.removeprefix(f"{what}=") for name in algorithm or ["auto"]]
         sizes = sizes_of(size)
         if len(sizes) > 1 or len(names) > 1:
+            from hocket.cli.simulate_nccl import nccl_curve
             from hocket.cli.simulate_sizes import simulate_sizes
             from hocket.simulator.models import setting_name
 
             outputs.require_curves()
+            if degrade and not all(map(is_nccl, names)):
+                raise typer.BadParameter("--degrade with several sizes is for --algorithm nccl; else take one size")
             point = {
                 "model": options["model"],
                 "switching": setting_name(options["switching"]),
@@ -218,14 +240,26 @@ def simulate(
                 "chunks_per_rank": chunks,
                 "root": root or 0,
             }
-            for machine in map(load_topology, topology):
-                checked(machine)
-            simulate_sizes(what, sizes, topology, names, point, json_path, csv_path, report)
+            machines_of = {text: loaded(text) for text in topology}
+
+            def curve(text: str, name: str) -> Curve:
+                machine = machines_of[text]
+                of = model_of(text, machine.num_ranks, nccl_machine, nccl_set or ())
+                return nccl_curve(text, name, of, partial(_collective, what, machine, root), sizes, machine, options)
+
+            simulate_sizes(what, sizes, topology, names, point, curve, json_path, csv_path, report)
             return
         predictions = []
-        for machine in map(load_topology, topology):
-            collective = Collective(Kind(what), checked(machine).num_ranks, sizes[0], chunks, root or 0)
-            predictions.append(simulate_collective(collective, machine, names[0], **options))
+        for text in topology:
+            machine = loaded(text)
+            collective = Collective(Kind(what), machine.num_ranks, sizes[0], chunks, root or 0)
+            if is_nccl(names[0]):
+                from hocket.cli.simulate_nccl import simulate_nccl
+
+                of = model_of(text, machine.num_ranks, nccl_machine, nccl_set or ())
+                predictions.append(simulate_nccl(names[0], of, collective, machine, options))
+            else:
+                predictions.append(simulate_collective(collective, machine, names[0], **options))
     elif not _is_there(what):
         raise FormatError(
             f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, NAMED_KINDS)}"
@@ -240,7 +274,7 @@ def simulate(
         predictions = [
             simulate_traces(
                 traces,
-                checked(machine),
+                machine,
                 algorithms=chosen,
                 chunks_per_rank=chunks,
                 compute_scale=scale,
@@ -251,7 +285,7 @@ def simulate(
                 reprices=reprice,
                 **options,
             )
-            for machine in map(load_topology, topology)
+            for machine in map(loaded, topology)
         ]
 
     if csv_path:
@@ -259,6 +293,12 @@ def simulate(
             "--csv is for several sizes or algorithms of a collective; one prediction has --tables"
         )
     outputs.show(predictions)
+
+
+def _collective(kind: str, machine: Topology, root: int | None, size: int) -> Collective:
+    from hocket.schedule import Collective, Kind
+
+    return Collective(Kind(kind), machine.num_ranks, size, root=root or 0)
 
 
 def _is_there(prefix: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hocket.cli.options import one_of
+from hocket.cli.simulate_nccl import curve_of_predictions
 from hocket.cli.simulate_outputs import Outputs
 from hocket.cli.simulate_sizes import show_curves
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hocket.schedule import Program, Protocol
+    from hocket.simulator import Prediction
     from hocket.simulator.sweep.curves import Curve
     from hocket.topology import Topology
 
@@ -61,25 +63,9 @@ def _curve(
     protocols: Mapping[str, Protocol],
     options: Mapping[str, Any],
 ) -> Curve:
-    import numpy as np
-
     from hocket.simulator import simulate_program
-    from hocket.simulator.analysis import collective_table
-    from hocket.simulator.sweep.curves import curve_of
 
-    ascending = sorted(set(sizes))
-    found = [
-        simulate_program(program, topology, size, protocols=protocols, **{**options, "latencies": size == ascending[0]})
-        for size in ascending
-    ]
-    columns = [collective_table(prediction) for prediction in found]
-    floor = found[0].collectives[0].latency_ps
-    table = {
-        "size_bytes": np.array([0, *ascending]),
-        "time_ps": np.array([floor, *(prediction.time_ps for prediction in found)]),
-        "bound_ps": np.array([0, *(prediction.bound_ps for prediction in found)]),
-        "used_algorithm": np.array([program.name] * (len(found) + 1)),
-    }
-    for name in ("busbw", "ratio"):
-        table[name] = np.array([1.0, *(each[name][0] for each in columns)])
-    return curve_of(topology.name, program.name, table)
+    def predicted(size: int, latencies: bool) -> Prediction:
+        return simulate_program(program, topology, size, protocols=protocols, **{**options, "latencies": latencies})
+
+    return curve_of_predictions(topology.name, program.name, sizes, predicted)

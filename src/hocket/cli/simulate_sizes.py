@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hocket.simulator.sweep.curves import Curve
 
 __all__ = ["show_curves", "simulate_sizes"]
@@ -21,12 +23,14 @@ def simulate_sizes(
     topologies: list[str],
     algorithms: list[str],
     options: dict[str, Any],
+    nccl: Callable[[str, str], Curve],
     json_path: Path | None,
     csv_path: Path | None,
     report: Path | None,
 ) -> None:
-    """Shows a curve for each topology and algorithm; `options` are those of `Point`."""
-    show_curves(kind, _possible_curves(kind, sizes, topologies, algorithms, options), json_path, csv_path, report)
+    """Shows a curve for each topology and algorithm; `options` are those of `Point`, `nccl` makes those of NCCL's."""
+    found = _possible_curves(kind, sizes, topologies, algorithms, options, nccl)
+    show_curves(kind, found, json_path, csv_path, report)
 
 
 def show_curves(
@@ -59,16 +63,25 @@ def show_curves(
 
 
 def _possible_curves(
-    kind: str, sizes: list[int], topologies: list[str], algorithms: list[str], options: dict[str, Any]
+    kind: str,
+    sizes: list[int],
+    topologies: list[str],
+    algorithms: list[str],
+    options: dict[str, Any],
+    nccl: Callable[[str, str], Curve],
 ) -> list[Curve]:
     """The curves, but for native algorithms that cannot do this where others can: a note on stderr."""
     from hocket.core.errors import SimulationError
+    from hocket.nccl.programs.spec import is_nccl
     from hocket.schedule.algorithms import ALGORITHMS
     from hocket.simulator.sweep.curves import curves
 
     found: list[Curve] = []
     skipped: list[SimulationError] = []
     for topology, name in product(topologies, algorithms):
+        if is_nccl(name):
+            found.append(nccl(topology, name))
+            continue
         try:
             found += curves(kind, sizes, [topology], [name], **options)
         except SimulationError as error:

@@ -1,0 +1,91 @@
+"""`nccl:ring/ll128/4`: the algorithm, protocol and channels that a user asks NCCL for."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hocket.core.errors import FormatError, ScheduleError
+from hocket.core.strict_yaml import nearest
+from hocket.nccl.model import NcclModel
+from hocket.nccl.names import ALGORITHMS, PROTOCOLS
+from hocket.nccl.programs import KINDS, NcclProgram, nccl_program
+from hocket.nccl.settings import read_settings
+from hocket.schedule import Collective
+from hocket.topology.machines import load_machine
+from hocket.topology.presets import PRESETS
+
+__all__ = ["NcclAlgorithm", "is_nccl", "model_of"]
+
+_WORD = "nccl"
+
+
+def is_nccl(text: str) -> bool:
+    """Whether the name of an algorithm asks for NCCL's."""
+    return text == _WORD or text.startswith(f"{_WORD}:")
+
+
+@dataclass(frozen=True, slots=True)
+class NcclAlgorithm:
+    """What NCCL is made to do; None: its own choice."""
+
+    algorithm: str | None = None
+    protocol: str | None = None
+    channels: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "NcclAlgorithm":
+        """`nccl`, `nccl:ring`, `nccl:ring/ll128`, `nccl:ring/ll128/4`. Raises FormatError."""
+        parts = text.partition(":")[2].split("/") if ":" in text else []
+        if len(parts) > 3 or (len(parts) == 3 and not re.fullmatch("[1-9][0-9]?", parts[2])):
+            raise FormatError(f"'{text}': expected nccl[:ALGORITHM[/PROTOCOL[/CHANNELS]]], such as nccl:ring/ll128/4")
+        return cls(
+            _named(text, parts[0], ALGORITHMS) if parts else None,
+            _named(text, parts[1], PROTOCOLS) if len(parts) > 1 else None,
+            int(parts[2]) if len(parts) > 2 else None,
+        )
+
+    def program(self, model: NcclModel, collective: Collective) -> NcclProgram:
+        """Raises ScheduleError for what NCCL has no kernel for, or would not run here."""
+        names = {kind: name for name, kind in KINDS.items()}
+        if collective.kind not in names:
+            raise ScheduleError(
+                f"{collective.kind}: NCCL's programs are for {', '.join(names)}; it sends messages for the rest: choose"
+                " direct"
+            )
+        return nccl_program(
+            model,
+            names[collective.kind],
+            collective.size_bytes,
+            self.algorithm,
+            self.protocol,
+            self.channels,
+            collective.root,
+        )
+
+
+def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: Iterable[str] = ()) -> NcclModel:
+    """NCCL on the machines of a topology that was named by `spec`: `nccl:FILE,...`, a preset, or anything that says
+    nothing of machines, where `machine` names one (a topology file of NCCL's, or a preset).
+
+    Raises FormatError where no machine is known, and TopologyError where its GPUs are not those of the topology.
+    """
+    if machine is None:
+        word, _, rest = spec.partition(":")
+        machine = rest.partition(",")[0] if word == _WORD else word.partition(",")[0]
+        if word != _WORD and machine not in PRESETS:
+            raise FormatError(
+                f"{spec}: does not say what NCCL would see of its machines: take nccl:FILE,nodes=N or a preset, or name"
+                " one machine with --nccl-machine"
+            )
+    found = load_machine(machine)
+    gpus = sum(1 for _ in found.gpus())
+    if num_ranks % gpus:
+        raise FormatError(f"{spec} has {num_ranks} ranks, which are not machines of {gpus} GPUs as {machine}")
+    return NcclModel(found, num_ranks // gpus, read_settings(settings))
+
+
+def _named(text: str, name: str, known: tuple[str, ...]) -> str:
+    lower = {each.lower(): each for each in known}
+    if name.lower() not in lower:
+        raise FormatError(f"'{text}': {nearest(name, lower)}")
+    return lower[name.lower()]

@@ -1,0 +1,68 @@
+"""`hocket simulate KIND --algorithm nccl...`: what stock NCCL does, as a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hocket.nccl import NcclModel
+    from hocket.schedule import Collective
+    from hocket.simulator import Prediction
+    from hocket.simulator.sweep.curves import Curve
+    from hocket.topology import Topology
+
+__all__ = ["curve_of_predictions", "nccl_curve", "simulate_nccl"]
+
+
+def simulate_nccl(
+    algorithm: str, model: NcclModel, collective: Collective, topology: Topology, options: Mapping[str, Any]
+) -> Prediction:
+    """What a collective takes; `options` are those of `simulate_program`."""
+    from hocket.nccl.programs.spec import NcclAlgorithm
+    from hocket.simulator import simulate_program
+
+    found = NcclAlgorithm.of(algorithm).program(model, collective)
+    return simulate_program(found.program, topology, collective.size_bytes, passes=found.passes, **options)
+
+
+def nccl_curve(
+    spec: str,
+    algorithm: str,
+    model: NcclModel,
+    collective: Callable[[int], Collective],
+    sizes: Sequence[int],
+    topology: Topology,
+    options: Mapping[str, Any],
+) -> Curve:
+    """What collectives of these sizes take on the topology that `spec` names."""
+
+    def predicted(size: int, latencies: bool) -> Prediction:
+        return simulate_nccl(algorithm, model, collective(size), topology, {**options, "latencies": latencies})
+
+    return curve_of_predictions(spec, algorithm, sizes, predicted)
+
+
+def curve_of_predictions(
+    topology: str, algorithm: str, sizes: Sequence[int], predicted: Callable[[int, bool], Prediction]
+) -> Curve:
+    """The curve of what `predicted` says of each size, and without any bytes where it is asked to."""
+    import numpy as np
+
+    from hocket.simulator.analysis import collective_table
+    from hocket.simulator.sweep.curves import curve_of
+
+    ascending = sorted(set(sizes))
+    found = [predicted(size, size == ascending[0]) for size in ascending]
+    columns = [collective_table(prediction) for prediction in found]
+    used = [prediction.collectives[0].algorithm for prediction in found]
+    table = {
+        "size_bytes": np.array([0, *ascending]),
+        "time_ps": np.array([found[0].collectives[0].latency_ps, *(prediction.time_ps for prediction in found)]),
+        "bound_ps": np.array([0, *(prediction.bound_ps for prediction in found)]),
+        "used_algorithm": np.array([used[0], *used]),
+    }
+    for name in ("busbw", "ratio"):
+        table[name] = np.array([1.0, *(each[name][0] for each in columns)])
+    return curve_of(topology, algorithm, table)
