@@ -95,9 +95,10 @@ class NcclModel:
     ) -> None:
         self.machine = machine
         self.nodes = nodes
-        numbers = (constants or Constants.of_nccl()).flat()
+        self.settings = settings or Settings()
+        self.constants = constants or Constants.of_nccl()
         try:
-            self._model = Model(elements_of(machine), nodes, settings or Settings(), numbers)
+            self._model = Model(elements_of(machine), nodes, self.settings, self.constants.flat())
         except HocketError as error:
             text = str(error)
             raise type(error)(text if text.startswith(machine.source) else f"{machine.source}: {text}") from error

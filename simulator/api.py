@@ -29,7 +29,7 @@ from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.placement import check_placement
 from hocket.simulator.planned import Planned
-from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planner
+from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planner, Programs
 from hocket.simulator.prediction import CollectiveTime, Prediction
 from hocket.simulator.programs import program_workload
 from hocket.simulator.simulation import Fidelity, simulate
@@ -213,6 +213,7 @@ def simulate_traces(
     switching: LinkSetting = Switching.CUT_THROUGH,
     queueing: LinkSetting = Queueing.FIFO,
     algorithms: Mapping[str, str] | Literal["auto"] = DEFAULT_ALGORITHMS,
+    programs: Programs | None = None,
     chunks_per_rank: int = 1,
     compute_scale: Fraction = Fraction(1),
     overlap_slowdown: Fraction = Fraction(1),
@@ -227,8 +228,9 @@ def simulate_traces(
     """The time of a job's traces on a topology, trace rank r on topology rank `placement[r]` (None: r).
 
     `algorithms` maps a kind of collective (or `barrier`) to a native algorithm, a `.schedule` file, or `auto`: the
-    native algorithm that is fastest on its own under the model (as a string: for all kinds). `chunks_per_rank` cuts
-    the collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if
+    native algorithm that is fastest on its own under the model (as a string: for all kinds), or a name in `programs`,
+    which says the program that a call follows, or why it follows a native algorithm. `chunks_per_rank` cuts the
+    collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if
     the processors were faster? While a rank communicates it computes `overlap_slowdown` times as long. What has no
     recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say; with
     `reprices` also computations that have one, where their operations are known.
@@ -246,7 +248,7 @@ def simulate_traces(
         places = check_placement(placement, workload.num_ranks, topology)
         note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
         workload = replace(workload, placement=places, notes=(*workload.notes, note))
-    return simulate(workload, topology, fidelity, Planner(topology, chosen).candidates)
+    return simulate(workload, topology, fidelity, Planner(topology, chosen, programs).candidates)
 
 
 def _fidelity(

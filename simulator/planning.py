@@ -1,6 +1,6 @@
 """Which algorithm each collective follows, and its plan in the engine."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,11 +11,15 @@ from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.affordable import affordable
+from hocket.simulator.expansion import Programmed
 from hocket.simulator.planned import Planned
 from hocket.simulator.workload import BARRIER, Call
 from hocket.topology import Topology
 
-__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planner"]
+__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planner", "Programs"]
+
+#: The programs that calls follow, by the name of the algorithm that asks for them; a text says why there is none.
+Programs = Mapping[str, Callable[[Call], Programmed | str]]
 
 AUTO = "auto"
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
@@ -31,16 +35,18 @@ DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in NAMED_KINDS} | {
 class Planner:
     """Builds the plan of each distinct call once.
 
-    `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file or `auto`; kinds it lacks take
-    DEFAULT_ALGORITHMS. Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was made for
-    another kind or topology.
+    `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto` or a name in `programs`;
+    kinds it lacks take DEFAULT_ALGORITHMS. Raises ScheduleError for an unknown kind or algorithm, and for a schedule
+    that was made for another kind or topology.
     """
 
-    def __init__(self, topology: Topology, algorithms: Mapping[str, str]) -> None:
+    def __init__(self, topology: Topology, algorithms: Mapping[str, str], programs: Programs | None = None) -> None:
+        self._programs = programs or {}
         for kind, name in algorithms.items():
             if kind not in DEFAULT_ALGORITHMS:
                 raise ScheduleError(f"'{kind}' is not a collective; there are {', '.join(DEFAULT_ALGORITHMS)}")
-            if name != AUTO and name not in ALGORITHMS and not name.endswith(SCHEDULE_SUFFIX):
+            known = name == AUTO or name in ALGORITHMS or name in self._programs
+            if not known and not name.endswith(SCHEDULE_SUFFIX):
                 raise ScheduleError(
                     f"{kind}: '{name}' is not an algorithm; there are {', '.join([*ALGORITHMS, AUTO])},"
                     f" or a file ending in {SCHEDULE_SUFFIX}"
@@ -51,7 +57,7 @@ class Planner:
             name: _load_for(kind, name, topology) for kind, name in algorithms.items() if name.endswith(SCHEDULE_SUFFIX)
         }
 
-    def candidates(self, call: Call) -> Iterable[Planned]:
+    def candidates(self, call: Call) -> Iterable[Planned | Programmed]:
         """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
         name, note = self._algorithms[call.kind], None
         if name in self._files:
@@ -61,6 +67,11 @@ class Planner:
                 return [Planned(scaled, Path(name).name)]
             note = f"{name} is for other ranks or another root than some {call.kind}: these use a native algorithm"
             name = DEFAULT_ALGORITHMS[call.kind]
+        if name in self._programs:
+            found = self._programs[name](call)
+            if isinstance(found, Programmed):
+                return [found]
+            name, note = DEFAULT_ALGORITHMS[call.kind], f"{name}: {found}: these use a native algorithm"
         if name != AUTO:
             return [self._native(name, call, note)]
         place = Place(self._topology, call.members)

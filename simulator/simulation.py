@@ -13,6 +13,7 @@ from hocket._core.simulator import Job, Plan, replay
 from hocket.core.errors import TopologyError
 from hocket.schedule import Bound, lower_bound
 from hocket.simulator.deadlock import require_all_done
+from hocket.simulator.expansion import Expansion, Programmed
 from hocket.simulator.floor import Floor
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
@@ -24,7 +25,7 @@ from hocket.topology import Topology, routes
 
 __all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
 
-Candidates = Callable[[Call], Iterable[Planned]]
+Candidates = Callable[[Call], Iterable[Planned | Programmed]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Fidelity:
 def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
     """The prediction for a workload on a topology.
 
-    A call follows the one of its candidates that is fastest when its group does nothing else.
+    A call follows the one of its candidates that is fastest when its group does nothing else; a program has no rivals.
 
     Raises TopologyError when the topology has fewer ranks than the workload, Infeasible where ranks that must talk are
     not connected, and DeadlockError when nodes are left that can never happen.
@@ -74,14 +75,17 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     if planned is None:
         outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, workload.num_ranks, topology.num_links)
     else:
-        outcome = _run(workload, job, planned, topology, fidelity)
+        outcome = _run(workload, placed, job, planned, topology, fidelity)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
     choices = [choice.algorithm for choice in planned] if planned else [fidelity.model.value] * len(calls)
     latencies: list[int | None] = [None] * len(calls)
     if planned and fidelity.latencies:
-        latencies = [_latency(choice, call, topology, fidelity) for choice, call in zip(planned, calls, strict=True)]
+        latencies = [
+            _latency(choice, call, topology, fidelity) if isinstance(choice, Planned) else None
+            for choice, call in zip(planned, calls, strict=True)
+        ]
     remarks = dict.fromkeys(choice.note for choice in planned or () if choice.note)
     return Prediction(
         model=fidelity.model,
@@ -111,12 +115,24 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     )
 
 
-def _run(workload: Workload, job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
+def _run(
+    workload: Workload,
+    placed: Workload,
+    job: Job,
+    planned: list[Planned | Programmed],
+    topology: Topology,
+    fidelity: Fidelity,
+) -> Outcome:
     """Simulates one rank where all ranks do alike, else all of them."""
+    plans = [choice for choice in planned if isinstance(choice, Planned)]
+    if len(plans) < len(planned):
+        programs = {call: choice for call, choice in enumerate(planned) if isinstance(choice, Programmed)}
+        expansion = Expansion(placed, programs)
+        return expansion.folded_back(run_engine(engine_job(expansion.workload, topology), plans, topology, fidelity))
     may_fold = fidelity.fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
-    folded = planned[0].folded if may_fold else None
+    folded = plans[0].folded if may_fold else None
     if folded is None:
-        return run_engine(job, planned, topology, fidelity)
+        return run_engine(job, plans, topology, fidelity)
     return _replay(_job_alone((0,), 1, topology), [folded.plan], topology, fidelity).unfolded(folded.order, folded.link)
 
 
@@ -141,15 +157,18 @@ def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity)
     )
 
 
-def _fastest(candidates: Iterable[Planned], call: Call, topology: Topology, fidelity: Fidelity) -> Planned:
+def _fastest(
+    candidates: Iterable[Planned | Programmed], call: Call, topology: Topology, fidelity: Fidelity
+) -> Planned | Programmed:
     """The candidate that is fastest when the group does nothing else; the first of equals. Plans are large: it holds
     no more than two at a time, and makes none for what the busiest link alone already makes too slow."""
     choices = iter(candidates)
     best, second = next(choices), next(choices, None)
-    if second is None:
+    if second is None or isinstance(best, Programmed):
         return best
     least = _time_alone(best, call, topology, fidelity)
     for choice in chain([second], choices):
+        assert isinstance(choice, Planned)  # a program has no rivals
         if fidelity.model in (Model.CONGESTION, Model.FLOW) and choice.busiest_link_ps >= least:
             continue
         if (time := _time_alone(choice, call, topology, fidelity)) < least:

@@ -74,8 +74,8 @@ def simulate(
         list[str] | None,
         typer.Option(
             "--algorithm",
-            help="KIND=NAME, or NAME for a collective: native, auto, a .schedule file, or nccl[:ring/ll128/4]: what stock"
-            " NCCL does, chosen by it or by you.",
+            help="KIND=NAME, or NAME for a collective: native, auto, a .schedule file, or what stock NCCL does: nccl,"
+            " or nccl:ring/ll128/4 (channels).",
         ),
     ] = None,
     nccl_machine: Annotated[
@@ -268,7 +268,10 @@ def simulate(
         if size is not None:
             raise typer.BadParameter("--size is for a collective; traces have their own sizes")
         traces = read_traces(what, groups)
+        from hocket.cli.simulate_nccl import nccl_programs
+
         chosen = by_kind(algorithm or [])
+        names = [] if isinstance(chosen, str) else list(chosen.values())
         scale = fraction("--compute-scale", compute_scale, 0)
         slowdown = fraction("--overlap-slowdown", overlap_slowdown, 1)
         predictions = [
@@ -276,6 +279,7 @@ def simulate(
                 traces,
                 machine,
                 algorithms=chosen,
+                programs=nccl_programs(names, partial(model_of, text, machine.num_ranks, nccl_machine, nccl_set or ())),
                 chunks_per_rank=chunks,
                 compute_scale=scale,
                 overlap_slowdown=slowdown,
@@ -285,7 +289,7 @@ def simulate(
                 reprices=reprice,
                 **options,
             )
-            for machine in map(loaded, topology)
+            for text, machine in zip(topology, map(loaded, topology), strict=True)
         ]
 
     if csv_path:

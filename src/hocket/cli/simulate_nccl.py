@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hocket.nccl import NcclModel
     from hocket.schedule import Collective
     from hocket.simulator import Prediction
+    from hocket.simulator.expansion import Programmed
+    from hocket.simulator.planning import Programs
     from hocket.simulator.sweep.curves import Curve
+    from hocket.simulator.workload import Call
     from hocket.topology import Topology
 
-__all__ = ["curve_of_predictions", "nccl_curve", "simulate_nccl"]
+__all__ = ["curve_of_predictions", "nccl_curve", "nccl_programs", "simulate_nccl"]
 
 
 def simulate_nccl(
@@ -25,6 +28,26 @@ def simulate_nccl(
 
     found = NcclAlgorithm.of(algorithm).program(model, collective)
     return simulate_program(found.program, topology, collective.size_bytes, passes=found.passes, **options)
+
+
+def nccl_programs(algorithms: Iterable[str], model: Callable[[], NcclModel]) -> Programs:
+    """The programs of those algorithms that are NCCL's, for the process groups of a job."""
+    from hocket.nccl.programs.groups import GroupPrograms
+    from hocket.nccl.programs.spec import NcclAlgorithm, is_nccl
+    from hocket.simulator.expansion import Programmed
+
+    def follow(name: str) -> Callable[[Call], Programmed | str]:
+        groups = GroupPrograms(model(), NcclAlgorithm.of(name))
+
+        def program(call: Call) -> Programmed | str:
+            if call.block_bytes is not None:
+                return "blocks of several sizes go as messages"
+            found = groups.program(call.group, call.collective)
+            return found if isinstance(found, str) else Programmed(found.program, found.passes)
+
+        return program
+
+    return {name: follow(name) for name in sorted(set(algorithms)) if is_nccl(name)}
 
 
 def nccl_curve(

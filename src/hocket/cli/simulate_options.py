@@ -9,6 +9,8 @@ import typer
 from hocket.cli.options import one_of
 from hocket.core.errors import HocketError
 from hocket.core.units import parse_sizes
+from hocket.nccl.programs import KINDS
+from hocket.nccl.programs.spec import is_nccl
 
 __all__ = ["by_class", "by_kind", "fraction", "require_classes", "sizes_of"]
 
@@ -30,9 +32,11 @@ def require_classes(option: str, chosen: Iterable[str], classes: Iterable[str], 
 
 
 def by_kind(algorithms: Sequence[str]) -> dict[str, str] | Literal["auto"]:
-    """`KIND=NAME` options as a mapping; `auto` alone is for every kind."""
+    """`KIND=NAME` options as a mapping; `auto` alone is for every kind, `nccl` for those that NCCL has programs for."""
     if list(algorithms) == ["auto"]:
         return "auto"
+    if len(algorithms) == 1 and is_nccl(algorithms[0]):
+        return dict.fromkeys(KINDS.values(), algorithms[0])
     chosen = {}
     for text in algorithms:
         kind, separator, name = text.partition("=")
