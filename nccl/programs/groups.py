@@ -8,7 +8,7 @@ from hocket.core.errors import HocketError
 from hocket.nccl.model import NcclModel
 from hocket.nccl.programs.request import NcclProgram
 from hocket.nccl.programs.spec import NcclAlgorithm
-from hocket.schedule import Collective
+from hocket.schedule import Collective, Kernel
 from hocket.topology.nccl_machine import Nic, Pci
 
 __all__ = ["GroupPrograms"]
@@ -29,9 +29,10 @@ class GroupPrograms:
         if list(group) != [machine * gpus + gpu for machine in machines for gpu in local]:
             return "groups are modelled that are in order and use the same GPUs of each machine"
         try:
-            return self.algorithm.program(_model(self.whole, local, len(machines)), collective)
+            found = self.algorithm.program(_model(self.whole, local, len(machines)), collective)
         except HocketError as error:
             return str(error)
+        return f"{found.name} is simulated for a call alone" if isinstance(found, Kernel) else found
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs import KINDS, NcclProgram, nccl_program
 from hocket.nccl.settings import read_settings
-from hocket.schedule import Collective
+from hocket.schedule import Collective, Kernel
 from hocket.topology.machines import load_machine
 from hocket.topology.presets import PRESETS
 
@@ -44,7 +44,7 @@ class NcclAlgorithm:
             int(parts[2]) if len(parts) > 2 else None,
         )
 
-    def program(self, model: NcclModel, collective: Collective) -> NcclProgram:
+    def program(self, model: NcclModel, collective: Collective) -> NcclProgram | Kernel:
         """Raises ScheduleError for what NCCL has no kernel for, or would not run here."""
         names = {kind: name for name, kind in KINDS.items()}
         if collective.kind not in names:

@@ -22,11 +22,14 @@ __all__ = ["curve_of_predictions", "nccl_curve", "nccl_programs", "simulate_nccl
 def simulate_nccl(
     algorithm: str, model: NcclModel, collective: Collective, topology: Topology, options: Mapping[str, Any]
 ) -> Prediction:
-    """What a collective takes; `options` are those of `simulate_program`."""
+    """What a collective takes; `options` are those that `simulate_program` and `simulate_kernel` share."""
     from hocket.nccl.programs.spec import NcclAlgorithm
-    from hocket.simulator import simulate_program
+    from hocket.schedule import Kernel
+    from hocket.simulator import simulate_kernel, simulate_program
 
     found = NcclAlgorithm.of(algorithm).program(model, collective)
+    if isinstance(found, Kernel):
+        return simulate_kernel(found, topology, **options)
     return simulate_program(found.program, topology, collective.size_bytes, passes=found.passes, **options)
 
 
