@@ -3,7 +3,8 @@
 A switch from one choice to another is taken where it pays: over the sizes of a curve the sum of what is lost against
 the quickest of each size, and a margin for every switch, is least (found by dynamic programming over the sizes, in
 integers). So one size must gain more than two margins to be taken alone, and several that gain a little each count
-together. NCCL's own choice, where it was measured, is one of the choices and the first: leaving it is a switch.
+together. NCCL's own choice, where it was measured, is one of the choices and the first: leaving it is a switch, unless
+it is for what NCCL is known to choose there.
 """
 
 from collections import defaultdict
@@ -101,7 +102,8 @@ def _winners(group: list[Timed], margin_ppm: int) -> Winners:
     )
     noise = errors[len(errors) // 2] if errors else 0
     margin = max(margin_ppm, 3 * noise)
-    chosen = _quickest(times, states, margin, has_own)
+    told = {each.size_bytes: each.choice for each in group if each.own}
+    chosen = _quickest(times, states, [told.get(size) for size in sizes], margin)
     return Winners(
         group[0].collective,
         group[0].ranks,
@@ -149,29 +151,40 @@ def _median(values: list[int]) -> int:
 
 
 def _quickest(
-    times: list[dict[NcclChoice | None, int]], states: list[NcclChoice | None], margin: int, has_own: bool
+    times: list[dict[NcclChoice | None, int]],
+    states: list[NcclChoice | None],
+    told: list[NcclChoice | None],
+    margin: int,
 ) -> list[NcclChoice | None]:
-    """The way through the sizes that loses least; of equals the one with fewer switches."""
+    """The way through the sizes that loses least; of equals NCCL's own choice, and fewer switches.
+
+    `told` is what NCCL's own choice is at each size, where that is known: between the two nothing switches.
+    """
+
+    def runs(state: NcclChoice | None, at: int) -> NcclChoice | None:
+        return told[at] if state is None else state
+
     never = 1 << 62
-    cost = [0 if state is None or not has_own else margin for state in states]
+    cost = [0 if states[0] is not None or runs(state, 0) == runs(None, 0) else margin for state in states]
     came: list[list[int]] = []
     for at, of in enumerate(times):
         best = min(of.values())
-        lost = [(of[state] - best) * _PPM // best if state in of else never for state in states]
-        cheapest = min(range(len(states)), key=lambda state: cost[state])
-        before = [
-            state if at == 0 or cost[state] <= cost[cheapest] + margin else cheapest for state in range(len(states))
-        ]
-        cost = [
-            min(never, cost[source] + (margin if source != state else 0) + lost[state])
-            for state, source in enumerate(before)
-        ]
+        before, reached = [], []
+        for number, state in enumerate(states):
+            ways = [
+                cost[source] + margin * (source != number and runs(left, at - 1) != runs(state, at))
+                for source, left in enumerate(states)
+            ]
+            source = number if at == 0 or ways[number] == min(ways) else ways.index(min(ways))
+            before.append(source)
+            reached.append(min(never, ways[source] + ((of[state] - best) * _PPM // best if state in of else never)))
+        cost = reached
         came.append(before)
-    state = min(range(len(states)), key=lambda state: cost[state])
+    number = cost.index(min(cost))
     path = []
     for before in reversed(came):
-        path.append(states[state])
-        state = before[state]
+        path.append(states[number])
+        number = before[number]
     return path[::-1]
 
 

@@ -143,6 +143,16 @@ def test_the_same_choice_by_nccl_itself_and_forced_is_one() -> None:
     assert winners.margin_ppm == 3 * 52_631 and winners.chosen == (None, None) and rules_of([winners]) == []
 
 
+def test_a_rule_ends_where_nccl_chooses_the_same() -> None:
+    # NCCL takes Simple from 32 B on; at 16 B it should have: the rule is for that alone, and going on costs nothing.
+    own = [timed(size, time, choice, own=True) for size, time, choice in
+           ((8, 100, LL), (16, 200, LL), (32, 100, SIMPLE), (64, 100, SIMPLE))]  # fmt: skip
+    made = [timed(size, time, SIMPLE) for size, time in ((8, 300), (16, 100), (32, 100), (64, 100))]
+    (winners,) = find_winners([*own, *made], 600_000)
+    # 100 % more at 16 B pay for one switch of 60 %, to Simple; not for two.
+    assert winners.chosen == (None, SIMPLE, None, None)
+
+
 def test_places_count_as_far_as_all_have_them() -> None:
     made = [timed(8, 100, LL), timed(8, 200, SIMPLE), timed(8, 10, SIMPLE, in_place=True)]
     (winners,) = find_winners(made, 0)

@@ -52,42 +52,60 @@ def make(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A variable that the table stands for.")
     ] = None,
+    simulate: Annotated[
+        str | None,
+        typer.Option(metavar="TOPOLOGY", help="With --topology: simulate the choices on nccl:machine.xml,nodes=2 ..."),
+    ] = None,
     least: Annotated[str, typer.Option("--min", metavar="SIZE", help="Smallest size that is predicted.")] = "8",
     most: Annotated[str, typer.Option("--max", metavar="SIZE", help="Largest size that is predicted.")] = "16GiB",
 ) -> None:
     """Write a table for the tuner plugin: the quickest of what was measured, or what the model chooses.
 
     From the outputs of several runs of nccl-tests with NCCL_ALGO and NCCL_PROTO forced, and one without, the rules are
-    those that beat NCCL's own choice. From --topology alone the table is what NCCL 2.30.7 chooses by itself, or would
-    under --set: it keeps these choices across versions and settings, and gains nothing where NCCL makes them anyway.
+    those that beat NCCL's own choice; with --simulate the times are simulated. From --topology alone the table is what
+    NCCL 2.30.7 chooses by itself, or would under --set: it keeps these choices across versions and settings, and gains
+    nothing where NCCL makes them anyway.
     """
-    from hocket.cli.nccl_tuner_sources import measured, predicted
+    from hocket.cli.nccl_tuner_predicted import collectives_and_sizes, models_of, simulated
+    from hocket.cli.nccl_tuner_sources import measured
     from hocket.core.files import require_place
-    from hocket.nccl.tuning import find_winners, rules_of, write_rules
+    from hocket.nccl.tuning import find_winners, predicted_rules, rules_of
 
     if out is None:
         raise typer.BadParameter("say where the table goes: -o table.csv")
     if bool(files or runs or baseline) == (topology is not None):
         raise typer.BadParameter("give outputs of runs (FILES, --run, --baseline), or --topology, and not both")
+    if topology is None and (assignments or simulate):
+        raise typer.BadParameter("--set and --simulate go with --topology")
     require_place(out)
-    if topology is not None:
-        rules, notes = predicted(topology, nodes or [1], collective, assignments or [], f"{least}..{most}")
-        _print_rules(rules)
+    if topology is None:
+        note = "the quickest of what was measured"
+        timed = measured(files or [], runs or [], baseline or [], (collective, ranks, nodes), partial=partial)
     else:
-        if assignments:
-            raise typer.BadParameter("--set goes with --topology: the runs were made with the variables that they had")
-        found = find_winners(
-            measured(files or [], runs or [], baseline or [], (collective, ranks, nodes), partial=partial),
-            round(margin * 10_000),
-        )
-        for winners in found:
-            _print_winners(winners)
-        rules = rules_of(found, extrapolate=extrapolate)
-        notes = ["by hocket nccl tuner make: the quickest of what was measured"]
+        names, sizes = collectives_and_sizes(collective, least, most)
+        models = models_of(topology, nodes or [1], assignments or [])
+        on = "".join([Path(topology).name, *(f" {assignment}" for assignment in assignments or [])])
+        if simulate:
+            note = f"the quickest as simulated on {simulate}, for {on}"
+            timed = simulated(models, simulate, names, sizes)
+        else:
+            rules = [rule for model in models for rule in predicted_rules(model, names, sizes)]
+            _print_rules(rules)
+            _write(rules, out, f"what NCCL 2.30.7 chooses on {on}, by its model")
+            return
+    found = find_winners(timed, round(margin * 10_000))
+    for winners in found:
+        _print_winners(winners)
+    _write(rules_of(found, extrapolate=extrapolate), out, note)
+
+
+def _write(rules: "list[Rule]", out: Path, note: str) -> None:
+    from hocket.nccl.tuning import write_rules
+
     if not rules:
-        typer.echo("NCCL's own choices are the quickest of all that was measured: no table is written, none is needed")
+        typer.echo("NCCL's own choices are the quickest: no table is written, none is needed")
         return
-    write_rules(rules, out, notes)
+    write_rules(rules, out, [f"by hocket nccl tuner make: {note}"])
     typer.echo(f"wrote {out}: {len(rules)} rule{'s' * (len(rules) != 1)}")
 
 

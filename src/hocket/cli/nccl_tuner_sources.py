@@ -1,4 +1,4 @@
-"""What `hocket nccl tuner make` makes tables from: outputs of runs, or a machine's file."""
+"""What `hocket nccl tuner make` makes tables from: outputs of runs, and profiles."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,9 +8,9 @@ import typer
 if TYPE_CHECKING:
     from hocket.calibration import Measurement
     from hocket.nccl import NcclChoice
-    from hocket.nccl.tuning import Rule, Timed
+    from hocket.nccl.tuning import Timed
 
-__all__ = ["measured", "predicted"]
+__all__ = ["measured"]
 
 
 def measured(
@@ -66,26 +66,3 @@ def _run(text: str) -> "tuple[NcclChoice, Path]":
         return read_choice(name), Path(file)
     except FormatError as error:
         raise typer.BadParameter(f"--run {error}") from error
-
-
-def predicted(
-    topology: str, nodes: list[int], collective: str | None, assignments: list[str], sizes: str
-) -> "tuple[list[Rule], list[str]]":
-    """The model's rules on so many machines, and what to say above them."""
-    from hocket.cli.nccl_choose import collectives_named
-    from hocket.core.errors import FormatError
-    from hocket.core.units import parse_sizes
-    from hocket.nccl import NcclModel, read_settings
-    from hocket.nccl.tuning import predicted_rules
-    from hocket.topology.machines import load_machine
-
-    names = collectives_named([collective or "all"])
-    try:
-        grid, settings = parse_sizes(sizes), read_settings(assignments)
-    except FormatError as error:
-        raise typer.BadParameter(str(error)) from error
-    machine = load_machine(topology)
-    models = [NcclModel(machine, count, settings) for count in dict.fromkeys(nodes)]
-    said = f" with {' '.join(assignments)}" if assignments else ""
-    note = f"by hocket nccl tuner make: what NCCL 2.30.7 chooses on {Path(topology).name}{said}, by its model"
-    return [rule for model in models for rule in predicted_rules(model, names, grid)], [note]
