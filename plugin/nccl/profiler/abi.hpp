@@ -34,6 +34,8 @@ constexpr int kEventTypes = 16;
 enum EventState : int {
   kSendWait = 9,
   kReceiveFlushWait = 11,
+  kProxyIdle = 13,  // To kProxyAppendEnd: of proxy control; the last tells how many operations were appended.
+  kProxyAppendEnd = 18,
   kKernelChannelStop = 22,
   kKernelPhaseStop = 31,
 };

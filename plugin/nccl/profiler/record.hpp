@@ -59,6 +59,7 @@ struct Call {
 ///     group API                     depth                       captured
 ///     proxy operation    pid        steps       channel   peer  sends    chunk bytes
 ///     proxy step         step                                            transferred
+///     proxy control      last state appended
 ///     kernel channel                            channel
 ///     kernel phase       phase                  channel                                 name
 ///     copy batch                    operations                           bytes

@@ -165,6 +165,9 @@ void Recorder::ChangeState(Handle handle, int state, const StateArguments& argum
   } else if (state == kSendWait || state == kReceiveFlushWait) {
     // In all other states of a step NCCL passes what the step before it transferred.
     Improve(record.bytes, uint64_t{arguments.transferred_bytes}, std::greater());
+  } else if (state >= kProxyIdle && state <= kProxyAppendEnd) {
+    std::atomic_ref(record.sequence).store(static_cast<uint64_t>(state), std::memory_order_relaxed);
+    Add(record.call.count, static_cast<uint64_t>(arguments.appended_operations));
   }
   Release(*entry);
 }

@@ -107,14 +107,11 @@ class Player {
   void* KernelChannel(void* parent, uint8_t channel, uint64_t timer) const {
     return Start(kKernelChannel, parent, [&](Descriptor& descriptor) { descriptor.kernel_channel = {channel, timer}; });
   }
-  void KernelStop(void* event, uint64_t timer) const {
-    StateArguments arguments{.gpu_timer = timer};
-    EXPECT_EQ(table_.record_event_state(event, kKernelChannelStop, &arguments), kSuccess);
+  void State(void* event, int state, StateArguments arguments) const {
+    EXPECT_EQ(table_.record_event_state(event, state, &arguments), kSuccess);
   }
-  void Transferred(void* event, size_t bytes) const {
-    StateArguments arguments{.transferred_bytes = bytes};
-    EXPECT_EQ(table_.record_event_state(event, kSendWait, &arguments), kSuccess);
-  }
+  void KernelStop(void* event, uint64_t timer) const { State(event, kKernelChannelStop, {.gpu_timer = timer}); }
+  void Transferred(void* event, size_t bytes) const { State(event, kSendWait, {.transferred_bytes = bytes}); }
   void Stop(void* event) const { EXPECT_EQ(table_.stop_event(event), kSuccess); }
 
   int mask = -1;

@@ -123,3 +123,29 @@ def test_clocks_of_hosts_are_moved_where_collectives_contradict_them(profile: Pa
     wrong = {"host0": -(10**10), "host1": 10**10}[next(host for host in shifts if host != first)]
     # The four processes ran one after another, within far less than a second.
     assert abs(max(shifts.values(), key=abs) - wrong) < 10**9
+
+
+def test_calls_are_numbered_where_nccl_does_not(tmp_path: Path) -> None:
+    """A graph's launches all have the number of the next call, here 1; the calls 2 and 3 have no record."""
+
+    def play_graph(rank: int) -> None:
+        world = Communicator(LIBRARY, rank, 1)
+        for number in (0, 1, 1, 1, 4):
+            world.counts["AllReduce"] = number
+            world.collective("AllReduce", 1)
+
+    play_ranks(tmp_path, [0], play_graph)
+    (path,) = profile_files(tmp_path)
+    assert calls_done(read_profile(path)).number.tolist() == [0, 1, 2, 3, 6]
+
+
+def test_launchers_ranks_count_where_no_communicator_has_all(tmp_path: Path) -> None:
+    for rank in range(4):
+        pair = rank // 2
+
+        def play_pair(rank: int, pair: int = pair) -> None:
+            Communicator(LIBRARY, rank % 2, 2, 0xB0 + pair).collective("AllReduce", 4)
+
+        play_ranks(tmp_path / "profile", [rank], play_pair, RANK=str(rank))
+    traces, _ = imported(tmp_path, tmp_path / "profile")
+    assert traces.groups == {"1": (0, 1), "2": (2, 3)}

@@ -1,0 +1,183 @@
+/// What each kind of event leaves in its record, and the reports that are written while a job runs.
+
+#include <chrono>
+#include <thread>
+
+#include "profiler_harness.hpp"
+
+namespace hocket::nccl::testing {
+namespace {
+
+constexpr int kSendGpuWait = 8, kSendPeerWait = 20, kReceiveWait = 10, kReceiveGpuWait = 12;
+constexpr int kProxyActive = 14, kProxyAppend = 17, kNetPluginUpdate = 21;
+
+class Events : public ProfilerTest {
+ protected:
+  Player7 Begin(const char* events) {
+    Set("HOCKET_NCCL_EVENTS", events);
+    Player7 player(library_.table<Profiler<Descriptor7>>("ncclProfiler_v7"));
+    EXPECT_EQ(player.Init(), kSuccess);
+    return player;
+  }
+
+  Library library_;
+};
+
+TEST_F(Events, AStepsBytesAreThoseOfTheStateThatTransfersThem) {
+  Player7 player = Begin("proxy_step");
+  // In the others NCCL still passes what the channel's step before transferred: here 999.
+  void* const send = player.Start(kProxyStep);
+  player.State(send, kSendGpuWait, {.transferred_bytes = 999});
+  player.State(send, kSendPeerWait, {.transferred_bytes = 999});
+  player.State(send, kSendWait, {.transferred_bytes = 100});
+  player.Stop(send);
+  void* const receive = player.Start(kProxyStep);
+  player.State(receive, kReceiveWait, {.transferred_bytes = 999});
+  player.State(receive, kReceiveFlushWait, {.transferred_bytes = 70});
+  player.State(receive, kReceiveGpuWait, {.transferred_bytes = 70});
+  player.Stop(receive);
+  player.Finalize();
+  Profile profile = Read();
+  EXPECT_EQ(profile.records[kProxyStep].at(0).bytes, 100u);
+  EXPECT_EQ(profile.records[kProxyStep].at(1).bytes, 70u);
+}
+
+TEST_F(Events, ProxyControlTellsWhatTheProxyTurnedTo) {
+  Player7 player = Begin("proxy_control,net");
+  void* const active = player.Start(kProxyControl);
+  player.State(active, kProxyActive, {});
+  player.Stop(active);
+  void* const append = player.Start(kProxyControl);
+  player.State(append, kProxyAppend, {});
+  player.State(append, kProxyAppendEnd, {.appended_operations = 5});
+  player.Stop(append);
+  // InfiniBand's plugin, version 1. Its data is its own and is not read.
+  void* const net = player.Start(kNetPlugin, nullptr, [](Descriptor7& d) { d.net_plugin = {1 << 16 | 1, nullptr}; });
+  player.State(net, kNetPluginUpdate, {.net_data = reinterpret_cast<void*>(8)});
+  player.Stop(net);
+  player.Finalize();
+  Profile profile = Read();
+  EXPECT_EQ(profile.records[kProxyControl].at(0).sequence, 14u);
+  EXPECT_EQ(profile.records[kProxyControl].at(1).sequence, 18u);
+  EXPECT_EQ(profile.records[kProxyControl].at(1).call.count, 5u);
+  EXPECT_EQ(profile.records[kNetPlugin].at(0).sequence, 65537u);
+  EXPECT_GT(profile.records[kNetPlugin].at(0).stop_ns, 0);
+}
+
+TEST_F(Events, UserTagsAndKernelsOfVersionSevenAreKept) {
+  Player7 player = Begin("collective,p2p,copy_collective,p2p_api");
+  player.Stop(player.Start(kCollective, nullptr, [](Descriptor7& d) {
+    d.collective.user_tag = 7;
+    d.collective.symmetric = true;
+    d.collective.kernel_variant = "AllReduce_RSxLDMC_AGxSTMC";
+  }));
+  player.Stop(player.Start(kPointToPoint, nullptr, [](Descriptor7& d) { d.point_to_point.user_tag = 8; }));
+  player.Stop(player.Start(kCopyCollective, nullptr, [](Descriptor7& d) { d.copy_collective.user_tag = 9; }));
+  player.Stop(player.Start(kPointToPointApi, nullptr, [](Descriptor7& d) { d.point_to_point_api.user_tag = 10; }));
+  player.Finalize();
+  Profile profile = Read();
+  EXPECT_EQ(profile.records[kCollective].at(0).user_tag, 7u);
+  EXPECT_EQ(profile.records[kCollective][0].symmetric, 1u);
+  EXPECT_STREQ(profile.records[kCollective][0].variant, "AllReduce_RSxLD");
+  EXPECT_EQ(profile.records[kPointToPoint].at(0).user_tag, 8u);
+  EXPECT_EQ(profile.records[kCopyCollective].at(0).user_tag, 9u);
+  EXPECT_EQ(profile.records[kPointToPointApi].at(0).user_tag, 10u);
+}
+
+TEST_F(Events, ACudaGraphsCallsAreRecordedEachTimeItIsLaunched) {
+  Set("HOCKET_NCCL_RECORDS", "16");
+  Player7 player = Begin("collective,group_api,collective_api");
+  void* const group = player.Start(kGroupApi, nullptr, [](Descriptor7& d) { d.group_api = {true, 1}; });
+  void* const api = player.Start(kCollectiveApi, group, [](Descriptor7& d) { d.collective_api.captured = true; });
+  player.Stop(api);
+  player.Stop(group);
+  // Launches come from a callback of CUDA's, all with the captured call as parent, which was recycled long before the
+  // last one, and all with the same number.
+  std::thread callback([&] {
+    for (int launch = 0; launch < 40; ++launch) player.Stop(player.Collective(3, api));
+  });
+  callback.join();
+  player.Finalize();
+  Profile profile = Read();
+  EXPECT_EQ(profile.records[kCollective].size(), 40u);
+  EXPECT_EQ(profile.records[kGroupApi].at(0).warps, 1u);
+  EXPECT_EQ(profile.records[kCollectiveApi].at(0).warps, 1u);
+  EXPECT_EQ(profile.records[kCollectiveApi][0].children_started + profile.header.orphans, 40u);
+  EXPECT_GT(profile.header.orphans, 0u);
+}
+
+TEST_F(Events, NothingCountsKernelsUnlessAsked) {
+  Set("HOCKET_NCCL_EVENTS", "");
+  Player7 player(library_.table<Profiler<Descriptor7>>("ncclProfiler_v7"));
+  ASSERT_EQ(player.Init(), kSuccess);
+  EXPECT_EQ(player.mask, kCollective | kPointToPoint);
+  player.Finalize();
+}
+
+TEST_F(Events, MetricsAreWrittenWhileTheJobRuns) {
+  Set("HOCKET_NCCL_PROMETHEUS", "1");
+  Player7 player = Begin("collective");
+  player.Stop(player.Collective(1));
+  const auto written = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "deep")) {
+      if (entry.path().extension() == ".prom") return true;
+    }
+    return false;
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!written() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(9));
+  EXPECT_NE(Text(".prom").find("hocket_nccl_calls_total{"), std::string::npos);
+  player.Finalize();
+}
+
+TEST_F(Events, TheLaunchersRankIsNoted) {
+  Set("SLURM_PROCID", "9");
+  Set("RANK", "4");
+  Player7 player = Begin("collective");
+  player.Finalize();
+  EXPECT_EQ(Read().header.place, 5u);
+}
+
+/// All names of NCCL's, from 2.27 to 2.32.
+class EveryName : public ProfilerTest {
+ protected:
+  template <class Player, class Table>
+  void Play(const char* symbol) {
+    constexpr const char* kAlgorithms[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                           "NVLS_TREE", "PAT",  "Unknown"};
+    constexpr const char* kProtocols[] = {"LL", "LL128", "SIMPLE"};
+    Library library;
+    Player player(library.table<Table>(symbol));
+    ASSERT_EQ(player.Init(), kSuccess);
+    for (const char* algorithm : kAlgorithms) {
+      for (const char* protocol : kProtocols) {
+        player.Stop(player.Start(kCollective, nullptr, [&](auto& descriptor) {
+          descriptor.collective.function = "ReduceScatter";
+          descriptor.collective.datatype = "ncclFloat8e4m3";
+          descriptor.collective.algorithm = algorithm;
+          descriptor.collective.protocol = protocol;
+        }));
+      }
+    }
+    player.Finalize();
+    Profile profile = Read();
+    auto record = profile.records[kCollective].begin();
+    for (const char* algorithm : kAlgorithms) {
+      for (const char* protocol : kProtocols) {
+        EXPECT_STREQ(record->call.function, "ReduceScatter");
+        EXPECT_STREQ(record->call.datatype, "ncclFloat8e4m3");
+        EXPECT_STREQ(record->call.algorithm, algorithm);
+        EXPECT_STREQ((record++)->call.protocol, protocol);
+      }
+    }
+  }
+};
+
+TEST_F(EveryName, Four) { Play<Player4, Profiler4>("ncclProfiler_v4"); }
+TEST_F(EveryName, Five) { Play<Player5, Profiler<Descriptor5>>("ncclProfiler_v5"); }
+TEST_F(EveryName, Six) { Play<Player6, Profiler<Descriptor6>>("ncclProfiler_v6"); }
+TEST_F(EveryName, Seven) { Play<Player7, Profiler<Descriptor7>>("ncclProfiler_v7"); }
+
+}  // namespace
+}  // namespace hocket::nccl::testing
