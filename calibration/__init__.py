@@ -7,12 +7,15 @@ from hocket.calibration.disagreements import Disagreement, disagreements
 from hocket.calibration.fitting import CurveFit, fit_curve
 from hocket.calibration.levels import Estimate, LevelFit
 from hocket.calibration.measurement import MESSAGE, Assumed, Measurement
-from hocket.calibration.parameters import read_parameters, save_parameters
+from hocket.calibration.nccl_calibration import FREE, NcclCalibration, calibrate_nccl, predictor
+from hocket.calibration.nccl_releases import Releases
+from hocket.calibration.parameters import read_nccl_calibration, read_parameters, save_parameters
 from hocket.calibration.pieces import Pieces
 from hocket.calibration.reading import read_measurements
 from hocket.calibration.validation import Errors, HeldOut, hold_out
 
 __all__ = [
+    "FREE",
     "MESSAGE",
     "Assumed",
     "Calibrated",
@@ -25,14 +28,19 @@ __all__ = [
     "HeldOut",
     "LevelFit",
     "Measurement",
+    "NcclCalibration",
     "Pieces",
+    "Releases",
     "calibrate",
+    "calibrate_nccl",
     "calibrated_topology",
     "curves_of",
     "disagreements",
     "fit_curve",
     "hold_out",
+    "predictor",
     "read_measurements",
+    "read_nccl_calibration",
     "read_parameters",
     "save_parameters",
 ]

@@ -16,10 +16,10 @@ from hocket.calibration.curve import Curve
 from hocket.calibration.pieces import Pieces
 from hocket.core.errors import FormatError
 
-__all__ = ["LEAST_SIZES", "CurveFit", "fit_curve"]
+__all__ = ["LEAST_SIZES", "TUNING", "CurveFit", "fit_curve", "leave_one_out", "noise_of"]
 
 LEAST_SIZES = 4
-_TUNING = 2.4  # Cauchy's: 95 % as efficient as least squares where there are no outliers
+TUNING = 2.4  # Cauchy's: 95 % as efficient as least squares where there are no outliers
 _LEAST_NOISE = 0.03  # what the model itself misses on real machines
 _MOST_NOISE = 0.3
 _STEPS = 80
@@ -60,11 +60,11 @@ def fit_curve(curve: Curve) -> CurveFit:
             " 8 B to 1 GiB (nccl-tests: -b 8 -e 1G -f 2)"
         )
     size, time = curve.size_bytes.astype(np.float64), np.log(curve.time_us)
-    noise = _noise(curve)
-    problem = _Problem(size, time, _TUNING * noise)
+    noise = noise_of(curve)
+    problem = _Problem(size, time, TUNING * noise)
     most = min(3, (len(curve.sizes) - 1) // 2)
     fits = [problem.best(count) for count in range(1, most + 1)]
-    penalty = [_TUNING**2 * problem.loss(theta) + len(theta) * np.log(len(size)) for theta in fits]
+    penalty = [TUNING**2 * problem.loss(theta) + len(theta) * np.log(len(size)) for theta in fits]
     theta = problem.used(fits[int(np.argmin(penalty))])
     count = len(theta) // 2
     order = np.argsort(theta[:count], kind="stable")
@@ -74,7 +74,21 @@ def fit_curve(curve: Curve) -> CurveFit:
     return CurveFit(curve, pieces, spread[:count][order], spread[count:-1][order], noise, weight)
 
 
-def _noise(curve: Curve) -> float:
+def leave_one_out(fit: CurveFit) -> float:
+    """The loss of every size's rows, predicted by the fit that starts from this one without them."""
+    curve, pieces = fit.curve, fit.pieces
+    inverse, pipelining = pieces.us_per_byte, max(pieces.pipelining, 1e-4)
+    start = np.log(np.concatenate([pieces.latency_us, inverse, [pipelining]]))
+    size, log_time = curve.size_bytes.astype(np.float64), np.log(curve.time_us)
+    loss = 0.0
+    for left_out in curve.sizes:
+        rest = curve.size_bytes != left_out
+        theta = _Problem(size[rest], log_time[rest], TUNING * fit.noise).descend(start)
+        loss += _Problem(size[~rest], log_time[~rest], TUNING * fit.noise).loss(theta)
+    return loss
+
+
+def noise_of(curve: Curve) -> float:
     """Robust standard deviation of the logarithms of times around the line between the neighbouring sizes, and of
     several measurements of a size around their median."""
     log_time = np.log(curve.time_us)
@@ -121,7 +135,7 @@ class _Problem:
 
     def best(self, count: int) -> _Floats:
         """The parameters of least loss that the starts lead to."""
-        found = [self._descend(start) for start in self._starts(count)]
+        found = [self.descend(start) for start in self._starts(count)]
         return min(found, key=self.loss)
 
     def _starts(self, count: int) -> list[_Floats]:
@@ -135,7 +149,8 @@ class _Problem:
                 starts.append(np.concatenate([latency, inverse, [np.log(0.3)]]))
         return starts
 
-    def _descend(self, theta: _Floats) -> _Floats:
+    def descend(self, theta: _Floats) -> _Floats:
+        """Levenberg-Marquardt."""
         damping, loss = 1e-2, self.loss(theta)
         for _ in range(_STEPS):
             residual, slope = self.residual(theta)

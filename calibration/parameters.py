@@ -9,15 +9,17 @@ import yaml
 
 from hocket.calibration.calibration import Calibration
 from hocket.calibration.levels import Estimate
+from hocket.calibration.nccl_calibration import NcclCalibration
+from hocket.calibration.nccl_parameters import FittedNccl, nccl_of, section_of
 from hocket.calibration.pieces import PROTOCOLS, Pieces
 from hocket.core.errors import FormatError
 from hocket.core.files import atomic_write, read_text
-from hocket.core.strict_yaml import read_yaml
+from hocket.core.strict_yaml import Document, read_yaml
 from hocket.core.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 
-__all__ = ["read_parameters", "save_parameters"]
+__all__ = ["read_nccl_calibration", "read_parameters", "save_parameters"]
 
-_FORMAT = "hocket.calibration"
+_FORMAT, _VERSION = "hocket.calibration", 2  # 1 had no `nccl`
 
 
 class Protocol(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,10 +58,11 @@ class Parameters(msgspec.Struct, forbid_unknown_fields=True):
     version: int
     curves: list[FittedCurve]
     levels: list[FittedLevel]
+    nccl: FittedNccl | None = None
 
 
-def save_parameters(calibration: Calibration, path: Path | str) -> None:
-    """Writes all curves and levels as YAML."""
+def save_parameters(calibration: Calibration, path: Path | str, nccl: NcclCalibration | None = None) -> None:
+    """Writes all curves and levels, and what is known of NCCL, as YAML."""
     curves = [
         FittedCurve(
             fit.curve.kind,
@@ -94,17 +97,14 @@ def save_parameters(calibration: Calibration, path: Path | str) -> None:
         )
         for each in calibration.levels
     ]
-    content = msgspec.to_builtins(Parameters(_FORMAT, 1, curves, levels))
+    content = msgspec.to_builtins(Parameters(_FORMAT, _VERSION, curves, levels, section_of(nccl) if nccl else None))
     with atomic_write(path) as file:
         yaml.safe_dump(content, file, sort_keys=False, width=120)
 
 
 def read_parameters(path: Path | str) -> dict[tuple[str, int, int], Pieces]:
     """The fitted curves by (collective, ranks, nodes). Raises FormatError, naming file and line."""
-    document = read_yaml(read_text(path), str(path))
-    parameters = document.convert(Parameters)
-    if parameters.format != _FORMAT or parameters.version != 1:
-        raise FormatError(f"{document.where('$.format')}: expected format {_FORMAT}, version 1")
+    document, parameters = _read(path)
     found = {}
     for at, curve in enumerate(parameters.curves):
         where = document.where(f"$.curves[{at}]")
@@ -118,6 +118,22 @@ def read_parameters(path: Path | str) -> dict[tuple[str, int, int], Pieces]:
             raise FormatError(f"{where}: {error}") from error
         found[curve.collective, curve.ranks, curve.nodes] = Pieces(latency, inverse, curve.pipelining)
     return found
+
+
+def read_nccl_calibration(path: Path | str) -> NcclCalibration:
+    """What the file says of NCCL. Raises FormatError, naming file and line, also where it says nothing."""
+    document, parameters = _read(path)
+    if parameters.nccl is None:
+        raise FormatError(f"{path}: says nothing of NCCL: make it by hocket calibrate --nccl FILE.xml")
+    return nccl_of(parameters.nccl, document)
+
+
+def _read(path: Path | str) -> tuple[Document, Parameters]:
+    document = read_yaml(read_text(path), str(path))
+    parameters = document.convert(Parameters)
+    if parameters.format != _FORMAT or not 1 <= parameters.version <= _VERSION:
+        raise FormatError(f"{document.where('$.format')}: expected format {_FORMAT}, version 1 to {_VERSION}")
+    return document, parameters
 
 
 def _time(time_us: float) -> str:

@@ -1,6 +1,6 @@
 """How well fits predict what they have not seen: other sizes, other numbers of nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from hocket.calibration.fitting import LEAST_SIZES, fit_curve
 from hocket.calibration.levels import fit_levels
 from hocket.core.errors import FormatError
 
-__all__ = ["BY", "Errors", "HeldOut", "hold_out"]
+__all__ = ["BY", "Errors", "HeldOut", "Predict", "freely", "hold_out"]
 
 BY = ("sizes", "nodes")
 LARGE = 1 << 20  # bytes; errors above and up to here are told apart
@@ -52,13 +52,22 @@ class HeldOut:
         return Errors.of(self.curve.size_bytes, self.error)
 
 
-def hold_out(curves: Sequence[Curve], by: str = "sizes") -> tuple[HeldOut, ...]:
+#: Predicts sizes (ascending, different) of a curve that has other ones.
+Predict = Callable[[Curve, NDArray[np.int64]], NDArray[np.float64]]
+
+
+def freely(curve: Curve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """By the pieces of `fit_curve`."""
+    return fit_curve(curve).pieces.time_us(sizes)
+
+
+def hold_out(curves: Sequence[Curve], by: str = "sizes", predict: Predict = freely) -> tuple[HeldOut, ...]:
     """By `sizes`: each curve is fitted on every other size and predicts those between, then the other way round. By
     `nodes`: each curve of several machines is predicted from the levels that the other curves of its kind tell.
 
     Raises FormatError where there is too little to hold anything out.
     """
-    held = [*_sizes(curves)] if by == "sizes" else [*_nodes(curves)]
+    held = [*_sizes(curves, predict)] if by == "sizes" else [*_nodes(curves)]
     if not held:
         raise FormatError(
             "nothing can be held out: "
@@ -71,7 +80,7 @@ def hold_out(curves: Sequence[Curve], by: str = "sizes") -> tuple[HeldOut, ...]:
     return tuple(held)
 
 
-def _sizes(curves: Sequence[Curve]) -> list[HeldOut]:
+def _sizes(curves: Sequence[Curve], predict: Predict) -> list[HeldOut]:
     held = []
     for curve in curves:
         if len(curve.sizes) < _FOLDS * LEAST_SIZES:
@@ -79,8 +88,8 @@ def _sizes(curves: Sequence[Curve]) -> list[HeldOut]:
         error = np.zeros(len(curve.size_bytes))
         for fold in range(_FOLDS):
             seen = ~np.isin(curve.size_bytes, curve.sizes[fold::_FOLDS])
-            pieces = fit_curve(curve.at(seen)).pieces
-            error[~seen] = pieces.time_us(curve.size_bytes[~seen]) / curve.time_us[~seen] - 1
+            time = predict(curve.at(seen), curve.sizes)[np.searchsorted(curve.sizes, curve.size_bytes[~seen])]
+            error[~seen] = time / curve.time_us[~seen] - 1
         held.append(HeldOut(curve, error))
     return held
 

@@ -1,0 +1,89 @@
+"""NCCL's own structure, fitted to measurements: times of what it ran, beside those that it expects.
+
+Which release ran, files rarely say; and of an older one than those known the structure is wrong. So each release, and
+the free fit (`fitting`), is judged by how well it predicts sizes that are left out, one after the other, over all
+curves of the cluster together; the least loss is taken. Nothing is chosen per curve.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.calibration import fitting, nccl_curve
+from hocket.calibration.curve import Curve
+from hocket.calibration.measurement import NCCL_NAMES
+from hocket.calibration.nccl_constants import constants_of
+from hocket.calibration.nccl_curve import NcclCurveFit, columns_at, fit_structure
+from hocket.calibration.nccl_releases import Releases
+from hocket.calibration.validation import Predict, freely
+from hocket.core.errors import FormatError
+from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants, NcclModel
+from hocket.nccl.releases import RELEASES, Release
+
+__all__ = ["FREE", "NcclCalibration", "calibrate_nccl", "predictor"]
+
+#: The name of the fit without NCCL's structure.
+FREE = "free"
+
+
+@dataclass(frozen=True, eq=False)
+class NcclCalibration:
+    """Fits of the curves whose structure is known; `release`, whose structure it is; `losses` of what was left out, by
+    release and FREE, the least of which is `best`; `constants` with which NCCL's own model is nearest (`constants_of`)."""
+
+    release: Release
+    fits: tuple[NcclCurveFit, ...]
+    losses: Mapping[str, float]
+    constants: Constants
+
+    @property
+    def best(self) -> str:
+        return min(self.losses, key=lambda name: self.losses[name])
+
+    def fit(self, kind: str, ranks: int, nodes: int) -> NcclCurveFit | None:
+        """None where it was not measured."""
+        same = (each for each in self.fits if (each.kind, each.ranks, each.nodes) == (kind, ranks, nodes))
+        return next(same, None)
+
+    def times_us(self, model: NcclModel, collective: str, sizes: Sequence[int]) -> NDArray[np.float64]:
+        """Of a collective (NCCL's name) of the model's ranks at sizes in bytes (NCCL's: the whole buffer), by algorithm
+        and protocol (7 x 3 x sizes); nan: not measured."""
+        times = np.full((len(ALGORITHMS), len(PROTOCOLS), len(sizes)), np.nan)
+        kinds = {name: kind for kind, name in NCCL_NAMES.items()}
+        fit = self.fit(kinds[collective], model.ranks, model.nodes)
+        for name, segment in fit.segments.items() if fit else ():
+            columns = columns_at(model, kinds[collective], name, np.array(sizes, np.int64))
+            times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1])] = segment.time_us(columns)
+        return times
+
+
+def calibrate_nccl(fits: Sequence[fitting.CurveFit], releases: Releases) -> NcclCalibration:
+    """Of the fits of `calibrate`. Raises FormatError where the structure is known of none of their curves."""
+    losses: dict[str, float] = {}
+    found: dict[str, tuple[NcclCurveFit, ...]] = {}
+    for release in RELEASES.values():
+        structures = [releases.structure(release, fit.curve) for fit in fits]
+        known = [(fit, structure) for fit, structure in zip(fits, structures, strict=True) if structure is not None]
+        if not known:
+            raise FormatError(
+                f"{fits[0].curve.place[0]}: NCCL's structure is not known of anything that was measured: measure"
+                " collectives, or messages inside a machine"
+            )
+        losses[release.name] = sum(nccl_curve.leave_one_out(fit.curve, structure) for fit, structure in known)
+        found[release.name] = tuple(fit_structure(fit.curve, structure) for fit, structure in known)
+        losses[FREE] = sum(fitting.leave_one_out(fit) for fit, _ in known)
+    chosen = min(found, key=lambda name: losses[name])
+    constants = constants_of(found[chosen], RELEASES[chosen], releases)
+    return NcclCalibration(RELEASES[chosen], found[chosen], losses, constants)
+
+
+def predictor(calibration: NcclCalibration, releases: Releases) -> Predict:
+    """By what predicted left-out sizes best."""
+
+    def by_nccl(curve: Curve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        structure = releases.structure(calibration.release, curve, sizes)
+        return freely(curve, sizes) if structure is None else fit_structure(curve, structure).time_us(structure)
+
+    return freely if calibration.best == FREE else by_nccl

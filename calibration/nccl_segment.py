@@ -1,0 +1,97 @@
+"""The time of what NCCL runs by one algorithm and protocol, as few terms of its structure:
+
+    t(S) = expected x E(S) + latency + channel x C(S) + ramp x sqrt(C(S)) + chunk x C(S) / K(S) + byte x S
+
+where E is what NCCL expects, C the bytes that a channel carries, K those that it moves at a time (NCCL changes channels
+and chunks with the size by known rules, `hocket.nccl.kernels`), and the ramp is the filling of a pipeline whose chunks
+grow (see `pieces`). No term is negative. Which are there is told by the least BIC of all their combinations.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.nccl.kernels import Kernels
+
+__all__ = ["TERMS", "SegmentFit", "columns_of", "fit_segment"]
+
+TERMS = ("expected", "latency", "channel", "ramp", "chunk", "byte")
+
+_Floats = NDArray[np.float64]
+_REWEIGHTINGS = 8
+_CHANNEL, _OF_CHANNEL = 2, 4  # from here on terms may be multiples of the channel's
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentFit:
+    """`weights` of the TERMS (us of each, `expected` a factor); `smallest` and `largest` bytes that were measured."""
+
+    weights: _Floats
+    smallest: int
+    largest: int
+
+    def time_us(self, columns: _Floats) -> _Floats:
+        """Of the rows of `columns_of`."""
+        time: _Floats = columns @ self.weights
+        return time
+
+
+def columns_of(kernels: Kernels, sizes: NDArray[np.int64]) -> _Floats:
+    """The TERMS at each size (sizes x terms); 0 where NCCL expects nothing, or does not change its chunks."""
+    share = sizes / kernels.channels
+    columns = np.zeros((len(sizes), len(TERMS)))
+    columns[:, 0] = kernels.expected_us
+    columns[:, 1] = 1.0
+    columns[:, 2] = share
+    columns[:, 3] = np.sqrt(share)
+    np.divide(share, kernels.chunk_bytes, out=columns[:, 4], where=kernels.chunk_bytes > 0)
+    columns[:, 5] = sizes
+    return columns
+
+
+def fit_segment(columns: _Floats, time_us: _Floats, scale: float, penalty: float) -> _Floats:
+    """The weights of least robust loss (Cauchy's of relative errors, in units of `scale`) + `penalty` a term."""
+    used = tuple(at for at in np.flatnonzero(columns.any(axis=0)).tolist() if at < _OF_CHANNEL or _varies(columns, at))
+    rows = len(np.unique(columns, axis=0))
+    relative = columns / time_us[:, None]
+    best, weights = np.inf, np.zeros(len(TERMS))
+    for chosen in _combinations(used, min(rows, len(used))):
+        found = _nonnegative(relative[:, chosen], scale)
+        if found is None:
+            continue
+        value, loss = found
+        if loss + penalty * len(chosen) < best - 1e-9:
+            best, weights = loss + penalty * len(chosen), np.zeros(len(TERMS))
+            weights[list(chosen)] = value
+    return weights
+
+
+def _varies(columns: _Floats, at: int) -> bool:
+    """Whether a term is anything but a multiple of a channel's bytes."""
+    ratio = columns[:, at] / columns[:, _CHANNEL]
+    return bool(np.ptp(ratio) > 1e-9 * ratio[0])
+
+
+@cache
+def _combinations(terms: tuple[int, ...], most: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(chosen for count in range(1, most + 1) for chosen in combinations(terms, count))
+
+
+def _nonnegative(relative: _Floats, scale: float) -> tuple[_Floats, float] | None:
+    """Iteratively reweighted least squares of `relative` x weights = 1; None where a weight would not be positive."""
+    size = relative.max(axis=0)
+    unit = relative / size
+    trust = np.ones(len(unit))
+    for _ in range(_REWEIGHTINGS):
+        weighted = unit * trust[:, None]
+        normal = unit.T @ weighted
+        normal[np.diag_indices_from(normal)] += 1e-12
+        value = np.linalg.solve(normal, weighted.sum(axis=0))
+        if (value <= 0).any():
+            return None
+        off = (np.log(unit @ value) / scale) ** 2
+        trust = 1 / (1 + off)
+    return value / size, float(np.log1p(off).sum())

@@ -1,0 +1,92 @@
+"""On what NCCL runs calls: channels, and the bytes that each moves at a time (src/enqueue.cc of 2.30)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.nccl.model import NcclModel
+from hocket.nccl.names import ALGORITHMS, PROTOCOLS
+from hocket.nccl.releases import Release
+
+__all__ = ["MESSAGE", "Kernels", "collective_kernels", "message_kernels", "message_protocols"]
+
+#: The algorithm of messages from rank to rank, which reach no tuner.
+MESSAGE = "SendRecv"
+
+_KIB = 1 << 10
+_THREADS = {"LL": 512, "LL128": 640, "Simple": 512}
+_BYTES_OF_THREAD = {"LL": 8, "LL128": 8, "Simple": 64}
+_NVLS_LIMITS = ((64, 64 * _KIB), (8, 32 * _KIB), (2, 16 * _KIB))  # fewer passes than this: chunks of at most so much
+_NVLS_TREE_LIMITS = ((4, 64 * _KIB), (1, 32 * _KIB))
+_MESSAGE_STEP = {"LL": 64 * _KIB, "Simple": 512 * _KIB}
+_LL_OF_CHANNEL = 16 * _KIB
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """How calls of some sizes run: columns over the sizes. `expected_us` is what NCCL expects (0: nothing),
+    `channels` those that share a call's bytes, `chunk_bytes` what one moves at a time (0: the same at all sizes)."""
+
+    expected_us: NDArray[np.float64]
+    channels: NDArray[np.int64]
+    chunk_bytes: NDArray[np.int64]
+
+
+def collective_kernels(
+    model: NcclModel, collective: str, algorithm: str, protocol: str, sizes: NDArray[np.int64]
+) -> Kernels:
+    """Of a collective by an algorithm and a protocol."""
+    at = ALGORITHMS.index(algorithm) * len(PROTOCOLS) + PROTOCOLS.index(protocol)
+    expected = np.array([model.terms(collective, int(size))[at].time_us for size in sizes], np.float64)
+    all_channels, of_nvls = model.channels
+    chunk = np.zeros(len(sizes), np.int64)
+    if algorithm in ("NVLS", "NVLSTree"):
+        channels = np.full(len(sizes), of_nvls)
+        lanes = of_nvls * (model.ranks // model.nodes)  # every GPU is the head of a part
+        chunk = _chunks(sizes, lanes, _NVLS_LIMITS if algorithm == "NVLS" else _NVLS_TREE_LIMITS)
+    else:
+        each = _BYTES_OF_THREAD[protocol] * (model.ranks if (algorithm, protocol) == ("Ring", "LL") else 1)
+        channels = np.clip(sizes // (_THREADS[protocol] * each), 1, all_channels)
+    return Kernels(expected, channels, chunk)
+
+
+def message_protocols(ranks: int, all_channels: int, sizes: NDArray[np.int64], release: Release) -> list[str]:
+    """The protocol of a message of each size (bytes of one message), inside a machine of NVLink."""
+    if release.ll_of_all_channels:
+        most = np.full(len(sizes), _power_of_two(all_channels) * _LL_OF_CHANNEL)
+    else:
+        most = _message_channels(ranks, all_channels, sizes, "Simple") * _LL_OF_CHANNEL
+    return ["LL" if small else "Simple" for small in sizes <= most]
+
+
+def message_kernels(ranks: int, all_channels: int, protocol: str, sizes: NDArray[np.int64]) -> Kernels:
+    """Of messages inside a machine of NVLink (`addP2pToPlan`), whose every rank talks to every other."""
+    channels = _message_channels(ranks, all_channels, sizes, protocol)
+    return Kernels(np.zeros(len(sizes)), channels, np.zeros(len(sizes), np.int64))
+
+
+def _message_channels(ranks: int, all_channels: int, sizes: NDArray[np.int64], protocol: str) -> NDArray[np.int64]:
+    """As many as all ranks can have at once; twice as many while a channel's part is more than 32 steps."""
+    step = _MESSAGE_STEP[protocol]
+    most = _power_of_two(all_channels)
+    least = most
+    while least * ranks > most and least > 1:
+        least //= 2
+    channels = np.clip(-(-sizes // (step // 8)), 1, least)
+    for _ in range(most.bit_length()):
+        channels = np.where((-(-sizes // channels) > 32 * step) & (channels <= most // 2), 2 * channels, channels)
+    return channels
+
+
+def _power_of_two(number: int) -> int:
+    """The next one."""
+    return 1 << (number - 1).bit_length()
+
+
+def _chunks(sizes: NDArray[np.int64], lanes: int, limits: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
+    """Of NVLS: 128 KiB, less where the size fills few passes of all lanes."""
+    chunk = np.full(len(sizes), 128 * _KIB)
+    for passes, most in limits:
+        chunk = np.where(sizes < passes * lanes * chunk, np.minimum(chunk, most), chunk)
+    return chunk
