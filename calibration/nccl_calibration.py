@@ -15,7 +15,7 @@ from hocket.calibration import fitting, nccl_curve
 from hocket.calibration.curve import Curve
 from hocket.calibration.measurement import NCCL_NAMES
 from hocket.calibration.nccl_constants import constants_of
-from hocket.calibration.nccl_curve import NcclCurveFit, columns_at, fit_structure
+from hocket.calibration.nccl_curve import NcclCurveFit, columns_at, fit_structure, has_structure
 from hocket.calibration.nccl_releases import Releases
 from hocket.calibration.validation import Predict, freely
 from hocket.core.errors import FormatError
@@ -31,7 +31,7 @@ FREE = "free"
 @dataclass(frozen=True, eq=False)
 class NcclCalibration:
     """Fits of the curves whose structure is known; `release`, whose structure it is; `losses` of what was left out, by
-    release and FREE, the least of which is `best`; `constants` with which NCCL's own model is nearest (`constants_of`)."""
+    release and FREE, the least of which is `best`; `constants` with which NCCL's own model comes nearest."""
 
     release: Release
     fits: tuple[NcclCurveFit, ...]
@@ -61,19 +61,18 @@ class NcclCalibration:
 
 def calibrate_nccl(fits: Sequence[fitting.CurveFit], releases: Releases) -> NcclCalibration:
     """Of the fits of `calibrate`. Raises FormatError where the structure is known of none of their curves."""
-    losses: dict[str, float] = {}
+    known = [fit for fit in fits if has_structure(fit.curve.kind, fit.curve.nodes)]
+    if not known:
+        raise FormatError(
+            f"{fits[0].curve.place[0]}: NCCL's structure is not known of anything that was measured: measure"
+            " collectives, or messages inside a machine"
+        )
+    losses = {FREE: sum(map(fitting.leave_one_out, known))}
     found: dict[str, tuple[NcclCurveFit, ...]] = {}
     for release in RELEASES.values():
-        structures = [releases.structure(release, fit.curve) for fit in fits]
-        known = [(fit, structure) for fit, structure in zip(fits, structures, strict=True) if structure is not None]
-        if not known:
-            raise FormatError(
-                f"{fits[0].curve.place[0]}: NCCL's structure is not known of anything that was measured: measure"
-                " collectives, or messages inside a machine"
-            )
-        losses[release.name] = sum(nccl_curve.leave_one_out(fit.curve, structure) for fit, structure in known)
-        found[release.name] = tuple(fit_structure(fit.curve, structure) for fit, structure in known)
-        losses[FREE] = sum(fitting.leave_one_out(fit) for fit, _ in known)
+        pairs = [(fit.curve, releases.structure(release, fit.curve)) for fit in known]
+        losses[release.name] = sum(nccl_curve.leave_one_out(curve, structure) for curve, structure in pairs)
+        found[release.name] = tuple(fit_structure(curve, structure) for curve, structure in pairs)
     chosen = min(found, key=lambda name: losses[name])
     constants = constants_of(found[chosen], RELEASES[chosen], releases)
     return NcclCalibration(RELEASES[chosen], found[chosen], losses, constants)
@@ -83,7 +82,9 @@ def predictor(calibration: NcclCalibration, releases: Releases) -> Predict:
     """By what predicted left-out sizes best."""
 
     def by_nccl(curve: Curve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        if not has_structure(curve.kind, curve.nodes):
+            return freely(curve, sizes)
         structure = releases.structure(calibration.release, curve, sizes)
-        return freely(curve, sizes) if structure is None else fit_structure(curve, structure).time_us(structure)
+        return fit_structure(curve, structure).time_us(structure)
 
     return freely if calibration.best == FREE else by_nccl

@@ -23,7 +23,7 @@ from hocket.nccl.releases import Release
 
 __all__ = ["constants_of"]
 
-_NEAR = 0.1  # how much it counts that a constant is as far from NCCL's as that is large, beside a latency all wrong
+_NEAR = 0.02  # how much it counts that a constant is as far from NCCL's as that is large, beside a latency all wrong
 _LEAST = 0.1  # of what a constant was
 _POINTS = 16  # of a segment at which the line is drawn
 _TINY = 1e-3  # GB/s: less than any graph's

@@ -21,7 +21,16 @@ from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.releases import Release
 from hocket.schedule import Kind
 
-__all__ = ["Name", "NcclCurveFit", "Structure", "columns_at", "fit_structure", "leave_one_out", "structure_of"]
+__all__ = [
+    "Name",
+    "NcclCurveFit",
+    "Structure",
+    "columns_at",
+    "fit_structure",
+    "has_structure",
+    "leave_one_out",
+    "structure_of",
+]
 
 _Floats = NDArray[np.float64]
 #: An algorithm and a protocol.
@@ -61,20 +70,23 @@ class NcclCurveFit:
         return times
 
 
-def structure_of(model: NcclModel, release: Release, kind: str, sizes: NDArray[np.int64]) -> Structure | None:
-    """None where it is not known: messages between machines, gather and scatter."""
+def has_structure(kind: str, nodes: int) -> bool:
+    """Whether it is known what NCCL runs: not of messages between machines, gather and scatter."""
+    return kind in NCCL_NAMES or (kind in (MESSAGE, Kind.ALL_TO_ALL) and nodes == 1)
+
+
+def structure_of(model: NcclModel, release: Release, kind: str, sizes: NDArray[np.int64]) -> Structure:
+    """Of a kind that `has_structure`."""
     if kind in NCCL_NAMES:
         choices = model.choose(NCCL_NAMES[kind], sizes)
         chosen = [
             (ALGORITHMS[algorithm], PROTOCOLS[protocol])
             for algorithm, protocol in zip(choices.algorithm.tolist(), choices.protocol.tolist(), strict=True)
         ]
-    elif kind in (MESSAGE, Kind.ALL_TO_ALL) and model.nodes == 1:
+    else:
         messages = _messages(kind, model.ranks, sizes)
         protocols = message_protocols(model.ranks, model.channels[0], messages, release)
         chosen = [(SENDRECV, protocol) for protocol in protocols]
-    else:
-        return None
     names = tuple(dict.fromkeys(chosen))
     columns = np.array([columns_at(model, kind, name, sizes) for name in names])
     return Structure(sizes, names, np.array([names.index(name) for name in chosen]), columns)
@@ -95,29 +107,47 @@ def _messages(kind: str, ranks: int, sizes: NDArray[np.int64]) -> NDArray[np.int
 
 def fit_structure(curve: Curve, structure: Structure) -> NcclCurveFit:
     """The fit of a curve whose sizes are among the structure's."""
-    at = np.searchsorted(structure.sizes, curve.size_bytes)
-    used = structure.used[at]
-    scale, penalty = TUNING * noise_of(curve), float(np.log(len(at)) / TUNING**2)
+    rows = _Rows(curve, structure)
     segments = {}
-    for number in np.unique(used).tolist():
-        rows = used == number
-        weights = fit_segment(structure.columns[number, at[rows]], curve.time_us[rows], scale, penalty)
-        size = curve.size_bytes[rows]
-        segments[structure.names[number]] = SegmentFit(weights, int(size[0]), int(size[-1]))
-    expected = structure.columns[used, at, 0]
-    factor = float(np.median(curve.time_us / expected)) if expected.all() else 0.0
-    return NcclCurveFit(curve.kind, curve.ranks, curve.nodes, segments, factor)
+    for number in np.unique(rows.used).tolist():
+        chosen = rows.used == number
+        size = curve.size_bytes[chosen]
+        segments[structure.names[number]] = SegmentFit(rows.fit(chosen), int(size[0]), int(size[-1]))
+    return NcclCurveFit(curve.kind, curve.ranks, curve.nodes, segments, rows.factor())
 
 
 def leave_one_out(curve: Curve, structure: Structure) -> float:
     """The loss of every size's rows, predicted by the fit without them, as `fitting.leave_one_out` counts it."""
-    at = np.searchsorted(structure.sizes, curve.size_bytes)
-    scale = TUNING * noise_of(curve)
+    rows = _Rows(curve, structure)
     loss = 0.0
-    for left_out in np.unique(at):
-        rest = at != left_out
-        time = fit_structure(curve.at(rest), structure).time_us(structure)[left_out]
+    for left_out in np.unique(rows.at):
+        here = rows.at == left_out
+        segment = (rows.used == structure.used[left_out]) & ~here
+        if segment.any():
+            time = float(rows.columns[here][0] @ rows.fit(segment))
+        else:
+            time = rows.factor(~here) * float(rows.columns[here][0, 0])
         with np.errstate(divide="ignore"):  # what nothing tells is infinitely wrong
-            off = np.log(time / curve.time_us[~rest]) / scale
+            off = np.log(time / curve.time_us[here]) / rows.scale
         loss += float(np.log1p(off**2).sum())
     return loss
+
+
+class _Rows:
+    """The measurements of a curve beside what NCCL ran: `at`, which size; `used`, which name; `columns`."""
+
+    def __init__(self, curve: Curve, structure: Structure) -> None:
+        self.time_us = curve.time_us
+        self.at = np.searchsorted(structure.sizes, curve.size_bytes)
+        self.used = structure.used[self.at]
+        self.columns = structure.columns[self.used, self.at]
+        self.scale = TUNING * noise_of(curve)
+        self.penalty = float(np.log(len(self.at)) / TUNING**2)
+
+    def fit(self, chosen: NDArray[np.bool_]) -> _Floats:
+        return fit_segment(self.columns[chosen], self.time_us[chosen], self.scale, self.penalty)
+
+    def factor(self, chosen: NDArray[np.bool_] | slice = slice(None)) -> float:
+        """Measured / expected in the median; 0 where NCCL expects nothing."""
+        expected = self.columns[chosen, 0]
+        return float(np.median(self.time_us[chosen] / expected)) if expected.all() else 0.0

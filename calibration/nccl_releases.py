@@ -31,9 +31,9 @@ class Releases:
     def with_constants(self, constants: Constants, nodes: int) -> NcclModel:
         return NcclModel(self.machine, nodes, self.settings, constants)
 
-    def structure(self, release: Release, curve: Curve, sizes: NDArray[np.int64] | None = None) -> Structure | None:
-        """Of the curve's sizes, or of others; None where it is not known. Raises TopologyError where the machine has
-        other ranks than the curve."""
+    def structure(self, release: Release, curve: Curve, sizes: NDArray[np.int64] | None = None) -> Structure:
+        """Of the sizes of a curve that `has_structure`, or of others. Raises TopologyError where the machine has other
+        ranks than the curve."""
         model = self.model(release, curve.nodes)
         if model.ranks != curve.ranks:
             raise TopologyError(

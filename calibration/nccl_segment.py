@@ -8,7 +8,6 @@ grow (see `pieces`). No term is negative. Which are there is told by the least B
 """
 
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +21,8 @@ TERMS = ("expected", "latency", "channel", "ramp", "chunk", "byte")
 
 _Floats = NDArray[np.float64]
 _REWEIGHTINGS = 8
+_ALIKE = 1e-6
+_LEAST = 1e-9  # of a time: what is less is of weights that are refused
 _CHANNEL, _OF_CHANNEL = 2, 4  # from here on terms may be multiples of the channel's
 
 
@@ -54,18 +55,16 @@ def columns_of(kernels: Kernels, sizes: NDArray[np.int64]) -> _Floats:
 
 def fit_segment(columns: _Floats, time_us: _Floats, scale: float, penalty: float) -> _Floats:
     """The weights of least robust loss (Cauchy's of relative errors, in units of `scale`) + `penalty` a term."""
-    used = tuple(at for at in np.flatnonzero(columns.any(axis=0)).tolist() if at < _OF_CHANNEL or _varies(columns, at))
-    rows = len(np.unique(columns, axis=0))
+    used = [at for at in np.flatnonzero(columns.any(axis=0)).tolist() if at < _OF_CHANNEL or _varies(columns, at)]
     relative = columns / time_us[:, None]
     best, weights = np.inf, np.zeros(len(TERMS))
-    for chosen in _combinations(used, min(rows, len(used))):
-        found = _nonnegative(relative[:, chosen], scale)
-        if found is None:
-            continue
-        value, loss = found
-        if loss + penalty * len(chosen) < best - 1e-9:
-            best, weights = loss + penalty * len(chosen), np.zeros(len(TERMS))
-            weights[list(chosen)] = value
+    for count in range(1, min(len(np.unique(columns, axis=0)), len(used)) + 1):
+        chosen = np.array(list(combinations(used, count)))
+        values, losses = _nonnegative(relative[:, chosen].transpose(1, 0, 2), scale)
+        at = int(np.argmax(losses <= losses.min() + _ALIKE))  # of several alike the first, however they round
+        if losses[at] + penalty * count < best - _ALIKE:
+            best, weights = losses[at] + penalty * count, np.zeros(len(TERMS))
+            weights[chosen[at]] = values[at]
     return weights
 
 
@@ -75,23 +74,18 @@ def _varies(columns: _Floats, at: int) -> bool:
     return bool(np.ptp(ratio) > 1e-9 * ratio[0])
 
 
-@cache
-def _combinations(terms: tuple[int, ...], most: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(chosen for count in range(1, most + 1) for chosen in combinations(terms, count))
-
-
-def _nonnegative(relative: _Floats, scale: float) -> tuple[_Floats, float] | None:
-    """Iteratively reweighted least squares of `relative` x weights = 1; None where a weight would not be positive."""
-    size = relative.max(axis=0)
-    unit = relative / size
-    trust = np.ones(len(unit))
+def _nonnegative(relative: _Floats, scale: float) -> tuple[_Floats, _Floats]:
+    """Iteratively reweighted least squares of `relative` x weights = 1, for several choices of terms (choices x rows x
+    terms): weights, and the losses; infinite where a weight would not be positive."""
+    size = relative.max(axis=1)
+    unit = relative / size[:, None, :]
+    trust = np.ones(unit.shape[:2])
+    possible = np.ones(len(unit), np.bool_)
     for _ in range(_REWEIGHTINGS):
-        weighted = unit * trust[:, None]
-        normal = unit.T @ weighted
-        normal[np.diag_indices_from(normal)] += 1e-12
-        value = np.linalg.solve(normal, weighted.sum(axis=0))
-        if (value <= 0).any():
-            return None
-        off = (np.log(unit @ value) / scale) ** 2
+        weighted = unit * trust[:, :, None]
+        normal = unit.transpose(0, 2, 1) @ weighted + 1e-12 * np.eye(unit.shape[2])
+        value = np.linalg.solve(normal, weighted.sum(axis=1)[:, :, None])
+        possible &= (value[:, :, 0] > 0).all(axis=1)
+        off = (np.log(np.maximum((unit @ value)[:, :, 0], _LEAST)) / scale) ** 2
         trust = 1 / (1 + off)
-    return value / size, float(np.log1p(off).sum())
+    return value[:, :, 0] / size, np.where(possible, np.log1p(off).sum(axis=1), np.inf)

@@ -57,6 +57,8 @@ def _keys(struct: type[msgspec.Struct], path: str) -> list[str]:
     info: Any = msgspec.inspect.type_info(struct)
     for key, item in re.findall(r"\.([^.\[]+)|(\[)", path):
         info = info.item_type if item else next(field.type for field in info.fields if field.encode_name == key)
+        if isinstance(info, msgspec.inspect.UnionType):  # a part that may be left out
+            info = next(each for each in info.types if not isinstance(each, msgspec.inspect.NoneType))
     return [field.encode_name for field in info.fields]
 
 

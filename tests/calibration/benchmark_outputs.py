@@ -26,7 +26,11 @@ def half(size: int, time: float, factor: float) -> list[str]:
 
 
 def new_table(
-    rows: Iterable[tuple[int, float]], factor: float = 2 * 15 / 16, name: str = "all_reduce_perf", redop: str = "sum"
+    rows: Iterable[tuple[int, float]],
+    factor: float = 2 * 15 / 16,
+    name: str = "all_reduce_perf",
+    redop: str = "sum",
+    ranks: str = RANKS,
 ) -> str:
     """nccl-tests 2.17 and later."""
     text = "# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809\n"
@@ -34,7 +38,7 @@ def new_table(
     text += (
         "# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1\n#\n"
     )
-    text += f"# Using devices\n{RANKS}#\n"
+    text += f"# Using devices\n{ranks}#\n"
     text += (
         "#                                                              out-of-place                       in-place\n"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.calibration import Calibration, Disagreement, HeldOut
+    from hocket.calibration import Calibration, Disagreement, HeldOut, NcclCalibration, Releases
 
 __all__ = ["app"]
 
@@ -43,6 +43,14 @@ def calibrate(
     holdout: Annotated[
         str | None, typer.Option(help="Cross-validate: sizes (fit every other one) or nodes (fit the other counts).")
     ] = None,
+    nccl: Annotated[
+        str | None,
+        typer.Option("--nccl", metavar="MACHINE", help="NCCL's topology XML, or a preset: fit what NCCL ran, too."),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="With --nccl: a variable of NCCL's environment as measured."),
+    ] = None,
     collective: Annotated[str | None, typer.Option(help="What was measured, for files that do not say it.")] = None,
     ranks: Annotated[int | None, typer.Option("-n", "--ranks", min=2, help="Ranks, for files without them.")] = None,
     nodes: Annotated[int | None, typer.Option(min=1, help="Machines, for files without them.")] = None,
@@ -54,22 +62,26 @@ def calibrate(
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
     from hocket.calibration import (
         Assumed,
+        calibrate_nccl,
         calibrated_topology,
         curves_of,
         disagreements,
         hold_out,
+        predictor,
         read_measurements,
         save_parameters,
     )
     from hocket.calibration import calibrate as fit
     from hocket.calibration.measurement import kind_named
-    from hocket.calibration.validation import BY
+    from hocket.calibration.validation import BY, freely
     from hocket.cli.options import one_of
     from hocket.core.files import require_place
     from hocket.topology import load, save
 
     if topology is None and (output is not None or by is not None):
         raise typer.BadParameter("-o and --by are of the calibrated topology: say --topology, the machine it is of")
+    if assignments and nccl is None:
+        raise typer.BadParameter("--set is of NCCL's model: say --nccl, the machine's topology file")
     if holdout is not None:
         one_of("--holdout", holdout, BY)
     for path in (output, report):
@@ -79,12 +91,17 @@ def calibrate(
     machine = load(topology) if topology else None
     measurements = read_measurements(files, assumed, partial=partial)
     calibration = fit(measurements, machine)
-    held = hold_out(curves_of(measurements), holdout) if holdout else ()
+    releases = _releases(nccl, assignments) if nccl else None
+    of_nccl = calibrate_nccl(calibration.fits, releases) if releases else None
+    predict = predictor(of_nccl, releases) if of_nccl and releases else freely
+    held = hold_out(curves_of(measurements), holdout, predict) if holdout else ()
     found = disagreements(calibration, machine, measurements) if machine else ()
     count = len(calibration.fits)
     typer.echo(f"{len(measurements)} measurements of {count} curve{'s' * (count != 1)}")
     _print_fits(calibration)
     _print_levels(calibration)
+    if of_nccl is not None:
+        _print_nccl(of_nccl)
     _print_held(held, holdout or "")
     _print_disagreements(found)
     if machine is not None:
@@ -95,7 +112,7 @@ def calibrate(
         if output is not None:
             save(calibrated.topology, output)
             protocols = output.with_suffix(".protocols.yaml")
-            save_parameters(calibration, protocols)
+            save_parameters(calibration, protocols, of_nccl)
             typer.echo(f"wrote {output} and {protocols}")
     if report is not None:
         from hocket.core.files import atomic_write
@@ -104,6 +121,19 @@ def calibrate(
         with atomic_write(report) as file:
             file.write(calibration_page(calibration, machine, held, found))
         typer.echo(f"wrote {report}")
+
+
+def _releases(machine: str, assignments: list[str] | None) -> Releases:
+    from hocket.calibration import Releases
+    from hocket.core.errors import FormatError
+    from hocket.nccl import read_settings
+    from hocket.topology.machines import load_machine
+
+    try:
+        settings = read_settings(assignments or [])
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from error
+    return Releases(load_machine(machine), settings)
 
 
 def _print_fits(calibration: Calibration) -> None:
@@ -136,6 +166,24 @@ def _print_levels(calibration: Calibration) -> None:
         bandwidth = f"{format_bandwidth(each.bandwidth.value)} {_within(each.bandwidth.spread)}"
         bandwidth = f"at least {format_bandwidth(each.bandwidth.value)}" if each.at_least else bandwidth
         typer.echo(f"{each.level:<16} {each.kind:<16} {each.protocol:<8} {step:>22} {bandwidth:>26}")
+
+
+def _print_nccl(calibration: NcclCalibration) -> None:
+    from hocket.calibration import FREE
+    from hocket.calibration.nccl_segment import TERMS
+    from hocket.core.units import format_bytes
+
+    losses = ", ".join(
+        f"{'without NCCL' if name == FREE else f'NCCL {name}'} {loss:.1f}" for name, loss in calibration.losses.items()
+    )
+    best = "the fits above" if calibration.best == FREE else f"the structure of NCCL {calibration.best}"
+    typer.echo(f"\nsizes left out are best predicted by {best} (losses: {losses})")
+    for fit in calibration.fits:
+        for (algorithm, protocol), segment in fit.segments.items():
+            head = f"{fit.kind:<16} {fit.ranks:>5} {fit.nodes:>5}  {algorithm}/{protocol}"
+            sizes = f"{format_bytes(segment.smallest)} .. {format_bytes(segment.largest)}"
+            terms = zip(TERMS, segment.weights.tolist(), strict=True)
+            typer.echo(f"{head:<46} {sizes:<20} " + " ".join(f"{name} {value:.4g}" for name, value in terms if value))
 
 
 def _print_held(held: tuple[HeldOut, ...], by: str) -> None:

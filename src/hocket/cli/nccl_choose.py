@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket.cli.nccl_calibrated import Calibrated, calibrated, print_calibrated
+
 if TYPE_CHECKING:
     from hocket.nccl import Choices, NcclModel
 
@@ -41,6 +43,10 @@ def choose(
     why: Annotated[
         bool, typer.Option("--why", help="Where the choice changes, print every algorithm and protocol, and why not.")
     ] = False,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="calibrated.protocols.yaml of hocket calibrate --nccl: times as measured."),
+    ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A variable of NCCL's environment; prints what it changes."),
@@ -51,6 +57,7 @@ def choose(
     Sizes are NCCL's: of all_gather and reduce_scatter the whole buffer. The network is as the NICs of the machine,
     CollNet (SHARP) is off, all machines are alike.
     """
+    from hocket.calibration import read_nccl_calibration
     from hocket.core.errors import FormatError
     from hocket.core.files import atomic_write, require_place
     from hocket.core.units import parse_sizes
@@ -67,6 +74,7 @@ def choose(
     for output in (csv, graph_dump):
         if output is not None:
             require_place(output)
+    fits = read_nccl_calibration(calibration) if calibration else None
     machine = load_machine(topology)
     model = NcclModel(machine, nodes, settings)
     before = NcclModel(machine, nodes) if assignments else None
@@ -74,12 +82,15 @@ def choose(
         typer.echo(f"note: {note}")
     _print_graphs(model, Path(machine.source).name)
     found = [model.choose(name, sizes) for name in names]
-    for choices in found:
+    measured = [calibrated(fits, model, choices) if fits else None for choices in found]
+    for choices, times in zip(found, measured, strict=True):
         _print_points(model, choices, why)
+        if fits is not None:
+            print_calibrated(choices, times)
         if before is not None:
             _print_changes(choices, before.choose(choices.collective, sizes))
     if csv is not None:
-        _write(found, csv)
+        _write(found, csv, measured if fits else None)
     if graph_dump is not None:
         text = graphs_text(model_graphs(model))
         with atomic_write(graph_dump) as file:
@@ -163,18 +174,31 @@ def _print_changes(choices: "Choices", before: "Choices") -> None:
         typer.echo(f"    from {format_bytes(int(choices.bytes[at]))}: {before.name(at)} -> {choices.name(at)}")
 
 
-def _write(found: Iterable["Choices"], path: Path) -> None:
+def _write(found: Iterable["Choices"], path: Path, measured: Iterable[Calibrated | None] | None) -> None:
     import csv
+    from itertools import repeat
 
     from hocket.core.files import atomic_write
     from hocket.nccl import ALGORITHMS, PROTOCOLS
 
     with atomic_write(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["coll", "bytes", "algo", "proto", "time_us", "nchannels"])
-        for choices in found:
+        more = ["calibrated_us", "best_algo", "best_proto", "best_us"] if measured is not None else []
+        writer.writerow(["coll", "bytes", "algo", "proto", "time_us", "nchannels", *more])
+        for choices, times in zip(found, repeat(None) if measured is None else measured, strict=measured is not None):
             columns = (choices.bytes, choices.algorithm, choices.protocol, choices.time_us, choices.channels)
-            for size, algorithm, protocol, time, channels in zip(*(column.tolist() for column in columns), strict=True):
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            for at, (size, algorithm, protocol, time, channels) in enumerate(rows):
                 row = choices.collective, size, ALGORITHMS[algorithm], PROTOCOLS[protocol], f"{time:.2f}", channels
-                writer.writerow(row)
+                writer.writerow([*row, *(_measured(times, at) if more else ())])
     typer.echo(f"wrote {path}")
+
+
+def _measured(times: Calibrated | None, at: int) -> list[str]:
+    """The columns that a calibration adds; empty where nothing was measured."""
+    from hocket.nccl import ALGORITHMS, PROTOCOLS
+
+    if times is None:
+        return [""] * 4
+    own = "" if times.time_us[at] != times.time_us[at] else f"{times.time_us[at]:.2f}"
+    return [own, ALGORITHMS[times.algorithm[at]], PROTOCOLS[times.protocol[at]], f"{times.best_us[at]:.2f}"]
