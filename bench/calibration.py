@@ -1,16 +1,25 @@
-"""Predicted beside measured times of public nccl-tests tables, before and after calibration.
+"""Predicted beside measured times of public nccl-tests tables, before and after calibration, and NCCL's own.
 
 Run: python -m hocket.bench.calibration [FOLDER]     (the CSVs of `hocket calibrate`, ../shared/data/nccl_tests)
 
 A row a curve of eight sizes or more. Errors are |predicted / measured - 1|: the median and the worst above 1 MiB, the
-median up to 1 MiB, over all rows, in and out of place. `uncalibrated` is the simulator on the machine as its data sheet
-says (ring on one node, hierarchical on two), `topology` the simulator on the calibrated topology, which has one latency
-and one bandwidth; `calibrated` is the fit on all sizes; `held out` predicts every other size from the rest, both ways;
-`smooth` is a straight line in logarithms between the neighbours of each held-out size, which knows no model: where it
-errs, the sizes do.
+median up to 1 MiB, over all rows, in and out of place.
+
+First table: `uncalibrated` is the simulator on the machine as its data sheet says (ring on one node, hierarchical on
+two), `topology` the simulator on the calibrated topology, which has one latency and one bandwidth; `calibrated` is the
+fit on all sizes; `held out` predicts every other size from the rest, both ways; `smooth` is a straight line in
+logarithms between the neighbours of each held-out size, which knows no model: where it errs, the sizes do; `repeated`
+is how far the two measurements of a size are apart, in and out of place.
+
+Second table: `NCCL` is what NCCL's model expects of what it chooses, `constants` the same with the calibrated constants
+that a tuner plugin can give it; `fitted` and `held out` are of NCCL's structure (`--nccl`) on all sizes and on every
+other one; `taken` says what predicted left-out sizes best on all curves of the cluster, `goal` whether that meets
+5 / 15; 15 held out.
 """
 
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,66 +29,146 @@ from rich.table import Table
 
 from hocket.bench.command_line import command_line
 from hocket.calibration import (
+    FREE,
     MESSAGE,
     Curve,
     Errors,
     HeldOut,
     Measurement,
+    NcclCalibration,
+    Releases,
     calibrate,
+    calibrate_nccl,
     calibrated_topology,
     curves_of,
     fit_curve,
     hold_out,
+    predictor,
     read_measurements,
 )
+from hocket.calibration.measurement import NCCL_NAMES
 from hocket.calibration.simulated import simulated_us
+from hocket.nccl import PROTOCOLS, Constants, read_settings
 from hocket.topology import Topology, load
-from hocket.topology.failures import degrade
+from hocket.topology.machines import load_machine
 
 __all__ = ["main"]
+
+GOAL = Errors(0.05, 0.15, 0.15)
 
 LEAST_SIZES = 8
 
 
-def machines() -> dict[str, tuple[str, Topology]]:
-    """By file: what it is, and its data sheet. The p4de has 4 NICs of 100 Gbit/s, a quarter of the DGX A100's."""
-    a100, h100 = load("dgx-a100:nodes=2"), load("dgx-h100:nodes=2")
-    b200 = load("switch:8,bandwidth=900GB/s,latency=350ns")
-    return {
-        "a100_8gpu_1node_azure_allreduce": ("A100 ND v4", a100),
-        "a100_16gpu_2node_azure_allreduce": ("A100 ND v4", a100),
-        "a100_16gpu_2node_p4de_allreduce": ("A100 p4de", degrade(a100, ["pcie=0.25", "fabric=0.25"])),
-        "h100_8gpu_1node_allreduce": ("H100 DGX", h100),
-        "h100_16gpu_2node_ib_allreduce": ("H100 XE9680, IB", h100),
-        "h100_16gpu_2node_p5_allreduce": ("H100 p5, EFA", h100),
-        "h100_16gpu_2node_ringforced_allreduce": ("H100, bad fabric", h100),
-        "b200_8gpu_allcolls": ("B200", b200),
-    }
+@dataclass(frozen=True)
+class Cluster:
+    """What was measured (files), the preset that stands for its machine, NCCL's variables."""
+
+    name: str
+    preset: str
+    files: tuple[str, ...]
+    variables: tuple[str, ...] = ()
+
+    @property
+    def topology(self) -> Topology:
+        return load(f"{self.preset}:nodes=2")
+
+    def curves(self, folder: Path) -> Iterator[tuple[Curve, list[Measurement]]]:
+        measurements = read_measurements([folder / f"{name}.csv" for name in self.files])
+        for curve in curves_of(measurements):
+            if len(curve.sizes) >= LEAST_SIZES:
+                yield curve, [each for each in measurements if (each.kind, each.nodes) == (curve.kind, curve.nodes)]
+
+
+#: The XE9680 is a server of eight H100 and eight NICs of 400 Gbit/s, as the DGX is; so are the two with a bad fabric.
+CLUSTERS = (
+    Cluster("A100 ND v4", "ndv4", ("a100_8gpu_1node_azure_allreduce", "a100_16gpu_2node_azure_allreduce")),
+    Cluster("A100 p4de", "p4de", ("a100_16gpu_2node_p4de_allreduce",)),
+    Cluster("H100 DGX", "dgx-h100", ("h100_8gpu_1node_allreduce",)),
+    Cluster("H100 XE9680, IB", "dgx-h100", ("h100_16gpu_2node_ib_allreduce",)),
+    Cluster("H100 p5, EFA", "p5", ("h100_16gpu_2node_p5_allreduce",)),
+    Cluster("H100, bad fabric", "dgx-h100", ("h100_16gpu_2node_ringforced_allreduce",), ("NCCL_ALGO=RING",)),
+    Cluster("B200", "dgx-b200", ("b200_8gpu_allcolls",)),
+)
 
 
 def main(folder: Path) -> None:
-    table = Table("machine", "collective", "nodes", "uncalibrated", "topology", "calibrated", "held out", "smooth")
-    for name, (machine, topology) in machines().items():
-        measurements = read_measurements([folder / f"{name}.csv"])
-        for curve in (each for each in curves_of(measurements) if len(each.sizes) >= LEAST_SIZES):
-            rows = [each for each in measurements if (each.kind, each.nodes) == (curve.kind, curve.nodes)]
-            table.add_row(machine, curve.kind, str(curve.nodes), *map(text, predictions(curve, rows, topology)))
-    Console(width=150, highlight=False).print("median / worst above 1 MiB; median up to 1 MiB, in %", table)
+    heads = "machine", "collective", "nodes"
+    free = Table(*heads, "uncalibrated", "topology", "calibrated", "held out", "smooth", "repeated")
+    nccl = Table(*heads, "NCCL", "constants", "fitted", "held out", "taken", "goal")
+    for cluster in CLUSTERS:
+        curves = [*cluster.curves(folder)]
+        releases = Releases(load_machine(cluster.preset), read_settings(cluster.variables))
+        calibration = calibrate_nccl([fit_curve(curve) for curve, _ in curves], releases)
+        for curve, rows in curves:
+            head = cluster.name, curve.kind, str(curve.nodes)
+            predicted = predictions(curve, rows, cluster.topology)
+            of_nccl = nccl_predictions(curve, calibration, releases)
+            held = predicted[3] if calibration.best == FREE else of_nccl[3]
+            free.add_row(*head, *map(text, predicted))
+            taken = "free" if calibration.best == FREE else f"NCCL {calibration.best}"
+            nccl.add_row(*head, *map(text, of_nccl), taken, "met" if held and meets(held) else "not met")
+    console = Console(width=150, highlight=False)
+    console.print("median / worst above 1 MiB; median up to 1 MiB, in %", free, nccl)
 
 
 def predictions(curve: Curve, rows: list[Measurement], topology: Topology) -> list[Errors | None]:
-    """The errors of each column; none where nothing predicts."""
+    """The errors of each column of the first table; none where nothing predicts."""
     calibrated = calibrated_topology(calibrate(rows, topology), topology, curve.kind).topology
     (held,) = hold_out([curve])
     fitted, interpolated = HeldOut(curve, fit_curve(curve).error), HeldOut(curve, smooth(curve))
-    return [simulated(curve, topology), simulated(curve, calibrated), fitted.errors, held.errors, interpolated.errors]
+    columns = [simulated(curve, topology), simulated(curve, calibrated), fitted.errors, held.errors]
+    return [*columns, interpolated.errors, repeated(curve)]
+
+
+def nccl_predictions(curve: Curve, calibration: NcclCalibration, releases: Releases) -> list[Errors | None]:
+    """The errors of each column of the second table."""
+    fit = calibration.fit(curve.kind, curve.ranks, curve.nodes)
+    structure = releases.structure(calibration.release, curve)
+    assert fit is not None
+    fitted = errors_at_sizes(curve, fit.time_us(structure))
+    (held,) = hold_out([curve], predict=predictor(calibration, releases, calibration.release.name))
+    if curve.kind not in NCCL_NAMES:
+        return [None, None, fitted, held.errors]
+    choices = releases.model(calibration.release, curve.nodes).choose(NCCL_NAMES[curve.kind], curve.sizes)
+
+    def expected(constants: Constants) -> Errors:
+        """Of what NCCL chooses without them."""
+        model = releases.with_constants(constants, curve.nodes)
+        ran = choices.algorithm * len(PROTOCOLS) + choices.protocol
+        pairs = zip(curve.sizes.tolist(), ran.tolist(), strict=True)
+        return errors_at_sizes(
+            curve, np.array([model.terms(choices.collective, at)[name].time_us for at, name in pairs])
+        )
+
+    return [expected(Constants.of_nccl()), expected(calibration.constants), fitted, held.errors]
+
+
+def errors_at_sizes(curve: Curve, times: NDArray[np.float64]) -> Errors:
+    """Of times at the curve's different sizes."""
+    return HeldOut(curve, times[np.searchsorted(curve.sizes, curve.size_bytes)] / curve.time_us - 1).errors
+
+
+def meets(errors: Errors) -> bool:
+    return all(
+        not ours > limit
+        for ours, limit in zip(
+            (errors.median, errors.worst, errors.small), (GOAL.median, GOAL.worst, GOAL.small), strict=True
+        )
+    )
+
+
+def repeated(curve: Curve) -> Errors | None:
+    """How far two measurements of a size are from their middle, twice that; none where there is one of each."""
+    middle = np.array([np.median(curve.time_us[curve.size_bytes == size]) for size in curve.sizes])
+    twice = np.bincount(np.searchsorted(curve.sizes, curve.size_bytes)).max() > 1
+    off = 2 * (curve.time_us / middle[np.searchsorted(curve.sizes, curve.size_bytes)] - 1)
+    return HeldOut(curve, off).errors if twice else None
 
 
 def simulated(curve: Curve, topology: Topology) -> Errors | None:
     if curve.kind == MESSAGE:
         return None
-    times = simulated_us(curve, topology, curve.sizes.tolist())
-    return HeldOut(curve, times[np.searchsorted(curve.sizes, curve.size_bytes)] / curve.time_us - 1).errors
+    return errors_at_sizes(curve, simulated_us(curve, topology, curve.sizes.tolist()))
 
 
 def smooth(curve: Curve) -> NDArray[np.float64]:

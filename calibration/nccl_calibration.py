@@ -78,13 +78,14 @@ def calibrate_nccl(fits: Sequence[fitting.CurveFit], releases: Releases) -> Nccl
     return NcclCalibration(RELEASES[chosen], found[chosen], losses, constants)
 
 
-def predictor(calibration: NcclCalibration, releases: Releases) -> Predict:
-    """By what predicted left-out sizes best."""
+def predictor(calibration: NcclCalibration, releases: Releases, by: str | None = None) -> Predict:
+    """By a release, or FREE; by what predicted left-out sizes best, if not said."""
 
     def by_nccl(curve: Curve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         if not has_structure(curve.kind, curve.nodes):
             return freely(curve, sizes)
-        structure = releases.structure(calibration.release, curve, sizes)
+        structure = releases.structure(RELEASES[name], curve, sizes)
         return fit_structure(curve, structure).time_us(structure)
 
-    return freely if calibration.best == FREE else by_nccl
+    name = by or calibration.best
+    return freely if name == FREE else by_nccl

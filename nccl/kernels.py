@@ -15,8 +15,6 @@ __all__ = ["MESSAGE", "Kernels", "collective_kernels", "message_kernels", "messa
 MESSAGE = "SendRecv"
 
 _KIB = 1 << 10
-_THREADS = {"LL": 512, "LL128": 640, "Simple": 512}
-_BYTES_OF_THREAD = {"LL": 8, "LL128": 8, "Simple": 64}
 _NVLS_LIMITS = ((64, 64 * _KIB), (8, 32 * _KIB), (2, 16 * _KIB))  # fewer passes than this: chunks of at most so much
 _NVLS_TREE_LIMITS = ((4, 64 * _KIB), (1, 32 * _KIB))
 _MESSAGE_STEP = {"LL": 64 * _KIB, "Simple": 512 * _KIB}
@@ -39,15 +37,11 @@ def collective_kernels(
     """Of a collective by an algorithm and a protocol."""
     at = ALGORITHMS.index(algorithm) * len(PROTOCOLS) + PROTOCOLS.index(protocol)
     expected = np.array([model.terms(collective, int(size))[at].time_us for size in sizes], np.float64)
-    all_channels, of_nvls = model.channels
+    channels = np.array([model.channels_for(algorithm, protocol, int(size)) for size in sizes], np.int64)
     chunk = np.zeros(len(sizes), np.int64)
     if algorithm in ("NVLS", "NVLSTree"):
-        channels = np.full(len(sizes), of_nvls)
-        lanes = of_nvls * (model.ranks // model.nodes)  # every GPU is the head of a part
+        lanes = channels * (model.ranks // model.nodes)  # every GPU is the head of a part
         chunk = _chunks(sizes, lanes, _NVLS_LIMITS if algorithm == "NVLS" else _NVLS_TREE_LIMITS)
-    else:
-        each = _BYTES_OF_THREAD[protocol] * (model.ranks if (algorithm, protocol) == ("Ring", "LL") else 1)
-        channels = np.clip(sizes // (_THREADS[protocol] * each), 1, all_channels)
     return Kernels(expected, channels, chunk)
 
 
@@ -84,7 +78,9 @@ def _power_of_two(number: int) -> int:
     return 1 << (number - 1).bit_length()
 
 
-def _chunks(sizes: NDArray[np.int64], lanes: int, limits: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
+def _chunks(
+    sizes: NDArray[np.int64], lanes: NDArray[np.int64], limits: tuple[tuple[int, int], ...]
+) -> NDArray[np.int64]:
     """Of NVLS: 128 KiB, less where the size fills few passes of all lanes."""
     chunk = np.full(len(sizes), 128 * _KIB)
     for passes, most in limits:
