@@ -1,6 +1,7 @@
 """What a calibration adds to NCCL's choices: how long they take, and which of what was measured is quicker."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from hocket.calibration import NcclCalibration
     from hocket.nccl import Choices, NcclModel
 
-__all__ = ["Calibrated", "calibrated", "print_calibrated"]
+__all__ = ["Calibrated", "calibrated", "print_calibrated", "read_calibration"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,12 @@ class Calibrated:
     algorithm: "NDArray[np.int64]"
     protocol: "NDArray[np.int64]"
     best_us: "NDArray[np.float64]"
+
+
+def read_calibration(path: Path) -> "NcclCalibration":
+    from hocket.calibration import read_nccl_calibration
+
+    return read_nccl_calibration(path)
 
 
 def calibrated(calibration: "NcclCalibration", model: "NcclModel", choices: "Choices") -> Calibrated | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hocket.cli.nccl_calibrated import Calibrated, calibrated, print_calibrated
+from hocket.cli.nccl_calibrated import Calibrated, calibrated, print_calibrated, read_calibration
 
 if TYPE_CHECKING:
     from hocket.nccl import Choices, NcclModel
@@ -57,7 +57,6 @@ def choose(
     Sizes are NCCL's: of all_gather and reduce_scatter the whole buffer. The network is as the NICs of the machine,
     CollNet (SHARP) is off, all machines are alike.
     """
-    from hocket.calibration import read_nccl_calibration
     from hocket.core.errors import FormatError
     from hocket.core.files import atomic_write, require_place
     from hocket.core.units import parse_sizes
@@ -74,7 +73,7 @@ def choose(
     for output in (csv, graph_dump):
         if output is not None:
             require_place(output)
-    fits = read_nccl_calibration(calibration) if calibration else None
+    fits = read_calibration(calibration) if calibration else None
     machine = load_machine(topology)
     model = NcclModel(machine, nodes, settings)
     before = NcclModel(machine, nodes) if assignments else None
