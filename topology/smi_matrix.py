@@ -35,7 +35,7 @@ class SmiMatrix:
 
 def is_smi_matrix(text: str) -> bool:
     """Whether there is such a matrix in a text."""
-    return any(_is_header(line.split()) for line in _ESCAPE.sub("", text).splitlines())
+    return "GPU" in text and any(_is_header(line.split()) for line in _ESCAPE.sub("", text).splitlines())
 
 
 def read_smi_matrix(text: str, source: str) -> SmiMatrix:

@@ -1,8 +1,8 @@
 """The channels that the model finds, as NCCL's graph file."""
 
-import subprocess
-import sys
 from pathlib import Path
+
+from in_process import hocket
 
 from hocket.nccl import NcclModel, model_graphs
 from hocket.topology.machines import load_machine
@@ -12,9 +12,8 @@ from hocket.topology.nccl_graph_xml import read_nccl_graphs
 
 def test_the_command_writes_what_the_model_found(tmp_path: Path) -> None:
     output = tmp_path / "used.xml"
-    command = [sys.executable, "-m", "hocket", "nccl", "choose", "--topology", "dgx-h100", "--nodes", "2"]
-    done = subprocess.run(
-        [*command, "-c", "all_reduce", "--graph-dump", output], capture_output=True, text=True, timeout=120, check=False
+    done = hocket(
+        "nccl", "choose", "--topology", "dgx-h100", "--nodes", "2", "-c", "all_reduce", "--graph-dump", output
     )
     assert done.returncode == 0, done.stderr
     graphs = read_nccl_graphs(output)

@@ -1,12 +1,11 @@
 """Pictures of topologies: what is drawn, how often, and within the picture."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from in_process import hocket
 
 from hocket.core.errors import Infeasible
 from hocket.report.topology_parts import Role, parts_of
@@ -65,17 +64,13 @@ def test_an_imported_machine_has_its_pci_tree(tmp_path: Path) -> None:
 
 
 def test_the_command_draws(tmp_path: Path) -> None:
-    def show(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hocket", "topology", "show", "dgx-1", "-o", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-    done = show(tmp_path / "picture.html")
+    done = hocket("topology", "show", "dgx-1", "-o", tmp_path / "picture.html")
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(f"wrote {tmp_path}/picture.html\n")
     text = (tmp_path / "picture.html").read_text()
     # 16 pairs, each an arc
     assert len(re.findall(r'<path d="M\d+ \d+ C', text)) == 16
-    wrong = show(tmp_path / "picture.png")
+    wrong = hocket("topology", "show", "dgx-1", "-o", tmp_path / "picture.png")
     assert wrong.returncode == 2
     assert "an .svg or an .html" in wrong.stderr
 

@@ -1,11 +1,10 @@
 """Machines by name: as topologies, as NCCL sees them, and as NCCL's topology files."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.core.errors import FormatError, TopologyError
 from hocket.nccl import COLLECTIVES, NcclModel
@@ -49,7 +48,7 @@ def test_every_preset_is_a_cluster_and_a_machine(name: str, tmp_path: Path) -> N
     # as many links out of a GPU as it has, whichever way they go
     for _, gpu in machine.gpus():
         assert sum(link.count for link in gpu.nvlinks) in (GPUS[record.gpu].links, 7)  # of MI250's eight, one is PCIe
-    if machine.dialect == Dialect.NCCL:
+    if machine.dialect == Dialect.NCCL and not name.startswith("dgx-"):  # those have golden answers
         assert NcclModel(machine, 2).graphs["Ring"]["channels"] >= 1
 
 
@@ -124,10 +123,6 @@ def test_what_is_no_machine(text: str, message: str) -> None:
 
 
 def test_commands_take_machines_by_name(tmp_path: Path) -> None:
-    def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hocket", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
     chosen = ("nccl", "choose", "--nodes", "2", "-c", "all_reduce", "--topology")
     by_name = hocket(*chosen, "dgx-h100")
     assert by_name.returncode == 0, by_name.stderr
