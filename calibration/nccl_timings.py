@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping
 
 from hocket.calibration.measurement import NCCL_NAMES, Measurement
+from hocket.calibration.nccl_calibration import NcclCalibration
 from hocket.core.errors import FormatError
+from hocket.nccl import ALGORITHMS, PROTOCOLS, NcclModel
 from hocket.nccl.choice import NcclChoice
-from hocket.nccl.tuning import Timed
+from hocket.nccl.tuning import Timed, model_choices
 
-__all__ = ["timings"]
+__all__ = ["calibrated_timings", "timings"]
 
+_REACH = 4  # a fit is taken beyond the sizes at which its choice was measured by at most this
 _SAY = (
     "let nccl-tests write it (-J FILE), or NCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING), or say it:"
     " --run ALGORITHM/PROTOCOL=FILE, --baseline FILE"
@@ -30,6 +33,34 @@ def timings(
     forced = [(choice, each) for choice, found in (declared or {}).items() for each in found]
     _check_devices([*rows, *(each for _, each in forced), *own])
     return [*map(_timed, rows), *(_declared(each, choice) for choice, each in forced), *map(_own, own)]
+
+
+def calibrated_timings(
+    calibration: NcclCalibration, model: NcclModel, collectives: Iterable[str], sizes: Iterable[int]
+) -> list[Timed]:
+    """What the fitted times say of NCCL's own choice (the model's) and of what else was measured on as many ranks, as
+    far as four times below and above the sizes at which each was; nothing of collectives of which only one choice was.
+    """
+    kinds = {name: kind for kind, name in NCCL_NAMES.items()}
+    found = []
+    for collective in collectives:
+        fit = calibration.fit(kinds[collective], model.ranks, model.nodes)
+        if fit is None or len(fit.segments) < 2:
+            continue
+        least = min(segment.smallest for segment in fit.segments.values())
+        most = max(segment.largest for segment in fit.segments.values())
+        measured = [size for size in sizes if least <= size <= most]
+        times = calibration.times_us(model, collective, measured)
+        for at, own in enumerate(model_choices(model, collective, measured)):
+            known = {
+                NcclChoice(*name): float(times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1]), at])
+                for name, segment in fit.segments.items()
+                if segment.smallest <= measured[at] * _REACH and measured[at] <= segment.largest * _REACH
+            }
+            for choice, time_us in known.items() if own in known else ():
+                where = collective, model.ranks, model.nodes, measured[at], False, max(1, round(time_us * 1e6))
+                found.append(Timed(*where, choice, own=choice == own, place=model.machine.source))
+    return found
 
 
 def _declared(each: Measurement, choice: NcclChoice) -> Timed:

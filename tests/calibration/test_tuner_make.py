@@ -124,7 +124,7 @@ def test_what_is_refused(runs: list[Path], tmp_path: Path) -> None:
         (["--run", "ring/simple=ll.json"], "NCCL ran Ring/LL here, not Ring/Simple"),
         (["--baseline", "ll.json"], "it is no --baseline"),
         ([], "give outputs of runs"),
-        (["ll.json", "--set", "NCCL_NVLS_ENABLE=0"], "--simulate go with --topology"),
+        (["ll.json", "--set", "NCCL_NVLS_ENABLE=0"], "--set, --calibration and --simulate go with"),
     ):
         words = [word if word.startswith("--") or "=" in word else tmp_path / word for word in files]
         words = [str(word).replace("=ll.json", f"={tmp_path}/ll.json") for word in words]

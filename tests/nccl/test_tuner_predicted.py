@@ -59,6 +59,7 @@ def test_the_quickest_as_simulated(tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (["--simulate", "dgx-a100:nodes=3"], "dgx-a100:nodes=3 has 24 ranks, --topology and --nodes 16"),
+        (["--simulate", "dgx-a100:nodes=2", "--calibration", "fit.yaml"], "--calibration and --simulate"),
         (["--set", "NCCL_ALGO=rnig"], "NCCL_ALGO=rnig"),
         (["--min", "8 apples"], "8 apples"),
     ],

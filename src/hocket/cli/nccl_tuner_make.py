@@ -52,6 +52,10 @@ def make(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A variable that the table stands for.")
     ] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --topology: the times that hocket calibrate --nccl fitted."),
+    ] = None,
     simulate: Annotated[
         str | None,
         typer.Option(metavar="TOPOLOGY", help="With --topology: simulate the choices on nccl:machine.xml,nodes=2 ..."),
@@ -62,11 +66,11 @@ def make(
     """Write a table for the tuner plugin: the quickest of what was measured, or what the model chooses.
 
     From the outputs of several runs of nccl-tests with NCCL_ALGO and NCCL_PROTO forced, and one without, the rules are
-    those that beat NCCL's own choice; with --simulate the times are simulated. From --topology alone the table is what
-    NCCL 2.30.7 chooses by itself, or would under --set: it keeps these choices across versions and settings, and gains
-    nothing where NCCL makes them anyway.
+    those that beat NCCL's own choice; with --calibration the times are fitted, with --simulate simulated. From
+    --topology alone the table is what NCCL 2.30.7 chooses by itself, or would under --set: it keeps these choices
+    across versions and settings, and gains nothing where NCCL makes them anyway.
     """
-    from hocket.cli.nccl_tuner_predicted import collectives_and_sizes, models_of, simulated
+    from hocket.cli.nccl_tuner_predicted import calibrated, collectives_and_sizes, models_of, simulated
     from hocket.cli.nccl_tuner_sources import measured
     from hocket.core.files import require_place
     from hocket.nccl.tuning import find_winners, predicted_rules, rules_of
@@ -75,8 +79,10 @@ def make(
         raise typer.BadParameter("say where the table goes: -o table.csv")
     if bool(files or runs or baseline) == (topology is not None):
         raise typer.BadParameter("give outputs of runs (FILES, --run, --baseline), or --topology, and not both")
-    if topology is None and (assignments or simulate):
-        raise typer.BadParameter("--set and --simulate go with --topology")
+    if topology is None and (assignments or calibration or simulate):
+        raise typer.BadParameter("--set, --calibration and --simulate go with --topology")
+    if calibration and simulate:
+        raise typer.BadParameter("--calibration and --simulate: one of them")
     require_place(out)
     if topology is None:
         note = "the quickest of what was measured"
@@ -85,7 +91,10 @@ def make(
         names, sizes = collectives_and_sizes(collective, least, most)
         models = models_of(topology, nodes or [1], assignments or [])
         on = "".join([Path(topology).name, *(f" {assignment}" for assignment in assignments or [])])
-        if simulate:
+        if calibration:
+            note = f"the quickest by {calibration.name} on {on}"
+            timed = calibrated(models, names, sizes, calibration)
+        elif simulate:
             note = f"the quickest as simulated on {simulate}, for {on}"
             timed = simulated(models, simulate, names, sizes)
         else:

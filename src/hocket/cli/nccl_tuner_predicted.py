@@ -1,6 +1,7 @@
-"""What `hocket nccl tuner make` makes tables from without runs: the model, and simulation."""
+"""What `hocket nccl tuner make` makes tables from without runs: the model, fitted parameters, simulation."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from hocket.nccl.tuning import Timed
     from hocket.topology import Topology
 
-__all__ = ["collectives_and_sizes", "models_of", "simulated"]
+__all__ = ["calibrated", "collectives_and_sizes", "models_of", "simulated"]
 
 _HOPELESS = 4  # a choice that NCCL expects to take so many times its own is not simulated
 
@@ -40,6 +41,26 @@ def collectives_and_sizes(collective: str | None, least: str, most: str) -> tupl
         return collectives_named([collective or "all"]), parse_sizes(f"{least}..{most}")
     except FormatError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def calibrated(
+    models: "Sequence[NcclModel]", collectives: Sequence[str], sizes: Sequence[int], path: Path
+) -> "list[Timed]":
+    """The timings that fitted parameters tell, at four sizes a doubling."""
+    from hocket.calibration import read_nccl_calibration
+    from hocket.calibration.nccl_timings import calibrated_timings
+    from hocket.core.errors import FormatError
+
+    calibration = read_nccl_calibration(path)
+    grid = sorted({size * part // 4 for size in sizes for part in range(4, 8)})
+    found = [timed for model in models for timed in calibrated_timings(calibration, model, collectives, grid)]
+    if not found:
+        ranks = ", ".join(f"{model.ranks} ranks of {model.nodes} nodes" for model in models)
+        raise FormatError(
+            f"{path}: no two choices of {', '.join(collectives)} were fitted on {ranks}: say --nodes and --collective"
+            " as measured"
+        )
+    return found
 
 
 def simulated(
