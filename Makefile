@@ -24,7 +24,7 @@ lint: build $(VENV)/test.stamp
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
 
 # Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs.
-pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp
+pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp $(VENV)/newest-nccl
 	$(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "torch or mpi"
 
@@ -58,6 +58,11 @@ $(VENV)/torch.stamp: $(VENV)/demo.stamp
 $(VENV)/test.stamp: $(VENV)/demo.stamp
 	$(BIN)/pip install -q --no-build-isolation -e ".[report,parquet,solve,mpi,test,lint]"
 	touch $@
+
+# The newest NCCL known, which the plugins are loaded beside; away from the packages, among which PyTorch has its own.
+$(VENV)/newest-nccl: | $(VENV)/base.stamp
+	$(BIN)/pip install -q --no-deps --target $@.part nvidia-nccl-cu12==2.32.3
+	mv $@.part $@
 
 system:
 	@sh .ci/system-packages

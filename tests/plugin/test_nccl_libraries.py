@@ -31,9 +31,21 @@ def test_a_library_shows_four_symbols_and_needs_two_libraries(
     assert set(needed) <= {"libstdc++.so.6", "libc.so.6", "libm.so.6"}
 
 
-def test_the_real_nccl_loads_beside_the_plugins_and_looks_for_what_they_offer() -> None:
+def pytorchs_nccl() -> Path:
     package = pytest.importorskip("nvidia.nccl", reason="needs NCCL's wheel, which PyTorch for CUDA brings")
-    (library,) = (Path(place, "lib", "libnccl.so.2") for place in package.__path__)
+    return Path(*package.__path__, "lib", "libnccl.so.2")
+
+
+def newest_nccl() -> Path:
+    library = Path(sys.prefix, "newest-nccl", "nvidia", "nccl", "lib", "libnccl.so.2")
+    if not library.exists():
+        pytest.skip("needs the newest NCCL's wheel, which `make test` gets")
+    return library
+
+
+@pytest.mark.parametrize("place", [pytorchs_nccl, newest_nccl])
+def test_the_real_nccl_loads_beside_the_plugins_and_looks_for_what_they_offer(place: Callable[[], Path]) -> None:
+    library = place()
     script = (
         "import ctypes, sys; *plugins, nccl = map(ctypes.CDLL, sys.argv[1:]); version = ctypes.c_int()\n"
         "assert nccl.ncclGetVersion(ctypes.byref(version)) == 0 and version.value > 22700\n"
