@@ -1,17 +1,19 @@
 """Measurements as timings of NCCL's choices, for `hocket.nccl.tuning`."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from hocket.calibration.measurement import NCCL_NAMES, Measurement
 from hocket.calibration.nccl_calibration import NcclCalibration
 from hocket.core.errors import FormatError
 from hocket.nccl import ALGORITHMS, PROTOCOLS, NcclModel
-from hocket.nccl.choice import NcclChoice
+from hocket.nccl.choice import FORCING, NcclChoice
 from hocket.nccl.tuning import Timed, model_choices
 
 __all__ = ["calibrated_timings", "timings"]
 
 _REACH = 4  # a fit is taken beyond the sizes at which its choice was measured by at most this
+_APART = re.compile("NCCL_(DEBUG|TESTS|HOSTID|COMM_ID|.*DUMP_FILE)")  # may differ from run to run
 _SAY = (
     "let nccl-tests write it (-J FILE), or NCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING), or say it:"
     " --run ALGORITHM/PROTOCOL=FILE, --baseline FILE"
@@ -31,7 +33,7 @@ def timings(
     """
     rows, own = list(measurements), list(baseline)
     forced = [(choice, each) for choice, found in (declared or {}).items() for each in found]
-    _check_devices([*rows, *(each for _, each in forced), *own])
+    _check_alike([*rows, *(each for _, each in forced), *own])
     return [*map(_timed, rows), *(_declared(each, choice) for choice, each in forced), *map(_own, own)]
 
 
@@ -103,12 +105,25 @@ def _as(each: Measurement, choice: NcclChoice | None, *, own: bool) -> Timed:
     return Timed(*where, choice=choice, own=own, place=each.place)
 
 
-def _check_devices(rows: list[Measurement]) -> None:
-    told = [each for each in rows if each.run is not None and each.run.devices]
-    for each in told:
-        if each.run is not None and told[0].run is not None and each.run.devices != told[0].run.devices:
-            first, second = (" and ".join(sorted(run.devices)) for run in (told[0].run, each.run))
-            raise FormatError(
-                f"{each.place}: measured on {second}, but {told[0].place} on {first}: a table is for one kind of"
-                " machine; make one for each"
-            )
+def _check_alike(rows: list[Measurement]) -> None:
+    """What a table cannot tell apart: GPUs, and variables that change how quick everything is."""
+    devices: tuple[Measurement, frozenset[str]] | None = None
+    variables: dict[str, tuple[Measurement, str]] = {}
+    for each in rows:
+        if each.run is None:
+            continue
+        if each.run.devices:
+            devices = devices or (each, each.run.devices)
+            if devices[1] != each.run.devices:
+                first, second = (" and ".join(sorted(of)) for of in (devices[1], each.run.devices))
+                raise FormatError(
+                    f"{each.place}: measured on {second}, but {devices[0].place} on {first}: a table is for one kind of"
+                    " machine; make one for each"
+                )
+        for name, value in (each.run.variables or {}).items():
+            known, before = variables.setdefault(name, (each, value))
+            if value != before and name not in FORCING and not _APART.match(name):
+                raise FormatError(
+                    f"{each.place}: measured with {name}={value}, but {known.place} with {before}: a table does not set"
+                    " that; measure all alike"
+                )

@@ -103,6 +103,8 @@ def test_what_is_refused(runs: list[Path], tmp_path: Path) -> None:
         "alltoall.json": {"args": ["alltoall_perf"]},
         "partly.json": {"env": ["NCCL_ALGO=ring"]},
         "unknown.json": {"env": ["NCCL_PROTO=LL256"]},
+        "small.json": {"env": ["NCCL_ALGO=ring", "NCCL_PROTO=ll", "NCCL_BUFFSIZE=65536", "NCCL_DEBUG=WARN"]},
+        "large.json": {"env": ["NCCL_ALGO=ring", "NCCL_PROTO=simple", "NCCL_BUFFSIZE=131072", "NCCL_DEBUG=INFO"]},
     }.items():
         content = json.loads(runs[1].read_text()) | change
         for row in content["results"]:
@@ -119,6 +121,7 @@ def test_what_is_refused(runs: list[Path], tmp_path: Path) -> None:
         (["partly.json"], "leave more than one choice"),
         (["unknown.json"], "NCCL_PROTO=LL256"),
         (["a100.json", "mixed.json"], "a table is for one kind of machine"),
+        (["small.json", "large.json"], "measured with NCCL_BUFFSIZE=131072, but"),
         (["ll.json"], "nothing to choose from"),
         (["--run", "simple/ll=ll.json"], "algorithm 'simple'"),
         (["--run", "ring/simple=ll.json"], "NCCL ran Ring/LL here, not Ring/Simple"),
