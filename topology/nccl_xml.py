@@ -93,6 +93,10 @@ class _Reader:
         without = sum(above[-1].kind == PciClass.GPU and not above[-1].gpus for _, above in machine.devices())
         if without:
             self.note(f"PCI devices that are GPUs but have no <gpu> ({without}) are left out, as in a job without them")
+        linkless = [gpu for _, gpu in machine.gpus() if not gpu.nvlinks]
+        if 0 < len(linkless) < len(list(machine.gpus())):
+            lines = ", ".join(f"{gpu.dev} (line {gpu.line})" for gpu in linkless)
+            self.note(f"GPU {lines}: no NVLink, though others have some: reached over PCI; is one down, or left out?")
         return NcclMachine(self.source, machine.dialect, cpus, tuple(self.notes))
 
     def note(self, text: str) -> None:

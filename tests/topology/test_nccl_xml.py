@@ -55,6 +55,18 @@ def test_bandwidths_are_those_nccl_counts_with(tmp_path: Path) -> None:
     assert cluster.num_nodes == 4 + 2 * 3 + 2  # of each machine PCI switch, CPU and NIC; a leaf and the spine
 
 
+def test_a_gpu_whose_links_are_gone_is_said(tmp_path: Path) -> None:
+    switched = re.sub(
+        r'target="[^"]*" count="3" tclass="0x030200"', 'target="0:0:00.0" count="3" tclass="0x068000"', MACHINE
+    )
+    broken = switched.replace(
+        'rank="1" gdr="1"><nvlink target="0:0:00.0" count="3" tclass="0x068000"/>', 'rank="1" gdr="1">'
+    )
+    notes = read_nccl_topology(write(tmp_path, broken)).notes
+    assert notes == ("GPU 1 (line 9): no NVLink, though others have some: reached over PCI; is one down, or left out?",)
+    assert read_nccl_topology(write(tmp_path, switched)).notes == ()
+
+
 @pytest.mark.shared
 def test_public_machines(shared: Path) -> None:
     folder = shared / "nccl_topology"
