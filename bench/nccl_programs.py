@@ -2,7 +2,7 @@
 
 Example: python -m hocket.bench.nccl_programs --topology dgx_h100.xml dgx_b200.xml --nodes 1 2 4 16
 
-A call alone, under the congestion model, on machines whose NVSwitches compute, and the fabric too. A row is what can run:
+A call alone, under the congestion model, on machines whose NVSwitches and fabric compute. A row is what can run:
 an algorithm and a protocol.
 """
 

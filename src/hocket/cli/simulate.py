@@ -86,6 +86,14 @@ def simulate(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of NCCL's environment.")
     ] = None,
     degrade: Degrade = None,
+    late: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RANK=TIME", help="A rank comes later to the call of a program, or of --algorithm nccl."),
+    ] = None,
+    traffic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RANK-RANK=SIZE", help="Other traffic that begins with such a call: 0-9=64MiB."),
+    ] = None,
     chunks: Annotated[int, typer.Option(min=1, help="Chunks per rank that native algorithms cut a buffer into.")] = 1,
     size: Annotated[
         str | None,
@@ -144,13 +152,14 @@ def simulate(
     from hocket.chakra.generate.accelerators import parse_accelerator
     from hocket.cli.options import load_topology, one_of
     from hocket.cli.simulate_astra import AstraOptions, refuse_mixed, simulate_as_astra_sim
-    from hocket.cli.simulate_options import by_class, by_kind, fraction, require_classes, sizes_of
+    from hocket.cli.simulate_options import by_class, by_kind, disturbance_of, fraction, require_classes, sizes_of
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
     from hocket.nccl.programs.spec import is_nccl, model_of
     from hocket.schedule import NAMED_KINDS, Collective, Kind
     from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import (
+        UNDISTURBED,
         Model,
         Queueing,
         Switching,
@@ -199,6 +208,11 @@ def simulate(
             "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
             f" {what} has no computation"
         )
+    disturbance = disturbance_of(late or (), traffic or ())
+    stock = is_collective and algorithm is not None and all(is_nccl(name.rpartition("=")[2]) for name in algorithm)
+    if disturbance != UNDISTURBED and not (stock or what.endswith(PROGRAMS)):
+        raise typer.BadParameter("--late and --traffic are for programs and for a collective with --algorithm nccl")
+    disturbed = {**options, "disturbance": disturbance}
     if what.endswith(PROGRAMS):
         from hocket.cli.simulate_program import show_program
 
@@ -207,7 +221,7 @@ def simulate(
                 f"{what} is an algorithm for any size: give --topology and --size (--size 64MiB), and no --algorithm"
             )
         machines = [loaded(each) for each in topology]
-        show_program(what, machines, sizes_of(size), runtime, root, dict(options), outputs, csv_path)
+        show_program(what, machines, sizes_of(size), runtime, root, disturbed, outputs, csv_path)
         return
     if what.endswith(".schedule"):
         if topology or algorithm or size or degrade:
@@ -245,7 +259,7 @@ def simulate(
             def curve(text: str, name: str) -> Curve:
                 machine = machines_of[text]
                 of = model_of(text, machine.num_ranks, nccl_machine, nccl_set or ())
-                return nccl_curve(text, name, of, partial(_collective, what, machine, root), sizes, machine, options)
+                return nccl_curve(text, name, of, partial(_collective, what, machine, root), sizes, machine, disturbed)
 
             simulate_sizes(what, sizes, topology, names, point, curve, json_path, csv_path, report)
             return
@@ -257,7 +271,7 @@ def simulate(
                 from hocket.cli.simulate_nccl import simulate_nccl
 
                 of = model_of(text, machine.num_ranks, nccl_machine, nccl_set or ())
-                predictions.append(simulate_nccl(names[0], of, collective, machine, options))
+                predictions.append(simulate_nccl(names[0], of, collective, machine, disturbed))
             else:
                 predictions.append(simulate_collective(collective, machine, names[0], **options))
     elif not _is_there(what):

@@ -1,4 +1,4 @@
-"""`hocket simulate KIND --algorithm nccl...`: what stock NCCL does, as a program."""
+"""`hocket simulate KIND --algorithm nccl...`: what stock NCCL does, as a program or a kernel."""
 
 from __future__ import annotations
 

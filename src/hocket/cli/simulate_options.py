@@ -1,5 +1,6 @@
 """How `hocket simulate` reads its options: what is wrong is a usage error that lists what there is."""
 
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Literal
@@ -8,11 +9,12 @@ import typer
 
 from hocket.cli.options import one_of
 from hocket.core.errors import HocketError
-from hocket.core.units import parse_sizes
+from hocket.core.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl.programs import KINDS
 from hocket.nccl.programs.spec import is_nccl
+from hocket.simulator.disturbance import Disturbance, Flow
 
-__all__ = ["by_class", "by_kind", "fraction", "require_classes", "sizes_of"]
+__all__ = ["by_class", "by_kind", "disturbance_of", "fraction", "require_classes", "sizes_of"]
 
 
 def by_class(option: str, texts: Sequence[str], values: Iterable[str]) -> dict[str, str]:
@@ -44,6 +46,27 @@ def by_kind(algorithms: Sequence[str]) -> dict[str, str] | Literal["auto"]:
             raise typer.BadParameter(f"--algorithm {text}: expected auto or KIND=NAME, such as all_reduce=ring")
         chosen[kind] = name
     return chosen
+
+
+def disturbance_of(late: Sequence[str], traffic: Sequence[str]) -> Disturbance:
+    """`RANK=TIME` and `RANK-RANK=SIZE` options."""
+    try:
+        return Disturbance(
+            {int(rank): parse_time(time) for rank, time in (_split("--late", text, "([0-9]+)=(.+)") for text in late)},
+            [
+                Flow(int(src), int(dst), parse_bytes(size))
+                for src, dst, size in (_split("--traffic", text, "([0-9]+)-([0-9]+)=(.+)") for text in traffic)
+            ],
+        )
+    except HocketError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _split(option: str, text: str, pattern: str) -> tuple[str, ...]:
+    found = re.fullmatch(pattern, text)
+    if not found:
+        raise typer.BadParameter(f"{option} {text}: expected such as --late 3=50us, --traffic 0-9=64MiB")
+    return found.groups()
 
 
 def fraction(option: str, text: str, least: int) -> Fraction:
