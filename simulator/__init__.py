@@ -7,7 +7,7 @@ from hocket.simulator.api import (
     simulate_schedule,
     simulate_traces,
 )
-from hocket.simulator.disturbance import UNDISTURBED, Disturbance, Flow
+from hocket.simulator.disturbance import Disturbance, Flow
 from hocket.simulator.memory import RemoteMemory, parse_remote_memory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
 from hocket.simulator.placement import parse_placement
@@ -17,7 +17,6 @@ from hocket.simulator.timeline import write_timeline
 
 __all__ = [
     "DEFAULT_ALGORITHMS",
-    "UNDISTURBED",
     "CollectiveTime",
     "Disturbance",
     "Flow",

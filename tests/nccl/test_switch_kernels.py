@@ -1,5 +1,7 @@
 """NCCL's algorithms over switches that compute: what they move, what they take, and what disturbs them."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -167,3 +169,19 @@ def test_a_late_rank_holds_up_a_ring_from_where_it_is(models: dict[tuple[str, in
     # 3 passes on nothing before it comes; its neighbour gets all blocks but its own last
     assert late[3] > 50 * US
     assert max(late) == max(alone) + 50 * US
+
+
+@pytest.mark.shared
+def test_the_command_disturbs_a_call(shared: Path) -> None:
+    machine = shared / "nccl_topology" / "generated" / "dgx_h100.xml"
+    call = ["all_reduce", "-t", f"nccl:{machine},nvls=1", "-s", "2MiB", "--algorithm"]
+
+    def hocket(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "hocket", "simulate", *words], capture_output=True, text=True)
+
+    done = hocket(*call, "nccl", "--late", "3=1ms")
+    assert "NCCL NVLS/Simple" in done.stdout
+    assert "time                   1.034 ms" in done.stdout  # 33.8 us after the last came
+    refused = hocket(*call, "ring", "--traffic", "0-1=1MiB")
+    assert refused.returncode == 2
+    assert "are for programs and for a collective with --algorithm nccl" in refused.stderr.replace("\n", " ")

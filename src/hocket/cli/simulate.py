@@ -159,7 +159,6 @@ def simulate(
     from hocket.schedule import NAMED_KINDS, Collective, Kind
     from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import (
-        UNDISTURBED,
         Model,
         Queueing,
         Switching,
@@ -208,11 +207,10 @@ def simulate(
             "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
             f" {what} has no computation"
         )
-    disturbance = disturbance_of(late or (), traffic or ())
     stock = is_collective and algorithm is not None and all(is_nccl(name.rpartition("=")[2]) for name in algorithm)
-    if disturbance != UNDISTURBED and not (stock or what.endswith(PROGRAMS)):
+    if (late or traffic) and not (stock or what.endswith(PROGRAMS)):
         raise typer.BadParameter("--late and --traffic are for programs and for a collective with --algorithm nccl")
-    disturbed = {**options, "disturbance": disturbance}
+    disturbed = {**options, "disturbance": disturbance_of(late or (), traffic or ())}
     if what.endswith(PROGRAMS):
         from hocket.cli.simulate_program import show_program
 
