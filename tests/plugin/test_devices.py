@@ -5,10 +5,12 @@ from typing import Any
 
 import streams
 from kineto_profiles import kineto, of_nccl
+from nccl_player import Communicator, play_ranks
 
 from hocket.chakra import NodeType, Trace, read_traces
 from hocket.chakra.messages import read_messages
 from hocket.chakra.validate import validate
+from hocket.plugin.nccl_library import nccl_profiler_path
 from hocket.plugin.torch.merge import merge
 
 
@@ -76,6 +78,27 @@ def test_collectives_last_as_long_as_their_kernels(tmp_path: Path) -> None:
     attributes = [{attribute.name: attribute for attribute in node.attr} for node in nodes]
     assert attributes[2]["reduce_op"].string_val == "MAX"
     assert [node["stream"].int64_val for node in attributes if "stream" in node] == [7, 40, 7, 41, 7, 7]
+
+
+def test_kernels_get_what_nccl_chose(tmp_path: Path) -> None:
+    for rank in range(2):
+        record(tmp_path, rank)
+        profile(tmp_path / "profiles", rank, of_nccl(rank))
+    library = nccl_profiler_path()
+    play_ranks(
+        tmp_path / "nccl",
+        range(2),
+        lambda rank: Communicator(library, rank, 2).collective("AllReduce", 1000, "ncclFloat32") and None,
+    )
+    merge(tmp_path, tmp_path / "profiles", tmp_path / "nccl")
+    _, *nodes = read_messages(tmp_path / "trace.1.et")
+    chosen = {
+        (node.name, attribute.string_val)
+        for node in nodes
+        for attribute in node.attr
+        if attribute.name == "nccl_algorithm"
+    }
+    assert chosen == {("all_reduce", "RING")}
 
 
 def test_what_one_rank_has_no_kernel_of_is_left_out(tmp_path: Path) -> None:
