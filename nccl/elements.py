@@ -1,24 +1,23 @@
 """A machine of a topology file as the rows of numbers that the engine takes."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import TopologyError
 from hocket.topology.nccl_bandwidth import cpu_bandwidth, link_bandwidth
-from hocket.topology.nccl_machine import Cpu, Dialect, Gpu, NcclMachine, Nic, Pci
+from hocket.topology.nccl_machine import Cpu, Dialect, Gpu, NcclMachine, Net, Nic, Pci
 
 __all__ = ["elements_of"]
 
 _CPU, _PCI, _GPU, _NIC, _NET, _NVLINK, _C2C, _PCI_LINK = range(8)
 _ARCHES = {"x86_64": 0, "ppc64": 1, "arm64": 2}
 _VENDORS = {"": 0, "GenuineIntel": 1, "AuthenticAMD": 2, "CentaurHauls": 3, "  Shanghai  ": 3}
-_VALUES = 8
+_VALUES = 9
 
 
-def elements_of(machine: NcclMachine) -> NDArray[np.int64]:
-    """Kind, parent and values (core/include/hocket/nccl/system.hpp) of each element, row by row in the file's order.
+def elements_of(machine: NcclMachine, hosts: int = 1) -> NDArray[np.int64]:
+    """Kind, parent and values (core/include/hocket/nccl/system.hpp) of each element, row by row in the file's order,
+    `hosts` times: of an NVLink domain NCCL puts the files of all hosts together.
 
     GPUs without a rank take no part where others have one, as in a job that does not use them.
     Raises TopologyError for a machine that is not NCCL's.
@@ -27,14 +26,22 @@ def elements_of(machine: NcclMachine) -> NDArray[np.int64]:
         raise TopologyError(
             f"{machine.source}: a machine of RCCL, whose search and model are others than NCCL's: they are not modelled"
         )
-    return np.array(_Rows(machine).rows, np.int64).reshape(-1)
+    rows = _Rows(machine)
+    for host in range(hosts):
+        rows.add_host(host)
+    return np.array(rows.rows, np.int64).reshape(-1)
 
 
 class _Rows:
     def __init__(self, machine: NcclMachine) -> None:
         self.rows: list[list[int]] = []
+        self.machine = machine
         self.ranked = any(gpu.rank >= 0 for _, gpu in machine.gpus())
-        for cpu in machine.cpus:
+        self.host = 0
+
+    def add_host(self, host: int) -> None:
+        self.host = host
+        for cpu in self.machine.cpus:
             self._cpu(cpu)
 
     def _add(self, kind: int, parent: int, *values: int) -> int:
@@ -43,7 +50,7 @@ class _Rows:
         return len(self.rows) - 1
 
     def _cpu(self, cpu: Cpu) -> None:
-        at = self._add(_CPU, -1, cpu.numa, _ARCHES[cpu.arch], _VENDORS[cpu.vendor], cpu_bandwidth(cpu))
+        at = self._add(_CPU, -1, cpu.numa, _ARCHES[cpu.arch], _VENDORS[cpu.vendor], cpu_bandwidth(cpu), self.host)
         for child in cpu.children:
             if isinstance(child, Pci):
                 self._pci(child, at)
@@ -71,10 +78,11 @@ class _Rows:
 
     def _nic(self, nic: Nic, parent: int) -> None:
         at = self._add(_NIC, parent)
-        for net in _ordered(nic):
-            self._add(_NET, at, *net)
+        for net in nic.nets:
+            self._add(_NET, at, *self._net(net))
 
-
-def _ordered(nic: Nic) -> Iterator[tuple[int, ...]]:
-    for net in nic.nets:
-        yield net.dev, net.speed, net.port, int(net.gdr), net.guid, net.rail, net.plane, net.latency_ps
+    def _net(self, net: Net) -> tuple[int, ...]:
+        # Cards of different hosts are different cards.
+        guid = net.guid if net.guid < 0 else (net.guid + (self.host << 40)) % 2**64
+        numbers = net.dev, net.speed, net.port, int(net.gdr), guid, net.rail, net.plane, net.latency_ps
+        return *numbers, int(net.collnet)

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.nccl import Model, Settings
-from hocket.core.errors import HocketError
+from hocket._core.nccl import Given, Model, Settings
+from hocket.core.errors import HocketError, TopologyError
 from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
+from hocket.nccl.given import given_graphs
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
+from hocket.topology.nccl_graph import NcclGraphs
 from hocket.topology.nccl_machine import NcclMachine
 
 if TYPE_CHECKING:
@@ -30,12 +32,16 @@ OUT = (
     "does not do the collective",
     "has no such kernel",
     "is for several machines",
-    "needs CollNet (SHARP), which is not modelled",
+    'needs CollNet (SHARP): NCCL_COLLNET_ENABLE=1, coll="1" of the <net>s, and several nodes',
     "needs NVSwitches, GPUs of sm 90, and NCCL_NVLS_ENABLE not 0",
     "needs one GPU a machine, or NCCL_PAT_ENABLE=1",
     "LL128 needs NVLink inside, and up to PXB (sm 90: PXN) to the NICs",
     "NCCL_ALGO",
     "NCCL_PROTO",
+    "is for fewer GPUs a node",
+    'needs a NIC with coll="1" of its own for every GPU',
+    'begins at GPUs without a NIC with coll="1"',
+    "needs NVSwitches",
 )
 
 
@@ -82,8 +88,11 @@ class NcclModel:
     """The channels that NCCL finds on `nodes` machines, and its choices over them; with `constants`, as if a tuner
     plugin had written them over NCCL's.
 
-    Raises TopologyError, naming the file, for what is not modelled: RCCL's machines, several nodes without NICs, GPUs
-    that NCCL would let talk over the network inside a machine.
+    `domain` nodes at a time are one NVLink domain, as the 18 of a GB200 NVL72 are: NCCL takes it for one machine.
+    `graphs` are channels that NCCL is given (`NCCL_GRAPH_FILE`); it finds those that they lack.
+
+    Raises TopologyError, naming the file, for what is not modelled: RCCL's machines, domains in part; several nodes
+    without NICs; FormatError for graphs of another machine.
     """
 
     def __init__(
@@ -92,13 +101,20 @@ class NcclModel:
         nodes: int = 1,
         settings: Settings | None = None,
         constants: Constants | None = None,
+        domain: int = 1,
+        graphs: NcclGraphs | None = None,
     ) -> None:
+        if nodes % domain != 0:
+            raise TopologyError(f"{nodes} nodes are no whole number of NVLink domains of {domain} nodes")
         self.machine = machine
         self.nodes = nodes
         self.settings = settings or Settings()
         self.constants = constants or Constants.of_nccl()
+        given = given_graphs(graphs, machine, domain) if graphs else Given()
         try:
-            self._model = Model(elements_of(machine), nodes, self.settings, self.constants.flat())
+            self._model = Model(
+                elements_of(machine, domain), nodes // domain, self.settings, self.constants.flat(), given
+            )
         except HocketError as error:
             text = str(error)
             raise type(error)(text if text.startswith(machine.source) else f"{machine.source}: {text}") from error
@@ -108,9 +124,17 @@ class NcclModel:
         return self._model.ranks
 
     @property
+    def machines(self) -> int:
+        """How many machines NCCL counts: GPUs that reach each other without the network are in one."""
+        return self._model.machines
+
+    @property
     def graphs(self) -> "dict[str, Graph]":
-        """The channels found for rings, trees and NVLS, before each is doubled."""
-        return {"Ring": self._model.ring, "Tree": self._model.tree, "NVLS": self._model.nvls}
+        """The channels found for rings, trees, NVLS, and CollNet where it is on, before each is doubled."""
+        graphs = {"Ring": self._model.ring, "Tree": self._model.tree, "NVLS": self._model.nvls}
+        if self.settings.collnet_enable:
+            graphs |= {"CollNetChain": self._model.collnet_chain, "CollNetDirect": self._model.collnet_direct}
+        return graphs
 
     @property
     def channels(self) -> tuple[int, int]:
@@ -137,16 +161,17 @@ class NcclModel:
         order = sorted(range(len(ranked)), key=ranked.__getitem__)  # stable: without ranks in the file's order
         return [order.index(at) for at in range(len(ranked))]
 
-    def choose(self, collective: str, sizes: Sequence[int] | NDArray[np.int64]) -> Choices:
-        """The choices for sizes in bytes. Raises Infeasible when the settings leave no algorithm."""
+    def choose(self, collective: str, sizes: Sequence[int] | NDArray[np.int64], operations: int = 1) -> Choices:
+        """The choices for sizes in bytes, of `operations` like collectives in one group of calls, which are done as one
+        of all their bytes. Raises Infeasible when the settings leave no algorithm."""
         columns = np.array(sizes, np.int64)
-        return Choices(collective, columns, *self._model.choose(COLLECTIVES.index(collective), columns))
+        return Choices(collective, columns, *self._model.choose(COLLECTIVES.index(collective), columns, operations))
 
-    def terms(self, collective: str, size: int) -> list[Term]:
+    def terms(self, collective: str, size: int, operations: int = 1) -> list[Term]:
         """Every algorithm with every protocol, for a size in bytes."""
         return [
             Term(ALGORITHMS[algorithm], PROTOCOLS[protocol], OUT[out], latency, bandwidth, time)
             for algorithm, protocol, out, latency, bandwidth, time in self._model.terms(
-                COLLECTIVES.index(collective), size
+                COLLECTIVES.index(collective), size, operations
             )
         ]

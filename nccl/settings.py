@@ -99,6 +99,8 @@ VARIABLES: dict[str, Callable[[Settings, str], None]] = {
     "NCCL_MAX_NCHANNELS": _number("max_channels", 1, 64),
     "NCCL_MIN_CTAS": _number("min_ctas", 1, 64),
     "NCCL_MAX_CTAS": _number("max_ctas", 1, 64),
+    "NCCL_COLLNET_ENABLE": _number("collnet_enable", 0, 1),
+    "NCCL_COLLNET_NODE_THRESHOLD": _number("collnet_threshold", 0, 2**31 - 1),
     "NCCL_NVLS_ENABLE": _number("nvls_enable", 0, 2),
     "NCCL_NVLS_NCHANNELS": _number("nvls_channels", 1, 64),
     "NCCL_PAT_ENABLE": _number("pat_enable", 0, 2),

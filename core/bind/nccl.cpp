@@ -95,6 +95,8 @@ void bind_nccl(nb::module_& m) {
   HOCKET_SETTING(max_channels);
   HOCKET_SETTING(min_ctas);
   HOCKET_SETTING(max_ctas);
+  HOCKET_SETTING(collnet_enable);
+  HOCKET_SETTING(collnet_threshold);
   HOCKET_SETTING(nvls_enable);
   HOCKET_SETTING(nvls_channels);
   HOCKET_SETTING(pat_enable);
@@ -114,23 +116,50 @@ void bind_nccl(nb::module_& m) {
     const auto numbers = std::bit_cast<Numbers>(nccl::Constants{});
     return give(std::vector<double>(numbers.begin(), numbers.end()));
   });
+  nb::class_<nccl::Given>(m, "Given")
+      .def(nb::init<>())
+      .def(
+          "add",
+          [](nccl::Given& self, int32_t id, int32_t pattern, int32_t cross_nic, float intra, float inter, float latency,
+             int32_t type_intra, int32_t type_inter, bool same_channels, int32_t channels, In<int32_t> gpus,
+             In<int32_t> nets) {
+            if (id < 0 || id >= nccl::kGraphs || pattern < nccl::kBalancedTree || pattern > nccl::kCollNetPattern ||
+                channels < 0 || channels > nccl::kMostChannels) {
+              throw TopologyError("no such graph");
+            }
+            nccl::Graph graph{.pattern = static_cast<nccl::Pattern>(pattern), .cross_nic = cross_nic};
+            graph.channels = channels;
+            graph.intra = intra;
+            graph.inter = inter;
+            graph.latency = latency;
+            graph.type_intra = type_intra;
+            graph.type_inter = type_inter;
+            graph.same_channels = same_channels;
+            graph.gpus = copy(gpus);
+            graph.nets = copy(nets);
+            self.graphs.emplace_back(static_cast<nccl::GraphId>(id), std::move(graph));
+          },
+          "id"_a, "pattern"_a, "cross_nic"_a, "intra"_a, "inter"_a, "latency"_a, "type_intra"_a, "type_inter"_a,
+          "same_channels"_a, "channels"_a, "gpus"_a, "nets"_a);
+
   nb::class_<Model>(m, "Model")
       .def(
           "__init__",
-          [](Model* self, In<int64_t> elements, int32_t machines, const Settings& settings, In<double> constants) {
+          [](Model* self, In<int64_t> elements, int32_t machines, const Settings& settings, In<double> constants,
+             const nccl::Given& given) {
             const std::vector<nccl::Element> read = elements_of(elements);
-            const nccl::Constants given = constants_of(constants);
+            const nccl::Constants numbers = constants_of(constants);
             nb::gil_scoped_release release;
-            new (self) Model(read, machines, settings, given);
+            new (self) Model(read, machines, settings, numbers, given);
           },
-          "elements"_a, "machines"_a, "settings"_a, "constants"_a)
+          "elements"_a, "machines"_a, "settings"_a, "constants"_a, "given"_a = nccl::Given{})
       .def(
           "choose",
-          [](const Model& self, int32_t function, In<int64_t> bytes) {
+          [](const Model& self, int32_t function, In<int64_t> bytes, int32_t operations) {
             std::vector<int32_t> algorithm, protocol, channels, warps;
             std::vector<float> time;
             for (const int64_t size : view(bytes)) {
-              const nccl::Choice choice = self.choose(function_of(function), size);
+              const nccl::Choice choice = self.choose(function_of(function), size, operations);
               algorithm.push_back(choice.algorithm);
               protocol.push_back(choice.protocol);
               time.push_back(choice.time);
@@ -140,10 +169,10 @@ void bind_nccl(nb::module_& m) {
             return nb::make_tuple(give(std::move(algorithm)), give(std::move(protocol)), give(std::move(time)),
                                   give(std::move(channels)), give(std::move(warps)));
           },
-          "function"_a, "bytes"_a)
+          "function"_a, "bytes"_a, "operations"_a = 1)
       .def(
           "terms",
-          [](const Model& self, int32_t function, int64_t bytes) {
+          [](const Model& self, int32_t function, int64_t bytes, int32_t operations) {
             nb::list rows;
             for (int32_t a = 0; a < nccl::kAlgorithms; a++) {
               for (int32_t p = 0; p < nccl::kProtocols; p++) {
@@ -151,12 +180,12 @@ void bind_nccl(nb::module_& m) {
                 const auto protocol = static_cast<nccl::Protocol>(p);
                 const nccl::Term& term = self.term(function_of(function), algorithm, protocol);
                 rows.append(nb::make_tuple(a, p, static_cast<int>(term.out), term.latency, term.bandwidth,
-                                           self.time(function_of(function), algorithm, protocol, bytes)));
+                                           self.time(function_of(function), algorithm, protocol, bytes, operations)));
               }
             }
             return rows;
           },
-          "function"_a, "bytes"_a)
+          "function"_a, "bytes"_a, "operations"_a = 1)
       .def(
           "steps",
           [](const Model& self, int32_t algorithm, int32_t protocol) {
@@ -170,13 +199,15 @@ void bind_nccl(nb::module_& m) {
             return self.launch(algorithm_of(algorithm), protocol_of(protocol), bytes).channels;
           },
           "algorithm"_a, "protocol"_a, "bytes"_a)
-      .def_prop_ro("ring", [](const Model& self) { return graph_of(self.ring(), self.job().gpus); })
-      .def_prop_ro("tree", [](const Model& self) { return graph_of(self.tree(), self.job().gpus); })
-      .def_prop_ro("nvls", [](const Model& self) { return graph_of(self.nvls(), self.job().gpus); })
+      .def_prop_ro("ring", [](const Model& self) { return graph_of(self.ring(), self.gpus()); })
+      .def_prop_ro("tree", [](const Model& self) { return graph_of(self.tree(), self.gpus()); })
+      .def_prop_ro("nvls", [](const Model& self) { return graph_of(self.nvls(), self.gpus()); })
+      .def_prop_ro("collnet_chain", [](const Model& self) { return graph_of(self.collnet_chain(), self.gpus()); })
+      .def_prop_ro("collnet_direct", [](const Model& self) { return graph_of(self.collnet_direct(), self.gpus()); })
       .def_prop_ro("channels", &Model::channels)
       .def_prop_ro("nvls_channels", &Model::nvls_channels)
-      .def_prop_ro("gpus", [](const Model& self) { return self.job().gpus; })
-      .def_prop_ro("ranks", [](const Model& self) { return self.job().ranks(); });
+      .def_prop_ro("machines", [](const Model& self) { return self.job().machines; })
+      .def_prop_ro("ranks", [](const Model& self) { return self.job().ranks; });
   bind_nccl_tuner(m);
 }
 

@@ -152,9 +152,6 @@ def test_machines_that_are_not_modelled(tmp_path: Path, shared: Path) -> None:
         model_of(tmp_path, machine_text(nics=0), 2)
     with pytest.raises(TopologyError, match=r"machine.xml: a job of one GPU"):
         model_of(tmp_path, machine_text(gpus=1))
-    # Over PCI and two CPUs 48 GB/s x 5/6 and 22 GB/s between the GPUs, but each has a NIC of 50 beside it
-    with pytest.raises(TopologyError, match=r"reach the network faster than each other"):
-        model_of(tmp_path, machine_text(link="none"))
     with pytest.raises(TopologyError, match=r"a machine of RCCL"):
         NcclModel(read_nccl_topology(shared / "nccl_topology" / "rccl" / "topo_8p_940.xml"))
 
@@ -193,7 +190,9 @@ def test_what_holds_of_every_machine(
     try:
         model = model_of(folder, machine_text(**machine), nodes)  # type: ignore[arg-type]  # drawn by name
     except TopologyError as error:
-        assert "no <net>" in str(error) or "faster than each other" in str(error)
+        assert "no <net>" in str(error)
+        return
+    if model.machines > nodes:  # split
         return
     gpus = machine["gpus"]
     for name in ("Ring", "Tree"):

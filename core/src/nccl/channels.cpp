@@ -140,6 +140,8 @@ void ChannelSearch::visit(int32_t gpu, int32_t step, Turns turns, Order order) {
     if (system_.inter) leave_to_net(gpu, step, turns, order);
   } else if (graph_->pattern == kNvlsPattern) {
     head_nvls(gpu);
+  } else if (graph_->pattern == kCollNetPattern) {
+    head_collnet(gpu);
   } else if (step < gpus() - 1) {
     std::vector<int32_t> next{step + 1};
     if (order == Order::kReplay) next = {replayed(step)};
@@ -205,6 +207,26 @@ void ChannelSearch::head_nvls(int32_t head) {
     while (sent-- > 0) give_back({kGpu, sent}, nvswitch, times(sent));
   }
   while (received-- > 0) give_back(nvswitch, {kGpu, received}, times(received));
+}
+
+/// Whether the head can send to and receive from every GPU its part of what is wanted.
+void ChannelSearch::head_collnet(int32_t head) {
+  const End own{kGpu, head};
+  const float part = 1.0f / static_cast<float>(gpus() - 1);
+  int32_t sent = 0, received = 0;
+  while (sent < gpus() && take(own, {kGpu, sent}, part)) sent++;
+  if (sent == gpus()) {
+    while (received < gpus() && take({kGpu, received}, own, part)) received++;
+    if (received == gpus()) {
+      int32_t step = 0;
+      for (int32_t gpu = 0; gpu < gpus(); gpu++) {
+        if (gpu != head) gpu_at(++step) = gpu;
+      }
+      visit(-1, gpus(), {-1, -1}, Order::kFree);
+    }
+    while (received-- > 0) give_back({kGpu, received}, own, part);
+  }
+  while (sent-- > 0) give_back(own, {kGpu, sent}, part);
 }
 
 float ChannelSearch::pci_bandwidth(int32_t gpu) const {
@@ -291,11 +313,12 @@ void ChannelSearch::next_channel() {
 void ChannelSearch::next_channel_from_net(Turns turns) {
   const auto whole = static_cast<float>(static_cast<int>(graph_->inter));  // NCCL counts NICs' bandwidth in whole GB/s
   const std::vector<int32_t>& nets = choose_nets(graph_->type_inter, -1);
-  const bool nvls = graph_->pattern == kNvlsPattern;
+  const bool heads = graph_->pattern == kNvlsPattern || graph_->pattern == kCollNetPattern;
   const int32_t channel = graph_->channels;
   for (size_t i = 0; i < nets.size(); i++) {
     const int32_t net = nets[(static_cast<size_t>(channel) + i) % nets.size()];
     const Node& node = system_.node(kNet, net);
+    if (graph_->collnet && !node.collnet) continue;
     if (node.bandwidth < whole) continue;
     if (graph_->pattern == kRingPattern && graph_->cross_nic == 2 && channel % 2 == 1 &&
         net != net_of(channel - 1, 1)) {
@@ -305,7 +328,7 @@ void ChannelSearch::next_channel_from_net(Turns turns) {
     graph_->latency = node.latency;
     use_card(node, -whole);
     bool found = false;
-    if (nvls) {
+    if (heads) {
       found = channel < static_cast<int32_t>(nets.size()) && head_at_net(net, turns);
     } else {
       start_at_net(net, turns);
@@ -323,7 +346,7 @@ void ChannelSearch::use_card(const Node& like, float bandwidth) {
   }
 }
 
-/// NVLS looks for heads alone: each the GPU next to a NIC, each GPU once. Returns whether it is one.
+/// NVLS and CollNetDirect look for heads alone: each the GPU next to a NIC, each GPU once. Returns whether it is one.
 bool ChannelSearch::head_at_net(int32_t net, Turns turns) {
   const int32_t gpu = system_.node(kNet, net).local_gpu;
   if (gpu == -1) return false;
@@ -361,20 +384,11 @@ const std::vector<int32_t>& ChannelSearch::choose_nets(int32_t farthest, int32_t
 }
 
 std::vector<int32_t> ChannelSearch::list_nets(int32_t farthest, int32_t gpu) const {
-  std::vector<int32_t> chosen;
+  const int32_t begin = gpu == -1 ? 0 : gpu, end = gpu == -1 ? gpus() : gpu + 1;
+  std::vector<int32_t> chosen = preferred_nets(begin, end);
   const auto add = [&](int32_t net) {
     if (std::ranges::find(chosen, net) == chosen.end()) chosen.push_back(net);
   };
-  const int32_t begin = gpu == -1 ? 0 : gpu, end = gpu == -1 ? gpus() : gpu + 1;
-  for (int32_t each = begin; each < end; each++) {
-    const int32_t first = local_net(system_, settings_, each, 0);
-    add(first);
-    for (int32_t channel = 1; channel < kMostChannels; channel++) {
-      const int32_t net = local_net(system_, settings_, each, channel);
-      if (net == first) break;
-      add(net);
-    }
-  }
   size_t most = system_.of[kNet].size();
   if (settings_.net_devices == NetDevices::kAtMost) {
     most = std::min(most, static_cast<size_t>(settings_.most_net_devices * (end - begin)));
@@ -387,6 +401,36 @@ std::vector<int32_t> ChannelSearch::list_nets(int32_t farthest, int32_t gpu) con
     }
   }
   return chosen;
+}
+
+/// The NETs that the GPUs from `begin` to `end` use on their channels: GPU by GPU, or channel by channel where hosts
+/// are many, so that all of these take part.
+std::vector<int32_t> ChannelSearch::preferred_nets(int32_t begin, int32_t end) const {
+  std::vector<std::vector<int32_t>> of_gpu;
+  size_t most = 0;
+  for (int32_t gpu = begin; gpu < end; gpu++) {
+    std::vector<int32_t>& own = of_gpu.emplace_back(1, local_net(system_, settings_, gpu, 0));
+    for (int32_t channel = 1; channel < kMostChannels; channel++) {
+      const int32_t net = local_net(system_, settings_, gpu, channel);
+      if (net == own[0]) break;
+      own.push_back(net);
+    }
+    most = std::max(most, own.size());
+  }
+  std::vector<int32_t> nets;
+  const auto add = [&](int32_t net) {
+    if (std::ranges::find(nets, net) == nets.end()) nets.push_back(net);
+  };
+  if (system_.hosts == 1) {
+    for (const std::vector<int32_t>& own : of_gpu) std::ranges::for_each(own, add);
+    return nets;
+  }
+  for (size_t channel = 0; channel < most; channel++) {
+    for (const std::vector<int32_t>& own : of_gpu) {
+      if (channel < own.size()) add(own[channel]);
+    }
+  }
+  return nets;
 }
 
 }  // namespace hocket::nccl

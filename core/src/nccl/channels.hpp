@@ -38,6 +38,7 @@ class ChannelSearch {
   void give_back(End from, End to, float times);
   size_t follow(const Path& path, const Node& start, size_t steps, float bandwidth);
   std::vector<int32_t> list_nets(int32_t farthest, int32_t gpu) const;
+  std::vector<int32_t> preferred_nets(int32_t begin, int32_t end) const;
   void next_channel();
   void next_channel_from_net(Turns turns);
   void start_at_net(int32_t net, Turns turns);
@@ -45,6 +46,7 @@ class ChannelSearch {
   void visit(int32_t gpu, int32_t step, Turns turns, Order order);
   void leave_to_net(int32_t gpu, int32_t step, Turns turns, Order order);
   void head_nvls(int32_t head);
+  void head_collnet(int32_t head);
   void finish();
   bool improves() const;
   bool may_leave_by(const Node& start, const Node& net, int32_t step) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "constants.hpp"
 #include "hocket/error.hpp"
@@ -12,6 +13,7 @@ namespace {
 constexpr int32_t kWarp = 32;
 constexpr int32_t kMostThreads = 640;
 constexpr int32_t kMostSimpleThreads = 512;
+constexpr int32_t kOperationsOfBatch = 8;  // collectives of a group that a kernel does in one go
 
 int32_t log2_of(int64_t number) { return std::bit_width(static_cast<uint64_t>(number)) - 1; }
 
@@ -22,26 +24,39 @@ int32_t threads_of(int32_t wanted, int32_t least, int32_t most, int32_t usual) {
 
 }  // namespace
 
-Model::Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants)
+Model::Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants,
+             const Given& given)
     : settings_(settings), constants_(constants) {
   System system = read_system(elements);
   system.inter = machines > 1;
-  if (system.inter && system.count(kNet) == 0)
-    throw TopologyError("no <net> in the machine: several are not connected");
   compute_paths(system, settings);
+  std::vector<System> parts = split(system, settings);
   const Node& cpu = system.node(kCpu, 0);
-  job_ = {machines, system.count(kGpu), system.node(kDevice, 0).sm, system.node(kDevice, 0).sm, cpu.arch, cpu.vendor};
+  nvswitch_ = system.count(kNvSwitch) > 0;
+  const auto machines_in_all = static_cast<int32_t>(parts.size()) * machines;
+  job_ = {machines_in_all, machines * system.count(kGpu), 0, INT32_MAX, 0, cpu.arch, cpu.vendor};
   for (const int32_t device : system.of[kDevice]) {
     job_.least_sm = std::min(job_.least_sm, system.nodes[device].sm);
     job_.most_sm = std::max(job_.most_sm, system.nodes[device].sm);
   }
-  if (job_.ranks() < 2) throw TopologyError("a job of one GPU runs no collective");
-  ring_ = search(system, settings, {.pattern = kRingPattern, .max_channels = kMostChannels / 2});
-  tree_ = search(system, settings,
-                 {.pattern = kBalancedTree, .min_channels = ring_.channels, .max_channels = ring_.channels});
-  nvls_.pattern = kNvlsPattern;
-  const bool multicasts = job_.least_sm >= 90 && system.count(kNvSwitch) > 0 && job_.gpus > 1;
-  if (settings.nvls_enable != 0 && multicasts) nvls_ = search(system, settings, nvls_);
+  if (job_.ranks < 2) throw TopologyError("a job of one GPU runs no collective");
+  if (job_.machines > 1 && system.count(kNet) == 0) {
+    throw TopologyError("no <net> in the machine: several are not connected");
+  }
+  for (System& part : parts) {
+    job_.most_gpus = std::max(job_.most_gpus, part.count(kGpu));
+    const Graphs graphs = search_all(part, given);
+    tree_pattern_ = std::max(tree_pattern_, graphs[kTreeGraph].pattern);
+    if (&part == &parts.front()) {
+      gpus_ = part.count(kGpu);
+      graphs_ = graphs;
+    }
+    merge(graphs_, graphs);
+  }
+  collnet_ =
+      settings.collnet_enable != 0 && collnet_chain().channels > 0 && job_.machines >= settings.collnet_threshold;
+  graphs_[kRingGraph].channels = graphs_[kTreeGraph].channels = std::min(ring().channels, tree().channels);
+  count_heads();
   count_channels();
   for (int32_t f = 0; f < kFunctions; f++) {
     for (int32_t a = 0; a < kAlgorithms; a++) {
@@ -52,25 +67,95 @@ Model::Model(std::span<const Element> elements, int32_t machines, const Settings
   }
 }
 
+Model::Graphs Model::search_all(System& system, const Given& given) const {
+  const auto find = [&](GraphId id, Graph wanted) {
+    const auto own = std::ranges::find(given.graphs, id, &std::pair<GraphId, Graph>::first);
+    if (own == given.graphs.end()) return search(system, settings_, std::move(wanted));
+    const Graph& graph = own->second;
+    if (graph.gpus.size() != static_cast<size_t>(graph.channels) * system.of[kGpu].size()) {
+      throw TopologyError("the graphs given are not of GPUs that talk without the network");
+    }
+    return search(system, settings_, std::move(wanted), &graph);
+  };
+  Graphs graphs;
+  graphs[kRingGraph] = find(kRingGraph, {.pattern = kRingPattern, .max_channels = kMostChannels / 2});
+  const int32_t rings = graphs[kRingGraph].channels;
+  graphs[kTreeGraph] = find(kTreeGraph, {.pattern = kBalancedTree, .min_channels = rings, .max_channels = rings});
+  if (settings_.collnet_enable != 0) {
+    graphs[kCollNetChainGraph] = find(
+        kCollNetChainGraph, {.pattern = kPlainTree, .collnet = true, .min_channels = rings, .max_channels = rings});
+    graphs[kCollNetDirectGraph] = find(kCollNetDirectGraph, {.pattern = kCollNetPattern, .collnet = true});
+  }
+  graphs[kNvlsGraph].pattern = kNvlsPattern;
+  const bool multicasts = job_.least_sm >= 90 && system.count(kNvSwitch) > 0 && system.count(kGpu) > 1;
+  if (settings_.nvls_enable != 0 && multicasts) graphs[kNvlsGraph] = find(kNvlsGraph, graphs[kNvlsGraph]);
+  return graphs;
+}
+
+/// All ranks count with the least that any part of the machine found (`initTransportsRank` of src/init.cc).
+void Model::merge(Graphs& graphs, const Graphs& of_part) const {
+  for (int32_t id = 0; id < kGraphs; id++) {
+    Graph& graph = graphs[id];
+    const Graph& other = of_part[id];
+    graph.channels = std::min(graph.channels, other.channels);
+    graph.same_channels = graph.same_channels && other.same_channels;
+    graph.intra = std::min(graph.intra, other.intra);
+    graph.inter = std::min(graph.inter, other.inter);
+    graph.type_intra = std::max(graph.type_intra, other.type_intra);
+    graph.type_inter = std::max(graph.type_inter, other.type_inter);
+    graph.cross_nic = std::max(graph.cross_nic, other.cross_nic);
+  }
+}
+
+/// The GPUs on which channels meet the network (`ncclCollNetSetup` of src/transport/coll_net.cc).
+void Model::count_heads() {
+  if (!collnet_) return;
+  const auto heads_of = [&](const Graph& graph) {
+    std::vector<int32_t> heads;
+    for (int32_t channel = 0; channel < graph.channels; channel++) heads.push_back(graph.gpus[channel * gpus_]);
+    std::ranges::sort(heads);
+    heads.erase(std::ranges::unique(heads).begin(), heads.end());
+    return heads;
+  };
+  const std::vector<int32_t> direct = heads_of(collnet_direct());
+  const std::vector<int32_t> heads = nvls().channels > 0 ? heads_of(nvls()) : direct;
+  direct_heads_ = static_cast<int32_t>(direct.size());
+  collnet_heads_ = static_cast<int32_t>(heads.size());
+  chain_heads_ = std::ranges::includes(heads, heads_of(collnet_chain()));
+}
+
 /// Kernels run on more channels than were found: each is there twice (`ncclTopoPostset` of src/graph/connect.cc).
 void Model::count_channels() {
-  ring_.channels = tree_.channels = std::min(ring_.channels, tree_.channels);
-  int32_t channels = std::min(kMostChannels, 2 * ring_.channels);
-  if (job_.least_sm >= 90 && job_.machines > 1 && ring_.intra > 45 && channels < 16) channels *= 2;
+  int32_t channels = std::min(kMostChannels, 2 * ring().channels);
+  if (collnet_ && collnet_chain().intra > collnet_chain().inter && job_.ranks > job_.machines) {
+    channels = std::min(kMostChannels, channels + channels / 2);
+  }
+  if (job_.least_sm >= 90 && job_.machines > 1 && ring().intra > 45 && channels < 16) channels *= 2;
   channels = std::min({channels, settings_.max_channels, settings_.max_ctas});
   channels_ = std::max({channels, settings_.min_channels, settings_.min_ctas});
-  if (nvls_.channels == 0) return;
+  if (nvls().channels == 0) return;
   nvls_channels_ = job_.least_sm < 100 ? 16 : job_.machines > 1 ? 32 : 24;
   if (settings_.nvls_channels > 0) nvls_channels_ = settings_.nvls_channels;
   nvls_channels_ = std::max(settings_.min_ctas, std::min(settings_.max_ctas, nvls_channels_));
 }
 
 const Graph& Model::graph_of(Algorithm algorithm) const {
-  if (algorithm == kRing) return ring_;
-  return algorithm == kNvls || algorithm == kNvlsTree ? nvls_ : tree_;
+  switch (algorithm) {
+    case kRing:
+      return ring();
+    case kCollNetDirect:
+      return collnet_direct();
+    case kCollNetChain:
+      return collnet_chain();
+    case kNvls:
+    case kNvlsTree:
+      return nvls();
+    default:
+      return tree();
+  }
 }
 
-float Model::time(Function function, Algorithm algorithm, Protocol protocol, int64_t bytes) const {
+float Model::time(Function function, Algorithm algorithm, Protocol protocol, int64_t bytes, int32_t operations) const {
   const Term& term = terms_[function][algorithm][protocol];
   if (term.out != Out::kAvailable) return -1;
   float bandwidth = term.bandwidth, latency = term.latency;
@@ -81,20 +166,22 @@ float Model::time(Function function, Algorithm algorithm, Protocol protocol, int
                                                     : false;
     if (corrected) bandwidth *= kTreeCorrection[protocol][size];
     const bool plateau = algorithm == kRing && protocol == kSimple && job_.machines > 1;
-    if (plateau && bytes / (static_cast<int64_t>(channels_) * job_.ranks()) >= 64) {
+    if (plateau && bytes / (static_cast<int64_t>(channels_) * job_.ranks) >= 64) {
       latency = static_cast<float>(latency * (job_.least_sm < 80 ? 1.9 : 1.4));
     }
   }
-  return latency + static_cast<float>(bytes) / (1000 * bandwidth);
+  const int32_t latencies =
+      algorithm == kRing ? operations : (operations + kOperationsOfBatch - 1) / kOperationsOfBatch;
+  return latency * static_cast<float>(latencies) + static_cast<float>(bytes) / (1000 * bandwidth);
 }
 
-Choice Model::choose(Function function, int64_t bytes) const {
+Choice Model::choose(Function function, int64_t bytes, int32_t operations) const {
   Choice best{kAlgorithms, kProtocols, 0, 0, 0};
   for (int32_t a = 0; a < kAlgorithms; a++) {
     for (int32_t p = 0; p < kProtocols; p++) {
       const auto algorithm = static_cast<Algorithm>(a);
       const auto protocol = static_cast<Protocol>(p);
-      const float us = time(function, algorithm, protocol, bytes);
+      const float us = time(function, algorithm, protocol, bytes, operations);
       if (us >= 0 && (best.algorithm == kAlgorithms || us < best.time)) best = {algorithm, protocol, us, 0, 0};
     }
   }
@@ -108,10 +195,14 @@ Choice Model::choose(Function function, int64_t bytes) const {
 }
 
 Launch Model::launch(Algorithm algorithm, Protocol protocol, int64_t bytes) const {
-  const bool nvls = algorithm == kNvls || algorithm == kNvlsTree;
   int32_t threads = most_threads(algorithm, protocol);
-  int32_t channels = nvls ? nvls_channels_ : channels_;
-  if (!nvls) {  // small messages use fewer channels, then fewer threads
+  int32_t channels = channels_;
+  if (algorithm == kNvls || algorithm == kNvlsTree) {
+    const bool over_net = algorithm == kNvls && job_.machines > 1;
+    channels = over_net ? std::min(channels_, nvls_channels_) : nvls_channels_;
+  } else if (algorithm == kCollNetDirect) {
+    channels = collnet_direct_channels(bytes);
+  } else {  // small messages use fewer channels, then fewer threads
     const int64_t each = bytes_per_thread(algorithm, protocol);
     while (channels > 1 && bytes < channels * threads * each) channels--;
     while (threads % 128 == 0 && bytes < channels * threads * each) threads /= 2;
@@ -121,12 +212,27 @@ Launch Model::launch(Algorithm algorithm, Protocol protocol, int64_t bytes) cons
   return {channels, std::max(3, threads / kWarp)};
 }
 
+/// Fewer for small messages: down to 16, 8 and so on, each time at half of the bytes a thread.
+int32_t Model::collnet_direct_channels(int64_t bytes) const {
+  int64_t each = bytes_per_thread(kCollNetDirect, kSimple);
+  int32_t channels = channels_;
+  const auto is_small = [&] { return bytes < int64_t{channels} * kMostThreads * direct_heads_ * each; };
+  for (int32_t least = 16; least >= 1 && is_small(); least /= 2) {
+    while (is_small() && channels > least) {
+      if (channels == least + least / 2) each /= 2;
+      channels--;
+    }
+  }
+  return channels;
+}
+
 int32_t Model::most_threads(Algorithm algorithm, Protocol protocol) const {
   const bool nvls = algorithm == kNvls || algorithm == kNvlsTree;
-  if (nvls || algorithm == kPat) return kMostThreads;
+  if (algorithm == kPat) return 0;  // counts none, so that it keeps all channels
+  if (nvls || algorithm == kCollNetDirect || algorithm == kCollNetChain) return kMostThreads;
   if (protocol == kLl128) return threads_of(settings_.ll128_threads, kMostThreads / 4, kMostThreads, kMostThreads);
-  const bool slow =
-      algorithm == kRing && protocol == kSimple && ring_.intra * static_cast<float>(ring_.channels) <= 12;  // PCI Gen3
+  const bool slow = algorithm == kRing && protocol == kSimple &&
+                    ring().intra * static_cast<float>(ring().channels) <= 12;  // PCI Gen3
   return threads_of(settings_.threads, 2 * kWarp, kMostSimpleThreads, slow ? 256 : kMostSimpleThreads);
 }
 
@@ -134,8 +240,9 @@ int64_t Model::bytes_per_thread(Algorithm algorithm, Protocol protocol) const {
   if (algorithm <= kRing && settings_.thread_thresholds[algorithm][protocol] >= 0) {
     return settings_.thread_thresholds[algorithm][protocol];
   }
+  if (algorithm == kCollNetDirect || algorithm == kCollNetChain) return 512;
   if (protocol == kSimple) return 64;
-  return protocol == kLl && algorithm == kRing ? 8 * job_.ranks() : 8;
+  return protocol == kLl && algorithm == kRing ? 8 * job_.ranks : 8;
 }
 
 }  // namespace hocket::nccl

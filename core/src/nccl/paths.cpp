@@ -75,7 +75,7 @@ class Paths {
         if (!reaches_directly(peer, gpu)) divert(kCpu, local_cpu(gpu), kGpu, peer, kGpu, gpu);
       }
       for (int32_t peer = 0; peer < gpus(); peer++) {
-        if (peer != gpu) require_no_network(peer, gpu);
+        if (peer != gpu && !connects(peer, gpu)) path(kGpu, peer, kGpu, gpu).type = kNetwork;
       }
     }
     near_over_c2c();
@@ -124,8 +124,10 @@ class Paths {
     return path(kGpu, one, kGpu, other).type <= level;
   }
 
-  /// NCCL takes the network inside a machine where both GPUs reach it faster than each other (`ncclTopoCheckNet`).
-  void require_no_network(int32_t one, int32_t other) {
+  /// Whether two GPUs talk inside the machine: not where both reach the network faster than each other
+  /// (`ncclTopoCheckNet`), or where they share no memory, being on two hosts.
+  bool connects(int32_t one, int32_t other) {
+    if (system_.node(kGpu, one).host != system_.node(kGpu, other).host && !reaches_directly(one, other)) return false;
     const auto speed = [&](int32_t gpu) {
       float fastest = 0;
       for (int32_t net = 0; net < system_.count(kNet); net++) {
@@ -135,11 +137,7 @@ class Paths {
       return fastest;
     };
     const float between = path(kGpu, one, kGpu, other).bandwidth;
-    if (speed(one) > between && speed(other) > between) {
-      throw TopologyError("GPUs " + std::to_string(one) + " and " + std::to_string(other) +
-                          " reach the network faster than each other: NCCL would split the machine, which is not"
-                          " modelled");
-    }
+    return speed(one) <= between || speed(other) <= between;
   }
 
   /// NICs on the CPU that a GPU is packaged with count as near.
@@ -168,7 +166,7 @@ class Paths {
   void relay_by_gpu(int32_t gpu, int32_t net) {
     if (settings_.pxn_disable == 1) return;
     const int32_t relay = nearest_gpu(net);
-    if (relay == gpu || relay == -1) return;
+    if (relay == gpu || relay == -1 || system_.node(kGpu, relay).host != system_.node(kGpu, gpu).host) return;
     const PathType farthest = settings_.pxn_c2c != 0 ? kP2c : kPxb;
     const Path& out = path(kGpu, relay, kNet, net);
     const Path& own = path(kGpu, gpu, kNet, net);
@@ -282,6 +280,33 @@ void compute_paths(System& system, const Settings& settings) {
   if (system.of[kCpu].empty()) throw TopologyError("no CPU in the machine");
   Paths(system, settings).compute();
   set_bandwidths(system);
+}
+
+std::vector<System> split(const System& system, const Settings& settings) {
+  const int32_t gpus = system.count(kGpu);
+  std::vector<int32_t> part(gpus);
+  for (int32_t gpu = 0; gpu < gpus; gpu++) {
+    part[gpu] = gpu;
+    for (int32_t before = 0; before < gpu; before++) {
+      if (system.path(kGpu, gpu, kGpu, before).type < kNetwork) part[gpu] = std::min(part[gpu], part[before]);
+    }
+  }
+  std::vector<System> parts;
+  for (int32_t first = 0; first < gpus; first++) {
+    if (part[first] != first) continue;
+    System& own = parts.emplace_back(system);
+    const auto is_gone = [&](int32_t node) {
+      return own.nodes[node].type == kGpu && part[system.nodes[node].index] != first;
+    };
+    for (Node& node : own.nodes) std::erase_if(node.links, [&](int32_t id) { return is_gone(own.links[id].to); });
+    std::erase_if(own.of[kGpu], is_gone);
+    for (int32_t index = 0; index < own.count(kGpu); index++) own.node(kGpu, index).index = index;
+  }
+  for (System& own : parts) {
+    own.inter = own.inter || parts.size() > 1;
+    compute_paths(own, settings);
+  }
+  return parts;
 }
 
 }  // namespace hocket::nccl

@@ -20,7 +20,8 @@ constexpr float kInter100[] = {96, 86,    80, 48, 45.1f, 42, 40,   30,   24,   2
 constexpr int64_t kStepsInAll = 1 << 19;
 constexpr int64_t kSteps = 1 << 14;
 constexpr int64_t kStepsSameChannels = 1 << 8;
-constexpr int32_t kMostHeads = 32;  // of NVLS
+constexpr int32_t kMostNvlsHeads = 32;
+constexpr int32_t kMostCollNetHeads = 8;
 
 std::span<const float> speeds_of(int32_t sm, bool inter) {
   if (sm >= 100) return inter ? std::span<const float>(kInter100) : std::span<const float>(kIntra100);
@@ -78,8 +79,8 @@ void double_channels(Graph& graph, int32_t sm, int32_t gpus) {
 
 class Relaxation {
  public:
-  Relaxation(System& system, const Settings& settings, Graph wanted)
-      : system_(system), channels_(system, settings), best_(std::move(wanted)) {
+  Relaxation(System& system, const Settings& settings, Graph wanted, const Graph* given)
+      : system_(system), channels_(system, settings), best_(std::move(wanted)), given_(given) {
     sm_ = system.nodes[system.of[kDevice][0]].sm;
     for (const int32_t device : system.of[kDevice]) sm_ = std::min(sm_, system.nodes[device].sm);
     const bool may_cross =
@@ -101,7 +102,7 @@ class Relaxation {
     attempt_.min_channels = best_.channels;
     left_ = -1;
     while (quicken()) run();
-    if (best_.channels == 0 && best_.pattern != kNvlsPattern) fall_back();
+    if (best_.channels == 0 && best_.pattern != kNvlsPattern && !best_.collnet) fall_back();
     return best_;
   }
 
@@ -126,17 +127,30 @@ class Relaxation {
     best_.cross_nic = cross_nic_ == 1 ? 1 : 0;
     best_.type_intra = nearest_intra_;
     best_.type_inter = nearest_inter_;
-    best_.same_channels = best_.pattern != kNvlsPattern;
+    same_channels_ = best_.same_channels = best_.pattern != kNvlsPattern;
+    if (given_ != nullptr) {
+      take_given();
+      if (best_.channels > 0) return false;
+    }
     if (best_.pattern == kNvlsPattern) {
       if (system_.count(kNvSwitch) == 0 || sm_ < 90) return false;
-      best_.max_channels = std::min(kMostHeads, gpus);
+      best_.max_channels = std::min(kMostNvlsHeads, gpus);
     }
+    if (best_.pattern == kCollNetPattern) best_.max_channels = std::min(kMostCollNetHeads, gpus);
     if (gpus == 1 && best_.pattern != kRingPattern) best_.pattern = kPlainTree;
     // In one machine all GPUs are heads.
     if (!system_.inter && best_.pattern == kNvlsPattern) best_.min_channels = best_.max_channels;
     const bool ring_needs_two = best_.pattern == kRingPattern && best_.max_channels >= 2 && best_.min_channels == 1;
     if (ring_needs_two && is_split(system_)) best_.min_channels = 2;
     return true;
+  }
+
+  void take_given() {
+    Graph given = *given_;
+    given.collnet = best_.collnet;
+    given.min_channels = best_.min_channels;
+    given.max_channels = best_.max_channels;
+    best_ = std::move(given);
   }
 
   void start_speed() {
@@ -175,7 +189,7 @@ class Relaxation {
       attempt_.same_channels = false;
       return true;
     }
-    attempt_.same_channels = best_.pattern != kNvlsPattern;
+    attempt_.same_channels = same_channels_;
     left_in_all_ += left_;
     if (left_in_all_ < 0 && found()) return false;
     if (sm_ >= 90 && attempt_.pattern == kBalancedTree) {
@@ -249,7 +263,9 @@ class Relaxation {
   System& system_;
   ChannelSearch channels_;
   Graph best_;
+  const Graph* given_;
   Graph attempt_;
+  bool same_channels_ = true;
   std::span<const float> speeds_;
   size_t speed_ = 0;
   int32_t sm_ = 0;
@@ -262,10 +278,11 @@ class Relaxation {
 
 }  // namespace
 
-Graph search(System& system, const Settings& settings, Graph wanted) {
+Graph search(System& system, const Settings& settings, Graph wanted, const Graph* given) {
   wanted.intra = wanted.inter = wanted.latency = 0;
   wanted.channels = 0;
-  return Relaxation(system, settings, std::move(wanted)).search();
+  if (given != nullptr && settings.cross_nic == 0 && given->cross_nic == 1) given = nullptr;
+  return Relaxation(system, settings, std::move(wanted), given).search();
 }
 
 }  // namespace hocket::nccl

@@ -87,9 +87,10 @@ class Builder {
  private:
   const Element& around(const Element& element) const { return elements_[element.parent]; }
 
+  /// The node of the host whose elements are read.
   int32_t find(NodeType type, int64_t id) const {
     for (const int32_t node : system_.of[type]) {
-      if (system_.nodes[node].id == id) return node;
+      if (system_.nodes[node].id == id && system_.nodes[node].host == host_) return node;
     }
     return -1;
   }
@@ -99,6 +100,7 @@ class Builder {
     Node node{};
     node.type = type;
     node.id = id;
+    node.host = host_;
     node.index = system_.count(type);
     system_.nodes.push_back(std::move(node));
     system_.of[type].push_back(number);
@@ -130,6 +132,8 @@ class Builder {
     const Element& element = elements_[at];
     switch (element.kind) {
       case Kind::kCpu: {
+        host_ = static_cast<int32_t>(element.value[4]);
+        system_.hosts = std::max(system_.hosts, host_ + 1);
         node_of_[at] = create(kCpu, element.value[0]);
         Node& cpu = system_.nodes[node_of_[at]];
         cpu.arch = static_cast<Arch>(element.value[1]);
@@ -205,14 +209,15 @@ class Builder {
 
   void add_net(int32_t at) {
     const Element& element = elements_[at];
-    const auto& [dev, speed, port, gdr, guid, rail, plane, latency_ps] = element.value;
+    const auto& [dev, speed, port, gdr, guid, rail, plane, latency_ps, collnet] = element.value;
     const int32_t number = create(kNet, dev);
     Node& net = system_.nodes[number];
     net.dev = static_cast<int32_t>(dev);
     net.bandwidth = static_cast<float>(static_cast<double>(speed) / 8000.0);
     net.port = static_cast<int32_t>(port);
     net.gdr = gdr != 0;
-    net.asic = guid == -1 ? static_cast<uint64_t>(dev) : static_cast<uint64_t>(guid);
+    net.collnet = collnet != 0;
+    net.asic = static_cast<uint64_t>(guid == -1 ? (int64_t{host_} << 56) + dev : guid);
     net.rail = static_cast<int32_t>(rail);
     net.plane = static_cast<int32_t>(plane);
     net.latency = static_cast<float>(static_cast<double>(latency_ps) / 1e6);
@@ -221,6 +226,7 @@ class Builder {
 
   void add_links(Kind kind) {
     for (const Element& element : elements_) {
+      if (element.kind == Kind::kCpu) host_ = static_cast<int32_t>(element.value[4]);
       if (element.kind == kind) add_link(element);
     }
   }
@@ -246,8 +252,9 @@ class Builder {
     } else if (value[1] == 2) {
       connect_both(device, cpu_above(device), kNvl, bandwidth);
     } else {
-      const int32_t known = find(kNvSwitch, 0);
-      connect_both(device, known < 0 ? create(kNvSwitch, 0) : known, kNvl, bandwidth);
+      // The switches are one node, of all hosts.
+      connect_both(device, system_.of[kNvSwitch].empty() ? create(kNvSwitch, 0) : system_.of[kNvSwitch][0], kNvl,
+                   bandwidth);
     }
   }
 
@@ -301,7 +308,8 @@ class Builder {
   void connect_cpus() {
     for (const int32_t one : system_.of[kCpu]) {
       for (const int32_t other : system_.of[kCpu]) {
-        if (one != other) connect(one, other, kSys, system_.nodes[one].inter_cpu);
+        const Node& cpu = system_.nodes[one];
+        if (one != other && cpu.host == system_.nodes[other].host) connect(one, other, kSys, cpu.inter_cpu);
       }
     }
   }
@@ -332,6 +340,7 @@ class Builder {
   std::vector<int32_t> above_;    // of each node, in the PCI tree
   std::vector<std::vector<Edge>> edges_;
   System system_;
+  int32_t host_ = 0;  // of the elements that are being read
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace hocket::nccl {
 namespace {
 
 bool gathers(Function function) { return function == kAllGather || function == kReduceScatter; }
+bool is_collnet(Algorithm algorithm) { return algorithm == kCollNetDirect || algorithm == kCollNetChain; }
 bool is_nvls(Algorithm algorithm) { return algorithm == kNvls || algorithm == kNvlsTree; }
 
 bool does(Algorithm algorithm, Function function) {
@@ -16,6 +17,9 @@ bool does(Algorithm algorithm, Function function) {
   if (function == kAllReduce) return algorithm != kPat;
   return algorithm == kRing || algorithm == kNvls || algorithm == kPat || algorithm == kCollNetDirect;
 }
+
+constexpr int32_t kMostCollNetGpus = 8;
+constexpr int32_t kMostNvlsGpus = 32;
 
 int generation(int32_t sm) { return sm >= 100 ? 3 : sm >= 90 ? 2 : sm >= 80 ? 1 : 0; }
 int scale(int32_t machines) { return std::min(machines, 3) - 1; }
@@ -34,13 +38,21 @@ Term Model::make_term(Function function, Algorithm algorithm, Protocol protocol)
 Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) const {
   if (!does(algorithm, function)) return Out::kNotForFunction;
   if (algorithm > kRing && protocol != kSimple) return Out::kNotForProtocol;
-  if (algorithm == kCollNetDirect || algorithm == kCollNetChain) return Out::kNeedsCollNet;
+  if (is_collnet(algorithm) && !collnet_) return Out::kNeedsCollNet;
+  if (is_collnet(algorithm) && job_.most_gpus > kMostCollNetGpus) return Out::kTooManyGpus;
+  if (algorithm == kCollNetDirect && !nvswitch_) return Out::kNoNvSwitch;
+  if (algorithm == kCollNetChain && !chain_heads_) return Out::kOtherHeads;
   if (algorithm == kNvlsTree && job_.machines == 1) return Out::kOneMachine;
-  if (is_nvls(algorithm) && nvls_.channels < 2) return Out::kNoNvls;
-  if (algorithm == kNvls && job_.machines > 1) return Out::kNeedsCollNet;
+  if (is_nvls(algorithm) && nvls().channels < 2) return Out::kNoNvls;
+  if (algorithm == kNvls && job_.machines > 1 && !collnet_) return Out::kNeedsCollNet;
+  if (is_nvls(algorithm) && function != kAllReduce && job_.most_gpus > kMostNvlsGpus) return Out::kTooManyGpus;
+  if (gathers(function) && job_.machines > 1 && (algorithm == kNvls || algorithm == kCollNetDirect) &&
+      job_.most_gpus > collnet_heads_) {
+    return Out::kFewHeads;
+  }
   if (algorithm == kPat) {
     const bool usual = settings_.pat_enable == 2;
-    if (job_.least_sm < 60 || (usual ? job_.gpus > 1 : settings_.pat_enable == 0)) return Out::kPatOff;
+    if (job_.least_sm < 60 || (usual ? job_.machines != job_.ranks : settings_.pat_enable == 0)) return Out::kPatOff;
   }
   if (settings_.algorithms[function][algorithm] == 0) return Out::kAlgorithmOff;
   const int32_t allowed = settings_.protocols[function][protocol];
@@ -58,9 +70,9 @@ bool Model::allows_ll128(const Graph& graph) const {
 float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol protocol) const {
   const Graph& graph = graph_of(algorithm);
   const int gpu = generation(job_.least_sm), machines = scale(job_.machines);
-  const float per_machine = static_cast<float>(job_.gpus);
+  const float per_machine = static_cast<float>(job_.ranks) / static_cast<float>(job_.machines);
   const auto channels = static_cast<float>(graph.channels);
-  float bandwidth = job_.machines <= 2 ? graph.intra : graph.inter;
+  float bandwidth = job_.machines <= 2 || is_collnet(algorithm) ? graph.intra : graph.inter;
   if (is_nvls(algorithm)) {
     float intra = graph.intra * kNvlsEfficiency[gpu] * (channels - 1) / channels;
     intra *= function == kAllReduce ? 2.0f : (per_machine - 1) / per_machine;
@@ -82,12 +94,19 @@ float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol prot
       at_most(bus * (job_.machines == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
               channels * constants_.most_tree_ll128[gpu][machines]);
     }
-    if (tree_.pattern == kPlainTree) bus = static_cast<float>(bus * .85);
+    if (tree_pattern_ == kPlainTree) bus = static_cast<float>(bus * .85);
   }
   if (algorithm == kPat) bus = static_cast<float>(bus * .75);
+  if (algorithm == kCollNetDirect && gathers(function)) bus = per_machine * std::min(graph.intra, graph.inter * .9f);
+  if (algorithm == kCollNetDirect && function == kAllReduce) {
+    float gpus_of_nic = static_cast<float>(per_machine / (1.0 * graph.channels));
+    gpus_of_nic -= (gpus_of_nic - 1) / 2;
+    bus /= gpus_of_nic;
+    if (gpu >= 2) bus = static_cast<float>(bus * .85);
+  }
   if (gathers(function) && algorithm != kRing) return bus;  // counts the collective's size already
   const bool steps = algorithm == kRing || is_nvls(algorithm);
-  return bus * static_cast<float>(steps ? 1.0 * job_.ranks() / steps_of(function, job_.ranks()) : .5);
+  return bus * static_cast<float>(steps ? 1.0 * job_.ranks / steps_of(function, job_.ranks) : .5);
 }
 
 float Model::step(int hardware, Algorithm algorithm, Protocol protocol) const {
@@ -99,7 +118,7 @@ float Model::step(int hardware, Algorithm algorithm, Protocol protocol) const {
 Steps Model::steps(Algorithm algorithm, Protocol protocol) const {
   const Graph& graph = graph_of(algorithm);
   float inside = step(graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware, algorithm, protocol);
-  float between = step(kNetHardware, job_.gpus == 1 ? kTree : algorithm, protocol) + graph.latency;
+  float between = step(kNetHardware, job_.ranks == job_.machines ? kTree : algorithm, protocol) + graph.latency;
   if (protocol == kSimple) between += graph.latency;  // flushing what was received
   if (algorithm == kRing && job_.machines > 1) {      // posting to the network, also while the step goes inside
     float overhead = job_.vendor == Vendor::kAmd && job_.arch == Arch::kX86 ? 2 : 1;
@@ -112,7 +131,7 @@ Steps Model::steps(Algorithm algorithm, Protocol protocol) const {
 
 float Model::latency(Function function, Algorithm algorithm, Protocol protocol) const {
   const Graph& graph = graph_of(algorithm);
-  const int32_t ranks = job_.ranks(), between = job_.machines - 1;
+  const int32_t ranks = job_.ranks, peers = job_.gpus() - 1, between = job_.machines - 1;
   const auto levels = static_cast<float>(std::bit_width(static_cast<uint32_t>(job_.machines)) - 1);
   const auto [total, intra, inter] = steps(algorithm, protocol);
   switch (algorithm) {
@@ -128,12 +147,17 @@ float Model::latency(Function function, Algorithm algorithm, Protocol protocol) 
       return total + (static_cast<float>(count - over_net) * intra + static_cast<float>(over_net) * inter);
     }
     case kTree:
-      return total + 2 * (static_cast<float>(job_.gpus - 1) * intra + levels * inter);
+      return total + 2 * (static_cast<float>(peers) * intra + levels * inter);
+    case kCollNetDirect:
+      return static_cast<float>(
+          total + (2 * (static_cast<float>(std::min(1, peers)) * intra + peers * .4) + static_cast<double>(inter)));
+    case kCollNetChain:
+      return total + (static_cast<float>(2 * peers) * intra + inter);
     case kNvls:
       return job_.machines > 1 ? intra + inter : intra;
     case kNvlsTree:
       return total + (intra + 2 * levels * inter);
-    default:  // PAT; what is left of the algorithms needs CollNet
+    default:  // PAT
       return static_cast<float>(total + (levels * (inter / 3.5) + ranks * 2.8));
   }
 }

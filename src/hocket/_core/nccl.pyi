@@ -22,6 +22,8 @@ class Settings:
     max_channels: int
     min_ctas: int
     max_ctas: int
+    collnet_enable: int
+    collnet_threshold: int
     nvls_enable: int
     nvls_channels: int
     pat_enable: int
@@ -51,15 +53,35 @@ class Graph(TypedDict):
 def default_constants() -> NDArray[np.float64]:
     """NCCL's 144 (core/include/hocket/nccl/constants.hpp), one after the other."""
 
+class Given:
+    """A user's channels, in place of those that would be searched."""
+
+    def __init__(self) -> None: ...
+    def add(
+        self,
+        id: int,
+        pattern: int,
+        cross_nic: int,
+        intra: float,
+        inter: float,
+        latency: float,
+        type_intra: int,
+        type_inter: int,
+        same_channels: bool,
+        channels: int,
+        gpus: NDArray[np.int32],
+        nets: NDArray[np.int32],
+    ) -> None: ...
+
 class Model:
     def __init__(
-        self, elements: NDArray[np.int64], machines: int, settings: Settings, constants: NDArray[np.float64]
+        self, elements: NDArray[np.int64], machines: int, settings: Settings, constants: NDArray[np.float64], given: Given = ...
     ) -> None: ...
     def choose(
-        self, function: int, bytes: NDArray[np.int64]
+        self, function: int, bytes: NDArray[np.int64], operations: int = 1
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
         """Algorithm, protocol, us, channels and warps of each size."""
-    def terms(self, function: int, bytes: int) -> list[tuple[int, int, int, float, float, float]]:
+    def terms(self, function: int, bytes: int, operations: int = 1) -> list[tuple[int, int, int, float, float, float]]:
         """Algorithm, protocol, why it is out (0: it is not), us of latency, GB/s, us for the size (-1: out)."""
     def steps(self, algorithm: int, protocol: int) -> tuple[float, float, float]:
         """us without any step, of one inside a machine, of one to another."""
@@ -71,11 +93,15 @@ class Model:
     @property
     def nvls(self) -> Graph: ...
     @property
+    def collnet_chain(self) -> Graph: ...
+    @property
+    def collnet_direct(self) -> Graph: ...
+    @property
     def channels(self) -> int: ...
     @property
     def nvls_channels(self) -> int: ...
     @property
-    def gpus(self) -> int: ...
+    def machines(self) -> int: ...
     @property
     def ranks(self) -> int: ...
 

@@ -16,12 +16,16 @@ enum class Out : int32_t {
   kNotForFunction,  ///< the algorithm does not do the collective
   kNotForProtocol,  ///< it has no kernel of the protocol
   kOneMachine,      ///< it is for several machines
-  kNeedsCollNet,    ///< it needs a network that reduces
+  kNeedsCollNet,    ///< it needs a network that reduces, and NCCL_COLLNET_ENABLE
   kNoNvls,          ///< no NVSwitches of sm 90 or more, or NCCL_NVLS_ENABLE=0
   kPatOff,          ///< it needs one GPU a machine, or NCCL_PAT_ENABLE=0
   kLl128Path,       ///< LL128 is unsafe, or slow, over such paths or between such GPUs
   kAlgorithmOff,    ///< NCCL_ALGO
   kProtocolOff,     ///< NCCL_PROTO
+  kTooManyGpus,     ///< a machine has more of them than it serves
+  kFewHeads,        ///< not every GPU has a NIC of its own that reduces
+  kOtherHeads,      ///< chains begin at GPUs without a NIC that reduces
+  kNoNvSwitch,      ///< it needs NVSwitches
 };
 
 /// What NCCL assumes of one algorithm and protocol: time = latency + bytes / bandwidth.
@@ -52,46 +56,58 @@ struct Choice {
   int32_t warps;     ///< of each of its blocks
 };
 
-/// A job on `machines` equal machines of `gpus` GPUs each.
+/// A job, its machines as NCCL counts them: the GPUs that reach each other without the network are one.
 struct Job {
   int32_t machines;
-  int32_t gpus;
+  int32_t ranks;
+  int32_t most_gpus;  ///< of a machine
   int32_t least_sm;
   int32_t most_sm;
   Arch arch;
   Vendor vendor;
-  int32_t ranks() const { return machines * gpus; }
+  int32_t gpus() const { return ranks / machines; }  ///< of a machine, as NCCL rounds it
 };
 
 /// NCCL's analytical model (src/graph/tuning.cc of 2.30, `topoGetAlgoInfo` of src/enqueue.cc) on the channels found.
 class Model {
  public:
-  /// Searches the channels of a machine whose elements are given, as one of `machines`. Throws TopologyError for what
-  /// is no machine that NCCL could run on, and for what is not modelled.
-  Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants = {});
+  /// Searches the channels of a machine whose elements are given, as one of `machines`, but for those `given`. Throws
+  /// TopologyError for what is no machine that NCCL could run on.
+  Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants = {},
+        const Given& given = {});
 
-  /// Throws Infeasible when no algorithm may be chosen.
-  Choice choose(Function function, int64_t bytes) const;
+  /// Of one of `operations` collectives of one group. Throws Infeasible when no algorithm may be chosen.
+  Choice choose(Function function, int64_t bytes, int32_t operations = 1) const;
 
   Launch launch(Algorithm algorithm, Protocol protocol, int64_t bytes) const;
 
   /// us; negative where the term is out.
-  float time(Function function, Algorithm algorithm, Protocol protocol, int64_t bytes) const;
+  float time(Function function, Algorithm algorithm, Protocol protocol, int64_t bytes, int32_t operations = 1) const;
 
   const Term& term(Function function, Algorithm algorithm, Protocol protocol) const {
     return terms_[function][algorithm][protocol];
   }
   Steps steps(Algorithm algorithm, Protocol protocol) const;
-  const Graph& ring() const { return ring_; }
-  const Graph& tree() const { return tree_; }
-  const Graph& nvls() const { return nvls_; }
+  const Graph& ring() const { return graphs_[kRingGraph]; }
+  const Graph& tree() const { return graphs_[kTreeGraph]; }
+  const Graph& nvls() const { return graphs_[kNvlsGraph]; }
+  const Graph& collnet_chain() const { return graphs_[kCollNetChainGraph]; }
+  const Graph& collnet_direct() const { return graphs_[kCollNetDirectGraph]; }
+  /// GPUs of each machine that the graphs' channels run through.
+  int32_t gpus() const { return gpus_; }
   const Job& job() const { return job_; }
   int32_t channels() const { return channels_; }
   int32_t nvls_channels() const { return nvls_channels_; }
 
  private:
-  const Graph& graph_of(Algorithm algorithm) const;
+  using Graphs = std::array<Graph, kGraphs>;
+
+  Graphs search_all(System& system, const Given& given) const;
+  void merge(Graphs& graphs, const Graphs& of_part) const;
+  void count_heads();
   void count_channels();
+  int32_t collnet_direct_channels(int64_t bytes) const;
+  const Graph& graph_of(Algorithm algorithm) const;
   Term make_term(Function function, Algorithm algorithm, Protocol protocol) const;
   Out why_out(Function function, Algorithm algorithm, Protocol protocol) const;
   bool allows_ll128(const Graph& graph) const;
@@ -104,7 +120,14 @@ class Model {
   Settings settings_;
   Constants constants_;
   Job job_{};
-  Graph ring_, tree_, nvls_;
+  Graphs graphs_;
+  int32_t gpus_ = 0;
+  Pattern tree_pattern_ = kBalancedTree;  ///< the plainest of any part
+  bool nvswitch_ = false;
+  bool collnet_ = false;
+  bool chain_heads_ = false;   ///< those of chains are among those of CollNet
+  int32_t collnet_heads_ = 0;  ///< GPUs of a machine with a NIC that reduces
+  int32_t direct_heads_ = 0;   ///< GPUs that CollNetDirect reduces on
   int32_t channels_ = 0;
   int32_t nvls_channels_ = 0;
   std::array<std::array<std::array<Term, kProtocols>, kAlgorithms>, kFunctions> terms_{};

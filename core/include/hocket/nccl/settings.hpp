@@ -32,6 +32,8 @@ struct Settings {
   int32_t max_channels = kMostChannels;
   int32_t min_ctas = 1;  ///< NCCL_MIN_CTAS
   int32_t max_ctas = kMostChannels;
+  int32_t collnet_enable = 0;        ///< NCCL_COLLNET_ENABLE
+  int32_t collnet_threshold = 2;     ///< NCCL_COLLNET_NODE_THRESHOLD
   int32_t nvls_enable = 2;           ///< NCCL_NVLS_ENABLE
   int32_t nvls_channels = kUnset;    ///< NCCL_NVLS_NCHANNELS
   int32_t pat_enable = 2;            ///< NCCL_PAT_ENABLE

@@ -21,15 +21,15 @@ enum class Arch : int32_t { kX86, kPower, kArm };
 enum class Vendor : int32_t { kOther, kIntel, kAmd, kZhaoxin };
 
 /// An element of a topology file. What `value` holds depends on it:
-/// Cpu: numa, Arch, Vendor, MB/s to other CPUs. Pci: bus id, class (0 switch, 1 GPU, other), device, lane speed
-/// (100 Mbit/s), lanes. Gpu: dev, sm, gdr. Nic: none. Net: dev, Mbit/s, port, gdr, guid, rail, plane, latency (ps).
-/// NvLink: bus id of a GPU, target (0 GPU, 1 switch, 2 CPU), count, MB/s of one. C2c: MB/s of one, count. PciLink: bus
-/// id.
+/// Cpu: numa, Arch, Vendor, MB/s to other CPUs, host. Pci: bus id, class (0 switch, 1 GPU, other), device, lane speed
+/// (100 Mbit/s), lanes. Gpu: dev, sm, gdr. Nic: none. Net: dev, Mbit/s, port, gdr, guid, rail, plane, latency (ps),
+/// whether it reduces (CollNet). NvLink: bus id of a GPU, target (0 GPU, 1 switch, 2 CPU), count, MB/s of one. C2c:
+/// MB/s of one, count. PciLink: bus id.
 struct Element {
   enum class Kind : int32_t { kCpu, kPci, kGpu, kNic, kNet, kNvLink, kC2c, kPciLink };
   Kind kind;
   int32_t parent;  ///< position of the element around it; -1: none
-  std::array<int64_t, 8> value;
+  std::array<int64_t, 9> value;
 };
 
 struct Link {
@@ -48,11 +48,13 @@ struct Path {
 struct Node {
   NodeType type;
   int64_t id;
-  int32_t index;        ///< among the nodes of its type
-  int32_t parent = -1;  ///< of a GPU: its device
-  int32_t dev = -1;     ///< of a GPU, a device or a NET
-  int32_t sm = 0;       ///< of a GPU or a device
-  bool gdr = false;     ///< of a GPU or a NET
+  int32_t host;          ///< that it is in, from 0
+  int32_t index;         ///< among the nodes of its type
+  int32_t parent = -1;   ///< of a GPU: its device
+  int32_t dev = -1;      ///< of a GPU, a device or a NET
+  int32_t sm = 0;        ///< of a GPU or a device
+  bool gdr = false;      ///< of a GPU or a NET
+  bool collnet = false;  ///< of a NET: it reduces
   Arch arch = Arch::kX86;
   Vendor vendor = Vendor::kOther;
   uint64_t asic = 0;  ///< of a NET: the card
@@ -68,14 +70,16 @@ struct Node {
   std::array<std::vector<Path>, kNodeTypes> paths;  ///< to the nodes of a type, by their index; empty: not computed
 };
 
-/// One machine as NCCL sees it (`ncclTopoSystem`): nodes, the links out of each in the order in which it tries them.
+/// One machine as NCCL sees it (`ncclTopoSystem`), which NVLink may make of several hosts: nodes, the links out of each
+/// in the order in which it tries them.
 struct System {
   std::vector<Node> nodes;
   std::vector<Link> links;
   std::array<std::vector<int32_t>, kNodeTypes> of;  ///< node numbers by type
-  bool inter = false;                               ///< part of a job on several machines
-  float max_bandwidth = 0;                          ///< of a channel, GB/s
-  float total_bandwidth = 0;                        ///< of a GPU, GB/s
+  int32_t hosts = 1;
+  bool inter = false;         ///< part of a job on several machines
+  float max_bandwidth = 0;    ///< of a channel, GB/s
+  float total_bandwidth = 0;  ///< of a GPU, GB/s
 
   int32_t count(NodeType type) const { return static_cast<int32_t>(of[type].size()); }
   Node& node(NodeType type, int32_t index) { return nodes[of[type][index]]; }
@@ -90,9 +94,13 @@ struct System {
 /// shows itself as two levels is one. Throws TopologyError when a GPU or a CPU is missing, or a node's parent is.
 System read_system(std::span<const Element> elements);
 
-/// Fills the paths (src/graph/paths.cc), `local_gpu` of the NETs, and the bandwidths of the search. Throws
-/// TopologyError when GPUs would talk over the network inside the machine, which is not modelled.
+/// Fills the paths (src/graph/paths.cc), `local_gpu` of the NETs, and the bandwidths of the search. GPUs that talk over
+/// the network inside the machine are `kNetwork` apart.
 void compute_paths(System& system, const Settings& settings);
+
+/// The parts of a machine, its paths computed, whose GPUs talk to others over the network: NCCL takes each for a
+/// machine of its own (`ncclTopoTrimSystem`). Of most machines it is one.
+std::vector<System> split(const System& system, const Settings& settings);
 
 /// The GPUs or NETs, by index, that `from` reaches at the highest bandwidth, of those on the shortest paths.
 std::vector<int32_t> nearest(const System& system, NodeType from, int32_t index, NodeType to);

@@ -1,0 +1,65 @@
+"""Channels of a graph file as the engine takes them: GPUs and NICs by their place in the machine."""
+
+import numpy as np
+
+from hocket._core.nccl import Given
+from hocket.core.errors import FormatError
+from hocket.nccl.names import PATH_TYPES
+from hocket.topology.nccl_graph import GraphId, NcclGraphs
+from hocket.topology.nccl_machine import NcclMachine
+
+__all__ = ["given_graphs"]
+
+_HOST_BITS = 56  # a device of an NVLink domain of several hosts is `host << 56 | dev`
+
+
+def given_graphs(graphs: NcclGraphs, machine: NcclMachine, hosts: int = 1) -> Given:
+    """The graphs for a machine, or for an NVLink domain of `hosts` such machines.
+
+    Raises FormatError, naming file and line, for a GPU or NIC that the machine has not, and for ranks that NCCL would
+    look for on another node.
+    """
+    ranked = [gpu for _, gpu in machine.gpus() if gpu.rank >= 0] or [gpu for _, gpu in machine.gpus()]
+    gpus = _places([gpu.dev for gpu in ranked], hosts)
+    nets = _places([net.dev for net in machine.nets()], hosts)
+    given = Given()
+    for graph in graphs.graphs:
+        columns: list[int] = []
+        ends: list[int] = []
+        for channel in graph.channels:
+            where = f"{graphs.source}:{channel.line}: <channel>"
+            if channel.ranks and set(channel.ranks) - set(range(len(gpus))):
+                raise FormatError(f'{where}: has ranks beyond the {len(gpus)} GPUs of a node: remove the rank="..."s')
+            own = [_place(gpus, dev, "GPU", where, machine) for dev in channel.gpus]
+            if graph.id == GraphId.NVLS:  # its head alone counts
+                own = own[:1] * len(gpus)
+            if len(own) != len(gpus):
+                raise FormatError(f"{where}: {len(own)} GPUs; {machine.source} has {len(gpus)}")
+            columns += own
+            ends += [_place(nets, dev, "NIC", where, machine) for dev in channel.nets] or [-1, -1]
+        given.add(
+            graph.id,
+            graph.pattern,
+            graph.cross_nic,
+            graph.speed_intra,
+            graph.speed_inter,
+            graph.latency_inter,
+            PATH_TYPES.index(graph.type_intra),
+            PATH_TYPES.index(graph.type_inter),
+            graph.same_channels,
+            len(graph.channels),
+            np.array(columns, np.int32),
+            np.array(ends, np.int32),
+        )
+    return given
+
+
+def _places(devices: list[int], hosts: int) -> dict[int, int]:
+    every = [host << _HOST_BITS | dev for host in range(hosts) for dev in devices]
+    return {dev: place for place, dev in enumerate(every)}
+
+
+def _place(places: dict[int, int], dev: int, what: str, where: str, machine: NcclMachine) -> int:
+    if dev not in places:
+        raise FormatError(f"{where}: {what} with dev {dev:x} (hexadecimal): {machine.source} has none")
+    return places[dev]
