@@ -24,7 +24,8 @@ def elements_of(machine: NcclMachine, hosts: int = 1) -> NDArray[np.int64]:
     """
     if machine.dialect != Dialect.NCCL:
         raise TopologyError(
-            f"{machine.source}: a machine of RCCL, whose search and model are others than NCCL's: they are not modelled"
+            f"{machine.source}: a machine of RCCL, whose search and model are others than NCCL's: they are not"
+            f" modelled. `hocket topology show {machine.source}` draws it, `hocket simulate --topology` runs on it"
         )
     rows = _Rows(machine)
     for host in range(hosts):

@@ -130,6 +130,8 @@ def read_settings(assignments: Iterable[str]) -> Settings:
         name, equals, value = assignment.partition("=")
         if not equals:
             raise FormatError(f"'{assignment}': expected NAME=VALUE, as in NCCL_NVLS_ENABLE=0")
+        if name == "NCCL_GRAPH_FILE":
+            raise FormatError(f"{name} names a file of channels: give it by --graph")
         if name not in VARIABLES:
             raise FormatError(f"{name}: no variable that the model depends on; {nearest(name, VARIABLES)}")
         if name in values:

@@ -29,7 +29,19 @@ def require_once(machine: NcclMachine) -> None:
 
 
 def check_links(machine: NcclMachine) -> None:
-    """Raises TopologyError where a GPU's link ends at no GPU of the file, or has no like one back."""
+    """Raises TopologyError where a link ends where it begins, a GPU's at no GPU of the file or with no like one back,
+    and where a GPU has none to NVSwitches that others have."""
+    for _, above in machine.devices():
+        if above[-1].bus_id in above[-1].pcilinks:
+            where = f"{machine.source}:{above[-1].line}: <pci> {bus_id_text(above[-1].bus_id)}"
+            raise TopologyError(f"{where}: has a <pcilink> to itself: remove it")
+    switched = [any(link.to == LinkTarget.SWITCH for link in gpu.nvlinks) for _, gpu in machine.gpus()]
+    for has_switch, (pci, gpu) in zip(switched, machine.gpus(), strict=True):
+        if any(switched) and not has_switch:
+            raise TopologyError(
+                f"{machine.source}:{gpu.line}: <gpu> dev {gpu.dev} at {bus_id_text(pci.bus_id)} has no link to the"
+                " NVSwitches, which other GPUs have: complete the file, or leave the GPU out"
+            )
     links: dict[tuple[int, int], int] = {}
     for pci, gpu in machine.gpus():
         for link in gpu.nvlinks:
@@ -42,6 +54,8 @@ def check_links(machine: NcclMachine) -> None:
             if link.to != LinkTarget.GPU:
                 continue
             where = f"{machine.source}:{link.line}: link from {bus_id_text(pci.bus_id)} to {bus_id_text(link.target)}"
+            if link.target == pci.bus_id:
+                raise TopologyError(f"{where}: a GPU has no link to itself: remove it")
             if link.target not in addresses:
                 raise TopologyError(f"{where}: no <gpu> has that busid; complete the file, or remove the link")
             there, back = links[pci.bus_id, link.target], links.get((link.target, pci.bus_id), 0)

@@ -45,6 +45,7 @@ _LANE_SPEEDS = {"2.5": 15, "5": 30, "8": 60, "16": 120, "32": 240, "64": 480}
 _UNKNOWN_SPEED, _UNKNOWN_WIDTH = 60, 16
 _UNKNOWN_NET_SPEED = 10_000
 _SLOWEST_NET = 1_000  # Mbit/s; less was meant in Gbit/s
+_MOST_LINKS = 64  # of a GPU to one other, or to the switches: there are 18 at most today
 _CHILDREN = {"system": "cpu", "cpu": "pci nic", "pci": "pci gpu nic pcilink", "gpu": "nvlink xgmi c2c", "nic": "net"}
 
 
@@ -66,6 +67,7 @@ class _Reader:
     def __init__(self, source: str) -> None:
         self.source = source
         self.notes: dict[str, None] = {}
+        self.dialect = Dialect.NCCL
 
     def machine(self, system: Element) -> NcclMachine:
         if system.name != "system":
@@ -76,6 +78,7 @@ class _Reader:
             raise FormatError(
                 f'{self.source}:{system.line}: <system version="{version}">: known are 1 (NCCL), 2 (RCCL)'
             )
+        self.dialect = Dialect(version)
         if not any(element.name == "gpu" for element in _all(system)):
             raise TopologyError(
                 f"{self.source}: no <gpu> in it: NCCL adds the GPUs where it runs. Run any job there with"
@@ -182,18 +185,27 @@ class _Reader:
             element.line,
             attributes.at_least(0, "dev"),
             attributes.integer("rank", -1),
-            attributes.at_least(1, "sm"),
+            self.compute_capability(attributes),
             bool(attributes.integer("gdr", 1)),
             attributes.get("gcn"),
             tuple(links),
             tuple(c2cs),
         )
 
+    def compute_capability(self, attributes: Attributes) -> int:
+        sm = attributes.at_least(1, "sm")
+        if self.dialect == Dialect.NCCL and not 30 <= sm < 200:  # AMD's counts compute units
+            raise FormatError(f"{attributes.where}: sm={sm}: expected the compute capability times ten, such as 90")
+        return sm
+
     def nvlink(self, element: Element) -> NvLink:
         attributes = self.attributes(element)
         to = _TARGETS.get(_class(attributes, "tclass"), LinkTarget.SWITCH)
         target = attributes.bus_id("target") if to == LinkTarget.GPU else 0
-        return NvLink(element.line, target, to, attributes.at_least(1, "count"))
+        count = attributes.at_least(1, "count")
+        if count > _MOST_LINKS:
+            raise FormatError(f"{attributes.where}: count={count}: expected links, no bandwidth: at most {_MOST_LINKS}")
+        return NvLink(element.line, target, to, count)
 
     def c2c(self, element: Element) -> C2c:
         attributes = self.attributes(element)

@@ -46,6 +46,11 @@ class Request:
                 f"{self.algorithm} on {self.channels} channels: kernels run on 1 to"
                 f" {self.model.channels_of(self.algorithm)} here"
             )
+        if self.model.machines != self.model.nodes:
+            raise ScheduleError(
+                f"NCCL takes the {self.model.nodes} nodes for {self.model.machines}: programs are for nodes that it"
+                " takes as they are"
+            )
         if not 0 <= self.root < self.ranks:
             raise ScheduleError(f"root {self.root} is not one of {self.ranks} ranks")
         if self.size_bytes < 1 or self.size_bytes % self.blocks:

@@ -51,18 +51,32 @@ def choose(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A variable of NCCL's environment; prints what it changes."),
     ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Channels to take instead of searching, as NCCL_GRAPH_FILE gives them."),
+    ] = None,
+    domain: Annotated[
+        int,
+        typer.Option(
+            "--nvlink-domain", min=1, max=64, metavar="N", help="Nodes whose GPUs share NVSwitches: 18 in an NVL72."
+        ),
+    ] = 1,
+    operations: Annotated[
+        int, typer.Option("--pipe-ops", min=1, max=4096, metavar="N", help="Like collectives that a group runs as one.")
+    ] = 1,
 ) -> None:
     """Print what NCCL 2.30.7 would choose for each size, and the time that it expects.
 
-    Sizes are NCCL's: of all_gather and reduce_scatter the whole buffer. The network is as the NICs of the machine,
-    CollNet (SHARP) is off, all machines are alike.
+    Sizes are NCCL's: of all_gather and reduce_scatter the whole buffer, with --pipe-ops those of all collectives
+    together. The network is as the NICs of the machine, CollNet (SHARP) is off unless NCCL_COLLNET_ENABLE=1, all
+    machines are alike.
     """
     from hocket.core.errors import FormatError
     from hocket.core.files import atomic_write, require_place
     from hocket.core.units import parse_sizes
     from hocket.nccl import NcclModel, model_graphs, read_settings
     from hocket.topology.machines import load_machine
-    from hocket.topology.nccl_graph_xml import graphs_text
+    from hocket.topology.nccl_graph_xml import graphs_text, read_nccl_graphs
 
     names = collectives_named(collective or ["all"])
     try:
@@ -75,19 +89,22 @@ def choose(
             require_place(output)
     fits = read_calibration(calibration) if calibration else None
     machine = load_machine(topology)
-    model = NcclModel(machine, nodes, settings)
-    before = NcclModel(machine, nodes) if assignments else None
+    if nodes % domain != 0:
+        raise typer.BadParameter(f"--nvlink-domain {domain}: --nodes {nodes} is no multiple of it")
+    graphs = read_nccl_graphs(graph) if graph else None
+    model = NcclModel(machine, nodes, settings, domain=domain, graphs=graphs)
+    before = NcclModel(machine, nodes, domain=domain) if assignments or graphs else None
     for note in machine.notes:
         typer.echo(f"note: {note}")
     _print_graphs(model, Path(machine.source).name)
-    found = [model.choose(name, sizes) for name in names]
+    found = [model.choose(name, sizes, operations) for name in names]
     measured = [calibrated(fits, model, choices) if fits else None for choices in found]
     for choices, times in zip(found, measured, strict=True):
-        _print_points(model, choices, why)
+        _print_points(model, choices, operations, why)
         if fits is not None:
             print_calibrated(choices, times)
         if before is not None:
-            _print_changes(choices, before.choose(choices.collective, sizes))
+            _print_changes(choices, before.choose(choices.collective, sizes, operations))
     if csv is not None:
         _write(found, csv, measured if fits else None)
     if graph_dump is not None:
@@ -116,10 +133,14 @@ def _print_graphs(model: "NcclModel", name: str) -> None:
     from hocket.nccl import PATH_TYPES
 
     typer.echo(f"{name}: {model.nodes} node{'s' * (model.nodes > 1)}, {model.ranks} ranks")
+    if model.machines > model.nodes:
+        typer.echo(f"  NCCL counts {model.machines} nodes: GPUs in parts talk faster over the network than inside")
+    if model.machines < model.nodes:
+        typer.echo(f"  NCCL counts {model.machines}: the GPUs of {model.nodes // model.machines} share NVSwitches")
     for algorithm, graph in model.graphs.items():
         if not graph["channels"]:
             continue
-        to_net = f", {graph['inter']:g} GB/s over {PATH_TYPES[graph['type_inter']]} to the NICs" * (model.nodes > 1)
+        to_net = f", {graph['inter']:g} GB/s over {PATH_TYPES[graph['type_inter']]} to the NICs" * (model.machines > 1)
         typer.echo(
             f"  {algorithm:<4} {graph['channels']} channels: {graph['intra']:g} GB/s each over"
             f" {PATH_TYPES[graph['type_intra']]}{to_net}"
@@ -128,7 +149,7 @@ def _print_graphs(model: "NcclModel", name: str) -> None:
     typer.echo(f"  kernels run on up to {channels} channels" + f", of NVLS on {of_nvls}" * (of_nvls > 0))
 
 
-def _print_points(model: "NcclModel", choices: "Choices", why: bool) -> None:
+def _print_points(model: "NcclModel", choices: "Choices", operations: int, why: bool) -> None:
     from hocket.core.units import format_bytes
 
     points = [*choices.points(), len(choices.bytes)]
@@ -140,13 +161,13 @@ def _print_points(model: "NcclModel", choices: "Choices", why: bool) -> None:
             f" {choices.time_us[first]:>9.2f} .. {choices.time_us[end - 1]:.2f} us, channels {channels}"
         )
         if why:
-            _print_terms(model, choices, first)
+            _print_terms(model, choices, first, operations)
 
 
-def _print_terms(model: "NcclModel", choices: "Choices", at: int) -> None:
+def _print_terms(model: "NcclModel", choices: "Choices", at: int, operations: int) -> None:
     size = int(choices.bytes[at])
     typer.echo(f"  {'at ' + str(size) + ' B':<22} {'latency us':>10} {'GB/s':>9} {'time us':>12}")
-    for term in model.terms(choices.collective, size):
+    for term in model.terms(choices.collective, size, operations):
         name = f"{term.algorithm}/{term.protocol}"
         if term.out:
             typer.echo(f"  {name:<22} {'-':>10} {'-':>9} {'-':>12}  {term.out}")
