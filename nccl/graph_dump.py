@@ -12,18 +12,31 @@ if TYPE_CHECKING:
 
 __all__ = ["model_graphs"]
 
-# In the order in which NCCL dumps them, without CollNet.
-_IDS = {"Ring": GraphId.RING, "Tree": GraphId.TREE, "NVLS": GraphId.NVLS}
+# In the order in which NCCL dumps them.
+_IDS = {
+    "Ring": GraphId.RING,
+    "Tree": GraphId.TREE,
+    "CollNetDirect": GraphId.COLLNET_DIRECT,
+    "CollNetChain": GraphId.COLLNET_CHAIN,
+    "NVLS": GraphId.NVLS,
+}
 
 
 def model_graphs(model: NcclModel) -> NcclGraphs:
     """The graphs as the first machine's rank 0 dumps them: `gpus` are devices and ranks of that machine.
 
-    Raises TopologyError for channels over paths that NCCL's graph files have no names for.
+    Raises TopologyError for channels over paths that NCCL's graph files have no names for, and where NCCL takes the
+    machines for others than they are.
     """
+    if model.machines != model.nodes:
+        raise TopologyError(
+            f"{model.machine.source}: NCCL takes {model.nodes} nodes for {model.machines}: graphs are written of nodes"
+            " that it takes as they are"
+        )
+    graphs = model.graphs
     return NcclGraphs(
         model.machine.source,
-        tuple(_graph(model, name, kind, model.graphs[name]) for name, kind in _IDS.items()),
+        tuple(_graph(model, name, kind, graphs[name]) for name, kind in _IDS.items() if name in graphs),
     )
 
 

@@ -29,8 +29,8 @@ def require_once(machine: NcclMachine) -> None:
 
 
 def check_links(machine: NcclMachine) -> None:
-    """Raises TopologyError where a link ends where it begins, a GPU's at no GPU of the file or with no like one back,
-    and where a GPU has none to NVSwitches that others have."""
+    """Raises TopologyError where a PCI link ends where it begins, a GPU's at no GPU of the file or with no like one
+    back, and where a GPU has none to NVSwitches that others have."""
     for _, above in machine.devices():
         if above[-1].bus_id in above[-1].pcilinks:
             where = f"{machine.source}:{above[-1].line}: <pci> {bus_id_text(above[-1].bus_id)}"
@@ -54,8 +54,6 @@ def check_links(machine: NcclMachine) -> None:
             if link.to != LinkTarget.GPU:
                 continue
             where = f"{machine.source}:{link.line}: link from {bus_id_text(pci.bus_id)} to {bus_id_text(link.target)}"
-            if link.target == pci.bus_id:
-                raise TopologyError(f"{where}: a GPU has no link to itself: remove it")
             if link.target not in addresses:
                 raise TopologyError(f"{where}: no <gpu> has that busid; complete the file, or remove the link")
             there, back = links[pci.bus_id, link.target], links.get((link.target, pci.bus_id), 0)

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from generated_machines import SIZES, machine_text, model_of, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.nccl.test_model import SIZES, machine_text, model_of, names
 
 from hocket.core.errors import FormatError, HocketError, TopologyError
 from hocket.nccl import PATH_TYPES, NcclModel, Term, read_settings
