@@ -43,6 +43,7 @@ def nccl_program(
     request = _request(model, collective, size_bytes, algorithm, protocol, channels, root)
     if request.algorithm not in BUILDERS:
         raise ScheduleError(f"{request.name}: simulated are {', '.join(BUILDERS)}; choose one of them")
+    request.check_runs()
     return BUILDERS[request.algorithm](request)
 
 

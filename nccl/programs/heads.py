@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.core.errors import ScheduleError
 from hocket.nccl.programs.chunking import SLOTS
 from hocket.nccl.programs.head_chunks import head_chunk_bytes
 from hocket.nccl.programs.request import Request
 from hocket.nccl.programs.split import split
-from hocket.schedule import Actions, Kernel, Wait
+from hocket.schedule import Actions, Kernel, Kind, Wait
 
 __all__ = ["Heads", "each_channel", "finished", "in_order", "interleaved", "slots", "step_ps"]
 
@@ -76,7 +77,9 @@ def each_channel(request: Request, heads: int, grain: int) -> NDArray[np.int64]:
 
 def interleaved(request: Request, chunks: int) -> NDArray[np.int64]:
     """The same of an all_reduce in which the channels take turns, as over CollNet: in every pass the next chunks of
-    the buffer, so many for each channel."""
+    the buffer, so many for each channel. Raises ScheduleError for the others, which are not simulated."""
+    if request.kind is not Kind.ALL_REDUCE:
+        raise ScheduleError(f"{request.name}: over several machines only its AllReduce is simulated; take Ring")
     each = request.channels * chunks
     chunk = head_chunk_bytes(request, request.size_bytes, request.channels, chunks)
     begin = np.arange(-(-request.size_bytes // (each * chunk)) * each).reshape(-1, each) * chunk
@@ -100,7 +103,7 @@ def finished(
     request: Request, sizes: NDArray[np.int64], actions: Actions, owners: Sequence[int] = (-1,), share: int = 1
 ) -> Kernel:
     """The kernel whose chunks are the `owners`' in turn. A GPU works on a `share`-th of the buffer, at that part of
-    NCCL's bandwidth. Raises ScheduleError where NCCL would not run it, saying why."""
+    NCCL's bandwidth."""
     return Kernel(
         name=request.name,
         kind=request.kind,

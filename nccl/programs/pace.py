@@ -14,10 +14,7 @@ _MB = 10**6
 
 def pace(request: Request) -> Pace:
     """The latencies of src/graph/tuning.cc (2.30) for each step; the model's bandwidth, shared evenly by the channels
-    on which NCCL would run a call of this size.
-
-    Raises ScheduleError for an algorithm and protocol that NCCL would not run here, saying why.
-    """
+    on which NCCL would run a call of this size."""
     base, inside, between = request.model.steps_us(request.algorithm, request.protocol)
     n = request.ranks
     moved = {Kind.ALL_REDUCE: 2 * (n - 1) / n, Kind.BROADCAST: 1.0, Kind.REDUCE: 1.0}

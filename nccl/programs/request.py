@@ -85,12 +85,14 @@ class Request:
 
     @cached_property
     def term(self) -> Term:
-        """NCCL's model of it. Raises ScheduleError where NCCL would not run it here, saying why."""
+        """NCCL's model of it."""
         terms = self.model.terms(self.collective, self.size_bytes)
-        term = next(each for each in terms if (each.algorithm, each.protocol) == (self.algorithm, self.protocol))
-        if term.out:
-            raise ScheduleError(f"{self.name}: NCCL does not run it for {self.collective} here: {term.out}")
-        return term
+        return next(each for each in terms if (each.algorithm, each.protocol) == (self.algorithm, self.protocol))
+
+    def check_runs(self) -> None:
+        """Raises ScheduleError where NCCL would not run it here, saying why."""
+        if self.term.out:
+            raise ScheduleError(f"{self.name}: NCCL does not run it for {self.collective} here: {self.term.out}")
 
     @cached_property
     def machine(self) -> tuple[int, ...]:

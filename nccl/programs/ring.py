@@ -16,7 +16,7 @@ __all__ = ["ring"]
 
 
 def ring(request: Request) -> NcclProgram:
-    """The program of any collective. Raises ScheduleError where NCCL would not run it."""
+    """The program of any collective."""
     shares = split(request)
     orders = rings(request.model)[: len(shares)]
     n, channels = request.ranks, len(shares)

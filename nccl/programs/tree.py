@@ -15,7 +15,7 @@ __all__ = ["tree"]
 
 
 def tree(request: Request) -> NcclProgram:
-    """The program of an all_reduce. Raises ScheduleError where NCCL would not run it."""
+    """The program of an all_reduce."""
     shares = split(request)
     blocks: list[list[ThreadBlock]] = [[] for _ in range(request.ranks)]
     for channel, branches in enumerate(trees(request.model)[: len(shares)]):
