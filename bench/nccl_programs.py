@@ -15,7 +15,7 @@ from rich.table import Table
 
 from hocket.bench.command_line import command_line
 from hocket.core.units import format_bytes, parse_bytes
-from hocket.nccl import NcclModel, Term
+from hocket.nccl import NcclModel, Term, read_settings
 from hocket.nccl.programs import BUILDERS, KINDS, nccl_program
 from hocket.schedule import Kernel
 from hocket.simulator import simulate_kernel, simulate_program
@@ -54,7 +54,8 @@ def machines(path: Path, nodes: int) -> tuple[NcclModel, Topology]:
     """With all that computes, where it can."""
     machine = read_nccl_topology(path)
     computes = min(gpu.sm for _, gpu in machine.gpus()) >= 90
-    return NcclModel(machine, nodes), from_nccl(machine, nodes, nvls=computes, sharp=nodes > 1)
+    settings = read_settings(["NCCL_COLLNET_ENABLE=1"])
+    return NcclModel(machine, nodes, settings), from_nccl(machine, nodes, nvls=computes, sharp=nodes > 1)
 
 
 def runnable(model: NcclModel, collective: str, algorithms: list[str]) -> Iterator[Term]:

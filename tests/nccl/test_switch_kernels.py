@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.core.errors import HocketError, ScheduleError
-from hocket.nccl import NcclModel
+from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.schedule import Kernel, Kind, Move
 from hocket.simulator import Disturbance, Flow, Prediction, simulate_kernel, simulate_program
@@ -149,7 +149,7 @@ def test_needs_switches_that_compute(models: dict[tuple[str, int], NcclModel]) -
         simulate_kernel(kernel, topology_of(model, ""))
     with pytest.raises(HocketError, match="rank 8 is not one of 8"):
         simulate_kernel(kernel, topology_of(model), disturbance=Disturbance(late_ps={8: 1}))
-    for algorithm, why in (("NVLSTree", "is for several machines"), ("CollNetChain", "needs CollNet")):
+    for algorithm, why in (("NVLSTree", "is for several machines"), ("CollNetChain", "CollNet")):
         with pytest.raises(ScheduleError, match=why):
             kernel_of(model, "AllReduce", MIB, algorithm)
     assert kernel.kind is Kind.ALL_REDUCE
@@ -186,3 +186,22 @@ def test_the_command_disturbs_a_call(shared: Path) -> None:
     refused = hocket(*call, "ring", "--traffic", "0-1=1MiB")
     assert refused.returncode == 2
     assert "are for programs and for a collective with --algorithm nccl" in refused.stderr.replace("\n", " ")
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("algorithm", ["NVLS", "CollNetDirect", "CollNetChain"])
+def test_collnet_lets_the_fabric_add(shared: Path, tmp_path: Path, algorithm: str) -> None:
+    path = tmp_path / "machine.xml"
+    text = (shared / "nccl_topology" / "generated" / "dgx_h100.xml").read_text(encoding="utf-8")
+    path.write_text(text.replace("<net ", '<net coll="1" '), encoding="utf-8")
+    model = NcclModel(read_nccl_topology(path), 2, read_settings(["NCCL_COLLNET_ENABLE=1"]))
+    size = 64 * MIB
+    kernel = kernel_of(model, "AllReduce", size, algorithm)
+    prediction = simulate_kernel(kernel, topology_of(model, ",nvls=1,sharp=1"))  # verifies
+    nets = prediction.link_bytes[prediction.topology.link_class == prediction.topology.classes.index("fabric")]
+    assert nets.sum() == 2 * 2 * size  # of each machine all goes once to a leaf, and comes back once
+    assert 0.8 < prediction.time_ps / US / expected_us(model, "AllReduce", size, algorithm) < 1.3
+    with pytest.raises(ScheduleError, match="needs a switch that adds and copies"):
+        simulate_kernel(kernel, topology_of(model))
+    with pytest.raises(ScheduleError, match="AllReduce|does not do the collective"):
+        kernel_of(model, "AllGather", size, algorithm)
