@@ -203,5 +203,5 @@ def test_collnet_lets_the_fabric_add(shared: Path, tmp_path: Path, algorithm: st
     assert 0.8 < prediction.time_ps / US / expected_us(model, "AllReduce", size, algorithm) < 1.3
     with pytest.raises(ScheduleError, match="needs a switch that adds and copies"):
         simulate_kernel(kernel, topology_of(model))
-    with pytest.raises(ScheduleError, match="AllReduce|does not do the collective"):
+    with pytest.raises(ScheduleError, match=r"AllReduce|does not do the collective"):
         kernel_of(model, "AllGather", size, algorithm)
