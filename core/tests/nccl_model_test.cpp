@@ -13,7 +13,7 @@ using Kind = Element::Kind;
 /// A CPU of `gpus` H100 on an NVSwitch (18 links in two parts), each on a PCI Gen5 switch with a NIC of 400 Gbit/s.
 std::vector<Element> machine(int64_t gpus) {
   std::vector<Element> elements{{Kind::kCpu, -1, {0, 0, 1, 22'000}}};
-  const auto add = [&](Kind kind, int32_t parent, std::array<int64_t, 8> value) {
+  const auto add = [&](Kind kind, int32_t parent, decltype(Element::value) value) {
     elements.push_back({kind, parent, value});
     return static_cast<int32_t>(elements.size()) - 1;
   };
