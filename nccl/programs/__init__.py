@@ -8,6 +8,7 @@ from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs.collnet import collnet_chain, collnet_direct
 from hocket.nccl.programs.nvls import nvls
 from hocket.nccl.programs.nvls_tree import nvls_tree
+from hocket.nccl.programs.pat import pat
 from hocket.nccl.programs.request import KINDS, NcclProgram, Request
 from hocket.nccl.programs.ring import ring
 from hocket.nccl.programs.tree import tree
@@ -19,6 +20,7 @@ __all__ = ["BUILDERS", "KINDS", "NcclProgram", "Request", "nccl_program"]
 BUILDERS: Mapping[str, Callable[[Request], NcclProgram | Kernel]] = {
     "Ring": ring,
     "Tree": tree,
+    "PAT": pat,
     "NVLS": nvls,
     "NVLSTree": nvls_tree,
     "CollNetDirect": collnet_direct,

@@ -10,6 +10,7 @@ __all__ = ["pace"]
 
 _PS = 10**6  # of a us
 _MB = 10**6
+_PAT_BLOCK, _PAT_OVERLAP = 2.8, 3.5
 
 
 def pace(request: Request) -> Pace:
@@ -17,6 +18,8 @@ def pace(request: Request) -> Pace:
     on which NCCL would run a call of this size."""
     base, inside, between = request.model.steps_us(request.algorithm, request.protocol)
     n = request.ranks
+    if request.algorithm == "PAT":  # as the model has it: steps overlap, and every block takes its time
+        base, between = base + _PAT_BLOCK * n, between / _PAT_OVERLAP
     moved = {Kind.ALL_REDUCE: 2 * (n - 1) / n, Kind.BROADCAST: 1.0, Kind.REDUCE: 1.0}
     # bytes that a channel's thread block sends for each of the collective's
     traffic = 1.0 if request.algorithm == "Tree" else moved.get(request.kind, (n - 1) / n)

@@ -54,6 +54,17 @@ def test_trees_are_proved(nodes: int) -> None:
     assert execute(found.program, fifo_depth=1).messages == found.program.num_channels * 2 * (8 * nodes - 1)
 
 
+@pytest.mark.parametrize("collective", ["AllGather", "ReduceScatter"])
+@pytest.mark.parametrize("nodes", [2, 3, 8, 13])
+def test_aggregated_trees_are_proved(collective: str, nodes: int) -> None:
+    groups = GroupPrograms(model("dgx-h100", nodes), NcclAlgorithm("PAT"))
+    found = groups.program([8 * node for node in range(nodes)], Collective(KINDS[collective], nodes, nodes * MIB))
+    assert isinstance(found, NcclProgram)
+    # every block goes to all others, each once
+    proof = execute(found.program, fifo_depth=found.passes.fifo_depth)
+    assert proof.messages == found.program.num_channels * nodes * (nodes - 1)
+
+
 @given(st.integers(1, 200))
 def test_inner_nodes_of_one_tree_are_leaves_of_the_other(nodes: int) -> None:
     places = [double_tree(nodes, node) for node in range(nodes)]
