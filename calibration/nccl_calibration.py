@@ -27,6 +27,8 @@ __all__ = ["FREE", "NcclCalibration", "calibrate_nccl", "predictor"]
 #: The name of the fit without NCCL's structure.
 FREE = "free"
 
+_BEYOND = 2  # times the sizes measured: farther the terms of a segment say nothing
+
 
 @dataclass(frozen=True, eq=False)
 class NcclCalibration:
@@ -49,13 +51,15 @@ class NcclCalibration:
 
     def times_us(self, model: NcclModel, collective: str, sizes: Sequence[int]) -> NDArray[np.float64]:
         """Of a collective (NCCL's name) of the model's ranks at sizes in bytes (NCCL's: the whole buffer), by algorithm
-        and protocol (7 x 3 x sizes); nan: not measured."""
+        and protocol (7 x 3 x sizes); nan: not measured, nor within one doubling of what was."""
         times = np.full((len(ALGORITHMS), len(PROTOCOLS), len(sizes)), np.nan)
         kinds = {name: kind for kind, name in NCCL_NAMES.items()}
         fit = self.fit(kinds[collective], model.ranks, model.nodes)
         for name, segment in fit.segments.items() if fit else ():
-            columns = columns_at(model, kinds[collective], name, np.array(sizes, np.int64))
-            times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1])] = segment.time_us(columns)
+            asked = np.array(sizes, np.int64)
+            told = (asked >= segment.smallest // _BEYOND) & (asked <= segment.largest * _BEYOND)
+            time = segment.time_us(columns_at(model, kinds[collective], name, asked))
+            times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1])] = np.where(told, time, np.nan)
         return times
 
 

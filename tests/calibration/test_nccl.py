@@ -86,14 +86,20 @@ def test_the_release_is_told_by_messages_of_16_kib_a_channel() -> None:
 
 
 def test_times_of_what_was_measured_at_any_size() -> None:
-    sizes = [3000, 1 << 20, 1 << 24]
-    times = calibrated("all_reduce").times_us(MACHINE.model(RELEASES["2.30"], 1), "AllReduce", sizes)
-    told = {(ALGORITHMS[a], PROTOCOLS[p]) for a, p in np.argwhere(np.isfinite(times).all(axis=2)).tolist()}
-    assert told == {("Ring", "LL"), ("NVLS", "Simple")}
-    nvls = times[ALGORITHMS.index("NVLS"), PROTOCOLS.index("Simple")]
+    sizes = [3000, 1 << 20, 1 << 21, 1 << 24]
+    model = MACHINE.model(RELEASES["2.30"], 1)
+    times = calibrated("all_reduce").times_us(model, "AllReduce", sizes)
+    ring, nvls = (
+        times[ALGORITHMS.index(algorithm), PROTOCOLS.index(protocol)]
+        for algorithm, protocol in (("Ring", "LL"), ("NVLS", "Simple"))
+    )
+    # Measured up to 1 MiB, and from 2 MiB on: told up to 2 MiB, and from 1 MiB on.
+    assert np.isnan(ring).tolist() == [False, False, False, True]
+    assert np.isnan(nvls).tolist() == [True, False, False, False]
+    assert np.isfinite(times).sum() == 6
     # 16 MiB on 16 channels: 1 MiB each, in chunks of 32 KiB (8 MiB or more, less than 64 MiB)
-    assert nvls[2] == pytest.approx(30.0 + 3e-5 * 2**20 + 0.9 * 32, rel=0.02)
-    assert np.isnan(calibrated("all_reduce").times_us(MACHINE.model(RELEASES["2.30"], 1), "AllGather", sizes)).all()
+    assert nvls[3] == pytest.approx(30.0 + 3e-5 * 2**20 + 0.9 * 32, rel=0.02)
+    assert np.isnan(calibrated("all_reduce").times_us(model, "AllGather", sizes)).all()
 
 
 def test_constants_with_which_nccls_model_says_what_was_measured() -> None:

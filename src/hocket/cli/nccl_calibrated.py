@@ -18,7 +18,7 @@ __all__ = ["Calibrated", "calibrated", "print_calibrated", "read_calibration"]
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """Beside the rows of `Choices`: us of NCCL's choice (nan: not measured), and the quickest that was measured."""
+    """Beside the rows of `Choices`: us of NCCL's choice, and of the quickest that was measured (nan: not measured)."""
 
     time_us: "NDArray[np.float64]"
     algorithm: "NDArray[np.int64]"
@@ -41,7 +41,7 @@ def calibrated(calibration: "NcclCalibration", model: "NcclModel", choices: "Cho
         return None
     at = np.arange(len(choices.bytes))
     flat = times.reshape(-1, len(at))
-    best = np.nanargmin(flat, axis=0)
+    best = np.where(np.isnan(flat), np.inf, flat).argmin(axis=0)
     algorithm, protocol = np.divmod(best, times.shape[1])
     return Calibrated(times[choices.algorithm, choices.protocol, at], algorithm, protocol, flat[best, at])
 
@@ -58,9 +58,9 @@ def print_calibrated(choices: "Choices", found: Calibrated | None) -> None:
     if found is None:
         typer.echo(f"  {choices.collective} was not measured on so many ranks")
         return
-    better = found.best_us < found.time_us * (1 - 1e-9)
+    better = found.best_us < found.time_us * (1 - 1e-9)  # never where either is not known
     key = np.where(better, found.algorithm * len(PROTOCOLS) + found.protocol, -1)
-    own = choices.algorithm * len(PROTOCOLS) + choices.protocol
+    own = (choices.algorithm * len(PROTOCOLS) + choices.protocol) * 2 + np.isnan(found.time_us)
     ends = np.flatnonzero((np.diff(key) != 0) | (np.diff(own) != 0)) + 1
     for first, end in pairwise([0, *ends.tolist(), len(key)]):
         last = end - 1

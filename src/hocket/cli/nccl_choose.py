@@ -220,5 +220,5 @@ def _measured(times: Calibrated | None, at: int) -> list[str]:
 
     if times is None:
         return [""] * 4
-    own = "" if times.time_us[at] != times.time_us[at] else f"{times.time_us[at]:.2f}"
-    return [own, ALGORITHMS[times.algorithm[at]], PROTOCOLS[times.protocol[at]], f"{times.best_us[at]:.2f}"]
+    own, best = ("" if time != time else f"{time:.2f}" for time in (times.time_us[at], times.best_us[at]))
+    return [own, *((ALGORITHMS[times.algorithm[at]], PROTOCOLS[times.protocol[at]], best) if best else ("", "", ""))]
