@@ -13,8 +13,8 @@ is how far the two measurements of a size are apart, in and out of place.
 
 Second table: `NCCL` is what NCCL's model expects of what it chooses, `constants` the same with the calibrated constants
 that a tuner plugin can give it; `fitted` and `held out` are of NCCL's structure (`--nccl`) on all sizes and on every
-other one; `taken` says what predicted left-out sizes best on all curves of the cluster, `goal` whether that meets
-5 / 15; 15 held out.
+other one; `taken` says what predicts left-out sizes best on all curves of the cluster, `goal` whether that meets
+5 / 15; 15 held out; `taken anew` is held out when that is told by each half of the sizes alone.
 """
 
 from argparse import ArgumentParser
@@ -94,20 +94,20 @@ CLUSTERS = (
 def main(folder: Path) -> None:
     heads = "machine", "collective", "nodes"
     free = Table(*heads, "uncalibrated", "topology", "calibrated", "held out", "smooth", "repeated")
-    nccl = Table(*heads, "NCCL", "constants", "fitted", "held out", "taken", "goal")
+    nccl = Table(*heads, "NCCL", "constants", "fitted", "held out", "taken", "goal", "taken anew")
     for cluster in CLUSTERS:
         curves = [*cluster.curves(folder)]
         releases = Releases(load_machine(cluster.preset), read_settings(cluster.variables))
         calibration = calibrate_nccl([fit_curve(curve) for curve, _ in curves], releases)
-        for curve, rows in curves:
+        for (curve, rows), anew in zip(curves, taken_anew([curve for curve, _ in curves], releases), strict=True):
             head = cluster.name, curve.kind, str(curve.nodes)
             predicted = predictions(curve, rows, cluster.topology)
             of_nccl = nccl_predictions(curve, calibration, releases)
             held = predicted[3] if calibration.best == FREE else of_nccl[3]
             free.add_row(*head, *map(text, predicted))
             taken = "free" if calibration.best == FREE else f"NCCL {calibration.best}"
-            nccl.add_row(*head, *map(text, of_nccl), taken, "met" if held and meets(held) else "not met")
-    console = Console(width=150, highlight=False)
+            nccl.add_row(*head, *map(text, of_nccl), taken, "met" if held and meets(held) else "not met", text(anew))
+    console = Console(width=170, highlight=False)
     console.print("median / worst above 1 MiB; median up to 1 MiB, in %", free, nccl)
 
 
@@ -141,6 +141,19 @@ def nccl_predictions(curve: Curve, calibration: NcclCalibration, releases: Relea
         )
 
     return [expected(Constants.of_nccl()), expected(calibration.constants), fitted, held.errors]
+
+
+def taken_anew(curves: list[Curve], releases: Releases) -> list[Errors]:
+    """Held out, each half of the sizes by what the other one alone takes for best."""
+    errors = [np.zeros(len(curve.size_bytes)) for curve in curves]
+    for half in range(2):
+        seen = [~np.isin(curve.size_bytes, curve.sizes[half::2]) for curve in curves]
+        parts = [curve.at(rows) for curve, rows in zip(curves, seen, strict=True)]
+        predict = predictor(calibrate_nccl([fit_curve(part) for part in parts], releases), releases)
+        for curve, part, rows, error in zip(curves, parts, seen, errors, strict=True):
+            time = predict(part, curve.sizes)[np.searchsorted(curve.sizes, curve.size_bytes[~rows])]
+            error[~rows] = time / curve.time_us[~rows] - 1
+    return [HeldOut(curve, error).errors for curve, error in zip(curves, errors, strict=True)]
 
 
 def errors_at_sizes(curve: Curve, times: NDArray[np.float64]) -> Errors:

@@ -11,6 +11,7 @@ from hocket.calibration.fitting import LEAST_SIZES, CurveFit, fit_curve
 from hocket.calibration.levels import LevelFit, fit_levels, pieces_of
 from hocket.calibration.machine import group_of
 from hocket.calibration.measurement import Measurement
+from hocket.calibration.mixed import refuse_mixed
 from hocket.calibration.pieces import Pieces
 from hocket.core.errors import FormatError
 from hocket.schedule import Kind
@@ -57,8 +58,10 @@ class Calibration:
 def calibrate(measurements: Sequence[Measurement], topology: Topology | None = None) -> Calibration:
     """Fits every curve of four sizes or more, and the levels.
 
-    Raises FormatError where there is no such curve, and TopologyError where the topology cannot hold one.
+    Raises FormatError where there is no such curve, or runs of two machines are mixed, and TopologyError where the
+    topology cannot hold one.
     """
+    refuse_mixed(measurements)
     curves = curves_of(measurements)
     if topology is not None:
         for curve in curves:

@@ -1,5 +1,6 @@
 """`hocket calibrate`, as a user types it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,16 @@ def test_from_tables_to_a_simulated_topology(table: Path, tmp_path: Path) -> Non
 def test_usage_and_what_does_not_fit(table: Path, options: list[str], code: int, expected: str) -> None:
     done = hocket("calibrate", table, *options)
     assert done.returncode == code and expected in done.stderr
+
+
+def test_runs_of_two_machines(table: Path, tmp_path: Path) -> None:
+    sizes = SIZES[3:28]
+    for factor, code in ((1.1, ExitCode.DONE), (1.5, ExitCode.BAD_INPUT)):
+        other = tmp_path / "other.txt"
+        other.write_text(new_table(zip(sizes, (factor * cluster(2).time_us(sizes)).tolist(), strict=True)))
+        done = hocket("calibrate", table, other)
+        assert done.returncode == code, done.stderr
+    assert re.search(r"two.txt:\d+ and .*other.txt:\d+: both measure all_reduce .* 1.50 times apart", done.stderr)
 
 
 def test_a_run_that_was_cut_off(table: Path) -> None:
