@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from hocket.calibration.measurement import NCCL_NAMES, Measurement
 from hocket.calibration.nccl_calibration import NcclCalibration
 from hocket.core.errors import FormatError
@@ -12,7 +14,6 @@ from hocket.nccl.tuning import Timed, model_choices
 
 __all__ = ["calibrated_timings", "timings"]
 
-_REACH = 4  # a fit is taken beyond the sizes at which its choice was measured by at most this
 _APART = re.compile("NCCL_(DEBUG|TESTS|HOSTID|COMM_ID|.*DUMP_FILE)")  # may differ from run to run
 _SAY = (
     "let nccl-tests write it (-J FILE), or NCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING), or say it:"
@@ -41,7 +42,7 @@ def calibrated_timings(
     calibration: NcclCalibration, model: NcclModel, collectives: Iterable[str], sizes: Iterable[int]
 ) -> list[Timed]:
     """What the fitted times say of NCCL's own choice (the model's) and of what else was measured on as many ranks, as
-    far as four times below and above the sizes at which each was; nothing of collectives of which only one choice was.
+    far as the calibration tells them; nothing of collectives of which only one choice was.
     """
     kinds = {name: kind for kind, name in NCCL_NAMES.items()}
     found = []
@@ -54,11 +55,8 @@ def calibrated_timings(
         measured = [size for size in sizes if least <= size <= most]
         times = calibration.times_us(model, collective, measured)
         for at, own in enumerate(model_choices(model, collective, measured)):
-            known = {
-                NcclChoice(*name): float(times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1]), at])
-                for name, segment in fit.segments.items()
-                if segment.smallest <= measured[at] * _REACH and measured[at] <= segment.largest * _REACH
-            }
+            of_each = ((name, times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1]), at]) for name in fit.segments)
+            known = {NcclChoice(*name): float(time_us) for name, time_us in of_each if np.isfinite(time_us)}
             for choice, time_us in known.items() if own in known else ():
                 where = collective, model.ranks, model.nodes, measured[at], False, max(1, round(time_us * 1e6))
                 found.append(Timed(*where, choice, own=choice == own, place=model.machine.source))

@@ -2,16 +2,18 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from benchmark_outputs import json_output, new_table
 
-from hocket.calibration import Measurement, read_measurements
+from hocket.calibration import Measurement, NcclCalibration, read_measurements
+from hocket.calibration.nccl_curve import NcclCurveFit
+from hocket.calibration.nccl_segment import SegmentFit
 from hocket.calibration.nccl_timings import calibrated_timings
 from hocket.core.errors import FormatError
-from hocket.nccl import NcclModel, read_settings
+from hocket.nccl import Constants, NcclModel, read_settings
+from hocket.nccl.releases import RELEASES
 from hocket.topology.machines import load_machine
 
 SIZES = (64, 1024, 65536)
@@ -102,28 +104,19 @@ def test_json_has_the_variables(tmp_path: Path) -> None:
         read(json.dumps(content), tmp_path)
 
 
-class Fitted:
-    """All_reduce on 16 ranks of 2 nodes: Tree/LL up to 128 KiB and NVLSTree/Simple from 2 MiB on, both of 50 us."""
-
-    segments = {  # noqa: RUF012 - what it imitates has a mapping too
-        ("Tree", "LL"): SimpleNamespace(smallest=8, largest=1 << 17),
-        ("NVLSTree", "Simple"): SimpleNamespace(smallest=1 << 21, largest=1 << 30),
-    }
-
-    def fit(self, kind: str, ranks: int, nodes: int) -> object:
-        return self if (kind, ranks, nodes) == ("all_reduce", 16, 2) else None
-
-    def times_us(self, model: NcclModel, collective: str, sizes: list[int]) -> np.ndarray:
-        times = np.full((7, 3, len(sizes)), np.nan)
-        times[0, 0] = times[5, 2] = 50
-        return times
+def fitted(algorithm: str, protocol: str, smallest: int, largest: int) -> tuple[tuple[str, str], SegmentFit]:
+    """50 us at all sizes, measured from `smallest` to `largest`."""
+    return (algorithm, protocol), SegmentFit(np.array([0.0, 50.0, 0.0, 0.0, 0.0, 0.0]), smallest, largest)
 
 
-def test_fits_are_taken_as_far_as_four_times_beyond_what_they_are_of() -> None:
+def test_fits_are_taken_as_far_as_they_tell_times() -> None:
+    segments = dict([fitted("Tree", "LL", 8, 1 << 17), fitted("NVLSTree", "Simple", 1 << 20, 1 << 30)])
+    fit = NcclCurveFit("all_reduce", 16, 2, segments, 1.0)
+    calibration = NcclCalibration(RELEASES["2.30"], (fit,), {}, Constants.of_nccl())
     model = NcclModel(load_machine("dgx-h100"), 2)
-    sizes = [4, 8, 1 << 17, 1 << 19, 1 << 20, 1 << 21, 1 << 23, 1 << 30, 1 << 31]
-    found = calibrated_timings(Fitted(), model, ["AllReduce", "AllGather"], sizes)
-    # Of 512 KiB and 1 MiB NCCL's own choice, Tree/LL128, is not known, and beyond 8 B to 1 GiB nothing.
+    sizes = [4, 8, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 23, 1 << 30, 1 << 31]
+    found = calibrated_timings(calibration, model, ["AllReduce", "AllGather"], sizes)
+    # From 256 KiB to 1 MiB NCCL's own choice, Tree/LL128, is not known, and beyond 8 B to 1 GiB nothing.
     assert [(each.size_bytes, each.choice and each.choice.name, each.own) for each in found] == [
         (8, "Tree/LL", True),
         (1 << 17, "Tree/LL", True),
@@ -133,8 +126,7 @@ def test_fits_are_taken_as_far_as_four_times_beyond_what_they_are_of() -> None:
     ]
     assert {(each.collective, each.time_ps) for each in found} == {("AllReduce", 50_000_000)}
     forced = NcclModel(load_machine("dgx-h100"), 2, read_settings(["NCCL_ALGO=tree,nvlstree", "NCCL_PROTO=^LL128"]))
-    found = calibrated_timings(Fitted(), forced, ["AllReduce"], sizes)
+    found = calibrated_timings(calibration, forced, ["AllReduce"], sizes)
+    # Without LL128 NCCL takes Tree/LL at 256 KiB, one doubling beyond what was measured, nothing at 512 KiB of it.
     of = {(each.size_bytes, each.choice and each.choice.name): each.own for each in found}
-    # Without LL128 NCCL takes one of the two at 512 KiB, and the other is within four times of where it was measured.
-    assert sorted(own for (size, _), own in of.items() if size == 1 << 19) == [False, True]
-    assert (1 << 17, "NVLSTree/Simple") not in of
+    assert of[1 << 18, "Tree/LL"] and (1 << 17, "NVLSTree/Simple") not in of and (1 << 19, "Tree/LL") not in of
