@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.nccl.head_chunks import head_chunk_bytes
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.releases import Release
@@ -15,8 +16,6 @@ __all__ = ["MESSAGE", "Kernels", "collective_kernels", "message_kernels", "messa
 MESSAGE = "SendRecv"
 
 _KIB = 1 << 10
-_NVLS_LIMITS = ((64, 64 * _KIB), (8, 32 * _KIB), (2, 16 * _KIB))  # fewer passes than this: chunks of at most so much
-_NVLS_TREE_LIMITS = ((4, 64 * _KIB), (1, 32 * _KIB))
 _MESSAGE_STEP = {"LL": 64 * _KIB, "Simple": 512 * _KIB}
 _LL_OF_CHANNEL = 16 * _KIB
 
@@ -36,12 +35,14 @@ def collective_kernels(
 ) -> Kernels:
     """Of a collective by an algorithm and a protocol."""
     at = ALGORITHMS.index(algorithm) * len(PROTOCOLS) + PROTOCOLS.index(protocol)
-    expected = np.array([model.terms(collective, int(size))[at].time_us for size in sizes], np.float64)
-    channels = np.array([model.channels_for(algorithm, protocol, int(size)) for size in sizes], np.int64)
+    terms = [model.terms(collective, size)[at] for size in sizes.tolist()]
+    expected = np.array([term.time_us for term in terms], np.float64)
+    channels = np.array([model.channels_for(algorithm, protocol, size) for size in sizes.tolist()], np.int64)
     chunk = np.zeros(len(sizes), np.int64)
     if algorithm in ("NVLS", "NVLSTree"):
-        lanes = channels * (model.ranks // model.nodes)  # every GPU is the head of a part
-        chunk = _chunks(sizes, lanes, _NVLS_LIMITS if algorithm == "NVLS" else _NVLS_TREE_LIMITS)
+        heads = model.ranks // model.machines  # every GPU is the head of a part
+        calls = zip(terms, sizes.tolist(), channels.tolist(), strict=True)
+        chunk[:] = [head_chunk_bytes(model, term, size, on, heads) for term, size, on in calls]
     return Kernels(expected, channels, chunk)
 
 
@@ -76,13 +77,3 @@ def _message_channels(ranks: int, all_channels: int, sizes: NDArray[np.int64], p
 def _power_of_two(number: int) -> int:
     """The next one."""
     return 1 << (number - 1).bit_length()
-
-
-def _chunks(
-    sizes: NDArray[np.int64], lanes: NDArray[np.int64], limits: tuple[tuple[int, int], ...]
-) -> NDArray[np.int64]:
-    """Of NVLS: 128 KiB, less where the size fills few passes of all lanes."""
-    chunk = np.full(len(sizes), 128 * _KIB)
-    for passes, most in limits:
-        chunk = np.where(sizes < passes * lanes * chunk, np.minimum(chunk, most), chunk)
-    return chunk

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.core.errors import ScheduleError
+from hocket.nccl.head_chunks import head_chunk_bytes
 from hocket.nccl.programs.chunking import SLOTS
-from hocket.nccl.programs.head_chunks import head_chunk_bytes
 from hocket.nccl.programs.request import Request
 from hocket.nccl.programs.split import split
 from hocket.schedule import Actions, Kernel, Kind, Wait
@@ -66,7 +66,13 @@ def each_channel(request: Request, heads: int, grain: int) -> NDArray[np.int64]:
     in its last pass the heads share what is left in multiples of `grain` bytes."""
     parts = split(request)
     cut = [
-        _passes(part, head_chunk_bytes(request, part * request.blocks, 1, heads), heads, grain, request.blocks == 1)
+        _passes(
+            part,
+            head_chunk_bytes(request.model, request.term, part * request.blocks, 1, heads),
+            heads,
+            grain,
+            request.blocks == 1,
+        )
         for part in parts
     ]
     sizes = np.zeros((max(map(len, cut)), len(parts), heads), np.int64)
@@ -81,7 +87,7 @@ def interleaved(request: Request, chunks: int) -> NDArray[np.int64]:
     if request.kind is not Kind.ALL_REDUCE:
         raise ScheduleError(f"{request.name}: over several machines only its AllReduce is simulated; take Ring")
     each = request.channels * chunks
-    chunk = head_chunk_bytes(request, request.size_bytes, request.channels, chunks)
+    chunk = head_chunk_bytes(request.model, request.term, request.size_bytes, request.channels, chunks)
     begin = np.arange(-(-request.size_bytes // (each * chunk)) * each).reshape(-1, each) * chunk
     return np.clip(request.size_bytes - begin, 0, chunk)
 

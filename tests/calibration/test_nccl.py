@@ -29,6 +29,7 @@ from hocket.calibration import (
 from hocket.calibration.nccl_segment import TERMS
 from hocket.core.errors import ExitCode, FormatError
 from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants
+from hocket.nccl.kernels import collective_kernels
 from hocket.nccl.releases import RELEASES, Release
 from hocket.topology.machines import load_machine
 
@@ -100,6 +101,13 @@ def test_times_of_what_was_measured_at_any_size() -> None:
     # 16 MiB on 16 channels: 1 MiB each, in chunks of 32 KiB (8 MiB or more, less than 64 MiB)
     assert nvls[3] == pytest.approx(30.0 + 3e-5 * 2**20 + 0.9 * 32, rel=0.02)
     assert np.isnan(calibrated("all_reduce").times_us(model, "AllGather", sizes)).all()
+
+
+def test_chunks_over_machines_are_those_of_the_programs() -> None:
+    # NVLSTree of Hoppers: 128 KiB at most on two machines, 64 KiB on four (the least of 128 and 64 from there on).
+    for nodes, most in ((2, 128 << 10), (4, 64 << 10)):
+        kernels = collective_kernels(MACHINE.model(RELEASES["2.30"], nodes), "AllReduce", "NVLSTree", "Simple", SIZES)
+        assert kernels.chunk_bytes[[0, -1]].tolist() == [32 << 10, most]
 
 
 def test_constants_with_which_nccls_model_says_what_was_measured() -> None:
