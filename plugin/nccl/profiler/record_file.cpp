@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,8 +14,11 @@ namespace {
 
 constexpr size_t kSegmentBytes = kSegmentRecords * sizeof(Record);
 
-/// Maps a part of the file whose blocks are all there: a full disk is an error here, not a signal later.
+/// Maps a part of the file whose blocks are all there: a full disk is an error here, not a signal later; so is a limit
+/// on the size of files.
 int MapPart(int file, uint64_t offset, size_t bytes, void** mapped) {
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && offset + bytes > limit.rlim_cur) return EFBIG;
   if (const int error = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes))) return error;
   *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
   return *mapped == MAP_FAILED ? errno : 0;

@@ -53,7 +53,8 @@ Recorder::Recorder(const Settings& settings, Logger log)
       log_(log),
       process_(getpid()),
       // Containers of one machine may share its name, the folder and their process ids, but hardly the nanosecond.
-      stem_(settings.folder + "/" + Host() + "." + std::to_string(process_) + "." +
+      // The job may change its working folder.
+      stem_(std::filesystem::absolute(settings.folder).string() + "/" + Host() + "." + std::to_string(process_) + "." +
             std::to_string(Now(CLOCK_REALTIME))),
       file_((std::filesystem::create_directories(settings.folder), stem_ + ".ncclprofile"), settings.pool),
       pool_(settings.pool, static_cast<uint64_t>(process_ ^ Now(CLOCK_REALTIME) >> 10)),
@@ -73,6 +74,8 @@ Recorder::Recorder(const Settings& settings, Logger log)
 }
 
 const Communicator* Recorder::Open(uint64_t id, const char* name, int nodes, int ranks, int rank) {
+  if (open_ == 0) reporter_.Start();
+  ++open_;
   const auto number = static_cast<uint32_t>(communicators_.size());
   const Communicator& communicator = communicators_.emplace_back(id, number, rank, ranks);
   if (const Slot slot = file_.Take(); slot.record != nullptr) {
@@ -88,7 +91,6 @@ const Communicator* Recorder::Open(uint64_t id, const char* name, int nodes, int
     std::atomic_ref(record.call.kind).store(kCommunicator, std::memory_order_release);
     file_.Recycle(slot);
   }
-  if (++open_ == 1) reporter_.Start();
   return &communicator;
 }
 
@@ -191,8 +193,8 @@ void Recorder::Settle(Entry& entry) {
   const bool stopped = std::atomic_ref(record.stop_ns).load(std::memory_order_relaxed) != 0;
   if (!stopped || (record.call.kind & kCalls) == 0) return;
   Total* total = totals_.Find(*entry.communicator, record.call);
+  if (!entry.counted.exchange(true)) totals_.Count(total);
   if (total == nullptr) return;
-  if (!entry.counted.exchange(true)) ++total->calls;
   // Children that come later make the time longer; what was counted before is taken back.
   if (const int64_t now = TimedNs(record); now > 0) {
     const int64_t before = entry.counted_ns.exchange(now);

@@ -26,7 +26,8 @@ class Recorder {
   /// The handle of what is not recorded: a null one would make NCCL leave out its children.
   Handle ignored() const { return pool_.none(); }
 
-  /// A communicator, which lives as long as this; notes it in the file. Calls of these two do not overlap.
+  /// A communicator, which lives as long as this; notes it in the file. Throws std::runtime_error where the reports
+  /// have no thread. Calls of these two do not overlap.
   const Communicator* Open(uint64_t id, const char* name, int nodes, int ranks, int rank);
   /// One of the open communicators has ended; with the last of them, reports are written. Late events may follow.
   void Close();

@@ -1,10 +1,11 @@
 #include "reporter.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <stdexcept>
+#include <system_error>
 
 namespace hocket::nccl {
 
@@ -18,12 +19,18 @@ Reporter::Reporter(const Settings& settings, const std::string& stem, const Tota
 void Reporter::Start() {
   if (settings_.prometheus_s == 0 || thread_.joinable()) return;
   end_ = false;
+  std::string failure;
   // The job's signals are for the job's threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Run(); });
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    failure = error.what();
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!failure.empty()) throw std::runtime_error("no thread to write metrics: " + failure);
 }
 
 void Reporter::Stop() {
@@ -36,7 +43,7 @@ void Reporter::Stop() {
     thread_.join();
   }
   if (settings_.prometheus_s > 0) WriteMetrics();
-  if (settings_.table) WriteFile(table_path_, [&](int file) { totals_.WriteTable(file); });
+  if (settings_.table) WriteFile(table_path_, [&](std::FILE* file) { totals_.WriteTable(file); });
 }
 
 void Reporter::Run() {
@@ -45,18 +52,22 @@ void Reporter::Run() {
 }
 
 void Reporter::WriteMetrics() const {
-  WriteFile(metrics_path_, [&](int file) { totals_.WriteMetrics(file, header_); });
+  WriteFile(metrics_path_, [&](std::FILE* file) { totals_.WriteMetrics(file, header_); });
 }
 
 template <class Write>
 void Reporter::WriteFile(const std::string& path, Write write) const {
   char beside[4096];
   std::snprintf(beside, sizeof beside, "%s.part", path.c_str());
-  const int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return;
+  std::FILE* const file = std::fopen(beside, "we");
+  if (file == nullptr) return;
   write(file);
-  close(file);
-  std::rename(beside, path.c_str());
+  const bool failed = std::ferror(file) != 0;
+  if (std::fclose(file) != 0 || failed) {
+    unlink(beside);
+  } else {
+    std::rename(beside, path.c_str());
+  }
 }
 
 }  // namespace hocket::nccl

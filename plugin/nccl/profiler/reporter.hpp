@@ -14,11 +14,10 @@ class Reporter {
  public:
   /// Writes `stem`.prom and `stem`.txt, as the settings ask.
   Reporter(const Settings& settings, const std::string& stem, const Totals& totals, const FileHeader& header);
-  ~Reporter() { Stop(); }
 
-  /// Begins to write every so many seconds, if asked.
+  /// Begins to write every so many seconds, if asked. Throws std::runtime_error where no thread can be had.
   void Start();
-  /// Ends that, and writes all that was asked for.
+  /// Ends that, and writes all that was asked for. To be called once more before it is destroyed.
   void Stop();
 
  private:

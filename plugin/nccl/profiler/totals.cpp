@@ -51,27 +51,28 @@ double Total::BusFactor() const {
 }
 
 Total* Totals::Find(const Communicator& communicator, const Call& call) {
-  const uint64_t hash = Hash(communicator, call);
-  for (size_t step = 0; step < kMost; ++step) {
-    Total& total = totals_[(hash + step) % kMost];
+  for (uint64_t hash = Hash(communicator, call);; ++hash) {
+    Total& total = totals_[hash % kCells];
     int state = total.state.load(std::memory_order_acquire);
-    if (state == 0 && total.state.compare_exchange_strong(state, 1, std::memory_order_acquire)) {
-      total.communicator = &communicator;
-      total.call = call;
-      total.state.store(2, std::memory_order_release);
-      return &total;
+    if (state == 0) {
+      if (used_.load(std::memory_order_relaxed) >= kMost) return nullptr;
+      if (total.state.compare_exchange_strong(state, 1, std::memory_order_acquire)) {
+        used_.fetch_add(1, std::memory_order_relaxed);
+        total.communicator = &communicator;
+        total.call = call;
+        total.state.store(2, std::memory_order_release);
+        return &total;
+      }
     }
     while (state == 1) state = total.state.load(std::memory_order_acquire);
     if (total.communicator == &communicator && std::memcmp(&total.call, &call, sizeof call) == 0) return &total;
   }
-  uncounted_.fetch_add(1, std::memory_order_relaxed);
-  return nullptr;
 }
 
-void Totals::WriteTable(int file) const {
-  const Total* order[kMost];
+void Totals::WriteTable(std::FILE* file) const {
+  const Total* order[kCells];
   const Total** end = order;
-  for (size_t at = 0; at < kMost; ++at) {
+  for (size_t at = 0; at < kCells; ++at) {
     if (totals_[at].state.load(std::memory_order_acquire) == 2) *end++ = &totals_[at];
   }
   const auto key = [](const Total* total) {
@@ -79,27 +80,27 @@ void Totals::WriteTable(int file) const {
   };
   std::sort(order, end, [&](const Total* a, const Total* b) { return key(a) < key(b); });
   constexpr char kHeads[] = "#%11s %12s %-14s %-14s %-14s %-7s %5s %6s %9s %9s %9s %9s %9s\n";
-  dprintf(file, kHeads, "size", "count", "type", "function", "algo", "proto", "chan", "ranks", "calls", "timed", "time",
-          "algbw", "busbw");
-  dprintf(file, kHeads, "(B)", "(elements)", "", "", "", "", "", "", "", "", "(us)", "(GB/s)", "(GB/s)");
+  std::fprintf(file, kHeads, "size", "count", "type", "function", "algo", "proto", "chan", "ranks", "calls", "timed",
+               "time", "algbw", "busbw");
+  std::fprintf(file, kHeads, "(B)", "(elements)", "", "", "", "", "", "", "", "", "(us)", "(GB/s)", "(GB/s)");
   for (const Total** at = order; at != end; ++at) {
     const Total& total = **at;
     const Call& call = total.call;
-    dprintf(file, "%12lu %12lu %-14s %-14s %-14s %-7s %5u %6d %9lu %9lu", total.Bytes(), call.count, call.datatype,
-            call.function, call.algorithm, call.protocol, call.channels, total.communicator->ranks, total.calls.load(),
-            total.timed.load());
+    std::fprintf(file, "%12lu %12lu %-14s %-14s %-14s %-7s %5u %6d %9lu %9lu", total.Bytes(), call.count, call.datatype,
+                 call.function, call.algorithm, call.protocol, call.channels, total.communicator->ranks,
+                 total.calls.load(), total.timed.load());
     if (total.timed_ns > 0) {
       const double ns = static_cast<double>(total.timed_ns) / static_cast<double>(total.timed);
       const double bandwidth = static_cast<double>(total.Bytes()) / ns;
-      dprintf(file, " %9.2f %9.2f %9.2f\n", ns / 1e3, bandwidth, bandwidth * total.BusFactor());
+      std::fprintf(file, " %9.2f %9.2f %9.2f\n", ns / 1e3, bandwidth, bandwidth * total.BusFactor());
     } else {
-      dprintf(file, " %9s %9s %9s\n", "-", "-", "-");
+      std::fprintf(file, " %9s %9s %9s\n", "-", "-", "-");
     }
   }
-  if (uncounted_ > 0) dprintf(file, "# %lu calls of more kinds are not in this table\n", uncounted_.load());
+  if (uncounted_ > 0) std::fprintf(file, "# %lu calls of more kinds are not in this table\n", uncounted_.load());
 }
 
-void Totals::WriteMetrics(int file, const FileHeader& header) const {
+void Totals::WriteMetrics(std::FILE* file, const FileHeader& header) const {
   const struct {
     const char* name;
     const char* help;
@@ -111,31 +112,31 @@ void Totals::WriteMetrics(int file, const FileHeader& header) const {
        [](const Total& total) { return static_cast<double>(total.timed_ns) / 1e9; }},
   };
   for (const auto& [name, help, value] : metrics) {
-    dprintf(file, "# HELP hocket_nccl_%s_total %s\n# TYPE hocket_nccl_%s_total counter\n", name, help, name);
-    for (size_t at = 0; at < kMost; ++at) {
+    std::fprintf(file, "# HELP hocket_nccl_%s_total %s\n# TYPE hocket_nccl_%s_total counter\n", name, help, name);
+    for (size_t at = 0; at < kCells; ++at) {
       const Total& total = totals_[at];
       if (total.state.load(std::memory_order_acquire) != 2) continue;
-      dprintf(file,
-              "hocket_nccl_%s_total{host=\"%s\",pid=\"%u\",communicator=\"0x%016lx\",rank=\"%d\",function=\"%s\","
-              "datatype=\"%s\",algorithm=\"%s\",protocol=\"%s\",channels=\"%u\",bytes=\"%lu\"} %.15g\n",
-              name, header.host, header.process, total.communicator->id, total.communicator->rank, total.call.function,
-              total.call.datatype, total.call.algorithm, total.call.protocol, total.call.channels, total.Bytes(),
-              value(total));
+      std::fprintf(file,
+                   "hocket_nccl_%s_total{host=\"%s\",pid=\"%u\",communicator=\"0x%016lx\",rank=\"%d\",function=\"%s\","
+                   "datatype=\"%s\",algorithm=\"%s\",protocol=\"%s\",channels=\"%u\",bytes=\"%lu\"} %.15g\n",
+                   name, header.host, header.process, total.communicator->id, total.communicator->rank,
+                   total.call.function, total.call.datatype, total.call.algorithm, total.call.protocol,
+                   total.call.channels, total.Bytes(), value(total));
     }
   }
-  dprintf(file,
-          "# HELP hocket_nccl_dropped_total Events that got no record.\n"
-          "# TYPE hocket_nccl_dropped_total counter\n");
+  std::fprintf(file,
+               "# HELP hocket_nccl_dropped_total Events that got no record.\n"
+               "# TYPE hocket_nccl_dropped_total counter\n");
   for (int bit = 0; bit < kEventTypes; ++bit) {
     if (((header.events >> bit) & 1) == 0) continue;
-    dprintf(file, "hocket_nccl_dropped_total{host=\"%s\",pid=\"%u\",event=\"%s\"} %lu\n", header.host, header.process,
-            EventName(bit), __atomic_load_n(&header.dropped[bit], __ATOMIC_RELAXED));
+    std::fprintf(file, "hocket_nccl_dropped_total{host=\"%s\",pid=\"%u\",event=\"%s\"} %lu\n", header.host,
+                 header.process, EventName(bit), __atomic_load_n(&header.dropped[bit], __ATOMIC_RELAXED));
   }
-  dprintf(file,
-          "# HELP hocket_nccl_uncounted_total Calls of too many kinds to be counted.\n"
-          "# TYPE hocket_nccl_uncounted_total counter\n"
-          "hocket_nccl_uncounted_total{host=\"%s\",pid=\"%u\"} %lu\n",
-          header.host, header.process, uncounted_.load());
+  std::fprintf(file,
+               "# HELP hocket_nccl_uncounted_total Calls of too many kinds to be counted.\n"
+               "# TYPE hocket_nccl_uncounted_total counter\n"
+               "hocket_nccl_uncounted_total{host=\"%s\",pid=\"%u\"} %lu\n",
+               header.host, header.process, uncounted_.load());
 }
 
 }  // namespace hocket::nccl

@@ -35,20 +35,26 @@ struct Total {
 
 class Totals {
  public:
-  static constexpr size_t kMost = 1024;
+  static constexpr uint32_t kMost = 1024;
 
-  Totals() : totals_(std::make_unique<Total[]>(kMost)) {}
+  Totals() : totals_(std::make_unique<Total[]>(kCells)) {}
 
   /// The total of such calls, found or begun, without locks; null when there are too many.
   Total* Find(const Communicator& communicator, const Call& call);
+  /// Counts a call for what Find found for it.
+  void Count(Total* total) { ++(total == nullptr ? uncounted_ : total->calls); }
 
   /// Writes the table, one line a total, in order of function and size.
-  void WriteTable(int file) const;
+  void WriteTable(std::FILE* file) const;
   /// Writes Prometheus' text format.
-  void WriteMetrics(int file, const FileHeader& header) const;
+  void WriteMetrics(std::FILE* file, const FileHeader& header) const;
 
  private:
+  /// More than are used, so that what is not there is soon known not to be.
+  static constexpr size_t kCells = 2 * kMost;
+
   const std::unique_ptr<Total[]> totals_;
+  std::atomic<uint32_t> used_{0};
   std::atomic<uint64_t> uncounted_{0};
 };
 
