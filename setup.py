@@ -58,9 +58,10 @@ core = Extension(
 
 
 def nccl_plugin(kind: str, core_sources: Sequence[str] = ()) -> SharedLibrary:
-    """Shows only the symbols that NCCL looks for, and needs no library but libc and libstdc++."""
+    """Shows only the symbols that NCCL looks for, and needs no library but libc and libstdc++. NCCL
+    opens and closes it as communicators come and go, which must change nothing: it stays loaded."""
     exports = f"plugin/nccl/{kind}/exports.map"
-    linking = ["-Wl,--as-needed", "-static-libgcc", f"-Wl,--version-script={exports}"]
+    linking = ["-Wl,--as-needed", "-static-libgcc", f"-Wl,--version-script={exports}", "-Wl,-z,nodelete"]
     return SharedLibrary(
         f"hocket.plugin.nccl-{kind}-hocket",
         sources=[*paths(f"plugin/nccl/{kind}/*.cpp"), *core_sources],

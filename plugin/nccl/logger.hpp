@@ -6,7 +6,6 @@ namespace hocket::nccl {
 /// ncclResult_t: 0 is success.
 using Result = int;
 constexpr Result kSuccess = 0;
-constexpr Result kSystemError = 2;
 
 /// ncclDebugLogger_t, and its levels.
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);

@@ -1,6 +1,6 @@
 /// NCCL's profiler plugin interface, versions 4 to 7 (NCCL 2.27 to 2.32): own declarations with its binary layout.
 /// Sizes and offsets were compared with NCCL's own headers; what is asserted here keeps them. Of the results only
-/// that of init matters to NCCL: anything but success turns the plugin off.
+/// that of init matters to NCCL: after anything but success it unloads the plugin.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,9 @@
 /// NCCL profiler plugin: a record of every call, one file a process, in the folder $HOCKET_NCCL_PROFILE.
 ///
 /// This is NCCL's side: the functions it looks up. What goes wrong when the plugin begins is said once through NCCL's
-/// logger and turns the plugin off; the job goes on.
+/// logger; then NCCL is asked for no events, and the job goes on. The library stays loaded until the process ends
+/// (-z nodelete): NCCL unloads a plugin after its last communicator, and sooner after an init that failed, for it
+/// counts that communicator off twice.
 
 #include <pthread.h>
 
@@ -15,13 +17,14 @@
 namespace hocket::nccl {
 namespace {
 
-/// This process's recorder, from the first communicator until the plugin is unloaded.
+/// This process's recorder, from the first communicator until the process ends.
 class Process {
  public:
   /// At exit NCCL's threads may still run: then everything they might touch stays.
   ~Process() {
     Recorder* recorder = recorder_;
     if (recorder == nullptr) return;
+    const std::lock_guard lock(opening_);
     recorder->Report();
     if (recorder->open() > 0) return;
     recorder_ = nullptr;
@@ -33,7 +36,7 @@ class Process {
   Result Open(void** context, int* mask, const char* name, uint64_t communicator, int nodes, int ranks, int rank,
               Logger log) noexcept {
     *context = nullptr;
-    *mask = 0;
+    // The mask is one for all communicators of the process: those that are open already keep theirs.
     if (forked_) return kSuccess;
     try {
       const std::lock_guard lock(opening_);
@@ -44,13 +47,12 @@ class Process {
         recorder_ = new Recorder(settings, log);
       }
       *context = const_cast<Communicator*>(recorder()->Open(communicator, name, nodes, ranks, rank));
-      *mask = static_cast<int>(recorder()->events());
-      return kSuccess;
+      std::atomic_ref(*mask).store(static_cast<int>(recorder()->events()), std::memory_order_relaxed);
     } catch (const std::exception& error) {
-      if (!said_ && log != nullptr) log(kWarn, ~0ul, __FILE__, __LINE__, "hocket: no profile: %s", error.what());
-      said_ = true;
-      return kSystemError;
+      const bool said = said_.exchange(true);
+      if (!said && log != nullptr) log(kWarn, ~0ul, __FILE__, __LINE__, "hocket: no profile: %s", error.what());
     }
+    return kSuccess;
   }
 
   void Close() {

@@ -20,7 +20,7 @@ class Events : public ProfilerTest {
     return player;
   }
 
-  Library library_;
+  FreshLibrary library_{HOCKET_NCCL_PROFILER};
 };
 
 TEST_F(Events, AStepsBytesAreThoseOfTheStateThatTransfersThem) {
@@ -147,7 +147,7 @@ class EveryName : public ProfilerTest {
     constexpr const char* kAlgorithms[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
                                            "NVLS_TREE", "PAT",  "Unknown"};
     constexpr const char* kProtocols[] = {"LL", "LL128", "SIMPLE"};
-    Library library;
+    FreshLibrary library(HOCKET_NCCL_PROFILER);
     Player player(library.table<Table>(symbol));
     ASSERT_EQ(player.Init(), kSuccess);
     for (const char* algorithm : kAlgorithms) {

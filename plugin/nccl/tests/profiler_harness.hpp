@@ -1,7 +1,6 @@
 /// Plays NCCL's part against the profiler plugin, without NCCL or a GPU: opens the library as NCCL does, makes its
 /// calls in its order, and reads the file that the process leaves.
 #pragma once
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 
 #include "../profiler/abi.hpp"
 #include "../profiler/record.hpp"
+#include "fresh_library.hpp"
 
 namespace hocket::nccl::testing {
 
@@ -31,31 +31,6 @@ inline void Log(int, unsigned long, const char*, int, const char* format, ...) {
   va_end(arguments);
   said.push_back(text);
 }
-
-/// The plugin loaded anew, as at the first communicator of a process.
-class Library {
- public:
-  Library() : handle_(dlopen(HOCKET_NCCL_PROFILER, RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) throw std::runtime_error(dlerror());
-  }
-  ~Library() { Unload(); }
-
-  /// As NCCL does after its last communicator, and as the end of the process does.
-  void Unload() {
-    if (handle_ != nullptr) dlclose(handle_);
-    handle_ = nullptr;
-  }
-
-  template <class Table>
-  const Table& table(const char* symbol) const {
-    const void* found = dlsym(handle_, symbol);
-    if (found == nullptr) throw std::runtime_error(dlerror());
-    return *static_cast<const Table*>(found);
-  }
-
- private:
-  void* handle_;
-};
 
 /// One communicator of one rank, by one version of the interface.
 template <class Table, class Descriptor>
@@ -114,7 +89,7 @@ class Player {
   void Transferred(void* event, size_t bytes) const { State(event, kSendWait, {.transferred_bytes = bytes}); }
   void Stop(void* event) const { EXPECT_EQ(table_.stop_event(event), kSuccess); }
 
-  int mask = -1;
+  int mask = 0;  // As before the first communicator.
 
  private:
   const Table& table_;

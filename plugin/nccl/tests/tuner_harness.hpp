@@ -1,7 +1,6 @@
 /// Plays NCCL's part against the tuner plugin, without NCCL or a GPU: opens the library as NCCL does and makes its
 /// calls in its order.
 #pragma once
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -12,11 +11,11 @@
 #include <fstream>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../tuner/abi.hpp"
+#include "fresh_library.hpp"
 
 namespace hocket::nccl::testing {
 
@@ -127,11 +126,8 @@ class TunerTest : public ::testing::Test {
     const char* name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     path_ = std::filesystem::temp_directory_path() / ("hocket_tuner." + std::to_string(getpid()) + "." + name);
     setenv("HOCKET_NCCL_TUNER_TABLE", path_.c_str(), 1);
-    library_ = dlopen(HOCKET_NCCL_TUNER, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(library_, nullptr) << dlerror();
   }
   void TearDown() override {
-    if (library_ != nullptr) dlclose(library_);
     unsetenv("HOCKET_NCCL_TUNER_TABLE");
     unsetenv("NCCL_TUNER_CONFIG_FILE");
     std::filesystem::remove(path_);
@@ -139,17 +135,10 @@ class TunerTest : public ::testing::Test {
 
   void Write(const std::string& text) const { std::ofstream(path_) << text; }
 
-  /// What NCCL gets from dlsym.
-  template <class Table>
-  const Table& Find(const char* symbol) const {
-    const void* found = dlsym(library_, symbol);
-    if (found == nullptr) throw std::runtime_error(dlerror());
-    return *static_cast<const Table*>(found);
-  }
-  Tuner<Tuner6> Six() const { return Tuner<Tuner6>(Find<Tuner6>("ncclTunerPlugin_v6")); }
+  Tuner<Tuner6> Six() const { return Tuner<Tuner6>(library_.table<Tuner6>("ncclTunerPlugin_v6")); }
 
   std::filesystem::path path_;
-  void* library_ = nullptr;
+  FreshLibrary library_{HOCKET_NCCL_TUNER};
 };
 
 }  // namespace hocket::nccl::testing
