@@ -34,11 +34,12 @@ NCCL_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a benchmark's output says of the whole run: its GPUs' models, and NCCL's variables, None where it does not
-    show them."""
+    """What a benchmark's output says of the whole run: its GPUs' models, and NCCL's variables and version (`2.28.9`),
+    None where it does not show them."""
 
     devices: frozenset[str]
     variables: Mapping[str, str] | None
+    version: str | None = None
 
     def forced(self, kind: str, place: str) -> Forced | None:
         """What the variables leave of NCCL's choice for a kind of NCCL_NAMES; None where they are not shown. Raises

@@ -1,8 +1,9 @@
 """NCCL's own structure, fitted to measurements: times of what it ran, beside those that it expects.
 
-Which release ran, files rarely say; and of an older one than those known the structure is wrong. So each release, and
-the free fit (`fitting`), is judged by how well it predicts sizes that are left out, one after the other, over all
-curves of the cluster together; the least loss is taken. Nothing is chosen per curve.
+Which release ran, tables of today's nccl-tests say, others do not; and of one that is not known the structure may be
+wrong. So each release that may have run, and the free fit (`fitting`), is judged by how well it predicts sizes that are
+left out, one after the other, over all curves of the cluster together; the least loss is taken. Nothing is chosen per
+curve.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +74,7 @@ def calibrate_nccl(fits: Sequence[fitting.CurveFit], releases: Releases) -> Nccl
         )
     losses = {FREE: sum(map(fitting.leave_one_out, known))}
     found: dict[str, tuple[NcclCurveFit, ...]] = {}
-    for release in RELEASES.values():
+    for release in releases.candidates:
         pairs = [(fit.curve, releases.structure(release, fit.curve)) for fit in known]
         losses[release.name] = sum(nccl_curve.leave_one_out(curve, structure) for curve, structure in pairs)
         found[release.name] = tuple(fit_structure(curve, structure) for curve, structure in pairs)

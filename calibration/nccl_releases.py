@@ -1,24 +1,51 @@
-"""One machine under each release of NCCL, on as many nodes as curves ask for."""
+"""One machine under each release of NCCL that may have been measured, on as many nodes as curves ask for."""
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.calibration.curve import Curve
+from hocket.calibration.measurement import Measurement
 from hocket.calibration.nccl_curve import Structure, structure_of
-from hocket.core.errors import TopologyError
+from hocket.core.errors import FormatError, TopologyError
 from hocket.nccl import Constants, NcclModel, Settings
-from hocket.nccl.releases import Release
+from hocket.nccl.releases import RELEASES, Release, release_of
 from hocket.topology.nccl_machine import NcclMachine
 
-__all__ = ["Releases"]
+__all__ = ["Releases", "measured_releases"]
+
+
+def measured_releases(measurements: Iterable[Measurement]) -> tuple[Release, ...]:
+    """The release that the outputs say; all that are known where they say none, or one that is not.
+
+    Raises FormatError, naming both places, where they say different versions.
+    """
+    told = [(each, each.run.version) for each in measurements if each.run and each.run.version]
+    for each, version in told:
+        if version != told[0][1]:
+            raise FormatError(
+                f"{each.place}: measured with NCCL {version}, but {told[0][0].place} with {told[0][1]}: what NCCL runs"
+                " depends on it: calibrate each alone"
+            )
+    try:
+        return (release_of(told[0][1]),) if told else tuple(RELEASES.values())
+    except FormatError:
+        return tuple(RELEASES.values())
 
 
 class Releases:
-    """The models, which are made as they are asked for, and the structures of curves."""
+    """The models, which are made as they are asked for, and the structures of curves; `candidates` may have run."""
 
-    def __init__(self, machine: NcclMachine, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        machine: NcclMachine,
+        settings: Settings | None = None,
+        candidates: Sequence[Release] = tuple(RELEASES.values()),
+    ) -> None:
         self.machine = machine
         self.settings = settings
+        self.candidates = candidates
         self._models: dict[tuple[str, int], NcclModel] = {}
 
     def model(self, release: Release, nodes: int) -> NcclModel:

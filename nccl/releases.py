@@ -1,10 +1,12 @@
 """Releases of NCCL whose choices differ: 2.30 as modelled, and what was otherwise in 2.28 (and not before 2.27)."""
 
+import re
 from dataclasses import dataclass, replace
 
+from hocket.core.errors import FormatError
 from hocket.nccl.constants import Constants
 
-__all__ = ["RELEASES", "Release"]
+__all__ = ["RELEASES", "Release", "release_of", "version_of_code"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,3 +33,19 @@ RELEASES = {
     "2.30": Release("2.30", Constants.of_nccl(), ll_of_all_channels=False),
     "2.28": Release("2.28", _before_2_29(), ll_of_all_channels=True),
 }
+
+
+def version_of_code(code: int) -> str:
+    """`2.28.9` of the number that NCCL's headers and ncclGetVersion give, 22809; until 2.8 its minor had a digit."""
+    thousands, rest = divmod(code, 10_000 if code >= 10_000 else 1_000)
+    return f"{thousands}.{rest // 100}.{rest % 100}"
+
+
+def release_of(version: str) -> Release:
+    """The release of a version such as `2.28`, `2.28.9` or `2.28.9+cuda12.8`. Raises FormatError for others."""
+    found = re.fullmatch(r"(\d+\.\d+)(?:\.\d+)?(?:[+-].*)?", version)
+    if found is None or found[1] not in RELEASES:
+        raise FormatError(
+            f"NCCL {version} is not modelled, only {' and '.join(sorted(RELEASES))}: others choose otherwise"
+        )
+    return RELEASES[found[1]]

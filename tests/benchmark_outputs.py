@@ -31,9 +31,10 @@ def new_table(
     name: str = "all_reduce_perf",
     redop: str = "sum",
     ranks: str = RANKS,
+    version: int = 22809,
 ) -> str:
     """nccl-tests 2.17 and later."""
-    text = "# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809\n"
+    text = f"# nccl-tests version 2.17.6 nccl-headers={version} nccl-library={version}\n"
     text += f"# Collective test starting: {name}\n"
     text += (
         "# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1\n#\n"

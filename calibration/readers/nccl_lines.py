@@ -40,9 +40,9 @@ class NcclLines:
             line, self._piece = f"{self._piece} {line}", ""
         return line
 
-    def run(self, devices: Iterable[str]) -> Run:
+    def run(self, devices: Iterable[str], version: str | None) -> Run:
         """What is known of the run; its variables where NCCL said of any that it read it."""
-        return Run(frozenset(devices), dict(self._variables) or None)
+        return Run(frozenset(devices), dict(self._variables) or None, version)
 
     def choices(self, kind: str, ranks: int, run: Run, place: str) -> Callable[[int], NcclChoice | None]:
         """By size: what NCCL chose, where it logged one choice for the size; else what its variables left."""

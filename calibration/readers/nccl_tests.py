@@ -14,6 +14,7 @@ from hocket.calibration.readers.nccl_lines import NcclLines
 from hocket.calibration.readers.printed import Printed, Row, check_row, whole
 from hocket.core.errors import FormatError
 from hocket.core.strict_yaml import nearest
+from hocket.nccl.releases import version_of_code
 from hocket.schedule import Kind
 
 __all__ = ["is_nccl_tests", "read_nccl_tests"]
@@ -24,6 +25,7 @@ _PREFIX = re.compile(
 _RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*\bon\s+(\S+)\s+device\b(?:[^\[]*\[[^\]]*\]\s*(.*\S))?")
 _NAME = re.compile(r"# Collective test (starting|concluded): (\S+)")
 _OWN = re.compile(r"# .*: (\w+) on (\d+) (?:gloo|mpi|nccl) ranks\b")
+_VERSION = re.compile(r"# nccl-tests version .* nccl-library=(\d{4,6})\b")
 _WRONG = re.compile(r"# Out of bounds values\s*:\s*(\d+)")
 _FOOTER = re.compile(r"# Avg bus bandwidth\s*:")
 _NAMES = re.compile(r"#\s+size\s+count\s")
@@ -99,6 +101,7 @@ class _Run:
     hosts: set[str] = field(default_factory=set)
     devices: set[str] = field(default_factory=set)
     nccl: NcclLines = field(default_factory=NcclLines)
+    version: str | None = None
     kind: str | None = None
     own_ranks: int | None = None
     columns: list[str] = field(default_factory=list)
@@ -114,6 +117,9 @@ class _Run:
             self.ranks.add(int(rank[1]))
             self.hosts.add(rank[2])
             self.devices |= {rank[3]} - {None}
+        elif version := _VERSION.match(line):
+            self._begin(place)
+            self.version = version_of_code(int(version[1]))
         elif name := _NAME.match(line):
             if name[1] == "starting":
                 self._begin(place)
@@ -175,7 +181,7 @@ class _Run:
         kind = self.kind or self.assumed.kind or (_guess(lines[-1], ranks) if lines else "")
         factor = bus_factor(kind, ranks) if lines else 0.0
         columns = [name for name in self.columns if name not in _HEAD]
-        run = self.nccl.run(self.devices)
+        run, self.version = self.nccl.run(self.devices, self.version), None
         choices = self.nccl.choices(kind, ranks, run, place)
         for line in lines:
             choice = choices(int(line.head[0]))

@@ -8,6 +8,7 @@ import msgspec
 from hocket.calibration.measurement import NCCL_NAMES, Assumed, Measurement, Run, bus_factor, kind_named
 from hocket.calibration.readers.printed import Printed, Row, check_row
 from hocket.core.errors import FormatError
+from hocket.nccl.releases import version_of_code
 
 __all__ = ["read_nccl_tests_json"]
 
@@ -69,6 +70,7 @@ class Output(msgspec.Struct):
     out_of_bounds: Bounds
     end_time: str
     env: list[str] | None = None
+    nccl_version: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 def read_nccl_tests_json(content: Any, source: str, assumed: Assumed) -> tuple[Measurement, ...]:
@@ -124,9 +126,10 @@ def read_nccl_tests_json(content: Any, source: str, assumed: Assumed) -> tuple[M
 
 def _run(output: Output) -> Run:
     devices = frozenset(device.device_info for device in output.config.devices if device.device_info)
+    version = version_of_code(output.nccl_version) if output.nccl_version else None
     if output.env is None:
-        return Run(devices, None)
-    return Run(devices, dict(each.split("=", 1) for each in output.env if re.match(r"NCCL_\w+=", each)))
+        return Run(devices, None, version)
+    return Run(devices, dict(each.split("=", 1) for each in output.env if re.match(r"NCCL_\w+=", each)), version)
 
 
 def _machine(output: Output, source: str, assumed: Assumed) -> tuple[int, int]:

@@ -22,7 +22,9 @@ from hocket.calibration import (
     calibrate_nccl,
     fit_curve,
     hold_out,
+    measured_releases,
     predictor,
+    read_measurements,
     read_nccl_calibration,
     save_parameters,
 )
@@ -181,9 +183,12 @@ def test_from_a_table_to_what_is_quicker(tmp_path: Path) -> None:
     sizes, time = SIZES[:28], made("all_reduce").time_us[:28]
     table, output = tmp_path / "one.txt", tmp_path / "made.yaml"
     rows = zip(sizes.tolist(), time.tolist(), strict=True)
-    table.write_text(new_table(rows, factor=2 * 7 / 8, ranks="".join(RANKS.splitlines(keepends=True)[:8])))
+    ranks = "".join(RANKS.splitlines(keepends=True)[:8])
+    table.write_text(new_table(rows, factor=2 * 7 / 8, ranks=ranks, version=23007))
     done = hocket("calibrate", table, "-t", "dgx-h100", "--nccl", "dgx-h100", "-o", output)
-    assert done.returncode == ExitCode.DONE and "best predicted by the structure of NCCL 2.30" in done.stdout
+    assert done.returncode == ExitCode.DONE
+    # The table says which NCCL it is of: no other is tried.
+    assert re.search(r"by the structure of NCCL 2.30 \(losses: without NCCL [\d.]+, NCCL 2.30 [\d.]+\)", done.stdout)
     csv, protocols = tmp_path / "choices.csv", output.with_suffix(".protocols.yaml")
     options = ["--topology", "dgx-h100", "-c", "all_reduce", "--max", "1GiB", "--calibration", protocols, "--csv", csv]
     told = hocket("nccl", "choose", *options).stdout
@@ -192,6 +197,25 @@ def test_from_a_table_to_what_is_quicker(tmp_path: Path) -> None:
     header, first = csv.read_text().splitlines()[:2]
     assert header.endswith("nchannels,calibrated_us,best_algo,best_proto,best_us")
     assert first.startswith("AllReduce,8,Ring,LL,") and first.split(",")[7:9] == ["Ring", "LL"]
+
+
+def test_the_version_that_outputs_say(tmp_path: Path) -> None:
+    def measured(*versions: int) -> list[str]:
+        rows = [(size, 20.0) for size in SIZES[:5].tolist()]
+        paths = [tmp_path / f"{version}.txt" for version in versions]
+        for path, version in zip(paths, versions, strict=True):
+            path.write_text(new_table(rows, version=version))
+        return [release.name for release in measured_releases(read_measurements(paths))]
+
+    # 2.30.7; 2.28.9; 2.21.5 and 2.8.4 (2804 then), of which no structure is known: what fits best
+    assert measured(23007) == ["2.30"] and measured(22809) == ["2.28"]
+    assert measured(22105) == measured(2804) == measured_names() == ["2.30", "2.28"]
+    with pytest.raises(FormatError, match=r"22809.txt:\d+: measured with NCCL 2.28.9, but .*23007.txt:\d+ with 2.30.7"):
+        measured(23007, 22809)
+
+
+def measured_names() -> list[str]:
+    return [release.name for release in measured_releases([])]
 
 
 def test_usage_and_what_does_not_fit(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_json_has_the_variables(tmp_path: Path) -> None:
     content = json_output(ROWS)
     found = read(json.dumps(content), tmp_path)
     assert found[0].run is not None and found[0].run.variables == {"NCCL_DEBUG": "WARN"}
+    assert found[0].run.version == "2.28.9"
     forced = found[0].run.forced("all_reduce", "here")
     assert forced is not None and forced.free and names(found) == [None] * 3
     content["env"] = ["PATH=/bin", "NCCL_ALGO=^Tree,PAT,CollNetDirect,CollNetChain,NVLS,NVLSTree", "NCCL_PROTO=simple"]

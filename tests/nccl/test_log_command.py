@@ -62,6 +62,11 @@ def test_a_job_s_choices_beside_the_model_s(shared: Path, tmp_path: Path) -> Non
     assert "157 of 158 sizes as modelled" in done.stdout and "modelled: Tree/LL128; this takes up to" in done.stdout
     assert "logged 29.9 us, 16.6 GB/s; modelled 25.2 us, 16.6 GB/s" in done.stdout
 
+    for version, note in (("2.30.7+cuda12.9", ""), ("2.21.5+cuda12.4", "note: NCCL 2.21.5+cuda12.4 is not modelled")):
+        (tmp_path / "rank0.log").write_text(f"NCCL version {version}\n{text}")
+        told = hocket("nccl", "log", tmp_path / "rank0.log", "--topology", machine, "--nodes", 2).stdout
+        assert told.startswith(note or "rank0.log: NCCL 2.30.7")
+
     (tmp_path / "rank0.log").write_text(golden_log(shared, ranks=32))
     done = hocket("nccl", "log", tmp_path / "rank0.log", "--topology", machine, "--nodes", 2)
     assert done.returncode == ExitCode.BAD_INPUT and "a job of 32 ranks of 2 nodes, but" in done.stderr

@@ -1,8 +1,6 @@
 """What the model says of machines that no golden answer is of: settings, refusals, and what must hold of any."""
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 from generated_machines import SIZES, VENDORS, machine_text, model_of, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket._core.nccl import Model, default_constants
 from hocket.core.errors import FormatError, HocketError, Infeasible, TopologyError
@@ -108,14 +107,27 @@ def test_machines_that_are_not_modelled(tmp_path: Path, shared: Path) -> None:
 def test_the_command_says_what_a_setting_changes(tmp_path: Path) -> None:
     path = tmp_path / "machine.xml"
     path.write_text(machine_text(), encoding="utf-8")
-    command = [sys.executable, "-m", "hocket", "nccl", "choose", "--topology", path, "-c", "all_reduce"]
-    done = subprocess.run([*command, "--set", "NCCL_NVLS_ENABLE=0"], capture_output=True, text=True, timeout=120)
+    command = ["nccl", "choose", "--topology", path, "-c", "all_reduce"]
+    done = hocket(*command, "--set", "NCCL_NVLS_ENABLE=0")
     assert done.returncode == 0, done.stderr
     assert re.search(r"the settings change \d+ of 32 choices", done.stdout)
     assert re.search(r"from 2 MiB: NVLS/Simple -> ", done.stdout)  # 8 x H100 switch there: nccl-tests' issue 309
-    wrong = subprocess.run([*command, "--set", "NCCL_NVLS=0"], capture_output=True, text=True, timeout=120)
+    wrong = hocket(*command, "--set", "NCCL_NVLS=0")
     assert wrong.returncode == 2
     assert "NCCL_NVLS: no variable" in " ".join(wrong.stderr.split())
+
+
+def test_a_stated_version() -> None:
+    command = ["nccl", "choose", "--topology", "dgx-b200", "-c", "all_gather", "--min", "16MiB", "--max", "64MiB"]
+    # The caps of LL128 a channel on Blackwell: 2 x 36.7 GB/s in 2.28, 40 GB/s in 2.30.
+    known = (("2.28.9", "16 MiB .. 32 MiB     Ring/LL128"), ("2.30", "32 MiB .. 64 MiB     Ring/Simple"))
+    for version, expected in known:
+        done = hocket(*command, "--nccl-version", version)
+        assert expected in done.stdout and ("those of NCCL 2.28" in done.stdout) == ("28" in version)
+    for version in ("2.21.5", "3", "two"):
+        refused = hocket(*command, "--nccl-version", version)
+        assert refused.returncode == 2
+        assert f"NCCL {version} is not modelled, only 2.28 and 2.30" in " ".join(refused.stderr.split())
 
 
 machines = st.fixed_dictionaries(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.calibration import Calibration, Disagreement, HeldOut, NcclCalibration, Releases
+    from hocket.calibration import Calibration, Disagreement, HeldOut, Measurement, NcclCalibration, Releases
 
 __all__ = ["app"]
 
@@ -91,7 +91,7 @@ def calibrate(
     machine = load(topology) if topology else None
     measurements = read_measurements(files, assumed, partial=partial)
     calibration = fit(measurements, machine)
-    releases = _releases(nccl, assignments) if nccl else None
+    releases = _releases(nccl, assignments, measurements) if nccl else None
     of_nccl = calibrate_nccl(calibration.fits, releases) if releases else None
     predict = predictor(of_nccl, releases) if of_nccl and releases else freely
     held = hold_out(curves_of(measurements), holdout, predict) if holdout else ()
@@ -123,8 +123,8 @@ def calibrate(
         typer.echo(f"wrote {report}")
 
 
-def _releases(machine: str, assignments: list[str] | None) -> Releases:
-    from hocket.calibration import Releases
+def _releases(machine: str, assignments: list[str] | None, measurements: tuple[Measurement, ...]) -> Releases:
+    from hocket.calibration import Releases, measured_releases
     from hocket.core.errors import FormatError
     from hocket.nccl import read_settings
     from hocket.topology.machines import load_machine
@@ -133,7 +133,7 @@ def _releases(machine: str, assignments: list[str] | None) -> Releases:
         settings = read_settings(assignments or [])
     except FormatError as error:
         raise typer.BadParameter(str(error)) from error
-    return Releases(load_machine(machine), settings)
+    return Releases(load_machine(machine), settings, measured_releases(measurements))
 
 
 def _print_fits(calibration: Calibration) -> None:

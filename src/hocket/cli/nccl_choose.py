@@ -51,6 +51,9 @@ def choose(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A variable of NCCL's environment; prints what it changes."),
     ] = None,
+    version: Annotated[
+        str, typer.Option("--nccl-version", metavar="VERSION", help="Of NCCL: 2.30, or 2.28, by its constants.")
+    ] = "2.30.7",
     graph: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Channels to take instead of searching, as NCCL_GRAPH_FILE gives them."),
@@ -65,7 +68,7 @@ def choose(
         int, typer.Option("--pipe-ops", min=1, max=4096, metavar="N", help="Like collectives that a group runs as one.")
     ] = 1,
 ) -> None:
-    """Print what NCCL 2.30.7 would choose for each size, and the time that it expects.
+    """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects.
 
     Sizes are NCCL's: of all_gather and reduce_scatter the whole buffer, with --pipe-ops those of all collectives
     together. The network is as the NICs of the machine, CollNet (SHARP) is off unless NCCL_COLLNET_ENABLE=1, all
@@ -75,6 +78,7 @@ def choose(
     from hocket.core.files import atomic_write, require_place
     from hocket.core.units import parse_sizes
     from hocket.nccl import NcclModel, model_graphs, read_settings
+    from hocket.nccl.releases import release_of
     from hocket.topology.machines import load_machine
     from hocket.topology.nccl_graph_xml import graphs_text, read_nccl_graphs
 
@@ -82,6 +86,7 @@ def choose(
     try:
         sizes = parse_sizes(f"{least}..{most}")
         settings = read_settings(assignments or [])
+        release = release_of(version)
     except FormatError as error:
         raise typer.BadParameter(str(error)) from error
     for output in (csv, graph_dump):
@@ -92,8 +97,10 @@ def choose(
     if nodes % domain != 0:
         raise typer.BadParameter(f"--nvlink-domain {domain}: --nodes {nodes} is no multiple of it")
     graphs = read_nccl_graphs(graph) if graph else None
-    model = NcclModel(machine, nodes, settings, domain=domain, graphs=graphs)
-    before = NcclModel(machine, nodes, domain=domain) if assignments or graphs else None
+    model = NcclModel(machine, nodes, settings, release.constants, domain, graphs)
+    before = NcclModel(machine, nodes, constants=release.constants, domain=domain) if assignments or graphs else None
+    if release.name != "2.30":
+        typer.echo(f"note: the constants are those of NCCL {release.name}, paths and channels as 2.30.7 finds them")
     for note in machine.notes:
         typer.echo(f"note: {note}")
     _print_graphs(model, Path(machine.source).name)

@@ -9,6 +9,7 @@ import typer
 if TYPE_CHECKING:
     from hocket.nccl import NcclLog, NcclModel
     from hocket.nccl.logged import LoggedSize
+    from hocket.nccl.releases import Release
 
 __all__ = ["EPILOG", "log"]
 
@@ -28,8 +29,9 @@ def log(
 ) -> None:
     """Print what NCCL chose in a job, as it logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING.
 
-    With --topology every size is compared with what the model says of NCCL 2.30.7, under the variables that the log
-    shows, and the table of latencies and bandwidths that NCCL printed with the model's.
+    With --topology every size is compared with what the model says of NCCL 2.30.7, or of the log's own version where
+    that is modelled, under the variables that the log shows, and the table of latencies and bandwidths that NCCL
+    printed with the model's.
     """
     from hocket.cli.nccl_choose import collectives_named
     from hocket.nccl import NcclModel, read_nccl_log
@@ -41,7 +43,7 @@ def log(
         raise typer.BadParameter("--collective: one")
     found = read_nccl_log(path)
     settings, assignments = logged_settings(found)
-    model = NcclModel(load_machine(topology), nodes, settings) if topology else None
+    model = NcclModel(load_machine(topology), nodes, settings, _release(found).constants) if topology else None
     ranks = logged_ranks(found, model)
     sizes = by_size(found, ranks, model, names[0])
     where = f", {ranks} ranks" if ranks else ""
@@ -57,6 +59,18 @@ def log(
         agreeing = sum(each.agrees for each in sizes)
         typer.echo(f"{agreeing} of {len(sizes)} sizes as modelled")
         _print_table(found, model)
+
+
+def _release(found: "NcclLog") -> "Release":
+    """Of the log's version, where it is modelled; else that which is, and it is said."""
+    from hocket.core.errors import FormatError
+    from hocket.nccl.releases import RELEASES, release_of
+
+    try:
+        return release_of(found.version or "2.30")
+    except FormatError as error:
+        typer.echo(f"note: {error}; compared with 2.30")
+        return RELEASES["2.30"]
 
 
 def _print_sizes(sizes: "list[LoggedSize]") -> None:
