@@ -1,7 +1,7 @@
 """Measurements of one collective on the same ranks, over sizes."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ __all__ = ["Curve", "curves_of"]
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One (kind, ranks, nodes): `size_bytes` (int64, ascending; a size has a row a measurement of it) and `time_us`
-    (float64); `place` says where each row stands."""
+    (float64); `place` says where each row stands; `ran` is the algorithm and protocol by which NCCL ran a size, where
+    that was told."""
 
     kind: str
     ranks: int
@@ -22,6 +23,7 @@ class Curve:
     size_bytes: NDArray[np.int64]
     time_us: NDArray[np.float64]
     place: tuple[str, ...]
+    ran: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -36,7 +38,7 @@ class Curve:
     def at(self, chosen: NDArray[np.bool_]) -> "Curve":
         """The rows that are chosen."""
         place = tuple(place for place, kept in zip(self.place, chosen.tolist(), strict=True) if kept)
-        return Curve(self.kind, self.ranks, self.nodes, self.size_bytes[chosen], self.time_us[chosen], place)
+        return replace(self, size_bytes=self.size_bytes[chosen], time_us=self.time_us[chosen], place=place)
 
 
 def curves_of(measurements: Iterable[Measurement]) -> tuple[Curve, ...]:
@@ -50,5 +52,6 @@ def curves_of(measurements: Iterable[Measurement]) -> tuple[Curve, ...]:
         found.sort(key=lambda each: each.size_bytes)
         size = np.array([each.size_bytes for each in found], np.int64)
         time = np.array([each.time_ps for each in found], np.float64) / 1e6
-        curves.append(Curve(kind, ranks, nodes, size, time, tuple(each.place for each in found)))
+        ran = {each.size_bytes: (each.choice.algorithm, each.choice.protocol) for each in found if each.choice}
+        curves.append(Curve(kind, ranks, nodes, size, time, tuple(each.place for each in found), ran))
     return tuple(curves)

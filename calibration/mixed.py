@@ -1,11 +1,12 @@
-"""Whether several runs of one collective can be of one machine."""
+"""Whether several runs of one collective can be of one machine, under one choice of NCCL's."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from hocket.calibration.measurement import Measurement
+from hocket.calibration.measurement import NCCL_NAMES, Measurement
 from hocket.core.errors import FormatError
+from hocket.nccl.choice import FORCING
 
 __all__ = ["refuse_mixed"]
 
@@ -15,12 +16,14 @@ _LEAST_SIZES = 4
 
 def refuse_mixed(measurements: Iterable[Measurement]) -> None:
     """Compares the second and later run of the same calls with the first. Raises FormatError, naming both, where they
-    are farther apart than repetitions are."""
+    are farther apart than repetitions are, or NCCL's choice was forced otherwise or is known to be another."""
     runs: dict[tuple[str, int, int], list[dict[tuple[int, bool], Measurement]]] = {}
+    told: dict[tuple[object, ...], tuple[Measurement, str]] = {}
     for each in measurements:
         if each.stream:
             continue
         found = runs.setdefault((each.kind, each.ranks, each.nodes), [])
+        _refuse_other_choice(each, told)
         call = each.size_bytes, each.in_place
         run = next((run for run in found if call not in run), None)
         if run is None:
@@ -37,3 +40,23 @@ def refuse_mixed(measurements: Iterable[Measurement]) -> None:
                     f" node{'s' * (nodes > 1)}, and their times are {apart:.2f} times apart in the median: two machines"
                     " or settings are mixed: give the runs of one"
                 )
+
+
+def _refuse_other_choice(each: Measurement, told: dict[tuple[object, ...], tuple[Measurement, str]]) -> None:
+    """`told` is what was known of measurements before: of all that are alike how they were forced, of each size what
+    ran."""
+    key = each.kind, each.ranks, each.nodes
+    known: list[tuple[tuple[object, ...], str]] = []
+    if each.kind in NCCL_NAMES and each.run and each.run.variables is not None:
+        forced = " ".join(f"{name}={each.run.variables[name]}" for name in FORCING if name in each.run.variables)
+        known.append((key, forced or "NCCL's own choice"))
+    if each.choice:
+        known.append(((*key, each.size_bytes), f"{each.choice.algorithm}/{each.choice.protocol}"))
+    for of, what in known:
+        first, before = told.setdefault(of, (each, what))
+        if what != before:
+            raise FormatError(
+                f"{each.place} and {first.place}: {each.kind} on {each.ranks} ranks by {what} and by {before}: times"
+                " of different choices of NCCL make no curve: calibrate each alone; `hocket nccl tuner make` compares"
+                " them"
+            )

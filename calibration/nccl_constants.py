@@ -82,6 +82,8 @@ def _lines(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -
             columns = columns_at(model, fit.kind, name, sizes)
             times, expected = segment.time_us(columns), columns[:, 0]
             latency, bandwidth = _term(model, NCCL_NAMES[fit.kind], name)
+            if not bandwidth:  # it ran where the model says that it cannot
+                continue
             parts = np.stack([np.full(len(sizes), latency), expected - latency], axis=1) / times[:, None]
             slower, longer = np.linalg.lstsq(parts, np.ones(len(sizes)), rcond=None)[0]
             if slower <= 0 or longer <= 0:  # the sizes do not tell one of them: both change alike

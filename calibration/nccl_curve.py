@@ -75,14 +75,14 @@ def has_structure(kind: str, nodes: int) -> bool:
     return kind in NCCL_NAMES or (kind in (MESSAGE, Kind.ALL_TO_ALL) and nodes == 1)
 
 
-def structure_of(model: NcclModel, release: Release, kind: str, sizes: NDArray[np.int64]) -> Structure:
-    """Of a kind that `has_structure`."""
+def structure_of(
+    model: NcclModel, release: Release, kind: str, sizes: NDArray[np.int64], ran: Mapping[int, Name]
+) -> Structure:
+    """Of a kind that `has_structure`: what the model says, but at sizes of which it was told what `ran`."""
     if kind in NCCL_NAMES:
         choices = model.choose(NCCL_NAMES[kind], sizes)
-        chosen = [
-            (ALGORITHMS[algorithm], PROTOCOLS[protocol])
-            for algorithm, protocol in zip(choices.algorithm.tolist(), choices.protocol.tolist(), strict=True)
-        ]
+        pairs = zip(sizes.tolist(), choices.algorithm.tolist(), choices.protocol.tolist(), strict=True)
+        chosen = [ran.get(size, (ALGORITHMS[algorithm], PROTOCOLS[protocol])) for size, algorithm, protocol in pairs]
     else:
         messages = _messages(kind, model.ranks, sizes)
         protocols = message_protocols(model.ranks, model.channels[0], messages, release)

@@ -9,11 +9,11 @@ from hocket.calibration.curve import Curve
 from hocket.calibration.measurement import Measurement
 from hocket.calibration.nccl_curve import Structure, structure_of
 from hocket.core.errors import FormatError, TopologyError
-from hocket.nccl import Constants, NcclModel, Settings
+from hocket.nccl import VARIABLES, Constants, NcclModel, Settings
 from hocket.nccl.releases import RELEASES, Release, release_of
 from hocket.topology.nccl_machine import NcclMachine
 
-__all__ = ["Releases", "measured_releases"]
+__all__ = ["Releases", "measured_releases", "measured_settings"]
 
 
 def measured_releases(measurements: Iterable[Measurement]) -> tuple[Release, ...]:
@@ -32,6 +32,25 @@ def measured_releases(measurements: Iterable[Measurement]) -> tuple[Release, ...
         return (release_of(told[0][1]),) if told else tuple(RELEASES.values())
     except FormatError:
         return tuple(RELEASES.values())
+
+
+def measured_settings(measurements: Iterable[Measurement], assignments: Iterable[str] = ()) -> list[str]:
+    """`assignments` (NAME=VALUE), and the variables that the outputs show and NCCL's model depends on.
+
+    Raises FormatError, naming the place, where they say different values.
+    """
+    told = {name: ("--set", value) for name, _, value in (each.partition("=") for each in assignments)}
+    for each in measurements:
+        for name, value in (each.run.variables or {}).items() if each.run else ():
+            if name not in VARIABLES:
+                continue
+            place, before = told.setdefault(name, (each.place, value))
+            if value != before:
+                raise FormatError(
+                    f"{each.place}: measured with {name}={value}, but {place} with {before}: what NCCL runs depends on"
+                    " it: calibrate each alone"
+                )
+    return [f"{name}={value}" for name, (_, value) in told.items()]
 
 
 class Releases:
@@ -67,4 +86,4 @@ class Releases:
                 f"{curve.place[0]}: {curve.name}, but {self.machine.source} has {model.ranks // curve.nodes} GPUs: take"
                 " the file of the machine that was measured"
             )
-        return structure_of(model, release, curve.kind, curve.sizes if sizes is None else sizes)
+        return structure_of(model, release, curve.kind, curve.sizes if sizes is None else sizes, curve.ran)

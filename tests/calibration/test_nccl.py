@@ -1,5 +1,6 @@
 """NCCL's own structure in measurements: switch points, channels, chunks; its model's constants; what a user types."""
 
+import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmark_outputs import RANKS, new_table
+from benchmark_outputs import RANKS, json_output, new_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_process import hocket
@@ -19,10 +20,13 @@ from hocket.calibration import (
     Curve,
     NcclCalibration,
     Releases,
+    calibrate,
     calibrate_nccl,
+    curves_of,
     fit_curve,
     hold_out,
     measured_releases,
+    measured_settings,
     predictor,
     read_measurements,
     read_nccl_calibration,
@@ -212,6 +216,28 @@ def test_the_version_that_outputs_say(tmp_path: Path) -> None:
     assert measured(22105) == measured(2804) == measured_names() == ["2.30", "2.28"]
     with pytest.raises(FormatError, match=r"22809.txt:\d+: measured with NCCL 2.28.9, but .*23007.txt:\d+ with 2.30.7"):
         measured(23007, 22809)
+
+
+def test_what_outputs_say_that_ran_and_under_what(tmp_path: Path) -> None:
+    def written(name: str, time: float, *variables: str) -> Path:
+        content = json_output([(size, time + size / 1e5) for size in SIZES[:20].tolist()])
+        content["env"] = variables
+        (tmp_path / name).write_text(json.dumps(content))
+        return tmp_path / name
+
+    ring = written("ring.json", 20.0, "NCCL_ALGO=Ring", "NCCL_PROTO=LL", "NCCL_DEBUG=INFO", "NCCL_MAX_NCHANNELS=8")
+    found = read_measurements([ring])
+    assert measured_settings(found) == ["NCCL_ALGO=Ring", "NCCL_PROTO=LL", "NCCL_MAX_NCHANNELS=8"]
+    with pytest.raises(FormatError, match="measured with NCCL_PROTO=LL, but --set with Simple"):
+        measured_settings(found, ["NCCL_PROTO=Simple"])
+    # The model alone would take Tree/LL here; the run was of Ring/LL.
+    found = read_measurements([written("told.json", 20.0, "NCCL_ALGO=Ring", "NCCL_PROTO=LL")])
+    (fit,) = calibrate_nccl([fit_curve(curve) for curve in curves_of(found)], MACHINE).fits
+    assert [*fit.segments] == [("Ring", "LL")]
+    for other, what in (([], "NCCL's own choice"), (["NCCL_ALGO=Tree"], "NCCL_ALGO=Tree")):
+        both = read_measurements([ring, written("other.json", 20.1, *other)])
+        with pytest.raises(FormatError, match=rf"other.json: .*ring.json: .* by {what} and by NCCL_ALGO=Ring"):
+            calibrate(both)
 
 
 def measured_names() -> list[str]:

@@ -124,15 +124,16 @@ def calibrate(
 
 
 def _releases(machine: str, assignments: list[str] | None, measurements: tuple[Measurement, ...]) -> Releases:
-    from hocket.calibration import Releases, measured_releases
+    from hocket.calibration import Releases, measured_releases, measured_settings
     from hocket.core.errors import FormatError
     from hocket.nccl import read_settings
     from hocket.topology.machines import load_machine
 
     try:
-        settings = read_settings(assignments or [])
+        read_settings(assignments or [])
     except FormatError as error:
         raise typer.BadParameter(str(error)) from error
+    settings = read_settings(measured_settings(measurements, assignments or []))
     return Releases(load_machine(machine), settings, measured_releases(measurements))
 
 
