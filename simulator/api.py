@@ -23,6 +23,7 @@ from hocket.schedule import (
     lower_bound,
     verify,
 )
+from hocket.schedule.algorithms.place import Place
 from hocket.simulator.disturbance import UNDISTURBED, Disturbance, disturbed
 from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.memory import RemoteMemory
@@ -141,7 +142,7 @@ def simulate_kernel(
     no switch computes for the ranks that need one.
     """
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies=False)
-    passes = KernelPasses(kernel, topology)
+    passes = KernelPasses(kernel, Place(topology, np.arange(kernel.num_ranks, dtype=np.int32)))
     workload, own = disturbed(passes.workload(), disturbance)
     prediction = _one_call(
         workload, own, topology, fidelity, kernel.collective, range(kernel.num_ranks), kernel.name, latencies

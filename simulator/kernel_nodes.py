@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from hocket.schedule import Kernel, Move, Work
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.switch_trees import SwitchTree, switch_trees
 from hocket.simulator.workload import NodeKind
-from hocket.topology import Topology
 
 __all__ = ["OWN", "KernelNodes"]
 
@@ -32,7 +29,7 @@ class KernelNodes:
 
     `src` is -1 where there is no message; `reduce` says whether the target adds what it gets (1) or takes it (0)."""
 
-    def __init__(self, kernel: Kernel, topology: Topology) -> None:
+    def __init__(self, kernel: Kernel, place: Place) -> None:
         self.rank: list[int] = []
         self.kind: list[int] = []
         self.chunk: list[int] = []
@@ -41,7 +38,7 @@ class KernelNodes:
         self.reduce: list[int] = []
         self.latency_ps: list[int] = []
         self.edges: list[tuple[int, int, int]] = []
-        self._trees = _Trees(kernel, topology)
+        self._trees = _Trees(kernel, place)
         done: list[_Done] = []
         for action in kernel.actions:
             done.append(self._work(action) if isinstance(action, Work) else self._move(action, done))
@@ -113,10 +110,9 @@ class KernelNodes:
 class _Trees:
     """Trees of switches that compute, by the ranks that they join; several in turn."""
 
-    def __init__(self, kernel: Kernel, topology: Topology) -> None:
-        self.num_ranks = kernel.num_ranks
-        self._place = Place(topology, np.arange(kernel.num_ranks, dtype=np.int32))
-        self.nodes = self._place.nodes.tolist()
+    def __init__(self, kernel: Kernel, place: Place) -> None:
+        self.num_ranks, self._place = kernel.num_ranks, place
+        self.nodes = place.nodes.tolist()
         self._name = kernel.name
         self._found: dict[frozenset[int], list[SwitchTree]] = {}
 

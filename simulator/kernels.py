@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from hocket.chakra.steps import NO_STEP
 from hocket.core.errors import SimulationError
 from hocket.schedule import Kernel, Schedule
+from hocket.schedule.algorithms.place import Place
 from hocket.simulator.kernel_nodes import OWN, KernelNodes
 from hocket.simulator.pass_rows import PassRows
 from hocket.simulator.workload import NodeKind, Workload
-from hocket.topology import Topology, routes
+from hocket.topology import routes
 
 __all__ = ["KernelPasses"]
 
@@ -26,15 +27,15 @@ _PICOSECONDS = 10**12
 
 
 class KernelPasses:
-    """A kernel on a topology: rank r of it is rank r there.
+    """A kernel on a topology: rank r of it is the r-th rank of `place`. Messages go between nodes of the topology.
 
     Raises TopologyError or ScheduleError where no switch computes for the ranks that need one, and SimulationError for
     a call of more messages and works than fit.
     """
 
-    def __init__(self, kernel: Kernel, topology: Topology) -> None:
-        self._kernel, self._topology = kernel, topology
-        self._nodes = nodes = KernelNodes(kernel, topology)
+    def __init__(self, kernel: Kernel, place: Place) -> None:
+        self.kernel, self._place = kernel, place
+        self._nodes = nodes = KernelNodes(kernel, place)
         if len(nodes.rank) * kernel.passes > _MAX_NODES:
             raise SimulationError(
                 f"{kernel.name}: {kernel.passes} passes over {len(nodes.rank)} messages and works are more than the"
@@ -45,7 +46,7 @@ class KernelPasses:
 
     def workload(self) -> Workload:
         """All passes."""
-        kernel, nodes, rows, messages = self._kernel, self._nodes, self._rows, self._carried
+        kernel, nodes, rows, messages = self.kernel, self._nodes, self._rows, self._carried
         kind, chunk = np.array(nodes.kind), np.array(nodes.chunk)
         works = np.flatnonzero(kind == NodeKind.MEMORY)
         size = np.where(chunk >= 0, kernel.chunk_bytes[:, chunk], 0)
@@ -90,7 +91,7 @@ class KernelPasses:
         """The messages of `workload()`, when its nodes start and finish so, as an untimed schedule whose steps are
         picoseconds: what `verify` proves of it holds for the call. What a rank gets back of its own through a switch is
         left out."""
-        nodes, kernel = self._nodes, self._kernel
+        nodes, kernel = self._nodes, self.kernel
         valued = self._carried[np.array(nodes.reduce)[self._carried] != OWN]
         row = self._rows.of(valued)
         chunk = np.arange(kernel.passes)[:, None] * kernel.chunk_bytes.shape[1] + np.array(nodes.chunk)[valued]
@@ -98,10 +99,10 @@ class KernelPasses:
         order = np.argsort(start, kind="stable")
         ends = np.stack([np.array(nodes.src)[valued], np.array(nodes.dst)[valued]], axis=1)
         pairs, route = np.unique(ends, axis=0, return_inverse=True)
-        offset, links = routes(self._topology.graph, [(int(src), int(dst)) for src, dst in pairs])
+        offset, links = routes(self._place.topology.graph, [(int(src), int(dst)) for src, dst in pairs])
         return Schedule(
             collective=kernel.chunks,
-            topology=self._topology,
+            topology=self._place.topology,
             route_offset=offset,
             route_links=links,
             chunk=chunk.ravel()[order].astype(np.int32),
@@ -114,5 +115,5 @@ class KernelPasses:
             bound=None,
             generator=kernel.name,
             seed=None,
-            group=np.arange(kernel.num_ranks, dtype=np.int32),
+            group=self._place.ranks,
         )

@@ -11,15 +11,16 @@ from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.affordable import affordable
-from hocket.simulator.expansion import Programmed
 from hocket.simulator.planned import Planned
+from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import BARRIER, Call
 from hocket.topology import Topology
 
 __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planner", "Programs"]
 
-#: The programs that calls follow, by the name of the algorithm that asks for them; a text says why there is none.
-Programs = Mapping[str, Callable[[Call], Programmed | str]]
+#: The programs and kernels that calls (on ranks of the topology) follow, by the name of the algorithm that asks for
+#: them; a text says why there is none.
+Programs = Mapping[str, Callable[[Call], SpelledOut | str]]
 
 AUTO = "auto"
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
@@ -57,7 +58,7 @@ class Planner:
             name: _load_for(kind, name, topology) for kind, name in algorithms.items() if name.endswith(SCHEDULE_SUFFIX)
         }
 
-    def candidates(self, call: Call) -> Iterable[Planned | Programmed]:
+    def candidates(self, call: Call) -> Iterable[Planned | SpelledOut]:
         """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
         name, note = self._algorithms[call.kind], None
         if name in self._files:
@@ -69,7 +70,7 @@ class Planner:
             name = DEFAULT_ALGORITHMS[call.kind]
         if name in self._programs:
             found = self._programs[name](call)
-            if isinstance(found, Programmed):
+            if not isinstance(found, str):
                 return [found]
             name, note = DEFAULT_ALGORITHMS[call.kind], f"{name}: {found}: these use a native algorithm"
         if name != AUTO:

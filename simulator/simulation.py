@@ -13,19 +13,20 @@ from hocket._core.simulator import Job, Plan, replay
 from hocket.core.errors import TopologyError
 from hocket.schedule import Bound, lower_bound
 from hocket.simulator.deadlock import require_all_done
-from hocket.simulator.expansion import Expansion, Programmed
+from hocket.simulator.expansion import Expansion
 from hocket.simulator.floor import Floor
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.planned import Planned
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
+from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import BARRIER, Call, NodeKind, Workload, single_call
 from hocket.topology import Topology, routes
 
 __all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
 
-Candidates = Callable[[Call], Iterable[Planned | Programmed]]
+Candidates = Callable[[Call], Iterable[Planned | SpelledOut]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +120,15 @@ def _run(
     workload: Workload,
     placed: Workload,
     job: Job,
-    planned: list[Planned | Programmed],
+    planned: list[Planned | SpelledOut],
     topology: Topology,
     fidelity: Fidelity,
 ) -> Outcome:
     """Simulates one rank where all ranks do alike, else all of them."""
     plans = [choice for choice in planned if isinstance(choice, Planned)]
     if len(plans) < len(planned):
-        programs = {call: choice for call, choice in enumerate(planned) if isinstance(choice, Programmed)}
-        expansion = Expansion(placed, programs)
+        spelled = {call: choice for call, choice in enumerate(planned) if not isinstance(choice, Planned)}
+        expansion = Expansion(placed, spelled)
         return expansion.folded_back(run_engine(engine_job(expansion.workload, topology), plans, topology, fidelity))
     may_fold = fidelity.fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
     folded = plans[0].folded if may_fold else None
@@ -158,13 +159,13 @@ def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity)
 
 
 def _fastest(
-    candidates: Iterable[Planned | Programmed], call: Call, topology: Topology, fidelity: Fidelity
-) -> Planned | Programmed:
+    candidates: Iterable[Planned | SpelledOut], call: Call, topology: Topology, fidelity: Fidelity
+) -> Planned | SpelledOut:
     """The candidate that is fastest when the group does nothing else; the first of equals. Plans are large: it holds
     no more than two at a time, and makes none for what the busiest link alone already makes too slow."""
     choices = iter(candidates)
     best, second = next(choices), next(choices, None)
-    if second is None or isinstance(best, Programmed):
+    if second is None or not isinstance(best, Planned):
         return best
     least = _time_alone(best, call, topology, fidelity)
     for choice in chain([second], choices):
@@ -220,7 +221,7 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         message_links=message_links,
         message_bytes=workload.message_bytes,
         message_priority=workload.message_priority,
-        access_memory=workload.access_memory,
+        access_memory=np.unique(workload.access_memory, return_inverse=True)[1].astype(np.int32),
         access_service_ps=workload.access_service_ps,
         access_latency_ps=workload.access_latency_ps,
         plan_of=workload.call_of,

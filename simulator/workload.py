@@ -89,7 +89,7 @@ class Workload:
     Collective instance i is `calls[call_of[i]]` (int32) of the process group named `groups[group_of[i]]` (int32); calls
     are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32). `call_priority` (of instances)
     and `message_priority` (int32): the higher, the sooner served. Access a waits its turn at memory `access_memory[a]`
-    (int32, below the number of ranks), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
+    (int32; those of ranks come first), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
     (int64). Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
     """
 

@@ -21,7 +21,7 @@ class GroupPrograms:
     whole: NcclModel
     algorithm: NcclAlgorithm
 
-    def program(self, group: Sequence[int], collective: Collective) -> NcclProgram | str:
+    def program(self, group: Sequence[int], collective: Collective) -> NcclProgram | Kernel | str:
         """What the group's members, in their order, do for a collective; or why that is not known."""
         gpus = self.whole.ranks // self.whole.nodes
         machines = sorted({rank // gpus for rank in group})
@@ -29,10 +29,9 @@ class GroupPrograms:
         if list(group) != [machine * gpus + gpu for machine in machines for gpu in local]:
             return "groups are modelled that are in order and use the same GPUs of each machine"
         try:
-            found = self.algorithm.program(_model(self.whole, local, len(machines)), collective)
+            return self.algorithm.program(_model(self.whole, local, len(machines)), collective)
         except HocketError as error:
             return str(error)
-        return f"{found.name} is simulated for a call alone" if isinstance(found, Kernel) else found
 
 
 @lru_cache(maxsize=64)

@@ -40,7 +40,8 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
   require(accesses.service_ps.size() == accesses.memory.size() && accesses.latency_ps.size() == accesses.memory.size(),
           "columns of accesses differ in length");
   for (size_t access = 0; access < accesses.memory.size(); access++) {
-    require(accesses.memory[access] >= 0 && accesses.memory[access] < num_ranks(), "an access has no memory");
+    require(accesses.memory[access] >= 0 && static_cast<size_t>(accesses.memory[access]) < accesses.memory.size(),
+            "an access has no memory");
     require(accesses.service_ps[access] >= 0 && accesses.latency_ps[access] >= 0, "an access has a negative time");
   }
   for (const int32_t plan : plan_of) {

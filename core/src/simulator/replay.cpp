@@ -66,7 +66,7 @@ class Replay {
         ready_(job.num_ranks()),
         running_(job.num_ranks()),
         communicating_(job.num_ranks(), 0),
-        memory_free_at_(job.num_ranks(), 0),
+        memory_free_at_(job.accesses.memory.size(), 0),
         arrived_(job.messages.bytes.size(), false),
         collectives_(job.plan_of.size()) {
     outcome_.start_ps.assign(job.num_nodes(), -1);

@@ -291,7 +291,9 @@ def simulate(
                 traces,
                 machine,
                 algorithms=chosen,
-                programs=nccl_programs(names, partial(model_of, text, machine.num_ranks, nccl_machine, nccl_set or ())),
+                programs=nccl_programs(
+                    names, machine, partial(model_of, text, machine.num_ranks, nccl_machine, nccl_set or ())
+                ),
                 chunks_per_rank=chunks,
                 compute_scale=scale,
                 overlap_slowdown=slowdown,

@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hocket.nccl import NcclModel
-    from hocket.schedule import Collective
+    from hocket.schedule import Collective, Kernel
+    from hocket.schedule.algorithms.place import Place
     from hocket.simulator import Prediction
-    from hocket.simulator.expansion import Programmed
     from hocket.simulator.planning import Programs
+    from hocket.simulator.spelled_out import SpelledOut
     from hocket.simulator.sweep.curves import Curve
     from hocket.simulator.workload import Call
     from hocket.topology import Topology
@@ -33,24 +34,40 @@ def simulate_nccl(
     return simulate_program(found.program, topology, collective.size_bytes, passes=found.passes, **options)
 
 
-def nccl_programs(algorithms: Iterable[str], model: Callable[[], NcclModel]) -> Programs:
-    """The programs of those algorithms that are NCCL's, for the process groups of a job."""
+def nccl_programs(algorithms: Iterable[str], topology: Topology, model: Callable[[], NcclModel]) -> Programs:
+    """The programs and kernels of those algorithms that are NCCL's, for the process groups of a job on a topology."""
+    from hocket.nccl.programs import NcclProgram
     from hocket.nccl.programs.groups import GroupPrograms
     from hocket.nccl.programs.spec import NcclAlgorithm, is_nccl
-    from hocket.simulator.expansion import Programmed
+    from hocket.schedule.algorithms.place import Place
+    from hocket.simulator.spelled_out import Programmed
 
-    def follow(name: str) -> Callable[[Call], Programmed | str]:
+    def follow(name: str) -> Callable[[Call], SpelledOut | str]:
         groups = GroupPrograms(model(), NcclAlgorithm.of(name))
 
-        def program(call: Call) -> Programmed | str:
+        def program(call: Call) -> SpelledOut | str:
             if call.block_bytes is not None:
                 return "blocks of several sizes go as messages"
             found = groups.program(call.group, call.collective)
-            return found if isinstance(found, str) else Programmed(found.program, found.passes)
+            if isinstance(found, NcclProgram):
+                return Programmed(found.program, found.passes)
+            return found if isinstance(found, str) else _placed(found, Place(topology, call.members))
 
         return program
 
     return {name: follow(name) for name in sorted(set(algorithms)) if is_nccl(name)}
+
+
+def _placed(kernel: Kernel, place: Place) -> SpelledOut | str:
+    """The kernel on these ranks, or why no switches compute for them."""
+    from hocket.core.errors import ScheduleError, TopologyError
+    from hocket.simulator.kernels import KernelPasses
+    from hocket.simulator.spelled_out import SwitchKernel
+
+    try:
+        return SwitchKernel(KernelPasses(kernel, place))
+    except (ScheduleError, TopologyError) as error:
+        return str(error)
 
 
 def nccl_curve(

@@ -41,8 +41,8 @@ struct Job {
     std::vector<int32_t> priority;  // the higher, the sooner served
   };
 
-  /// Memory accesses: access a waits its turn at `memory[a]` (below the number of ranks), first come, first served, has
-  /// it for `service_ps[a]`, and is done `latency_ps[a]` later.
+  /// Memory accesses: access a waits its turn at `memory[a]` (below the number of accesses), first come, first served,
+  /// has it for `service_ps[a]`, and is done `latency_ps[a]` later.
   struct Accesses {
     std::vector<int32_t> memory;
     std::vector<Picoseconds> service_ps;
