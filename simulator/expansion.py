@@ -15,7 +15,7 @@ from hocket.simulator.workload import NodeKind, Workload
 
 __all__ = ["Expansion"]
 
-_MAX_NODES = 1 << 26  # a few GB
+_MAX_NODES = 1 << 25  # 200 B each
 #: What a workload says of messages and accesses.
 _COLUMNS = (
     *("message_src", "message_dst", "message_tag", "message_bytes", "message_priority"),
