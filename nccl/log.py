@@ -84,18 +84,18 @@ def read_tuning(message: str, place: str) -> Logged | None:
     """
     if chosen := _CHOSEN.search(message):
         collective = _collective(chosen[1], place)
-        low, high = int(chosen[5]), int(chosen[6])
+        low, high = _whole(chosen[5], place), _whole(chosen[6], place)
         if not low <= high < 64:
             raise FormatError(f"{place}: channels {low} to {high} of NCCL's 64: the line is damaged")
         algorithm, protocol = algorithm_named(chosen[3], place), protocol_named(chosen[4], place)
         of_block = collective in _OF_BLOCK
-        return Logged(collective, _size(chosen[2], place), of_block, algorithm, protocol, high - low + 1, None)
+        return Logged(collective, _whole(chosen[2], place), of_block, algorithm, protocol, high - low + 1, None)
     if numbered := _NUMBERED.search(message):
         at, of = int(numbered[3]), int(numbered[4])
         if at >= len(ALGORITHMS) or of >= len(PROTOCOLS):
             raise FormatError(f"{place}: no algorithm {at} with protocol {of} in NCCL: the line is damaged")
         collective_or_none = _collective(numbered[1], place) if numbered[1] else None
-        size, time = _size(numbered[2], place), float(numbered[5])
+        size, time = _whole(numbered[2], place), _decimal(numbered[5], place)
         return Logged(collective_or_none, size, False, ALGORITHMS[at], PROTOCOLS[of], None, time)
     return None
 
@@ -122,8 +122,8 @@ def read_nccl_log(path: Path | str) -> NcclLog:
             " NCCL 2.20 or later, and take rank 0's log"
         )
     versions = (found[1] for line in lines if (found := _VERSION.search(line)))
-    ranks = (found for _, text in messages if (found := _RANKS.search(text)))
-    told = {(int(found[1]), int(found[2]) if found[2] else None) for found in ranks}
+    ranks = ((place, found) for place, text in messages if (found := _RANKS.search(text)))
+    told = {(_whole(found[1], place), _whole(found[2], place) if found[2] else None) for place, found in ranks}
     with_nodes = {known for known, nodes in told if nodes is not None}
     return NcclLog(
         source,
@@ -154,7 +154,9 @@ def _tables(messages: list[tuple[str, str]]) -> Iterator[tuple[TableEntry, ...]]
             of = [(algorithm, protocol) for algorithm in columns for protocol in PROTOCOLS]
             for (algorithm, protocol), cell in zip(of, numbers, strict=True):
                 if cell is not None:
-                    entries.append(TableEntry(name, algorithm, protocol, float(cell[1]), float(cell[2])))
+                    entries.append(
+                        TableEntry(name, algorithm, protocol, _decimal(cell[1], place), _decimal(cell[2], place))
+                    )
     if entries:
         yield tuple(entries)
 
@@ -165,7 +167,13 @@ def _collective(name: str, place: str) -> str:
     return name
 
 
-def _size(digits: str, place: str) -> int:
+def _whole(digits: str, place: str) -> int:
     if len(digits) > 18:
-        raise FormatError(f"{place}: a size of {len(digits)} digits: the line is damaged")
+        raise FormatError(f"{place}: a number of {len(digits)} digits: the line is damaged")
     return int(digits)
+
+
+def _decimal(text: str, place: str) -> float:
+    if text.count(".") > 1 or text == ".":
+        raise FormatError(f"{place}: '{text}' is no number: the line is damaged")
+    return float(text)

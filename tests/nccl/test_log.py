@@ -89,6 +89,14 @@ def test_two_tables_are_both_kept(tmp_path: Path) -> None:
     [
         ("AllReduce: 8 Bytes -> Algo RNIG proto LL channel{Lo..Hi}={0..0}", "run.log:1: algorithm 'RNIG': expected"),
         ("AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={3..0}", "damaged"),
+        (f"AllReduce: 8 Bytes -> Algo RING proto LL channel{{Lo..Hi}}={{0..{'1' * 5000}}}", "5000 digits"),
+        (f"8 Bytes -> Algo 1 proto 0 time 1.0\nh NCCL INFO comm 0x1 rank 0 nRanks {'1' * 5000}", "5000 digits"),
+        ("8 Bytes -> Algo 1 proto 0 time 1.2.3", "'1.2.3' is no number"),
+        (
+            "8 Bytes -> Algo 1 proto 0 time 1.0\nh NCCL INFO   Algorithm   |  Tree  |\n"
+            "h NCCL INFO AllReduce | 1.0/ 2.0 | 1.0/ 2.0 | ../ 2.0 |",
+            "run.log:3: '..' is no number",
+        ),
         ("AllReduce: 8 Bytes -> Algo 9 proto 0 time 1.0", "no algorithm 9"),
         ("Connected all rings", "NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING"),
     ],
