@@ -161,6 +161,11 @@ class NcclModel:
         order = sorted(range(len(ranked)), key=ranked.__getitem__)  # stable: without ranks in the file's order
         return [order.index(at) for at in range(len(ranked))]
 
+    @cached_property
+    def relays(self) -> NDArray[np.int32]:
+        """The GPU that sends for each of a machine's GPUs to each of its NICs (GPUs x NICs, as in the graphs)."""
+        return self._model.relays().reshape(len(self.places), -1)
+
     def choose(self, collective: str, sizes: Sequence[int] | NDArray[np.int64], operations: int = 1) -> Choices:
         """The choices for sizes in bytes, of `operations` like collectives in one group of calls, which are done as one
         of all their bytes. Raises Infeasible when the settings leave no algorithm."""

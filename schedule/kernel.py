@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.conditions import Conditions
+from hocket.topology import Crossing
 
 __all__ = ["Actions", "Kernel", "Move", "Wait", "Work"]
 
@@ -44,6 +45,8 @@ class Move:
     sources summed, to several targets copied, by the switches that compute between them. They take it, or with `reduce`
     add it to what they have. It is there no sooner than `latency_ps` after the last of `begins`.
 
+    Of one source and one target on two machines, `crossing` says over which ports (None: the shortest way).
+
     A rank that is source and target sends and receives through the switch as the others do.
     """
 
@@ -53,6 +56,7 @@ class Move:
     targets: tuple[int, ...]
     reduce: bool = False
     latency_ps: int = 0
+    crossing: Crossing | None = None
 
     @property
     def in_network(self) -> bool:

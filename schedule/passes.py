@@ -1,7 +1,7 @@
 """How an interpreter, or NCCL, cuts a call: passes over a program's steps, and what each moves."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +12,7 @@ from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.pace import Pace
 from hocket.schedule.program import Program
 from hocket.schedule.protocols import NVIDIA, Protocol
+from hocket.topology import Crossing
 
 __all__ = ["Passes"]
 
@@ -27,7 +28,8 @@ class Passes:
     A step's chunks go in messages of at most `chunks_per_message`, each of them cut in up to `slices` equal parts of at
     least `least_slice` bytes (but for the last), which are passed on one by one. A buffer of a connection holds
     `fifo_depth` such parts. Every byte of data is `wire` bytes on the links. `pace`: what the kernels take beside that;
-    None: no time, and one buffer a connection.
+    None: no time, and one buffer a connection. `crossings`: over which ports messages go from machine to machine, by
+    connection (sender, receiver, channel); the others take the shortest way.
     """
 
     size_bytes: int
@@ -38,6 +40,7 @@ class Passes:
     slices: int = 1
     least_slice: int = 0
     pace: Pace | None = None
+    crossings: Mapping[tuple[int, int, int], Crossing] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: Program, size_bytes: int, protocols: Mapping[str, Protocol] = NVIDIA) -> "Passes":

@@ -18,7 +18,7 @@ __all__ = ["Expansion"]
 _MAX_NODES = 1 << 25  # 200 B each
 #: What a workload says of messages and accesses.
 _COLUMNS = (
-    *("message_src", "message_dst", "message_tag", "message_bytes", "message_priority"),
+    *("message_src", "message_dst", "message_tag", "message_bytes", "message_priority", "message_crossing"),
     *("access_memory", "access_service_ps", "access_latency_ps"),
 )
 _Ids = NDArray[np.int64]
@@ -135,14 +135,15 @@ class Expansion:
         # columns of all messages and accesses, those of what is spelled out behind the job's own
         columns: dict[str, list[NDArray[Any]]] = {name: [getattr(whole, name)] for name in _COLUMNS}
         before, after = self._edges_of_the_job()
-        messages, accesses = len(whole.message_bytes), len(whole.access_memory)
+        messages, accesses, crossings = len(whole.message_bytes), len(whole.access_memory), [*whole.crossings]
         for these in self._instances:
             sub, rows, numbers = these.spelled.workload, these.rows, these.numbers
             sent, accessed = np.isin(sub.kind, (NodeKind.SEND, NodeKind.RECEIVE)), sub.kind == NodeKind.MEMORY
             kind[rows], operand[rows] = sub.kind, sub.operand
             operand[rows[:, sent]] = messages + these.each(sub.operand[sent], len(sub.message_bytes))
             operand[rows[:, accessed]] = accesses + these.each(sub.operand[accessed], len(sub.access_memory))
-            src, dst = these.spelled.ends(whole.calls[whole.call_of[numbers[0]]].members)
+            group = whole.calls[whole.call_of[numbers[0]]].members
+            src, dst = these.spelled.ends(group)
             for name in _COLUMNS:
                 columns[name].append(np.tile(getattr(sub, name), len(numbers)))
             ranks = np.searchsorted(self._offset, these.begin, side="right") - 1
@@ -151,6 +152,9 @@ class Expansion:
                 np.tile(dst, len(numbers)),
             )
             columns["message_priority"][-1] = np.repeat(whole.call_priority[numbers], len(src))
+            ways = np.where(sub.message_crossing >= 0, sub.message_crossing + len(crossings), -1)
+            columns["message_crossing"][-1] = np.tile(ways, len(numbers))
+            crossings += these.spelled.crossings(group)
             columns["access_memory"][-1] = whole.num_ranks + ranks[:, sub.access_memory].ravel()
             messages, accesses = messages + len(numbers) * len(src), accesses + len(numbers) * len(sub.access_memory)
             first, then = these.edges()
@@ -172,6 +176,7 @@ class Expansion:
             group_of=whole.group_of[~self._is_spelled],
             call_priority=whole.call_priority[~self._is_spelled],
             **joined,
+            crossings=tuple(crossings),
         )
 
     def _edges_of_the_job(self) -> tuple[list[_Ids], list[_Ids]]:

@@ -1,11 +1,12 @@
 """One pass of a kernel over switches that compute, as nodes that wait for each other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hocket.schedule import Kernel, Move, Work
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.switch_trees import SwitchTree, switch_trees
 from hocket.simulator.workload import NodeKind
+from hocket.topology import Crossing
 
 __all__ = ["OWN", "KernelNodes"]
 
@@ -27,7 +28,8 @@ class _Done:
 class KernelNodes:
     """The nodes of a pass, as columns, and which wait for which (`edges`: before, after, how many passes later).
 
-    `src` is -1 where there is no message; `reduce` says whether the target adds what it gets (1) or takes it (0)."""
+    `src` is -1 where there is no message; `reduce` says whether the target adds what it gets (1) or takes it (0);
+    `crossing` counts in `crossings` (-1: none is named)."""
 
     def __init__(self, kernel: Kernel, place: Place) -> None:
         self.rank: list[int] = []
@@ -36,6 +38,8 @@ class KernelNodes:
         self.src: list[int] = []
         self.dst: list[int] = []
         self.reduce: list[int] = []
+        self.crossing: list[int] = []
+        self.crossings: dict[Crossing, int] = {}
         self.latency_ps: list[int] = []
         self.edges: list[tuple[int, int, int]] = []
         self._trees = _Trees(kernel, place)
@@ -51,7 +55,7 @@ class KernelNodes:
         self.kind.append(int(kind))
         self.chunk.append(chunk)
         self.latency_ps.append(latency_ps)
-        for column in (self.src, self.dst, self.reduce):
+        for column in (self.src, self.dst, self.reduce, self.crossing):
             column.append(-1)
         return len(self.rank) - 1
 
@@ -67,6 +71,9 @@ class KernelNodes:
     def _message(self, move: Move, at: int, src: int, dst: int, value: int, after: list[int]) -> int:
         node = self._add(at, NodeKind.SEND, move.chunk)
         self.src[node], self.dst[node], self.reduce[node] = self._trees.nodes[src], self._trees.nodes[dst], value
+        if move.crossing is not None:
+            crossing = replace(move.crossing, through=self._trees.nodes[move.crossing.through])
+            self.crossing[node] = self.crossings.setdefault(crossing, len(self.crossings))
         self.edges += [(before, node, 0) for before in after]
         return node
 

@@ -82,6 +82,8 @@ class KernelPasses:
             message_bytes=size[:, messages].ravel(),
             call_priority=none,
             message_priority=np.zeros(kernel.passes * len(messages), np.int32),
+            message_crossing=each_pass(nodes.crossing, messages).astype(np.int32),
+            crossings=tuple(nodes.crossings),
             access_memory=each_pass(nodes.rank, works).astype(np.int32),
             access_service_ps=service,
             access_latency_ps=each_pass(nodes.latency_ps, works),

@@ -80,6 +80,11 @@ class _Call:
         self.rows = PassRows(one.rank, len(one.num_nodes), len(passes), once=self._launches)
         source, destination, channel = np.array(one.flat.connections, np.int64).reshape(-1, 3)[one.message_connection].T
         self._source, self._destination, self._channel = source, destination, channel
+        number = {connection: at for at, connection in enumerate(passes.crossings)}
+        self._crossing = np.array(
+            [number.get((src, dst, over), -1) for src, dst, over in one.flat.connections], np.int64
+        )
+        self._crossing = self._crossing[one.message_connection]
         self._bytes = passes.message_bytes(channel, one.message_chunks, one.message_part)
         # a channel that is done sends nothing any more, a short message only its first parts
         self._live = self._bytes > 0
@@ -115,6 +120,8 @@ class _Call:
             message_bytes=wire[live],
             call_priority=np.zeros(0, np.int32),
             message_priority=np.zeros(messages, np.int32),
+            message_crossing=np.broadcast_to(self._crossing, live.shape)[live].astype(np.int32),
+            crossings=tuple(passes.crossings.values()),
             access_memory=np.zeros(0, np.int32),
             access_service_ps=np.zeros(0, np.int64),
             access_latency_ps=np.zeros(0, np.int64),

@@ -16,13 +16,14 @@ from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.expansion import Expansion
 from hocket.simulator.floor import Floor
 from hocket.simulator.intervals import covered_ps
+from hocket.simulator.message_routes import message_routes, port_notes
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.planned import Planned
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import BARRIER, Call, NodeKind, Workload, single_call
-from hocket.topology import Topology, routes
+from hocket.topology import Topology
 
 __all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
 
@@ -88,6 +89,8 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
             for choice, call in zip(planned, calls, strict=True)
         ]
     remarks = dict.fromkeys(choice.note for choice in planned or () if choice.note)
+    spelled_out = [choice.workload for choice in planned or () if not isinstance(choice, Planned)]
+    crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
     return Prediction(
         model=fidelity.model,
         switching=setting_name(fidelity.switching),
@@ -112,7 +115,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
         folded=outcome.folded,
-        notes=(*topology.notes, *workload.notes, *remarks),
+        notes=(*topology.notes, *workload.notes, *remarks, *port_notes(crossings, topology)),
     )
 
 
@@ -202,13 +205,7 @@ def _job_alone(group: tuple[int, ...], num_ranks: int, topology: Topology) -> Jo
 
 def engine_job(workload: Workload, topology: Topology) -> Job:
     """The engine's form of a workload; its calls are numbered like their plans."""
-    pairs, pair = np.unique(
-        workload.message_src.astype(np.int64) * topology.num_nodes + workload.message_dst, return_inverse=True
-    )
-    pair_offset, pair_links = routes(topology.graph, zip(*np.divmod(pairs, topology.num_nodes), strict=True))
-    hops = np.diff(pair_offset)[pair]
-    route_offset = np.append(0, np.cumsum(hops))
-    message_links = pair_links[np.repeat(pair_offset[pair] - route_offset[:-1], hops) + np.arange(route_offset[-1])]
+    message_offset, message_links = message_routes(workload, topology)
     return Job(
         graph=topology.graph,
         rank_offset=workload.rank_offset,
@@ -217,7 +214,7 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         member=workload.member,
         dependency_offset=workload.dependency_offset,
         dependency=workload.dependency,
-        message_route_offset=route_offset,
+        message_route_offset=message_offset,
         message_links=message_links,
         message_bytes=workload.message_bytes,
         message_priority=workload.message_priority,

@@ -1,6 +1,6 @@
 """What a collective among the nodes of a job follows when it is spelled out: a program, or a kernel over switches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from hocket.schedule import Collective, Passes, Program, verify
 from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.programs import program_workload
 from hocket.simulator.workload import Workload
+from hocket.topology import Crossing
 
 __all__ = ["Programmed", "SpelledOut", "SwitchKernel"]
 
@@ -42,6 +43,10 @@ class Programmed:
         """Topology nodes from which and to which the workload's messages go."""
         return members[self.workload.message_src], members[self.workload.message_dst]
 
+    def crossings(self, members: NDArray[np.int32]) -> list[Crossing]:
+        """Those of the workload, of the topology's ranks."""
+        return [replace(each, through=int(members[each.through])) for each in self.workload.crossings]
+
     def verify(self, start_ps: _Times, finish_ps: _Times) -> None:
         """Programs are proved without times."""
 
@@ -69,6 +74,10 @@ class SwitchKernel:
     def ends(self, members: NDArray[np.int32]) -> _Ends:
         """Topology nodes from which and to which the workload's messages go."""
         return self.workload.message_src, self.workload.message_dst
+
+    def crossings(self, members: NDArray[np.int32]) -> list[Crossing]:
+        """Those of the workload, of the topology's ranks."""
+        return [*self.workload.crossings]
 
     def verify(self, start_ps: _Times, finish_ps: _Times) -> None:
         """Raises ScheduleError where nodes that are done at these times do not bring what the collective promises."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Conditions, Kind
+from hocket.topology import Crossing
 
 __all__ = ["BARRIER", "Call", "NodeKind", "Workload", "single_call"]
 
@@ -87,7 +88,8 @@ class Workload:
     uint64 and `name` int32 (into `strings`) as in the trace, `step` int64 (number of the job's step, or NO_STEP).
     Dependencies are CSR over these rows.
     Collective instance i is `calls[call_of[i]]` (int32) of the process group named `groups[group_of[i]]` (int32); calls
-    are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32). `call_priority` (of instances)
+    are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32), and between machines as
+    `crossings[message_crossing[m]]` says (int32; -1: the shortest way). `call_priority` (of instances)
     and `message_priority` (int32): the higher, the sooner served. Access a waits its turn at memory `access_memory[a]`
     (int32; those of ranks come first), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
     (int64). Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
@@ -113,9 +115,11 @@ class Workload:
     message_bytes: NDArray[np.int64]
     call_priority: NDArray[np.int32]
     message_priority: NDArray[np.int32]
+    message_crossing: NDArray[np.int32]
     access_memory: NDArray[np.int32]
     access_service_ps: NDArray[np.int64]
     access_latency_ps: NDArray[np.int64]
+    crossings: tuple[Crossing, ...] = ()
     notes: tuple[str, ...] = ()
     placement: tuple[int, ...] | None = None
 
@@ -150,6 +154,7 @@ class Workload:
             calls=tuple(replace(call, group=tuple(place[call.members].tolist())) for call in self.calls),
             message_src=place[self.message_src],
             message_dst=place[self.message_dst],
+            crossings=tuple(replace(each, through=int(place[each.through])) for each in self.crossings),
             placement=None,
         )
 
@@ -191,6 +196,7 @@ def single_call(call: Call, num_ranks: int) -> Workload:
         message_bytes=np.zeros(0, np.int64),
         call_priority=np.zeros(1, np.int32),
         message_priority=np.zeros(0, np.int32),
+        message_crossing=np.zeros(0, np.int32),
         access_memory=np.zeros(0, np.int32),
         access_service_ps=np.zeros(0, np.int64),
         access_latency_ps=np.zeros(0, np.int64),

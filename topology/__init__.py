@@ -12,6 +12,7 @@ from hocket.topology.measures import (
 )
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.naming import link_name, node_name
+from hocket.topology.ports import Crossing, Ports
 from hocket.topology.promotion import promote
 from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.spec import UnknownTopology
@@ -19,8 +20,10 @@ from hocket.topology.subset import keep_links, links_within, subset
 from hocket.topology.topology_file import save
 
 __all__ = [
+    "Crossing",
     "Cut",
     "Dimension",
+    "Ports",
     "Routes",
     "Topology",
     "UnknownTopology",

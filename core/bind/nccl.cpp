@@ -204,6 +204,7 @@ void bind_nccl(nb::module_& m) {
       .def_prop_ro("nvls", [](const Model& self) { return graph_of(self.nvls(), self.gpus()); })
       .def_prop_ro("collnet_chain", [](const Model& self) { return graph_of(self.collnet_chain(), self.gpus()); })
       .def_prop_ro("collnet_direct", [](const Model& self) { return graph_of(self.collnet_direct(), self.gpus()); })
+      .def("relays", [](const Model& self) { return give(std::vector<int32_t>(self.relays())); })
       .def_prop_ro("channels", &Model::channels)
       .def_prop_ro("nvls_channels", &Model::nvls_channels)
       .def_prop_ro("machines", [](const Model& self) { return self.job().machines; })

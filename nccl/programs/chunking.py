@@ -5,9 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from hocket.nccl.programs.nics import crossings
 from hocket.nccl.programs.pace import pace
 from hocket.nccl.programs.request import Request
-from hocket.schedule import Kind, Passes
+from hocket.schedule import Kind, Passes, Program
 
 __all__ = ["SLOTS", "chunk_bytes", "passes"]
 
@@ -23,8 +24,8 @@ _GRAIN = {"Simple": 512, "LL": 16, "LL128": 1920}
 _RING_SLOTS, _RING_SLICES = 4, 2  # of a chunk, with Simple, of rings that every rank's data goes round
 
 
-def passes(request: Request, parts: Sequence[Sequence[int]]) -> Passes:
-    """The call whose chunks are, channel by channel, `parts` bytes long, pass after pass."""
+def passes(request: Request, program: Program, parts: Sequence[Sequence[int]]) -> Passes:
+    """The call of the program whose chunks are, channel by channel, `parts` bytes long, pass after pass."""
     table = np.zeros((max(map(len, parts)), len(parts)), np.int64)
     for channel, part in enumerate(parts):
         table[: len(part), channel] = part
@@ -39,6 +40,7 @@ def passes(request: Request, parts: Sequence[Sequence[int]]) -> Passes:
         slices=slices,
         least_slice=least,
         pace=pace(request),
+        crossings=crossings(request, program),
     )
 
 

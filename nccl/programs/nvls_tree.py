@@ -4,11 +4,16 @@ A head loads the sum of its machine, adds what its children's heads sent, sends 
 its machine and to its children; groups of warps of their own do both ways. Channels take the two trees in turn.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from hocket.nccl.programs.connect import double_tree
 from hocket.nccl.programs.heads import Heads, each_channel, finished, in_order, slots, step_ps
+from hocket.nccl.programs.nics import Nics
 from hocket.nccl.programs.nvls import Machine
 from hocket.nccl.programs.request import Request
 from hocket.schedule import Actions, Kernel, Move, Wait
+from hocket.topology import Crossing
 
 __all__ = ["nvls_tree"]
 
@@ -19,19 +24,26 @@ def nvls_tree(request: Request) -> Kernel:
     """all_reduce over two machines or more."""
     heads, actions = Heads.found(request, "NVLS"), Actions()
     sizes = each_channel(request, len(heads), _GRAIN)
+    nics = Nics(request)
     places = [double_tree(request.nodes, node) for node in range(request.nodes)]
     for channel, first in enumerate(range(0, sizes.shape[1], len(heads))):
         machines = [Machine(request, actions, ranks) for ranks in heads.machines]
         above = [place[channel % 2][0] for place in places]
         for head, ranks in enumerate(heads.of):
-            _between(request, actions, machines, ranks, above, first + head)
+            _between(request, actions, machines, ranks, above, first + head, partial(nics.crossing, channel=channel))
     return finished(request, sizes, actions, share=len(heads))
 
 
 def _between(
-    request: Request, actions: Actions, machines: list[Machine], ranks: tuple[int, ...], above: list[int], chunk: int
+    request: Request,
+    actions: Actions,
+    machines: list[Machine],
+    ranks: tuple[int, ...],
+    above: list[int],
+    chunk: int,
+    crossing: Callable[[int, int], Crossing],
 ) -> None:
-    """A chunk up the tree of its heads `ranks`, one a machine, and down again."""
+    """A chunk up the tree of its heads `ranks`, one a machine, and down again, by the `crossing` from each to each."""
     latency_ps = step_ps(request, between=True)
     children = [[m for m, up in enumerate(above) if up == node] for node in range(len(machines))]
     depths = [_depth(above, node) for node in range(len(machines))]
@@ -44,7 +56,7 @@ def _between(
         if above[node] >= 0:
             to = ranks[above[node]]
             risen[node] = actions.move(
-                Move(chunk, (ranks[node],), (loaded[node],), (to,), reduce=True, latency_ps=latency_ps)
+                Move(chunk, (ranks[node],), (loaded[node],), (to,), True, latency_ps, crossing(ranks[node], to))
             )
     for node in order:
         for child in children[node]:
@@ -56,8 +68,9 @@ def _between(
             in_order(actions, [down[node]])
         machines[node].store(ranks[node], chunk, down[node])
         for child in children[node]:
+            to = ranks[child]
             sunk[child] = actions.move(
-                Move(chunk, (ranks[node],), (down[node],), (ranks[child],), latency_ps=latency_ps)
+                Move(chunk, (ranks[node],), (down[node],), (to,), False, latency_ps, crossing(ranks[node], to))
             )
     for node in order:
         actions.wait(down[node], *slots(down[child] for child in children[node]))

@@ -22,7 +22,7 @@ def pat(request: Request) -> NcclProgram:
     blocks = [[block for channel in range(channels) for block in make(rank, n, channel, channels)] for rank in range(n)]
     scratch = 0 if request.kind is Kind.ALL_GATHER else n * channels
     program = assemble(request, blocks, chunks=n * channels, channels=channels, scratch=scratch)
-    return NcclProgram(request, program, passes(request, [_parts(request, share) for share in shares]))
+    return NcclProgram(request, program, passes(request, program, [_parts(request, share) for share in shares]))
 
 
 def _parts(request: Request, share: int) -> list[int]:

@@ -33,7 +33,7 @@ def ring(request: Request) -> NcclProgram:
     whole = request.kind is not Kind.BROADCAST and request.kind is not Kind.REDUCE
     program = assemble(request, blocks, chunks=channels * n if whole else channels, channels=channels)
     around = n if request.kind is Kind.ALL_REDUCE else 1
-    return NcclProgram(request, program, passes(request, [_parts(request, share, around) for share in shares]))
+    return NcclProgram(request, program, passes(request, program, [_parts(request, share, around) for share in shares]))
 
 
 def _parts(request: Request, share: int, around: int) -> list[int]:

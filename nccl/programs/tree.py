@@ -22,7 +22,7 @@ def tree(request: Request) -> NcclProgram:
         for rank, branch in enumerate(branches):
             blocks[rank] += _blocks(branch, channel, len(blocks[rank]))
     program = assemble(request, blocks, chunks=len(shares), channels=len(shares))
-    return NcclProgram(request, program, passes(request, [_parts(request, share) for share in shares]))
+    return NcclProgram(request, program, passes(request, program, [_parts(request, share) for share in shares]))
 
 
 def _parts(request: Request, share: int) -> list[int]:

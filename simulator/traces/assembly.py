@@ -65,6 +65,7 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> W
         message_bytes=messages.size,
         call_priority=collectives.priority,
         message_priority=messages.priority,
+        message_crossing=np.full(len(messages.src), -1, np.int32),
         access_memory=accesses.memory,
         access_service_ps=accesses.service_ps,
         access_latency_ps=accesses.latency_ps,

@@ -50,6 +50,9 @@ Model::Model(std::span<const Element> elements, int32_t machines, const Settings
     if (&part == &parts.front()) {
       gpus_ = part.count(kGpu);
       graphs_ = graphs;
+      for (int32_t gpu = 0; gpu < gpus_; gpu++) {
+        for (int32_t net = 0; net < part.count(kNet); net++) relays_.push_back(relay(part, gpu, net));
+      }
     }
     merge(graphs_, graphs);
   }

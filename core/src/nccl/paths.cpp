@@ -199,19 +199,7 @@ class Paths {
     }
     PathType level = settings_.net_gdr_c2c != 0 ? kP2c : kPxb;
     if (settings_.net_gdr_level != kUnset) level = static_cast<PathType>(settings_.net_gdr_level);
-    PathType distance = path(kGpu, gpu, kNet, net).type;
-    if (distance == kPxn) distance = path(kGpu, relay_of(gpu, net), kNet, net).type;
-    return distance <= level;
-  }
-
-  /// The GPU by whose way a PXN path goes.
-  int32_t relay_of(int32_t gpu, int32_t net) {
-    const std::vector<int32_t>& links = path(kGpu, gpu, kNet, net).links;
-    size_t at = 1;
-    while (at + 1 < links.size() && system_.nodes[system_.links[links[at]].to].type == kNvSwitch) at++;
-    const int32_t device = system_.links[links[at]].to;
-    const auto of_device = [&](int32_t node) { return system_.nodes[node].parent == device; };
-    return system_.nodes[*std::ranges::find_if(system_.of[kGpu], of_device)].index;
+    return path(kGpu, relay(system_, gpu, net), kNet, net).type <= level;
   }
 
   System& system_;
@@ -274,6 +262,16 @@ int32_t local_net(const System& system, const Settings& settings, int32_t gpu, i
     first = mirrored;
   }
   return nets[(first + channel % each) % count];
+}
+
+int32_t relay(const System& system, int32_t gpu, int32_t net) {
+  const Path& path = system.path(kGpu, gpu, kNet, net);
+  if (path.type != kPxn) return gpu;
+  size_t at = 1;
+  while (at + 1 < path.links.size() && system.nodes[system.links[path.links[at]].to].type == kNvSwitch) at++;
+  const int32_t device = system.links[path.links[at]].to;
+  const auto of_device = [&](int32_t node) { return system.nodes[node].parent == device; };
+  return system.nodes[*std::ranges::find_if(system.of[kGpu], of_device)].index;
 }
 
 void compute_paths(System& system, const Settings& settings) {

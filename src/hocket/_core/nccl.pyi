@@ -86,6 +86,8 @@ class Model:
     def steps(self, algorithm: int, protocol: int) -> tuple[float, float, float]:
         """us without any step, of one inside a machine, of one to another."""
     def channels_for(self, algorithm: int, protocol: int, bytes: int) -> int: ...
+    def relays(self) -> NDArray[np.int32]:
+        """Of each GPU and NIC (GPUs x NICs), the GPU that sends for it there (PXN): often itself."""
     @property
     def ring(self) -> Graph: ...
     @property

@@ -95,6 +95,8 @@ class Model {
   const Graph& collnet_direct() const { return graphs_[kCollNetDirectGraph]; }
   /// GPUs of each machine that the graphs' channels run through.
   int32_t gpus() const { return gpus_; }
+  /// Of each GPU and NIC (GPUs x NICs), the GPU that sends for it there.
+  const std::vector<int32_t>& relays() const { return relays_; }
   const Job& job() const { return job_; }
   int32_t channels() const { return channels_; }
   int32_t nvls_channels() const { return nvls_channels_; }
@@ -122,6 +124,7 @@ class Model {
   Job job_{};
   Graphs graphs_;
   int32_t gpus_ = 0;
+  std::vector<int32_t> relays_;
   Pattern tree_pattern_ = kBalancedTree;  ///< the plainest of any part
   bool nvswitch_ = false;
   bool collnet_ = false;

@@ -105,6 +105,9 @@ std::vector<System> split(const System& system, const Settings& settings);
 /// The GPUs or NETs, by index, that `from` reaches at the highest bandwidth, of those on the shortest paths.
 std::vector<int32_t> nearest(const System& system, NodeType from, int32_t index, NodeType to);
 
+/// The GPU that sends for another to a NET (PXN); itself where it sends on its own.
+int32_t relay(const System& system, int32_t gpu, int32_t net);
+
 /// The NET, by index, that a GPU uses on a channel.
 int32_t local_net(const System& system, const Settings& settings, int32_t gpu, int32_t channel);
 
