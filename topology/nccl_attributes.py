@@ -9,7 +9,7 @@ from hocket.core.errors import FormatError
 
 __all__ = ["Attributes", "bus_id_text"]
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,9}|0x[0-9a-fA-F]{1,8}")
+_INTEGER = re.compile(r"[+-]?(?:0[0-7]{0,9}|[1-9][0-9]{0,8})|0x[0-9a-fA-F]{1,8}")
 _HEXADECIMAL = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}")
 _BUS_ID = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-9a-fA-F])")
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?(?:e[+-]?[0-9]{1,2})?")
@@ -40,10 +40,11 @@ class Attributes:
         return text
 
     def integer(self, key: str, default: int | None = None) -> int:
-        """A whole number, as C's strtol reads it; `default` where there is none."""
+        """A whole number as C's strtol reads it, octal after a 0; `default` where there is none."""
         if key not in self.values and default is not None:
             return default
-        return int(self._matched(key, _INTEGER, "a whole number"), 0)
+        text = self._matched(key, _INTEGER, "a whole number")
+        return int(text, 8 if re.match("[+-]?0[0-7]", text) else 0)
 
     def at_least(self, least: int, key: str) -> int:
         number = self.integer(key)
