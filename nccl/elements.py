@@ -37,7 +37,7 @@ class _Rows:
     def __init__(self, machine: NcclMachine) -> None:
         self.rows: list[list[int]] = []
         self.machine = machine
-        self.ranked = any(gpu.rank >= 0 for _, gpu in machine.gpus())
+        self.gpus = [gpu for _, gpu in machine.job_gpus()]
         self.host = 0
 
     def add_host(self, host: int) -> None:
@@ -61,7 +61,7 @@ class _Rows:
     def _pci(self, pci: Pci, parent: int) -> None:
         at = self._add(_PCI, parent, pci.bus_id, int(pci.kind), pci.device, pci.lane_speed, pci.width)
         for gpu in pci.gpus:
-            if gpu.rank >= 0 or not self.ranked:
+            if gpu in self.gpus:
                 self._gpu(gpu, at)
         if pci.nic is not None:
             self._nic(pci.nic, at)

@@ -43,15 +43,14 @@ def model_graphs(model: NcclModel) -> NcclGraphs:
 def _graph(model: NcclModel, name: str, kind: GraphId, found: "Graph") -> NcclGraph:
     per_channel = model.ranks // model.nodes
     heads = 1 if kind == GraphId.NVLS else per_channel
-    ranked = any(gpu.rank >= 0 for _, gpu in model.machine.gpus())
-    gpus = [gpu for _, gpu in model.machine.gpus() if gpu.rank >= 0 or not ranked]
+    gpus = [gpu for _, gpu in model.machine.job_gpus()]
     nets = [net.dev for net in model.machine.nets()]
     channels = []
     for at in range(found["channels"]):
         order = found["gpus"][at * per_channel :][:heads].tolist()
         ends = found["nets"][2 * at :][:2].tolist() if model.nodes > 1 else []
         devices = tuple(gpus[gpu].dev for gpu in order)
-        ranks = tuple(gpus[gpu].rank if ranked else gpu for gpu in order)
+        ranks = tuple(gpus[gpu].rank if gpus[gpu].rank >= 0 else gpu for gpu in order)
         channels.append(GraphChannel(0, devices, ranks, tuple(nets[net] for net in ends)))
     return NcclGraph(
         line=0,

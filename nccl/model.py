@@ -156,10 +156,9 @@ class NcclModel:
     @cached_property
     def places(self) -> list[int]:
         """Place of each of a machine's GPUs, as the graphs number them, among its ranks."""
-        gpus = [gpu.rank for _, gpu in self.machine.gpus()]
-        ranked = [rank for rank in gpus if rank >= 0 or max(gpus) < 0]
-        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # stable: without ranks in the file's order
-        return [order.index(at) for at in range(len(ranked))]
+        ranks = [gpu.rank for _, gpu in self.machine.job_gpus()]
+        order = sorted(range(len(ranks)), key=ranks.__getitem__)  # stable: without ranks in the file's order
+        return [order.index(at) for at in range(len(ranks))]
 
     @cached_property
     def relays(self) -> NDArray[np.int32]:

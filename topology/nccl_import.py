@@ -29,9 +29,9 @@ def from_nccl(
 ) -> Topology:
     """`nodes` machines like this one; ranks go machine by machine, in the order of `rank` (of the file without it).
 
-    Switches after the ranks: machine by machine its NVSwitch, PCI switches, CPUs and NICs; with two machines or more
-    those of the fabric. Classes: `nvlink`, `nvswitch`, `pci`, `c2c`, `cpu` (between CPUs), `fabric`. With `nvls` the
-    NVSwitches compute, with `sharp` the fabric's switches.
+    Switches after the ranks: machine by machine its CPUs, then NVSwitch, PCI switches and NICs; with two machines or
+    more those of the fabric. Classes: `nvlink`, `nvswitch`, `pci`, `c2c`, `cpu` (between CPUs), `fabric`. With `nvls`
+    the NVSwitches compute, with `sharp` the fabric's switches. GPUs without a rank take no part where others have one.
 
     Raises TopologyError when `nodes` is out of range, or the machine lacks what is asked for.
     """
@@ -70,11 +70,15 @@ class _Inside:
         self.number: dict[object, int] = {}
         self.links: dict[tuple[int, int, str], int] = {}
         self.ports: dict[int, tuple[int, int]] = {}
-        found = sorted(machine.gpus(), key=lambda pair: pair[1].rank)  # stable: without ranks in the file's order
+        found = sorted(machine.job_gpus(), key=lambda pair: pair[1].rank)  # stable: without ranks in the file's order
         self.gpus = sum(self._node(("gpu", pci.bus_id)) >= 0 for pci, _ in found)
+        for cpu in machine.cpus:
+            self._node(("cpu", cpu.numa))
         for cpu in machine.cpus:
             for child in cpu.children:
                 self._device(child, ("cpu", cpu.numa), cpu)
+        for _, above in machine.devices():
+            self._pci_links(above[-1])
         for one in machine.cpus:
             for other in machine.cpus:
                 if one is not other:
@@ -99,14 +103,22 @@ class _Inside:
             return
         bandwidth = device.bandwidth // _MB
         for gpu in device.gpus:
-            self._both(("gpu", device.bus_id), above, "pci", bandwidth)
-            self._gpu(gpu, device.bus_id, cpu)
+            if ("gpu", device.bus_id) in self.number:
+                self._both(("gpu", device.bus_id), above, "pci", bandwidth)
+                self._gpu(gpu, device.bus_id, cpu)
         if device.nic is not None:
             self._nic(device.nic, ("nic", device.bus_id), above, bandwidth)
         elif device.pcis:
             self._both(("pci", device.bus_id), above, "pci", bandwidth)
             for child in device.pcis:
                 self._device(child, ("pci", device.bus_id), cpu)
+
+    def _pci_links(self, device: Pci) -> None:
+        """Switches linked to each other, which NCCL takes for one place; it skips a target that is no switch."""
+        ends = [("pci", address) for address in (device.bus_id, *device.pcilinks)]
+        for other in ends[1:] if ends[0] in self.number else ():
+            if other in self.number:
+                self._link(ends[0], other, "pci", _LOCAL)
 
     def _nic(self, nic: Nic, name: object, above: object, bandwidth: int) -> None:
         if nic.nets:
@@ -121,7 +133,7 @@ class _Inside:
                 self._both(name, "nvswitch", "nvswitch", bandwidth)
             elif link.to == LinkTarget.CPU:
                 self._both(name, ("cpu", cpu.numa), "nvlink", bandwidth)
-            elif link.target != bus_id:
+            elif link.target != bus_id and ("gpu", link.target) in self.number:
                 self._link(name, ("gpu", link.target), "nvlink", bandwidth)
         for c2c in gpu.c2cs:
             self._both(name, ("cpu", cpu.numa), "c2c", c2c.bandwidth * c2c.count)

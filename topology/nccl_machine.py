@@ -154,6 +154,11 @@ class NcclMachine:
             for gpu in above[-1].gpus:
                 yield above[-1], gpu
 
+    def job_gpus(self) -> list[tuple[Pci, Gpu]]:
+        """The GPUs that take part, in the file's order: those with a rank; all where none has one."""
+        found = list(self.gpus())
+        return [pair for pair in found if pair[1].rank >= 0] or found
+
     def nets(self) -> Iterator[Net]:
         """The network devices in the file's order."""
         for cpu in self.cpus:

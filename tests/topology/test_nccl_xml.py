@@ -46,13 +46,13 @@ def widths(path: str) -> set[tuple[str, float]]:
 
 def test_bandwidths_are_those_nccl_counts_with(tmp_path: Path) -> None:
     path = write(tmp_path, MACHINE)
-    # 3 NVLinks x 20 GB/s; 16 lanes x 12 Gbit/s / 8 = 24 GB/s, the NIC's 8 lanes 12; 200 Gbit/s = 25 GB/s of two NICs
+    # 3 NVLinks x 20 GB/s; 16 lanes x 12 Gbit/s / 8 = 24 GB/s, the NIC's 8 lanes 12; 200 Gbit/s = 25 GB/s
     assert widths(path) == {("nvlink", 60), ("pci", 24), ("pci", 12)}
-    assert widths(f"nccl:{path},nodes=2") == {("nvlink", 60), ("pci", 24), ("pci", 12), ("fabric", 25), ("fabric", 50)}
+    assert widths(f"nccl:{path},nodes=2") == {("nvlink", 60), ("pci", 24), ("pci", 12), ("fabric", 25)}  # no spine
     cluster = load(f"nccl:{path},nodes=2")
     assert cluster.num_ranks == 4
     assert cluster.machine.tolist() == [0, 0, 1, 1]
-    assert cluster.num_nodes == 4 + 2 * 3 + 2  # of each machine PCI switch, CPU and NIC; a leaf and the spine
+    assert cluster.num_nodes == 4 + 2 * 3 + 1  # of each machine CPU, PCI switch and NIC; one leaf
 
 
 def test_a_gpu_whose_links_are_gone_is_said(tmp_path: Path) -> None:
@@ -68,6 +68,34 @@ def test_a_gpu_whose_links_are_gone_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.shared
+def test_numbers_are_read_as_c_does(tmp_path: Path) -> None:
+    machine = read_nccl_topology(
+        write(tmp_path, MACHINE.replace('dev="1"', 'dev="010"').replace('rank="1"', 'rank="01"'))
+    )
+    assert [(gpu.dev, gpu.rank) for _, gpu in machine.gpus()] == [(0, 0), (8, 1)]  # octal
+    with pytest.raises(FormatError, match=r'dev="08" is not a whole number'):
+        read_nccl_topology(write(tmp_path, MACHINE.replace('dev="1"', 'dev="08"')))
+
+
+def test_gpus_without_a_rank_take_no_part_where_others_have_one(tmp_path: Path) -> None:
+    path = write(tmp_path, MACHINE.replace('rank="0" ', ""))
+    topology = load(f"nccl:{path},nodes=2")
+    assert topology.num_ranks == 2
+    assert topology.num_nodes == 2 + 2 * 3 + 1  # of each machine CPU, PCI switch and NIC; one switch joins them
+    assert "nvlink" not in topology.classes
+    assert load(write(tmp_path, re.sub(' rank="."', "", MACHINE))).num_ranks == 2
+
+
+def test_switches_linked_to_each_other_are_one_place(tmp_path: Path) -> None:
+    second = '<pci busid="0000:20:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">'
+    text = MACHINE.replace(
+        '      <pci busid="0000:12', f'    </pci>{second}<pcilink target="0000:10:00.0"/><pci busid="0000:12'
+    )
+    text = text.replace("</nic>", '</nic></pci><pcilink target="0000:77:00.0"/><pci busid="0000:14:00.0" class="0x02"'
+                        ' link_speed="16.0 GT/s PCIe" link_width="8">')  # fmt: skip
+    assert ("pci", 5000) in widths(write(tmp_path, text))
+
+
 def test_public_machines(shared: Path) -> None:
     folder = shared / "nccl_topology"
     # 18 NVLinks x 20.6 (x 40.1 of B200); 16 lanes x 24 / 8; Intel Sapphire Rapids to its neighbour
