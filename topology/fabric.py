@@ -21,7 +21,7 @@ FABRIC_KEYS = ("fabric", "leaf", "pod", "oversubscription", "rails")
 
 class FabricKind(str, Enum):
     """`RAIL`: a leaf a rail, the leaves on a spine; `RAIL_ONLY`: no spine; `FAT_TREE`: all NICs of some machines on one
-    leaf, the leaves on a spine; `SWITCH`: all NICs on one."""
+    leaf, the leaves on a spine; `SWITCH`: all NICs on one. A single leaf has no spine."""
 
     RAIL = "rail"
     RAIL_ONLY = "rail_only"
@@ -97,7 +97,7 @@ class Fabric:
         below = [0] * len(number)
         for port, leaf in zip(ports, leaves, strict=True):
             below[leaf] += port.bandwidth
-        if self.kind in (FabricKind.RAIL_ONLY, FabricKind.SWITCH):
+        if self.kind in (FabricKind.RAIL_ONLY, FabricKind.SWITCH) or len(number) == 1:  # a spine would join nothing
             return FabricPlan(len(number), leaves, ())
         pods = {leaf: block * size // self.pod if self.pod else 0 for (_, block), leaf in number.items()}
         spines = len(set(pods.values()))

@@ -90,6 +90,7 @@ def test_numbers_of_some() -> None:
     assert widths("gb200-nvl72:nodes=2") == {("nvlink", 900), ("pcie", 57.6), ("fabric", 50), ("fabric", 1800)}
     # two GPUs share a NIC of 100 Gbit/s behind a switch of Gen3
     assert widths("p4d:nodes=2") == {("nvlink", 300), ("pcie", 14.4), ("fabric", 12.5), ("fabric", 25)}
+    assert load("ndv2:nodes=2").num_nodes == 16 + 2 + 1  # a NIC a machine, all on one leaf: no spine
     assert load("p4d:nodes=2").num_nodes == 16 + 2 + 2 * 4 + 4 + 1  # NVSwitches, NICs, leaves, the spine
     assert widths("mi300x") == {("nvlink", 64)}
     assert load("mi300x").num_links == 8 * 7
