@@ -63,6 +63,20 @@ def test_an_imported_machine_has_its_pci_tree(tmp_path: Path) -> None:
     assert [found.count(text) for text in ("CPU", "PCI", "NVSwitch", "NIC 7")] == [4, 4, 1, 1]
 
 
+def test_the_only_cpu_of_a_machine_is_no_nic(tmp_path: Path) -> None:
+    matrix = "\tGPU0\tGPU1\tmlx5_0\nGPU0\tX\tNV12\tPIX\nGPU1\tNV12\tX\tPIX\nmlx5_0\tPIX\tPIX\tX\n"
+    (tmp_path / "topo.txt").write_text(matrix)
+    for nodes in (1, 2):
+        topology = load(f"smi:{tmp_path}/topo.txt,gpu=a100,cpu=amd,nic=200Gbit/s,nodes={nodes}")
+        parts = parts_of(topology)
+        assert [len(parts.nodes(0, role)) for role in (Role.GPU, Role.PCI, Role.CPU, Role.NIC)] == [2, 1, 1, 1]
+    root = ElementTree.fromstring(draw_topology(topology))
+    name = next(text for text in root.iter(f"{SVG}text") if (text.text or "").startswith("machines 0-1: 2 alike"))
+    frame = root.find(f"{SVG}rect")  # the machine's, behind all
+    assert frame is not None
+    assert float(frame.get("width", "0")) > 7 * len(name.text or "")
+
+
 def test_the_command_draws(tmp_path: Path) -> None:
     done = hocket("topology", "show", "dgx-1", "-o", tmp_path / "picture.html")
     assert done.returncode == 0, done.stderr

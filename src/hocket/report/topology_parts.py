@@ -67,6 +67,7 @@ def parts_of(topology: Topology) -> Parts:
             if machine[other] < 0 and role[other] != Role.FABRIC:
                 machine[other] = machine[node]
                 reached.append(other)
+    _name_single_cpus(machine, role, classes)
     tier = {node: 0 for node in range(topology.num_nodes) if role[node] == Role.FABRIC}
     at, level = {node for node in tier if any(role[other] != Role.FABRIC for other in neighbours[node])}, 1
     while at:
@@ -98,6 +99,15 @@ def _role(is_rank: bool, classes: set[str], neighbours: int) -> Role:
     if classes & {"cpu", "c2c"}:
         return Role.CPU
     return Role.NIC if "fabric" in classes or neighbours == 1 or classes == {"pcie"} else Role.PCI
+
+
+def _name_single_cpus(machine: list[int], role: list[Role], classes: list[set[str]]) -> None:
+    """The CPU of a machine that has one has PCI links alone, as its switches: it is the first of them."""
+    named = {of for of, what in zip(machine, role, strict=True) if what == Role.CPU}
+    for node, of in enumerate(machine):
+        if role[node] != Role.GPU and classes[node] == {"pci"} and of not in named:
+            role[node] = Role.CPU
+            named.add(of)
 
 
 def _alike(machine: list[int], role: list[Role], hops: list[Hop]) -> tuple[tuple[int, ...], ...]:

@@ -16,6 +16,8 @@ _WIDE_MACHINE = 16  # GPUs or NICs from which columns are narrow
 _MOST = 512  # GPUs of a machine that can be drawn
 _SHOWN = 12  # switches of a tier that are drawn
 _MARGIN, _TITLE = 24, 34
+_HALF = 15  # of a box's height
+_LETTER = 7.5  # pixels of a letter of a machine's name
 _INK, _SOFT = "#1c2430", "#5b6675"
 _FILL = {
     Role.GPU: "#d9ead3",
@@ -81,10 +83,11 @@ class _Picture:
             if frames:
                 high = sum(role != Role.NVSWITCH for role in here) * _ROW - 6
                 self.frame(part, x - 6, top + 10, wide + 12, high)
-            x += wide + (28 if frames else 0)
+            x += wide + 28
+        x -= 28
         switches = parts.nodes(first, Role.NVSWITCH)
         for at, node in enumerate(switches):
-            slot = (x - left - 32) / len(switches)
+            slot = (x - left - 16) / len(switches)
             self.place[node] = (left + 16 + (at + 0.5) * slot, rows[Role.NVSWITCH])
             self.width[node] = slot - 8 * (len(switches) > 1)
         arcs = 60 if not switches and len(parts.nodes(first, Role.GPU)) > 1 else 0
@@ -92,12 +95,13 @@ class _Picture:
         names = f"machine {first}" if len(parts.alike) > 1 else "machine"
         if len(group) > 1:
             names = f"machines {spans(group)}: {len(group)} alike, machine {first} drawn"
+        right = max(x + 16, left + 28 + _LETTER * len(names))
         self.behind.insert(
             0,
-            f'<rect x="{left:.0f}" y="{top:.0f}" width="{x - left:.0f}" height="{height:.0f}" rx="10" fill="#fbfcfd"'
-            f' stroke="#c3ccd6"/>' + _text(left + 14, top + height - 10, names, _INK, 14),
+            f'<rect x="{left:.0f}" y="{top:.0f}" width="{right - left:.0f}" height="{height:.0f}" rx="10"'
+            f' fill="#fbfcfd" stroke="#c3ccd6"/>' + _text(left + 14, top + height - 10, names, _INK, 14),
         )
-        self.right = x + _MARGIN
+        self.right = right + _MARGIN
         self.bottom = max(self.bottom, top + height)
 
     def numa(self, machine: int) -> list[list[int]]:
@@ -179,7 +183,15 @@ class _Picture:
             return _path(f"M{x0:.0f} {y0:.0f} C{x0:.0f} {y1:.0f} {x1:.0f} {y1:.0f} {x1:.0f} {y0:.0f}", hop)
         if Role.NVSWITCH in (self.parts.role[hop.one], self.parts.role[hop.other]):
             x1 = x0  # the switch is as wide as the GPUs: straight down
+        elif y0 > y1:  # from the upper box's lower edge to the lower box's upper one, past what is beside them
+            y0, y1 = y0 - _HALF, y1 + self.below(hop.other)
+        else:
+            y0, y1 = y0 + self.below(hop.one), y1 - _HALF
         return _path(f"M{x0:.0f} {y0:.0f} L{x1:.0f} {y1:.0f}", hop)
+
+    def below(self, node: int) -> float:
+        """From the middle of a box to its lower edge."""
+        return _HALF + 8 * (self.parts.role[node] == Role.FABRIC)
 
     def box(self, node: int) -> str:
         (x, y), wide, role = self.place[node], self.width[node], self.parts.role[node]
@@ -195,8 +207,8 @@ class _Picture:
             down = [other for other in self.parts.neighbours(node) if self.parts.tier.get(other, 0) < tier]
             note = f"{len(down)} down"
         rect = (
-            f'<rect x="{x - wide / 2:.1f}" y="{y - 15:.0f}" width="{wide:.1f}" height="{30 + 8 * bool(note)}" rx="5"'
-            f' fill="{_FILL[role]}" stroke="#8795a5"/>'
+            f'<rect x="{x - wide / 2:.1f}" y="{y - _HALF:.0f}" width="{wide:.1f}"'
+            f' height="{_HALF + self.below(node):.0f}" rx="5" fill="{_FILL[role]}" stroke="#8795a5"/>'
         )
         lines = _text(x, y + (1 if note else 5), name, _INK, 11 if narrow else 12, "middle")
         return rect + lines + (_text(x, y + 16, note, _SOFT, 11, "middle") if note else "")
