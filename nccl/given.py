@@ -19,7 +19,7 @@ def given_graphs(graphs: NcclGraphs, machine: NcclMachine, hosts: int = 1) -> Gi
     Raises FormatError, naming file and line, for a GPU or NIC that the machine has not, and for ranks that NCCL would
     look for on another node.
     """
-    ranked = [gpu for _, gpu in machine.gpus() if gpu.rank >= 0] or [gpu for _, gpu in machine.gpus()]
+    ranked = [gpu for _, gpu in machine.job_gpus()]
     gpus = _places([gpu.dev for gpu in ranked], hosts)
     nets = _places([net.dev for net in machine.nets()], hosts)
     given = Given()

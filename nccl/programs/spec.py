@@ -78,7 +78,7 @@ def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: It
                 " one machine with --nccl-machine"
             )
     found = load_machine(machine)
-    gpus = sum(1 for _ in found.gpus())
+    gpus = sum(1 for _ in found.job_gpus())
     if num_ranks % gpus:
         raise FormatError(f"{spec} has {num_ranks} ranks, which are not machines of {gpus} GPUs as {machine}")
     return NcclModel(found, num_ranks // gpus, read_settings(settings))
