@@ -56,18 +56,24 @@ def test_bandwidths_are_those_nccl_counts_with(tmp_path: Path) -> None:
 
 
 def test_a_gpu_whose_links_are_gone_is_said(tmp_path: Path) -> None:
-    switched = re.sub(
-        r'target="[^"]*" count="3" tclass="0x030200"', 'target="0:0:00.0" count="3" tclass="0x068000"', MACHINE
+    third = MACHINE.replace(
+        '      <pci busid="0000:13:00.0"',
+        '      <pci busid="0000:14:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16">\n'
+        '        <gpu dev="2" sm="80" rank="2" gdr="1"></gpu></pci>\n'
+        '      <pci busid="0000:13:00.0"',
     )
-    broken = switched.replace(
-        'rank="1" gdr="1"><nvlink target="0:0:00.0" count="3" tclass="0x068000"/>', 'rank="1" gdr="1">'
+    notes = read_nccl_topology(write(tmp_path, third)).notes
+    assert notes == (
+        "GPU 2 (line 12): no NVLink, though others have some: reached over PCI; is one down, or left out?",
     )
-    notes = read_nccl_topology(write(tmp_path, broken)).notes
-    assert notes == ("GPU 1 (line 9): no NVLink, though others have some: reached over PCI; is one down, or left out?",)
-    assert read_nccl_topology(write(tmp_path, switched)).notes == ()
+    assert read_nccl_topology(write(tmp_path, MACHINE)).notes == ()
+    switched = re.sub(r'target="[^"]*" count="3" tclass="0x030200"', 'count="3" tclass="0x068000"', third)
+    with pytest.raises(
+        TopologyError, match=r"machine.xml:12: <gpu> dev 2 at 0000:14:00.0 has no link to the NVSwitches"
+    ):
+        read_nccl_topology(write(tmp_path, switched))
 
 
-@pytest.mark.shared
 def test_numbers_are_read_as_c_does(tmp_path: Path) -> None:
     machine = read_nccl_topology(
         write(tmp_path, MACHINE.replace('dev="1"', 'dev="010"').replace('rank="1"', 'rank="01"'))
@@ -96,6 +102,7 @@ def test_switches_linked_to_each_other_are_one_place(tmp_path: Path) -> None:
     assert ("pci", 5000) in widths(write(tmp_path, text))
 
 
+@pytest.mark.shared
 def test_public_machines(shared: Path) -> None:
     folder = shared / "nccl_topology"
     # 18 NVLinks x 20.6 (x 40.1 of B200); 16 lanes x 24 / 8; Intel Sapphire Rapids to its neighbour
