@@ -5,8 +5,9 @@ taken which is nearest to it (relative least squares over the sizes measured). I
 (`base_latency`, steps of `step_latency`), which are solved for together over all segments of an algorithm and protocol,
 near NCCL's own where these do not tell them apart; its bandwidth is what a `most_...` allows, where NCCL has one.
 
-The latencies of what was not measured are scaled as those of what was, in the mean: left as they are they would look
-the better for not having been measured, and NCCL would choose them. All other constants stay.
+The latencies of what was not measured, or not at sizes that tell them, are scaled as those of what was, in the mean:
+left as they are they would look the better for not having been measured, and NCCL would choose them. Where it still
+would choose what never was, at a size of a measured curve, they are raised until it does not. All other constants stay.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ __all__ = ["constants_of"]
 _NEAR = 0.02  # how much it counts that a constant is as far from NCCL's as that is large, beside a latency all wrong
 _LEAST = 0.1  # of what a constant was
 _POINTS = 16  # of a segment at which the line is drawn
+_SLOWER = 1.01  # than what was measured is what was not
+_TOLD = 0.05  # of the time at a segment's smallest size: what is less of latency is not told by it
 _TINY = 1e-3  # GB/s: less than any graph's
 _CAPS = {
     ("Ring", "LL"): "most_ll",
@@ -41,12 +44,13 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The straight line of a segment of `collective` on `nodes` machines: us, and GB/s."""
+    """The straight line of a segment of `collective` on `nodes` machines: us (`told`: by its sizes), and GB/s."""
 
     collective: str
     nodes: int
     latency: float
     bandwidth: float
+    told: bool
 
 
 def constants_of(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -> Constants:
@@ -56,20 +60,22 @@ def constants_of(fits: Sequence[NcclCurveFit], release: Release, releases: Relea
         lines.setdefault(name, []).append(line)
     own = constants = Constants.of_nccl()
     caps: dict[str, dict[tuple[int, ...], list[float]]] = {}
+    told = {name: [line for line in found if line.told] for name, found in lines.items()}
     for name, found in lines.items():
-        constants = _with_latencies(constants, name, found, releases)
+        if told[name]:
+            constants = _with_latencies(constants, name, told[name], releases)
         if name in _CAPS:
             of_field = caps.setdefault(_CAPS[name], {})
             for line in found:
                 place, value = _cap(constants, name, line, releases)
                 of_field.setdefault(place, []).append(value)
-    constants = _scaled(own, constants, set(lines))
+    constants = _scaled(own, constants, {name for name in lines if told[name]})
     for field, values in caps.items():
         table = getattr(constants, field).copy()
         for place, several in values.items():
             table[place] = np.exp(np.log(several).mean())
         constants = replace(constants, **{field: table})
-    return constants
+    return _never_quicker(constants, fits, set(lines), releases)
 
 
 def _lines(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -> Iterator[tuple[Name, _Line]]:
@@ -88,7 +94,8 @@ def _lines(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -
             slower, longer = np.linalg.lstsq(parts, np.ones(len(sizes)), rcond=None)[0]
             if slower <= 0 or longer <= 0:  # the sizes do not tell one of them: both change alike
                 slower = longer = float(np.exp(np.log(times / expected).mean()))
-            yield name, _Line(NCCL_NAMES[fit.kind], fit.nodes, latency * slower, bandwidth / longer)
+            is_told = latency * slower >= _TOLD * float(times[0])
+            yield name, _Line(NCCL_NAMES[fit.kind], fit.nodes, latency * slower, bandwidth / longer, is_told)
 
 
 def _term(model: NcclModel, collective: str, name: Name) -> tuple[float, float]:
@@ -121,7 +128,7 @@ def _with_latencies(constants: Constants, name: Name, lines: list[_Line], releas
 
 
 def _scaled(own: Constants, constants: Constants, measured: set[Name]) -> Constants:
-    """With the latencies of what was not measured, by kind of hardware."""
+    """With the latencies of what did not have its own measured, by kind of hardware."""
     known = np.zeros(own.base_latency.shape, np.bool_)
     for algorithm, protocol in measured:
         known[ALGORITHMS.index(algorithm), PROTOCOLS.index(protocol)] = True
@@ -134,6 +141,31 @@ def _scaled(own: Constants, constants: Constants, measured: set[Name]) -> Consta
     base = scale(own.base_latency, constants.base_latency)
     step = np.array([scale(*tables) for tables in zip(own.step_latency, constants.step_latency, strict=True)])
     return replace(constants, base_latency=base, step_latency=step)
+
+
+def _never_quicker(
+    constants: Constants, fits: Sequence[NcclCurveFit], measured: set[Name], releases: Releases
+) -> Constants:
+    """With latencies by which nothing that was never measured is quicker, anywhere on a curve, than all that the curve
+    has."""
+    lacking = np.zeros(constants.base_latency.shape)
+    for fit in fits:
+        if fit.kind not in NCCL_NAMES:
+            continue
+        model = releases.with_constants(constants, fit.nodes)
+        size = min(segment.smallest for segment in fit.segments.values())
+        while size <= max(segment.largest for segment in fit.segments.values()):
+            terms = [term for term in model.terms(NCCL_NAMES[fit.kind], size) if not term.out]
+            known = [term.time_us for term in terms if (term.algorithm, term.protocol) in fit.segments]
+            for term in terms if known else ():
+                if (term.algorithm, term.protocol) not in measured:
+                    at = ALGORITHMS.index(term.algorithm), PROTOCOLS.index(term.protocol)
+                    lacking[at] = max(lacking[at], _SLOWER * min(known) - term.time_us)
+            size *= 2
+    of_nvls = np.arange(len(ALGORITHMS))[:, None] == ALGORITHMS.index("NVLS")  # which has no base
+    step = constants.step_latency.copy()
+    step[0] += np.where(of_nvls, lacking, 0)
+    return replace(constants, base_latency=constants.base_latency + np.where(of_nvls, 0, lacking), step_latency=step)
 
 
 def _cap(constants: Constants, name: Name, line: _Line, releases: Releases) -> tuple[tuple[int, ...], float]:

@@ -135,6 +135,27 @@ def test_constants_with_which_nccls_model_says_what_was_measured() -> None:
     assert (found.most_tree == own.most_tree).all() and (found.most_ll[:2] == own.most_ll[:2]).all()
 
 
+def test_nccl_chooses_nothing_that_was_never_measured_by_its_constants() -> None:
+    # Ring/LL so slow that Tree/LL, whose latencies are scaled as the others' in the mean, would look the quicker one.
+    curve = made("all_reduce")
+    slow = replace(curve, time_us=np.where(curve.sizes < 2 << 20, 3 * curve.time_us, curve.time_us))
+    calibration = calibrate_nccl([fit_curve(slow)], MACHINE)
+    choices = MACHINE.with_constants(calibration.constants, 1).choose("AllReduce", SIZES)
+    assert {choices.name(at) for at in range(len(SIZES))} <= {"/".join(name) for name in calibration.fits[0].segments}
+
+
+@pytest.mark.shared
+def test_constants_do_not_bring_what_is_told_of_large_sizes_to_small_ones(shared: Path) -> None:
+    # Tree/Simple was measured from 512 MiB on, where 0.1 ms of latency is less than 1 %.
+    machine = Releases(load_machine("p4de"))
+    curves = curves_of(read_measurements([shared / "nccl_tests" / "a100_16gpu_2node_p4de_allreduce.csv"]))
+    constants = calibrate_nccl([fit_curve(curve) for curve in curves], machine).constants
+    small = SIZES[SIZES <= 64 << 20]
+    both = (Constants.of_nccl(), constants)
+    usual, ours = (machine.with_constants(each, 2).choose("AllReduce", small) for each in both)
+    assert [ours.name(at) for at in range(len(small))] == [usual.name(at) for at in range(len(small))]
+
+
 def test_written_and_read_back(tmp_path: Path) -> None:
     calibration, path = calibrated("all_reduce", "message"), tmp_path / "machine.protocols.yaml"
     fits = tuple(fit_curve(made(kind)) for kind in ("all_reduce", "message"))
