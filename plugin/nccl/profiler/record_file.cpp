@@ -33,7 +33,12 @@ RecordFile::RecordFile(const std::string& path, size_t slots)
   for (size_t at = count_; at-- > 1;) free_.push_back(&segments_[at]);
   current_ = &segments_[0];  // Nothing is mapped, all of it taken: Grow maps the first.
   const auto check = [&](int error) {
-    if (error != 0) throw std::runtime_error(path + ": " + std::strerror(error));
+    if (error == 0) return;
+    if (file_ >= 0) {  // Nothing is left that a reader would take for a damaged file.
+      close(file_);
+      unlink(path.c_str());
+    }
+    throw std::runtime_error(path + ": " + std::strerror(error));
   };
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   check(file_ < 0 ? errno : 0);

@@ -131,6 +131,30 @@ TEST_F(Events, MetricsAreWrittenWhileTheJobRuns) {
   player.Finalize();
 }
 
+TEST_F(Events, AReportThatCannotBeWrittenLeavesNone) {
+  Set("HOCKET_NCCL_TABLE", "1");
+  Player7 player = Begin("collective");
+  std::filesystem::path table;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "deep")) table = entry.path();
+  table.replace_extension(".txt");
+  std::filesystem::create_symlink("/dev/full", table.string() + ".part");
+  player.Stop(player.Collective(1));
+  player.Finalize();
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(table)));
+}
+
+TEST_F(Events, CallsOfTooManyKindsAreCountedOnce) {
+  Set("HOCKET_NCCL_TABLE", "1");
+  Player7 player = Begin("collective,kernel_channel");
+  for (uint64_t count = 1; count <= 1500; ++count) {
+    void* const call = player.Collective(count, nullptr, count);
+    player.Stop(call);
+    player.Stop(player.KernelChannel(call, 0, 1000));
+  }
+  player.Finalize();
+  EXPECT_NE(Text(".txt").find("# 476 calls of more kinds"), std::string::npos);  // 1500 - 1024.
+}
+
 TEST_F(Events, TheLaunchersRankIsNoted) {
   Set("SLURM_PROCID", "9");
   Set("RANK", "4");
