@@ -1,4 +1,4 @@
-"""Rules of a tuner table: in the columns of NVIDIA's example where these suffice (docs/nccl.md has the format)."""
+"""Rules of a tuner table: in the columns of NVIDIA's example where these do (docs/nccl-tuner.md has the format)."""
 
 import csv
 import io

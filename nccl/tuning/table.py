@@ -1,4 +1,4 @@
-"""Tables of rules for NCCL's tuner plugin, as the plugin itself reads them: docs/nccl.md describes the format."""
+"""Tables of rules for NCCL's tuner plugin, as the plugin itself reads them: docs/nccl-tuner.md describes the format."""
 
 from pathlib import Path
 

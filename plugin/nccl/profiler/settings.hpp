@@ -1,4 +1,4 @@
-/// The variables HOCKET_NCCL_*, which docs/nccl.md lists.
+/// The variables HOCKET_NCCL_*, which docs/nccl-profiler.md lists.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -108,7 +108,7 @@ class Model:
     def ranks(self) -> int: ...
 
 class TunerRule:
-    """A row of a tuner table (docs/nccl.md). Ranges are (least, most), both included; -1 is any algorithm or protocol;
+    """A row of a tuner table (docs/nccl-tuner.md). Ranges are (least, most), both included; -1 is any algorithm or protocol;
     0 channels or bytes of a chunk are NCCL's own."""
 
     @property

@@ -77,7 +77,7 @@ struct TunerProblem {
   std::string text;  ///< what is wrong, and what was expected
 };
 
-/// What a file of rules says; docs/nccl.md describes the format.
+/// What a file of rules says; docs/nccl-tuner.md describes the format.
 struct TunerTable {
   std::vector<TunerRule> rules;  ///< of several that match a call the first counts
   std::vector<TunerConstant> constants;
