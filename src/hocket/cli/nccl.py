@@ -2,7 +2,7 @@
 
 import typer
 
-from hocket.cli import nccl_choose, nccl_env, nccl_log, nccl_profile, nccl_tuner
+from hocket.cli import nccl_choose, nccl_env, nccl_log, nccl_profile, nccl_program, nccl_tuner
 
 __all__ = ["app"]
 
@@ -18,5 +18,6 @@ app = typer.Typer(
 app.command(epilog=nccl_choose.EPILOG)(nccl_choose.choose)
 app.command(epilog=nccl_log.EPILOG)(nccl_log.log)
 app.command(epilog=nccl_env.EPILOG)(nccl_env.env)
+app.command(epilog=nccl_program.EPILOG)(nccl_program.program)
 app.add_typer(nccl_profile.app, name="profile")
 app.add_typer(nccl_tuner.app, name="tuner")
