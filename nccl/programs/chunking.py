@@ -10,7 +10,7 @@ from hocket.nccl.programs.pace import pace
 from hocket.nccl.programs.request import Request
 from hocket.schedule import Kind, Passes, Program
 
-__all__ = ["SLOTS", "chunk_bytes", "passes"]
+__all__ = ["SLOTS", "passes"]
 
 #: Of a connection's buffer.
 SLOTS = 8
@@ -24,8 +24,10 @@ _GRAIN = {"Simple": 512, "LL": 16, "LL128": 1920}
 _RING_SLOTS, _RING_SLICES = 4, 2  # of a chunk, with Simple, of rings that every rank's data goes round
 
 
-def passes(request: Request, program: Program, parts: Sequence[Sequence[int]]) -> Passes:
-    """The call of the program whose chunks are, channel by channel, `parts` bytes long, pass after pass."""
+def passes(request: Request, program: Program, shares: Sequence[int], around: int = 1) -> Passes:
+    """The call of the program whose channels have `shares` bytes of a rank's part. `around` chunks take a share at a
+    time, of the last pass as much as is left, evenly."""
+    parts = [_parts(request, share, around) for share in shares]
     table = np.zeros((max(map(len, parts)), len(parts)), np.int64)
     for channel, part in enumerate(parts):
         table[: len(part), channel] = part
@@ -44,7 +46,14 @@ def passes(request: Request, program: Program, parts: Sequence[Sequence[int]]) -
     )
 
 
-def chunk_bytes(request: Request, channel_bytes: int) -> int:
+def _parts(request: Request, share: int, around: int) -> list[int]:
+    """Bytes of a channel's chunk in each pass."""
+    chunk = _chunk_bytes(request, share)
+    loops, rest = divmod(share, chunk * around)
+    return [chunk] * loops + [-(-rest // around)] * (rest > 0)
+
+
+def _chunk_bytes(request: Request, channel_bytes: int) -> int:
     """Bytes of a chunk on a channel that has `channel_bytes` of a rank's part."""
     chunk = _SLOT[request.protocol] * _slots(request)
     size = channel_bytes * request.blocks

@@ -6,7 +6,7 @@ sends at once, as NCCL does while its buffers hold it.
 """
 
 from hocket.nccl.programs.assembly import assemble
-from hocket.nccl.programs.chunking import chunk_bytes, passes
+from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.request import NcclProgram, Request
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Step, StepType, ThreadBlock
@@ -22,13 +22,7 @@ def pat(request: Request) -> NcclProgram:
     blocks = [[block for channel in range(channels) for block in make(rank, n, channel, channels)] for rank in range(n)]
     scratch = 0 if request.kind is Kind.ALL_GATHER else n * channels
     program = assemble(request, blocks, chunks=n * channels, channels=channels, scratch=scratch)
-    return NcclProgram(request, program, passes(request, program, [_parts(request, share) for share in shares]))
-
-
-def _parts(request: Request, share: int) -> list[int]:
-    chunk = chunk_bytes(request, share)
-    loops, rest = divmod(share, chunk)
-    return [chunk] * loops + [rest] * (rest > 0)
+    return NcclProgram(request, program, passes(request, program, shares))
 
 
 def _dimensions(n: int) -> range:

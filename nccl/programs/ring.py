@@ -6,7 +6,7 @@ A rank's place in a channel's ring is its distance from the first. A chunk takes
 from collections.abc import Callable
 
 from hocket.nccl.programs.assembly import assemble
-from hocket.nccl.programs.chunking import chunk_bytes, passes
+from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import rings
 from hocket.nccl.programs.request import NcclProgram, Request
 from hocket.nccl.programs.split import split
@@ -33,14 +33,7 @@ def ring(request: Request) -> NcclProgram:
     whole = request.kind is not Kind.BROADCAST and request.kind is not Kind.REDUCE
     program = assemble(request, blocks, chunks=channels * n if whole else channels, channels=channels)
     around = n if request.kind is Kind.ALL_REDUCE else 1
-    return NcclProgram(request, program, passes(request, program, [_parts(request, share, around) for share in shares]))
-
-
-def _parts(request: Request, share: int, around: int) -> list[int]:
-    """Bytes of a chunk in each pass: `around` chunks take a share, of the last pass as much as is left, evenly."""
-    chunk = chunk_bytes(request, share)
-    loops, rest = divmod(share, chunk * around)
-    return [chunk] * loops + [-(-rest // around)] * (rest > 0)
+    return NcclProgram(request, program, passes(request, program, shares, around))
 
 
 class _View:

@@ -5,7 +5,7 @@ wait for each other.
 """
 
 from hocket.nccl.programs.assembly import assemble
-from hocket.nccl.programs.chunking import chunk_bytes, passes
+from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import Branch, trees
 from hocket.nccl.programs.request import NcclProgram, Request
 from hocket.nccl.programs.split import split
@@ -22,14 +22,7 @@ def tree(request: Request) -> NcclProgram:
         for rank, branch in enumerate(branches):
             blocks[rank] += _blocks(branch, channel, len(blocks[rank]))
     program = assemble(request, blocks, chunks=len(shares), channels=len(shares))
-    return NcclProgram(request, program, passes(request, program, [_parts(request, share) for share in shares]))
-
-
-def _parts(request: Request, share: int) -> list[int]:
-    """Bytes of a chunk in each pass."""
-    chunk = chunk_bytes(request, share)
-    loops, rest = divmod(share, chunk)
-    return [chunk] * loops + [rest] * (rest > 0)
+    return NcclProgram(request, program, passes(request, program, shares))
 
 
 def _blocks(branch: Branch, channel: int, first: int) -> list[ThreadBlock]:
