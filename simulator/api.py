@@ -70,6 +70,7 @@ def simulate_collective(
     topology: Topology,
     algorithm: str = AUTO,
     *,
+    programs: Programs | None = None,
     model: str = Model.CONGESTION,
     switching: LinkSetting = Switching.CUT_THROUGH,
     queueing: LinkSetting = Queueing.FIFO,
@@ -77,14 +78,15 @@ def simulate_collective(
     link_bins: int = 0,
     latencies: bool = False,
 ) -> Prediction:
-    """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file or `auto`.
+    """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file, `auto`,
+    or a name in `programs` as in `simulate_traces`.
 
     Raises ScheduleError when the algorithm is unknown or cannot do the collective, and SimulationError for an unknown
     model, switching, queueing or class of links.
     """
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies)
     call = Call.of(collective, range(collective.num_ranks))
-    planner = Planner(topology, {collective.kind: algorithm})
+    planner = Planner(topology, {collective.kind: algorithm}, programs)
     return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
 
 

@@ -136,8 +136,14 @@ class Prediction:
             return ()
         return (
             f"NOT PHYSICAL: {format_time(self.time_ps)} (bound {format_time(self.bound_ps)}): something is faster than"
-            f" any schedule can be, because model {self.model} shares links for free; use model congestion",
+            f" any schedule can be, because {self._because}",
         )
+
+    @property
+    def _because(self) -> str:
+        if self.model == "analytical":
+            return f"model {self.model} shares links for free; use model congestion"
+        return "collectives take the time of a model, which knows other links; simulate them"
 
     @cached_property
     def link_utilisation(self) -> NDArray[np.float64]:

@@ -1,4 +1,5 @@
-"""What a collective among the nodes of a job follows when it is spelled out: a program, or a kernel over switches."""
+"""What a collective among the nodes of a job follows when it is spelled out: a program, a kernel over switches, or
+waiting for a time."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from hocket.schedule import Collective, Passes, Program, verify
 from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.programs import program_workload
+from hocket.simulator.timed import Timed
 from hocket.simulator.workload import Workload
 from hocket.topology import Crossing
 
@@ -84,4 +86,4 @@ class SwitchKernel:
         verify(self.passes.schedule(start_ps, finish_ps))
 
 
-SpelledOut = Programmed | SwitchKernel
+SpelledOut = Programmed | SwitchKernel | Timed

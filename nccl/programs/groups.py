@@ -1,17 +1,20 @@
 """NCCL's programs for the process groups of a job: each has a communicator of its own, on the GPUs that it uses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 from hocket.core.errors import HocketError
 from hocket.nccl.model import NcclModel
 from hocket.nccl.programs.request import NcclProgram
-from hocket.nccl.programs.spec import NcclAlgorithm
+from hocket.nccl.programs.spec import Expected, NcclAlgorithm
 from hocket.schedule import Collective, Kernel
 from hocket.topology.nccl_machine import Nic, Pci
 
 __all__ = ["GroupPrograms"]
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +26,20 @@ class GroupPrograms:
 
     def program(self, group: Sequence[int], collective: Collective) -> NcclProgram | Kernel | str:
         """What the group's members, in their order, do for a collective; or why that is not known."""
+        return self._of(group, lambda model: self.algorithm.program(model, collective))
+
+    def expected(self, group: Sequence[int], collective: Collective) -> Expected | str:
+        """What NCCL's model says that the collective takes; or why it says nothing."""
+        return self._of(group, lambda model: self.algorithm.expected(model, collective))
+
+    def _of(self, group: Sequence[int], found: Callable[[NcclModel], _Found]) -> _Found | str:
         gpus = self.whole.ranks // self.whole.nodes
         machines = sorted({rank // gpus for rank in group})
         local = tuple(sorted({rank % gpus for rank in group}))
         if list(group) != [machine * gpus + gpu for machine in machines for gpu in local]:
             return "groups are modelled that are in order and use the same GPUs of each machine"
         try:
-            return self.algorithm.program(_model(self.whole, local, len(machines)), collective)
+            return found(_model(self.whole, local, len(machines)))
         except HocketError as error:
             return str(error)
 

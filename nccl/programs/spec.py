@@ -14,14 +14,28 @@ from hocket.schedule import Collective, Kernel
 from hocket.topology.machines import load_machine
 from hocket.topology.presets import PRESETS
 
-__all__ = ["NcclAlgorithm", "is_nccl", "model_of"]
+__all__ = ["Expected", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of"]
 
-_WORD = "nccl"
+_WORD, _MODEL = "nccl", "nccl-model"
+_PS = 10**6  # of a us
 
 
 def is_nccl(text: str) -> bool:
     """Whether the name of an algorithm asks for NCCL's."""
     return text == _WORD or text.startswith(f"{_WORD}:")
+
+
+def is_nccl_model(text: str) -> bool:
+    """Whether it asks for the time that NCCL's model says."""
+    return text == _MODEL or text.startswith(f"{_MODEL}:")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What NCCL's model says that an algorithm takes (ps)."""
+
+    algorithm: str
+    time_ps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,8 @@ class NcclAlgorithm:
     def of(cls, text: str) -> "NcclAlgorithm":
         """`nccl`, `nccl:ring`, `nccl:ring/ll128`, `nccl:ring/ll128/4`. Raises FormatError."""
         parts = text.partition(":")[2].split("/") if ":" in text else []
+        if is_nccl_model(text) and len(parts) > 2:
+            raise FormatError(f"'{text}': expected nccl-model[:ALGORITHM[/PROTOCOL]], such as nccl-model:ring/ll128")
         if len(parts) > 3 or (len(parts) == 3 and not re.fullmatch("[1-9][0-9]?", parts[2])):
             raise FormatError(f"'{text}': expected nccl[:ALGORITHM[/PROTOCOL[/CHANNELS]]], such as nccl:ring/ll128/4")
         return cls(
@@ -46,21 +62,28 @@ class NcclAlgorithm:
 
     def program(self, model: NcclModel, collective: Collective) -> NcclProgram | Kernel:
         """Raises ScheduleError for what NCCL has no kernel for, or would not run here."""
-        names = {kind: name for name, kind in KINDS.items()}
-        if collective.kind not in names:
-            raise ScheduleError(
-                f"{collective.kind}: NCCL's programs are for {', '.join(names)}; it sends messages for the rest: choose"
-                " direct"
-            )
         return nccl_program(
             model,
-            names[collective.kind],
+            _name_of(collective),
             collective.size_bytes,
             self.algorithm,
             self.protocol,
             self.channels,
             collective.root,
         )
+
+    def expected(self, model: NcclModel, collective: Collective) -> Expected:
+        """What NCCL's model says that a collective takes by the algorithm and protocol, or those that it chooses.
+        Raises ScheduleError for what NCCL has no kernel for, or would not run here."""
+        terms = [
+            term
+            for term in model.terms(_name_of(collective), collective.size_bytes)
+            if not term.out and self.algorithm in (None, term.algorithm) and self.protocol in (None, term.protocol)
+        ]
+        if not terms:
+            raise ScheduleError(f"NCCL runs no such algorithm for {collective.kind} here")
+        best = min(terms, key=lambda term: term.time_us)
+        return Expected(f"NCCL's model {best.algorithm}/{best.protocol}", round(best.time_us * _PS))
 
 
 def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: Iterable[str] = ()) -> NcclModel:
@@ -82,6 +105,16 @@ def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: It
     if num_ranks % gpus:
         raise FormatError(f"{spec} has {num_ranks} ranks, which are not machines of {gpus} GPUs as {machine}")
     return NcclModel(found, num_ranks // gpus, read_settings(settings))
+
+
+def _name_of(collective: Collective) -> str:
+    """NCCL's name of a kind."""
+    names = {kind: name for name, kind in KINDS.items()}
+    if collective.kind not in names:
+        raise ScheduleError(
+            f"{collective.kind}: NCCL's programs are for {', '.join(names)}; the rest go as messages: choose direct"
+        )
+    return names[collective.kind]
 
 
 def _named(text: str, name: str, known: tuple[str, ...]) -> str:

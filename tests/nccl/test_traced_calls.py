@@ -1,12 +1,14 @@
 """NCCL's calls among the nodes of a job: programs and kernels as they are alone, late members, groups side by side."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet
 from hocket.cli.simulate_nccl import nccl_programs, simulate_nccl
-from hocket.core.errors import DeadlockError
+from hocket.core.errors import DeadlockError, SimulationError
 from hocket.nccl.programs.spec import model_of
 from hocket.schedule import Collective, Kind
 from hocket.simulator import Prediction, RemoteMemory, simulate_traces
@@ -143,3 +145,35 @@ def test_a_member_that_never_comes_is_a_deadlock() -> None:
     for algorithm in ("nccl:nvls", "nccl:ring"):
         with pytest.raises(DeadlockError, match="rank 7"):
             traced(lacking, machines(1), algorithm)
+
+
+def test_with_the_time_of_the_model_all_wait_for_the_last_and_then_for_that() -> None:
+    topology, groups = machines(2), {"": tuple(range(16)), "column": (3, 11)}
+    traces = job(Kind.ALL_REDUCE, MIB, groups, late_us={3: 50, 11: 70})
+    prediction = traced(traces, topology, "nccl-model")
+    choice = model_of(topology.name, 16).choose("AllReduce", [MIB])
+    first, second = prediction.collectives
+    assert first.algorithm == f"NCCL's model {choice.name(0)}"
+    assert first.ready_ps == 70 * US and first.time_ps == round(float(choice.time_us[0]) * US)
+    assert second.group == (3, 11) and second.ready_ps == first.finish_ps
+    assert prediction.link_bytes.sum() == 0 and prediction.time_ps == second.finish_ps
+    assert any("time of a model" in note for note in prediction.notes)
+
+
+def test_what_is_too_large_to_spell_out_is_refused_at_once_and_timed() -> None:
+    traces, topology = job(Kind.ALL_REDUCE, 64 * MIB, {"": tuple(range(8))}, calls=1500), machines(1)
+    with pytest.raises(SimulationError, match=r"1500 x all_reduce by NCCL NVLS/Simple .*\(--algorithm nccl-model\)"):
+        traced(traces, topology, "nccl:nvls")
+    timed = traced(traces, topology, "nccl-model:nvls")
+    assert timed.time_ps == 1500 * timed.collectives[0].time_ps
+
+
+def test_the_command_takes_the_time_of_the_model(tmp_path: Path) -> None:
+    machine = ("-t", "dgx-h100:nodes=1,nvls=1", "--algorithm", "nccl-model:nvls")
+    generated = hocket("generate", "collective", "all_reduce", "--ranks", 8, "--size", "1MiB", "-o", tmp_path / "one/")
+    assert generated.returncode == 0, generated.stderr
+    alone, among = (hocket("simulate", *what, *machine) for what in (("all_reduce", "-s", "1MiB"), (tmp_path / "one",)))
+    for found in (alone, among):
+        assert found.returncode == 0, found.stderr
+        assert "NCCL's model NVLS/Simple" in found.stdout
+    assert alone.stdout.split("time ")[1].split("\n")[0] == among.stdout.split("time ")[1].split("\n")[0]

@@ -12,6 +12,7 @@ from hocket.cli.options import Degrade
 from hocket.cli.simulate_outputs import Outputs, Records
 
 if TYPE_CHECKING:
+    from hocket.nccl import NcclModel
     from hocket.schedule import Collective
     from hocket.simulator.sweep.curves import Curve
     from hocket.topology import Topology
@@ -75,7 +76,7 @@ def simulate(
         typer.Option(
             "--algorithm",
             help="KIND=NAME, or NAME for a collective: native, auto, a .schedule file, or what stock NCCL does: nccl,"
-            " or nccl:ring/ll128/4 (channels).",
+            " or nccl:ring/ll128/4 (channels); nccl-model: the time that NCCL's model says.",
         ),
     ] = None,
     nccl_machine: Annotated[
@@ -152,6 +153,7 @@ def simulate(
     from hocket.chakra.generate.accelerators import parse_accelerator
     from hocket.cli.options import load_topology, one_of
     from hocket.cli.simulate_astra import AstraOptions, refuse_mixed, simulate_as_astra_sim
+    from hocket.cli.simulate_nccl import nccl_curve, nccl_programs, simulate_nccl
     from hocket.cli.simulate_options import by_class, by_kind, disturbance_of, fraction, require_classes, sizes_of
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
@@ -193,6 +195,9 @@ def simulate(
         require_classes("--switching", options["switching"], machine.classes, machine.name)
         require_classes("--queueing", options["queueing"], machine.classes, machine.name)
         return machine
+
+    def nccl_of(text: str, machine: Topology) -> NcclModel:
+        return model_of(text, machine.num_ranks, nccl_machine, nccl_set or ())
 
     if queueing and options["model"] != Model.CONGESTION:
         raise typer.BadParameter(
@@ -238,7 +243,6 @@ def simulate(
         names = [name.removeprefix(f"{what}=") for name in algorithm or ["auto"]]
         sizes = sizes_of(size)
         if len(sizes) > 1 or len(names) > 1:
-            from hocket.cli.simulate_nccl import nccl_curve
             from hocket.cli.simulate_sizes import simulate_sizes
             from hocket.simulator.models import setting_name
 
@@ -256,8 +260,8 @@ def simulate(
 
             def curve(text: str, name: str) -> Curve:
                 machine = machines_of[text]
-                of = model_of(text, machine.num_ranks, nccl_machine, nccl_set or ())
-                return nccl_curve(text, name, of, partial(_collective, what, machine, root), sizes, machine, disturbed)
+                collectives = partial(_collective, what, machine, root)
+                return nccl_curve(text, name, nccl_of(text, machine), collectives, sizes, machine, disturbed)
 
             simulate_sizes(what, sizes, topology, names, point, curve, json_path, csv_path, report)
             return
@@ -266,12 +270,10 @@ def simulate(
             machine = loaded(text)
             collective = Collective(Kind(what), machine.num_ranks, sizes[0], chunks, root or 0)
             if is_nccl(names[0]):
-                from hocket.cli.simulate_nccl import simulate_nccl
-
-                of = model_of(text, machine.num_ranks, nccl_machine, nccl_set or ())
-                predictions.append(simulate_nccl(names[0], of, collective, machine, disturbed))
+                predictions.append(simulate_nccl(names[0], nccl_of(text, machine), collective, machine, disturbed))
             else:
-                predictions.append(simulate_collective(collective, machine, names[0], **options))
+                timed = nccl_programs(names, machine, partial(nccl_of, text, machine))
+                predictions.append(simulate_collective(collective, machine, names[0], programs=timed, **options))
     elif not _is_there(what):
         raise FormatError(
             f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, NAMED_KINDS)}"
@@ -280,8 +282,6 @@ def simulate(
         if size is not None:
             raise typer.BadParameter("--size is for a collective; traces have their own sizes")
         traces = read_traces(what, groups)
-        from hocket.cli.simulate_nccl import nccl_programs
-
         chosen = by_kind(algorithm or [])
         names = [] if isinstance(chosen, str) else list(chosen.values())
         scale = fraction("--compute-scale", compute_scale, 0)
@@ -291,9 +291,7 @@ def simulate(
                 traces,
                 machine,
                 algorithms=chosen,
-                programs=nccl_programs(
-                    names, machine, partial(model_of, text, machine.num_ranks, nccl_machine, nccl_set or ())
-                ),
+                programs=nccl_programs(names, machine, partial(nccl_of, text, machine)),
                 chunks_per_rank=chunks,
                 compute_scale=scale,
                 overlap_slowdown=slowdown,

@@ -35,12 +35,14 @@ def simulate_nccl(
 
 
 def nccl_programs(algorithms: Iterable[str], topology: Topology, model: Callable[[], NcclModel]) -> Programs:
-    """The programs and kernels of those algorithms that are NCCL's, for the process groups of a job on a topology."""
+    """The programs and kernels of those algorithms that are NCCL's, and the times of its model, for the process groups
+    of a job on a topology."""
     from hocket.nccl.programs import NcclProgram
     from hocket.nccl.programs.groups import GroupPrograms
-    from hocket.nccl.programs.spec import NcclAlgorithm, is_nccl
+    from hocket.nccl.programs.spec import NcclAlgorithm, is_nccl, is_nccl_model
     from hocket.schedule.algorithms.place import Place
     from hocket.simulator.spelled_out import Programmed
+    from hocket.simulator.timed import Timed
 
     def follow(name: str) -> Callable[[Call], SpelledOut | str]:
         groups = GroupPrograms(model(), NcclAlgorithm.of(name))
@@ -48,6 +50,13 @@ def nccl_programs(algorithms: Iterable[str], topology: Topology, model: Callable
         def program(call: Call) -> SpelledOut | str:
             if call.block_bytes is not None:
                 return "blocks of several sizes go as messages"
+            if is_nccl_model(name):
+                expected = groups.expected(call.group, call.collective)
+                return (
+                    expected
+                    if isinstance(expected, str)
+                    else Timed(expected.algorithm, call.collective, expected.time_ps)
+                )
             found = groups.program(call.group, call.collective)
             if isinstance(found, NcclProgram):
                 return Programmed(found.program, found.passes)
@@ -55,7 +64,7 @@ def nccl_programs(algorithms: Iterable[str], topology: Topology, model: Callable
 
         return program
 
-    return {name: follow(name) for name in sorted(set(algorithms)) if is_nccl(name)}
+    return {name: follow(name) for name in sorted(set(algorithms)) if is_nccl(name) or is_nccl_model(name)}
 
 
 def _placed(kernel: Kernel, place: Place) -> SpelledOut | str:

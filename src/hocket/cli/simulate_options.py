@@ -11,7 +11,7 @@ from hocket.cli.options import one_of
 from hocket.core.errors import HocketError
 from hocket.core.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl.programs import KINDS
-from hocket.nccl.programs.spec import is_nccl
+from hocket.nccl.programs.spec import is_nccl, is_nccl_model
 from hocket.simulator.disturbance import Disturbance, Flow
 
 __all__ = ["by_class", "by_kind", "disturbance_of", "fraction", "require_classes", "sizes_of"]
@@ -34,10 +34,11 @@ def require_classes(option: str, chosen: Iterable[str], classes: Iterable[str], 
 
 
 def by_kind(algorithms: Sequence[str]) -> dict[str, str] | Literal["auto"]:
-    """`KIND=NAME` options as a mapping; `auto` alone is for every kind, `nccl` for those that NCCL has programs for."""
+    """`KIND=NAME` options as a mapping; `auto` alone is for every kind, `nccl` and `nccl-model` for those
+    that NCCL has programs for."""
     if list(algorithms) == ["auto"]:
         return "auto"
-    if len(algorithms) == 1 and is_nccl(algorithms[0]):
+    if len(algorithms) == 1 and (is_nccl(algorithms[0]) or is_nccl_model(algorithms[0])):
         return dict.fromkeys(KINDS.values(), algorithms[0])
     chosen = {}
     for text in algorithms:
