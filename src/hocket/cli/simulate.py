@@ -157,7 +157,7 @@ def simulate(
     from hocket.cli.simulate_options import by_class, by_kind, disturbance_of, fraction, require_classes, sizes_of
     from hocket.core.errors import FormatError
     from hocket.core.strict_yaml import nearest
-    from hocket.nccl.programs.spec import is_nccl, model_of
+    from hocket.nccl.programs.spec import is_nccl, is_nccl_model, model_of
     from hocket.schedule import NAMED_KINDS, Collective, Kind
     from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import (
@@ -247,6 +247,8 @@ def simulate(
             from hocket.simulator.models import setting_name
 
             outputs.require_curves()
+            if any(map(is_nccl_model, names)):
+                raise typer.BadParameter("nccl-model takes one size; hocket nccl choose says its times for many")
             if degrade and not all(map(is_nccl, names)):
                 raise typer.BadParameter("--degrade with several sizes is for --algorithm nccl; else take one size")
             point = {
