@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective
 from hocket.simulator.workload import Call, NodeKind, Workload, single_call
+from hocket.topology import Crossing
 
 __all__ = ["Timed"]
 
@@ -54,6 +55,10 @@ class Timed:
     def ends(self, members: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """There are no messages."""
         return self.workload.message_src, self.workload.message_dst
+
+    def crossings(self, members: NDArray[np.int32]) -> list[Crossing]:
+        """There are no messages."""
+        return []
 
     def verify(self, start_ps: NDArray[np.int64], finish_ps: NDArray[np.int64]) -> None:
         """Nothing is moved."""
