@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket.nccl.constants import Constants
 from hocket.nccl.model import NcclModel
@@ -20,13 +21,13 @@ SIZES = tuple(2**power for power in range(3, 35))
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """From the `least` to the `most` of SIZES the rule of `line` takes `ruled` where NCCL would take `own`; with what
-    the model expects of both at these two sizes, in us."""
+    """From the `least` to the `most` of SIZES the rule of `line` (None: the constants) makes NCCL take `ruled` where it
+    would take `own` without the table; with what the model expects of both at these two sizes, in us."""
 
     collective: str
     least: int
     most: int
-    line: int
+    line: int | None
     ruled: str
     own: str
     ruled_us: tuple[float, float]
@@ -42,28 +43,29 @@ def compare(
     pipe_operations: int = 1,
     registered: bool = False,
 ) -> list[Comparison]:
-    """For the sizes that rules take; the table's constants hold for both sides. Raises TopologyError as NcclModel."""
-    ranks = NcclModel(machine, nodes).ranks
+    """For the sizes that rules take, or at which constants change the choice; both times are by the table's constants.
+    Raises TopologyError as NcclModel."""
+    without = NcclModel(machine, nodes)
+    ranks = without.ranks
     constants = table.rewrite_constants(nodes, ranks, Constants.of_nccl().flat())
     model = NcclModel(machine, nodes, constants=Constants.from_flat(constants))
     rules, chooser = table.rules, CommunicatorRules(table, nodes, ranks, domains)
     found: list[Comparison] = []
     for collective in collectives:
         for size in SIZES:
-            costs = np.array([-1 if term.out else term.time_us for term in model.terms(collective, size)], np.float32)
+            costs, own = _costs(model, collective, size), _quickest(_costs(without, collective, size))
             index, algorithm, protocol, _, _ = chooser.choose(
                 COLLECTIVES.index(collective), size, pipe_operations, int(registered), costs
             )
-            if index < 0:
+            ruled = algorithm * 3 + protocol if index >= 0 else _quickest(costs)
+            if index < 0 and ruled == own:
                 continue
-            own = int(np.where(costs < 0, np.inf, costs).argmin())
-            ruled = algorithm * 3 + protocol
             one = Comparison(
                 collective,
                 size,
                 size,
-                rules[index].line,
-                choice_name(algorithm, protocol),
+                rules[index].line if index >= 0 else None,
+                choice_name(*divmod(ruled, 3)),
                 choice_name(*divmod(own, 3)),
                 (float(costs[ruled]),) * 2,
                 (float(costs[own]),) * 2,
@@ -74,6 +76,15 @@ def compare(
                 one = replace(one, least=last.least, ruled_us=ruled_us, own_us=own_us)
             found.append(one)
     return found
+
+
+def _costs(model: NcclModel, collective: str, size: int) -> NDArray[np.float32]:
+    """As NCCL hands them to a tuner: us by algorithm and protocol, -1 where not available."""
+    return np.array([-1 if term.out else term.time_us for term in model.terms(collective, size)], np.float32)
+
+
+def _quickest(costs: NDArray[np.float32]) -> int:
+    return int(np.where(costs < 0, np.inf, costs).argmin())
 
 
 def _continues(last: Comparison, one: Comparison) -> bool:

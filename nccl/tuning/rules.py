@@ -10,12 +10,15 @@ from pathlib import Path
 
 from hocket.core.files import atomic_write
 from hocket.nccl.choice import NcclChoice
+from hocket.nccl.names import ALGORITHMS
 from hocket.nccl.tuning.measured import Winners
 
-__all__ = ["Rule", "rules_of", "write_rules"]
+__all__ = ["ALGORITHM_WORDS", "Rule", "rules_of", "write_rules", "written_range"]
 
 _BY_BLOCK = ("AllGather", "ReduceScatter")
 _SPELLED = {"CollNetDirect": "collnet_direct", "CollNetChain": "collnet_chain", "NVLSTree": "nvls_tree"}
+#: The algorithms as tables name them, in NCCL's order.
+ALGORITHM_WORDS = tuple(_SPELLED.get(name, name.lower()) for name in ALGORITHMS)
 _SIZES = ("min_bytes", "max_bytes")
 _SIZES_PER_RANK = ("min_bytes_per_rank", "max_bytes_per_rank")
 _REST = ("algorithm", "protocol", "channels", "nNodes", "nRanks")
@@ -91,7 +94,15 @@ def write_rules(rules: Iterable[Rule], path: Path | str, notes: Iterable[str]) -
     for rule in listed:
         span = (rule.least, -1 if rule.most is None else rule.most)
         sizes = (*(("", "") if rule.per_rank else span), *((span if rule.per_rank else ("", "")) if by_block else ()))
-        writer.writerow((rule.collective.lower(), *sizes, *_spelled(rule.choice), _span(rule.nodes), _span(rule.ranks)))
+        writer.writerow(
+            (
+                rule.collective.lower(),
+                *sizes,
+                *_spelled(rule.choice),
+                written_range(rule.nodes),
+                written_range(rule.ranks),
+            )
+        )
     with atomic_write(path) as file:
         file.write(text.getvalue())
 
@@ -99,9 +110,9 @@ def write_rules(rules: Iterable[Rule], path: Path | str, notes: Iterable[str]) -
 def _spelled(choice: NcclChoice | None) -> tuple[str | int, ...]:
     if choice is None:
         return -1, -1, -1
-    algorithm = _SPELLED.get(choice.algorithm, choice.algorithm.lower())
-    return algorithm, choice.protocol.lower(), choice.channels or -1
+    return ALGORITHM_WORDS[ALGORITHMS.index(choice.algorithm)], choice.protocol.lower(), choice.channels or -1
 
 
-def _span(ends: tuple[int, int]) -> str:
+def written_range(ends: tuple[int, int]) -> str:
+    """`8`, or `2..8`."""
     return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}..{ends[1]}"

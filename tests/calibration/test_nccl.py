@@ -37,6 +37,7 @@ from hocket.core.errors import ExitCode, FormatError
 from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants
 from hocket.nccl.kernels import collective_kernels
 from hocket.nccl.releases import RELEASES, Release
+from hocket.nccl.tuning.table import read_tuner_table
 from hocket.topology.machines import load_machine
 
 SIZES = np.array([8 << step for step in range(31)], np.int64)  # 8 B to 8 GiB
@@ -289,3 +290,15 @@ def test_left_out_sizes_of_a_b200_are_predicted(shared: Path) -> None:
     assert len(errors) == 5
     limits: NDArray[np.float64] = np.array([5.0, 15.0, 15.0])
     assert (np.array(errors) <= limits).all(), held
+
+
+def test_the_constants_reach_the_plugin_by_a_table(tmp_path: Path) -> None:
+    parameters, table = tmp_path / "made.protocols.yaml", tmp_path / "table.csv"
+    save_parameters(Calibration((fit_curve(made("all_reduce")),), (), ()), parameters, calibrated("all_reduce"))
+    done = hocket("nccl", "tuner", "make", "--constants", parameters, "-o", table)
+    assert done.returncode == ExitCode.DONE, done.stderr
+    own, fitted = Constants.of_nccl().flat(), read_nccl_calibration(parameters).constants.flat()
+    read = read_tuner_table(table)
+    assert f"{np.count_nonzero(own != fitted)} constants, for 1 to 1 nodes" in done.stdout
+    assert (read.rewrite_constants(1, 8, own) == fitted).all()
+    assert (read.rewrite_constants(2, 16, own) == own).all()

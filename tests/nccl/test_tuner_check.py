@@ -135,6 +135,15 @@ def test_against_a_machine_nccls_own_choice_and_times_stand_beside_the_rules() -
     assert slower[0].own_us == plain[0].own_us
 
 
+def test_against_a_machine_constants_alone_change_choices_where_they_hold() -> None:
+    table = TunerTable(b"constant,baseLatencies,tree,ll,1000,2\n")
+    (one,) = compare(table, load_machine("dgx-h100"), 2, ["AllReduce"])
+    # Where NCCL takes Tree/LL (8 B to 128 KiB), Ring/LL is next; on three machines the constant does not hold.
+    assert (one.least, one.most, one.line, one.ruled, one.own) == (8, 1 << 17, None, "Ring/LL", "Tree/LL")
+    assert one.own_us[0] > 1000 > one.ruled_us[1]
+    assert compare(table, load_machine("dgx-h100"), 3, ["AllReduce"]) == []
+
+
 SIZES = st.sampled_from(["0,", "0,16", "7,8", "8,", "8,15", "15,17", "16,64"])
 RANGES = st.sampled_from(["", "1", "2", "1..2", "2..", "8", "16..", "4..16"])
 ROWS = st.builds(

@@ -109,14 +109,18 @@ def _print_comparison(
     from hocket.topology.machines import load_machine
 
     typer.echo(f"against NCCL's own choice on {nodes} x {machine}, powers of two from 8 B to 16 GiB:")
-    for one in compare(table, load_machine(machine), nodes, COLLECTIVES, domains, pipe_operations, registered):
+    found = compare(table, load_machine(machine), nodes, COLLECTIVES, domains, pipe_operations, registered)
+    if not found:
+        typer.echo("  no choice is another")
+    for one in found:
         span = _from_to(format_limit(one.least), format_limit(one.most))
         if one.ruled == one.own:
             text = f"{one.own}, as NCCL chooses by itself"
         else:
             by_rule, by_itself = (_from_to(*(f"{time:.1f}" for time in pair)) for pair in (one.ruled_us, one.own_us))
             text = f"{one.ruled}, {by_rule} us, in place of {one.own}, {by_itself} us"
-        typer.echo(f"  {one.collective:<13} {span:<24} line {one.line}: {text}")
+        by = "constants" if one.line is None else f"line {one.line}"
+        typer.echo(f"  {one.collective:<13} {span:<24} {by}: {text}")
 
 
 def _from_to(least: str, most: str) -> str:

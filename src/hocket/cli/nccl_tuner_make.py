@@ -60,6 +60,12 @@ def make(
         str | None,
         typer.Option(metavar="TOPOLOGY", help="With --topology: simulate the choices on nccl:machine.xml,nodes=2 ..."),
     ] = None,
+    constants: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Rewrite NCCL's model by what hocket calibrate --nccl fitted, without rules."
+        ),
+    ] = None,
     least: Annotated[str, typer.Option("--min", metavar="SIZE", help="Smallest size that is predicted.")] = "8",
     most: Annotated[str, typer.Option("--max", metavar="SIZE", help="Largest size that is predicted.")] = "16GiB",
 ) -> None:
@@ -68,7 +74,8 @@ def make(
     From the outputs of several runs of nccl-tests with NCCL_ALGO and NCCL_PROTO forced, and one without, the rules are
     those that beat NCCL's own choice; with --calibration the times are fitted, with --simulate simulated. From
     --topology alone the table is what NCCL 2.30.7 chooses by itself, or would under --set: it keeps these choices
-    across versions and settings, and gains nothing where NCCL makes them anyway.
+    across versions and settings, and gains nothing where NCCL makes them anyway. With --constants it has no rules but
+    the constants with which NCCL's own model comes nearest to what was measured.
     """
     from hocket.cli.nccl_tuner_predicted import calibrated, collectives_and_sizes, models_of, simulated
     from hocket.cli.nccl_tuner_sources import measured
@@ -77,13 +84,16 @@ def make(
 
     if out is None:
         raise typer.BadParameter("say where the table goes: -o table.csv")
-    if bool(files or runs or baseline) == (topology is not None):
-        raise typer.BadParameter("give outputs of runs (FILES, --run, --baseline), or --topology, and not both")
+    if [bool(files or runs or baseline), topology is not None, constants is not None].count(True) != 1:
+        raise typer.BadParameter("give outputs of runs (FILES, --run, --baseline), or --topology, or --constants")
     if topology is None and (assignments or calibration or simulate):
         raise typer.BadParameter("--set, --calibration and --simulate go with --topology")
     if calibration and simulate:
         raise typer.BadParameter("--calibration and --simulate: one of them")
     require_place(out)
+    if constants is not None:
+        _write_constants(constants, out)
+        return
     if topology is None:
         note = "the quickest of what was measured"
         timed = measured(files or [], runs or [], baseline or [], (collective, ranks, nodes), partial=partial)
@@ -116,6 +126,24 @@ def _write(rules: "list[Rule]", out: Path, note: str) -> None:
         return
     write_rules(rules, out, [f"by hocket nccl tuner make: {note}"])
     typer.echo(f"wrote {out}: {len(rules)} rule{'s' * (len(rules) != 1)}")
+
+
+def _write_constants(calibration: Path, out: Path) -> None:
+    from hocket.calibration import read_nccl_calibration
+    from hocket.nccl.tuning import write_constants
+
+    fitted = read_nccl_calibration(calibration)
+    nodes = [fit.nodes for fit in fitted.fits]
+    note = f"by hocket nccl tuner make: constants of NCCL {fitted.release.name}'s model by {calibration.name}"
+    count = write_constants(fitted.constants, fitted.release.constants, (min(nodes), max(nodes)), out, [note])
+    if not count:
+        typer.echo("NCCL's own constants come as near as any: no table is written, none is needed")
+        return
+    typer.echo(f"wrote {out}: {count} constants, for {min(nodes)} to {max(nodes)} nodes")
+    typer.echo(
+        "note: they may also change what NCCL chooses for collectives that were not measured:"
+        f" hocket nccl tuner check {out} --nodes N --against MACHINE"
+    )
 
 
 def _print_winners(winners: "Winners") -> None:
