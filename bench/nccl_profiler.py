@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from hocket.bench.command_line import command_line
 from hocket.plugin.nccl_library import nccl_profiler_path
 
 LAUNCHES = 5
@@ -18,6 +19,7 @@ SOURCE = nccl_profiler_path().parent / "nccl" / "tests" / "profiler_cost.cpp"
 
 
 def main() -> None:
+    command_line().parse_args()
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "cost")
         subprocess.run(["g++", "-std=c++20", "-O2", "-o", program, SOURCE, "-ldl"], check=True)

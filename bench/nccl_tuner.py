@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from hocket.bench.command_line import command_line
 from hocket.plugin.nccl_library import nccl_tuner_path
 
 LAUNCHES = 5
@@ -19,6 +20,7 @@ INCLUDES = nccl_tuner_path().parents[1] / "core" / "include"
 
 
 def main() -> None:
+    command_line().parse_args()
     print(f"best of {LAUNCHES} launches of {CALLS} calls, CPU ns of a call, with the costs that NCCL fills in before")
     print(f"{'rules':>6} {'at the start (us)':>18} {'plugin off':>11} {'first rule':>11} {'no rule':>9}")
     with tempfile.TemporaryDirectory() as folder:
