@@ -8,8 +8,9 @@ import numpy as np
 from hocket.calibration.measurement import NCCL_NAMES, Measurement
 from hocket.calibration.nccl_calibration import NcclCalibration
 from hocket.core.errors import FormatError
-from hocket.nccl import ALGORITHMS, PROTOCOLS, NcclModel
+from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS, NcclModel
 from hocket.nccl.choice import FORCING, NcclChoice
+from hocket.nccl.names import can_do
 from hocket.nccl.tuning import Timed, model_choices
 
 __all__ = ["calibrated_timings", "timings"]
@@ -67,7 +68,11 @@ def _declared(each: Measurement, choice: NcclChoice) -> Timed:
     told = each.choice
     if told is not None and (told.algorithm, told.protocol) != (choice.algorithm, choice.protocol):
         raise FormatError(f"{each.place}: NCCL ran {told.name} here, not {choice.name} as --run says")
-    return _as(each, choice, own=False)
+    timed = _as(each, choice, own=False)
+    kernel = ALGORITHMS.index(choice.algorithm), PROTOCOLS.index(choice.protocol)
+    if not can_do(COLLECTIVES.index(timed.collective), *kernel):
+        raise FormatError(f"{each.place}: NCCL has no {choice.name} for {timed.collective}, as --run says")
+    return timed
 
 
 def _own(each: Measurement) -> Timed:

@@ -22,8 +22,8 @@ _LEGEND = re.compile(r"\s*(NIC[0-9]{1,3}):\s*(\S+)\s*")
 @dataclass(frozen=True, slots=True)
 class SmiMatrix:
     """`devices`: GPUs, then NICs by their columns' names; `cells[one, other]`: `NV18`, `PIX`, ... of those that have a
-    row, GPUs all; `places`: what the output says of where a GPU is, alike for GPUs of one NUMA node, or ""; `names` of
-    the NICs."""
+    row, GPUs all, NICs all or none; `places`: what the output says of where a GPU is, alike for GPUs of one NUMA node,
+    or ""; `names` of the NICs."""
 
     source: str
     gpus: tuple[str, ...]
@@ -63,8 +63,10 @@ def read_smi_matrix(text: str, source: str) -> SmiMatrix:
         places[row[0]] = "" if place == "N/A" else place
     gpus = tuple(column for column in columns if _GPU.fullmatch(column))
     nics = tuple(column for column in columns if column not in gpus)
-    if missing := [gpu for gpu in gpus if (gpu, gpu) not in cells]:
-        raise FormatError(f"{source}: no row of {', '.join(missing)}: is the output cut off? Save all of it")
+    missing = [gpu for gpu in gpus if (gpu, gpu) not in cells]
+    without = [nic for nic in nics if (nic, nic) not in cells]
+    if missing or 0 < len(without) < len(nics):
+        raise FormatError(f"{source}: no row of {', '.join(missing or without)}: is the output cut off? Save all of it")
     for (one, other), cell in cells.items():
         back = cells.get((other, one), cell)
         if LEVELS.get(back, back) != LEVELS.get(cell, cell):

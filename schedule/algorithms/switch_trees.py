@@ -59,7 +59,8 @@ def switch_trees(algorithm: str, place: Place, members: Sequence[int]) -> list[S
     if not trees:
         raise ScheduleError(
             f"{algorithm} needs a switch that adds and copies, which rank {ranks[0]} and {len(ranks) - 1} others reach "
-            f"over switches; {topology.name} has none (in_network, nvls=1 or sharp=1 declare them): use ring or direct"
+            f"over switches; {topology.name} has none: declare them (nvls=1 for NVSwitches, sharp=1 for the fabric,"
+            " in_network in a file), or use an algorithm without"
         )
     return trees[min(trees)]
 

@@ -1,6 +1,7 @@
 """`hocket nccl tuner make` from runs of nccl-tests, as a user types it."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,6 +117,7 @@ def test_what_is_refused(runs: list[Path], tmp_path: Path) -> None:
         device["device_info"] = "NVIDIA A100"
     (tmp_path / "a100.json").write_text(json.dumps(second))
     (tmp_path / "mixed.json").write_text(json.dumps(other))
+    (tmp_path / "plain.txt").write_text(new_table([(size, 20 + size / 5e3) for size in SIZES]))
     for files, expected in (
         (["alltoall.json"], "NCCL asks no tuner about all_to_all"),
         (["partly.json"], "leave more than one choice"),
@@ -124,13 +126,14 @@ def test_what_is_refused(runs: list[Path], tmp_path: Path) -> None:
         (["small.json", "large.json"], "measured with NCCL_BUFFSIZE=131072, but"),
         (["ll.json"], "nothing to choose from"),
         (["--run", "simple/ll=ll.json"], "algorithm 'simple'"),
+        (["--run", "pat/simple=plain.txt"], "NCCL has no PAT/Simple for AllReduce, as --run says"),
         (["--run", "ring/simple=ll.json"], "NCCL ran Ring/LL here, not Ring/Simple"),
         (["--baseline", "ll.json"], "it is no --baseline"),
         ([], "give outputs of runs"),
         (["ll.json", "--set", "NCCL_NVLS_ENABLE=0"], "--set, --calibration and --simulate go with"),
     ):
         words = [word if word.startswith("--") or "=" in word else tmp_path / word for word in files]
-        words = [str(word).replace("=ll.json", f"={tmp_path}/ll.json") for word in words]
+        words = [re.sub(r"=(\w+\.(json|txt))$", rf"={tmp_path}/\1", str(word)) for word in words]
         done = hocket("nccl", "tuner", "make", *words, "-o", tmp_path / "out.csv")
         assert done.returncode in (ExitCode.BAD_INPUT, ExitCode.USAGE), (files, done.stdout)
         assert expected in " ".join(done.stderr.split()), done.stderr

@@ -155,6 +155,7 @@ def test_an_nvswitch_of_two_has_to_be_told(tmp_path: Path) -> None:
         ("", "", "gpu=a100,cpu=amd,nic=200Gbit/s", "joined by NV18, but a GPU of gpu=a100 has 12 NVLinks"),
         ("", "", H100 + ",nics=mlx5_9", "has no NIC mlx5_9"),
         ("GPU7\tNV18", "GP", H100, r"topo.txt: no row of GPU7: is the output cut off"),
+        ("\nNIC6\t", "\n\nNIC6\t", H100, r"topo.txt: no row of NIC6, NIC7: is the output cut off"),
         ("GPU3\tNV18\tNV18", "GPU3\tNV18\tNV1", H100, "GPU0|GPU1 reaches"),
         ("GPU2\tNV18\tNV18\t X ", "GPU2\tNV18\tNV18\tNV18", H100, r"topo.txt:4: GPU2 and GPU2: 'NV18': expected X"),
         ("NODE\tPIX\tNODE", "NODE\tPIE\tNODE", H100, "'PIE': expected NV#, PIX"),

@@ -46,6 +46,8 @@ def check(
     from hocket.nccl.tuning.check import Severity, check_table
     from hocket.nccl.tuning.table import parse_tuner_table
 
+    if against is not None and nodes is None:
+        nodes = 1
     if (nodes is None) != (ranks is None and against is None):
         raise typer.BadParameter("--nodes goes with --ranks, or with --against, which knows the ranks")
     told = _domains(domains)

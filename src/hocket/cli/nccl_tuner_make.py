@@ -34,7 +34,12 @@ def make(
         typer.Option(metavar="FILE", help="A run in which NCCL chose: only what beats it is written."),
     ] = None,
     margin: Annotated[
-        float, typer.Option(min=0, max=100, help="Percent that a switch must gain; 3 times the noise if that is more.")
+        float,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Percent that a switch must gain, at all its sizes together; 3 times the noise if more.",
+        ),
     ] = 3.0,
     extrapolate: Annotated[bool, typer.Option(help="Also below the smallest size and above the largest.")] = False,
     collective: Annotated[
