@@ -17,7 +17,7 @@ _TRACKS = {NodeType.COMP: "compute", NodeType.MEM_LOAD: "memory", NodeType.MEM_S
 
 
 def write_timeline(traces: TraceSource, path: Path | str) -> int:
-    """Writes gzipped Chrome trace JSON (`hocket.core.trace_events`), a process a rank; returns how many nodes it shows.
+    """Writes Chrome trace JSON (`hocket.core.trace_events`), a process a rank; returns how many nodes it shows.
 
     A rank has tracks for computation, memory and communication, as many as are needed for what overlaps. Nodes without
     a duration are not shown. Raises TraceError when that is all of them.

@@ -4,8 +4,10 @@ events `X`, and names of processes and tracks `M`; times in microseconds."""
 import gzip
 import json
 from collections.abc import Iterable
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from hocket.core.files import atomic_write
 
@@ -16,15 +18,19 @@ _COMPRESSION = 3  # of gzip: a third larger than at most, in a fraction of the t
 
 
 def write_events(path: Path | str, events: Iterable[str]) -> None:
-    """Writes a gzipped file of events that are JSON already: hundreds of thousands are put together from parts that are
-    encoded once."""
+    """Writes a file, gzipped where its name ends in .gz, of events that are JSON already: hundreds of thousands are put
+    together from parts that are encoded once."""
     events, separator = iter(events), ""
-    with atomic_write(path, "wb") as raw, gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as packed:
-        packed.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
+    with atomic_write(path, "wb") as raw, _packed(raw) if Path(path).suffix == ".gz" else nullcontext(raw) as file:
+        file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
         while batch := list(islice(events, _BATCH)):
-            packed.write((separator + ",\n".join(batch)).encode())
+            file.write((separator + ",\n".join(batch)).encode())
             separator = ",\n"
-        packed.write(b"\n]}\n")
+        file.write(b"\n]}\n")
+
+
+def _packed(raw: IO[bytes]) -> gzip.GzipFile:
+    return gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0)
 
 
 def name_event(what: str, process: int, track: int, name: str) -> str:

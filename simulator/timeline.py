@@ -21,9 +21,9 @@ _COMPUTE_LANE = 0
 
 
 def write_timeline(prediction: Prediction, path: Path | str) -> None:
-    """Writes gzipped Chrome trace JSON: a process per rank with a track for computation and as many for communication
-    as it has in flight at once; if the prediction recorded them, a process with a track per busy link; and one with the
-    critical path.
+    """Writes Chrome trace JSON, gzipped where the name ends in .gz: a process per rank with a track for computation and
+    as many for communication as it has in flight at once; if the prediction recorded them, a process with a track per
+    busy link; and one with the critical path.
 
     Format: "Trace Event Format" (complete events `X`, times in microseconds).
     """

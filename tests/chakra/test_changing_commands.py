@@ -231,6 +231,8 @@ def test_timeline(job: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with gzip.open(tmp_path / "t.json.gz") as file:
         events = json.load(file)["traceEvents"]
+    hocket("timeline", job, "-o", tmp_path / "t.json")
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"] == events  # plain without .gz
     spans = [event for event in events if event["ph"] == "X"]
     assert len(spans) == 96
     assert (spans[0]["ts"], spans[0]["dur"], spans[0]["name"]) == (0, 50, "private.layer")

@@ -130,7 +130,7 @@ def simulate(
     ] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the prediction here.")] = None,
     timeline: Annotated[
-        Path | None, typer.Option("--timeline", help="Write a timeline for ui.perfetto.dev here (.json.gz).")
+        Path | None, typer.Option("--timeline", help="Write a timeline for ui.perfetto.dev here (.json, .json.gz).")
     ] = None,
     tables: Annotated[
         Path | None, typer.Option("--tables", help="Write tables to this folder: collectives, ranks, links, ... (CSV).")
