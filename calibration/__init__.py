@@ -6,6 +6,7 @@ from hocket.calibration.curve import Curve, curves_of
 from hocket.calibration.disagreements import Disagreement, disagreements
 from hocket.calibration.fitting import CurveFit, fit_curve
 from hocket.calibration.levels import Estimate, LevelFit
+from hocket.calibration.machine import on_machines
 from hocket.calibration.measurement import MESSAGE, Assumed, Measurement
 from hocket.calibration.nccl_calibration import FREE, NcclCalibration, calibrate_nccl, predictor
 from hocket.calibration.nccl_releases import Releases, measured_releases, measured_settings
@@ -40,6 +41,7 @@ __all__ = [
     "hold_out",
     "measured_releases",
     "measured_settings",
+    "on_machines",
     "predictor",
     "read_measurements",
     "read_nccl_calibration",

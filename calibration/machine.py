@@ -1,17 +1,18 @@
 """What a topology says of the two levels of a cluster, and the topology with other numbers for them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.calibration.curve import Curve
+from hocket.calibration.measurement import Measurement
 from hocket.calibration.structure import INTER, INTRA
 from hocket.core.errors import TopologyError
 from hocket.topology import Topology, routes
 
-__all__ = ["TopologyLevel", "group_of", "levels_of", "rescaled"]
+__all__ = ["TopologyLevel", "group_of", "levels_of", "on_machines", "rescaled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,19 @@ def rescaled(topology: Topology, wanted: Mapping[str, tuple[int, int]], name: st
                 for dimension in dimensions
             )
     return replace(topology, name=name, latency_ps=latency, bandwidth=bandwidth, dimensions=dimensions, notes=notes)
+
+
+def on_machines(measurements: Iterable[Measurement], topology: Topology) -> tuple[Measurement, ...]:
+    """With the topology's machines for nodes, where it has too few of them but each holds the ranks of several hosts:
+    of GPUs whose NVLinks join hosts (GB200 NVL72) outputs count the hosts, a topology one machine."""
+    counts = np.unique(topology.machine, return_counts=True)[1]
+
+    def placed(each: Measurement) -> Measurement:
+        machines, rest = divmod(each.ranks, int(counts[0]))
+        alike = not rest and 0 < machines <= len(counts) < each.nodes and (counts[:machines] == counts[0]).all()
+        return replace(each, nodes=machines) if alike else each
+
+    return tuple(map(placed, measurements))
 
 
 def group_of(curve: Curve, topology: Topology) -> NDArray[np.int32]:

@@ -15,6 +15,7 @@ from hocket.calibration import (
     calibrate,
     calibrated_topology,
     disagreements,
+    on_machines,
     read_measurements,
     read_parameters,
     save_parameters,
@@ -50,6 +51,16 @@ def test_levels_of_a_topology() -> None:
     assert (levels[INTER].latency_ps, levels[INTER].bandwidth) == (1_500_000, 25 * 10**9)
     shared_nic = load("switch:4xswitch:2,bandwidth=100/10GB/s,latency=1us")
     assert levels_of(replace(shared_nic, machine=np.array([0] * 4 + [1] * 4)))[INTER].bandwidth == 10 * 10**9
+
+
+def test_hosts_joined_by_nvlink_are_one_machine() -> None:
+    rows = [replace(row, ranks=72, nodes=18) for row in ROWS[:3]]
+    assert {(row.ranks, row.nodes) for row in on_machines(rows, load("gb200-nvl72"))} == {(72, 1)}
+    two = [replace(row, ranks=144, nodes=36) for row in rows]
+    assert {row.nodes for row in on_machines(two, load("gb200-nvl72:nodes=2"))} == {2}
+    # What the topology has machines for, or cannot hold, stays as it was told.
+    for text, others in ((TWO, ROWS), (TWO, rows), ("gb200-nvl72", two)):
+        assert list(on_machines(others, load(text))) == others
 
 
 def test_the_calibrated_topology_simulates_what_was_measured(tmp_path: Path) -> None:

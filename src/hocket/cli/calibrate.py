@@ -67,6 +67,7 @@ def calibrate(
         curves_of,
         disagreements,
         hold_out,
+        on_machines,
         predictor,
         read_measurements,
         save_parameters,
@@ -89,7 +90,10 @@ def calibrate(
             require_place(path)
     assumed = Assumed(kind_named(collective, "--collective") if collective else None, ranks, nodes)
     machine = load(topology) if topology else None
-    measurements = read_measurements(files, assumed, partial=partial)
+    told = read_measurements(files, assumed, partial=partial)
+    measurements = on_machines(told, machine) if machine else told
+    if measurements != told:
+        typer.echo(f"note: several nodes of the measurements are one machine of {topology}, joined by its links")
     calibration = fit(measurements, machine)
     releases = _releases(nccl, assignments, measurements) if nccl else None
     of_nccl = calibrate_nccl(calibration.fits, releases) if releases else None
