@@ -1,13 +1,14 @@
-"""Attributes of an element of NCCL's topology files, each read as what it must be."""
+"""Elements of NCCL's topology and graph files: their attributes and children, each read as what it must be."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from hocket.core.errors import FormatError
+from hocket.core.tags import Element
 
-__all__ = ["Attributes", "bus_id_text"]
+__all__ = ["Attributes", "bus_id_text", "known_children"]
 
 _INTEGER = re.compile(r"[+-]?(?:0[0-7]{0,9}|[1-9][0-9]{0,8})|0x[0-9a-fA-F]{1,8}")
 _HEXADECIMAL = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}")
@@ -91,3 +92,14 @@ def bus_id_text(bus_id: int) -> str:
     """The PCI address that a packed number is."""
     digits = f"{bus_id:09x}"
     return f"{digits[:-5]:0>4}:{digits[-5:-3]}:{digits[-3:-1]}.{digits[-1]}"
+
+
+def known_children(source: str, element: Element, known: Collection[str]) -> Iterator[Element]:
+    """Raises FormatError, by file and line, at the first whose name is none of those."""
+    for child in element.children:
+        if child.name not in known:
+            inside = " or ".join(f"<{name}>" for name in known) or "nothing"
+            raise FormatError(
+                f"{source}:{child.line}: <{child.name}> in <{element.name}> of line {element.line}: expected {inside}"
+            )
+        yield child

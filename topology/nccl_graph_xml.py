@@ -11,7 +11,7 @@ from typing import TypeVar
 from hocket.core.errors import FormatError
 from hocket.core.files import read_text
 from hocket.core.tags import Element, read_element
-from hocket.topology.nccl_attributes import Attributes
+from hocket.topology.nccl_attributes import Attributes, known_children
 from hocket.topology.nccl_graph import (
     LINK_TYPES,
     PATTERNS,
@@ -66,14 +66,7 @@ class _Reader:
         return Attributes(f"{self.source}:{element.line}: <{element.name}>", element.attributes)
 
     def children(self, element: Element, *known: str) -> Iterator[Element]:
-        for child in element.children:
-            if child.name not in known:
-                inside = " or ".join(f"<{name}>" for name in known) or "nothing"
-                raise FormatError(
-                    f"{self.source}:{child.line}: <{child.name}> in <{element.name}> of line {element.line}:"
-                    f" expected {inside}"
-                )
-            yield child
+        return known_children(self.source, element, known)
 
     def graph(self, element: Element) -> NcclGraph:
         attributes = self.attributes(element)

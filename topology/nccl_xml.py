@@ -11,7 +11,7 @@ from pathlib import Path
 from hocket.core.errors import FormatError, TopologyError
 from hocket.core.files import read_text
 from hocket.core.tags import Element, read_element
-from hocket.topology.nccl_attributes import Attributes
+from hocket.topology.nccl_attributes import Attributes, known_children
 from hocket.topology.nccl_check import check_links, require_once
 from hocket.topology.nccl_machine import (
     C2c,
@@ -109,15 +109,7 @@ class _Reader:
         return Attributes(f"{self.source}:{element.line}: <{element.name}>", element.attributes)
 
     def children(self, element: Element) -> Iterator[Element]:
-        known = _CHILDREN.get(element.name, "").split()
-        for child in element.children:
-            if child.name not in known:
-                inside = " or ".join(f"<{name}>" for name in known) or "nothing"
-                raise FormatError(
-                    f"{self.source}:{child.line}: <{child.name}> in <{element.name}> of line {element.line}:"
-                    f" expected {inside}"
-                )
-            yield child
+        return known_children(self.source, element, _CHILDREN.get(element.name, "").split())
 
     def cpu(self, element: Element) -> Cpu:
         attributes = self.attributes(element)
