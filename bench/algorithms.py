@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
-from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, build_all
 from hocket.simulator import simulate_schedule

@@ -50,7 +50,7 @@ from hocket.calibration.measurement import NCCL_NAMES
 from hocket.calibration.simulated import simulated_us
 from hocket.nccl import PROTOCOLS, Constants, read_settings
 from hocket.topology import Topology, load
-from hocket.topology.machines import load_machine
+from hocket.topology.machines.loading import load_machine
 
 __all__ = ["main"]
 

@@ -22,6 +22,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.errors import HocketError
 from hocket.bench.command_line import command_line
 from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import Trace, read_traces, write_traces
@@ -31,10 +32,9 @@ from hocket.chakra.reading import TraceFiles
 from hocket.chakra.slicing import Selection, slice_traces
 from hocket.chakra.validate import validate
 from hocket.chakra.writing import write_blocks
-from hocket.core.errors import HocketError
-from hocket.plugin.torch.folder import stream_path
-from hocket.plugin.torch.recording import read_recording
-from hocket.plugin.torch.settings import variable
+from hocket.recording.folder import stream_path
+from hocket.recording.recording import read_recording
+from hocket.recording.settings import variable
 
 __all__ = ["main"]
 

@@ -22,9 +22,9 @@ import torch
 import torch.distributed as dist
 
 from hocket.bench.command_line import command_line
-from hocket.plugin.torch.folder import stream_path
-from hocket.plugin.torch.recording import read_recording
-from hocket.plugin.torch.settings import OUT_VARIABLE, variable
+from hocket.recording.folder import stream_path
+from hocket.recording.recording import read_recording
+from hocket.recording.settings import OUT_VARIABLE, variable
 
 ROUNDS = 150
 CALLS = 200

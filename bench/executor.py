@@ -21,10 +21,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.errors import HocketError
+from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
 from hocket.bench.shaped_links import RANKS, TOPOLOGY, TwoMachines
-from hocket.core.errors import HocketError
-from hocket.core.units import format_bytes, parse_bytes
 from hocket.schedule import Collective, FoldedSchedule, Kind, Schedule, retime
 from hocket.schedule.algorithms import build
 from hocket.synthesizer import synthesize

@@ -5,8 +5,8 @@ Run: python -m hocket.bench.fidelity_ladder
 
 import time
 
+from hocket.base.errors import ScheduleError
 from hocket.bench.command_line import command_line
-from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
 from hocket.topology import Topology, load

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from hocket.base.memory import peak_rss_bytes
+from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
-from hocket.core.memory import peak_rss_bytes
-from hocket.core.units import format_bytes
 from hocket.schedule import (
     Collective,
     FoldedSchedule,

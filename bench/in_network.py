@@ -9,8 +9,8 @@ no schedule can exceed.
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.errors import ScheduleError
 from hocket.bench.command_line import command_line
-from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind, lower_bound
 from hocket.simulator import simulate_collective
 from hocket.topology import Topology, load

@@ -9,12 +9,12 @@ Run: python -m hocket.bench.llm_measured
 
 from dataclasses import dataclass
 
+from hocket.base.units import format_time
 from hocket.bench.command_line import command_line
-from hocket.chakra.generate.accelerators import ACCELERATORS
-from hocket.chakra.generate.llm import ModelCard, PipelineSchedule, Plan, Recomputation, llm_traces
-from hocket.core.units import format_time
 from hocket.simulator import simulate_traces
 from hocket.topology import load
+from hocket.workload.accelerators import ACCELERATORS
+from hocket.workload.llm import ModelCard, PipelineSchedule, Plan, Recomputation, llm_traces
 
 
 @dataclass(frozen=True)

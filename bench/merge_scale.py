@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.bench.command_line import command_line
-from hocket.plugin.torch.folder import stream_path
-from hocket.plugin.torch.stream import FORMAT
+from hocket.recording.folder import stream_path
+from hocket.recording.stream import FORMAT
 
 __all__ = ["main", "make_streams"]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
-from hocket.core.units import format_bytes, parse_bytes
 from hocket.plugin.mpi.launch import run_preloaded
 from hocket.plugin.mpi.library import build_library, find_mpicc
 from hocket.plugin.mpi.served import served

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hocket.bench.command_line import command_line
 from hocket.nccl import COLLECTIVES, NcclModel
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.read import read_nccl_topology
 
 __all__ = ["main"]
 

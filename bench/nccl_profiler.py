@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from hocket.bench.command_line import command_line
-from hocket.plugin.nccl_library import nccl_profiler_path
+from hocket.plugin.nccl.library import nccl_profiler_path
 
 LAUNCHES = 5
 CALLS = 400_000

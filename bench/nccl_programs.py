@@ -13,15 +13,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
-from hocket.core.units import format_bytes, parse_bytes
 from hocket.nccl import NcclModel, Term, read_settings
 from hocket.nccl.programs import BUILDERS, KINDS, nccl_program
 from hocket.schedule import Kernel
 from hocket.simulator import simulate_kernel, simulate_program
 from hocket.topology import Topology
-from hocket.topology.nccl_import import from_nccl
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.read import read_nccl_topology
+from hocket.topology.formats.nccl.topology import from_nccl
 
 __all__ = ["main"]
 

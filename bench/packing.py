@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from hocket._core.synthesizer import packing_period
+from hocket.base.errors import ScheduleError
 from hocket.bench.command_line import command_line
-from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import Problem, Search, solve
 from hocket.topology import load

@@ -7,16 +7,16 @@ Run: python -m hocket.bench.peer_artefacts
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hocket.base.strict_yaml import read_yaml
+from hocket.base.units import format_bytes, format_time
 from hocket.bench.astra_sim_equality import trace_of
 from hocket.bench.command_line import command_line
 from hocket.chakra import TraceSet
-from hocket.core.strict_yaml import read_yaml
-from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
 from hocket.simulator.astra import AstraSetup, Dimension, SystemFile, simulate_astra
 from hocket.topology import Topology
-from hocket.topology.astra_sim import from_astra_sim
+from hocket.topology.formats.astra_sim import from_astra_sim
 
 __all__ = ["CASES", "Case", "Verdict", "judge"]
 

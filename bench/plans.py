@@ -15,8 +15,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.errors import DeadlockError, HocketError, ScheduleError
 from hocket.bench.command_line import command_line
-from hocket.core.errors import DeadlockError, HocketError, ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.topology import load

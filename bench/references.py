@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hocket.bench.command_line import command_line
-from hocket.plugin import executor
+from hocket.runtime import run as executor
 from hocket.translator import read_xml
 
 __all__ = ["main"]

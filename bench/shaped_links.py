@@ -4,7 +4,7 @@ import os
 import subprocess
 from types import TracebackType
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 
 __all__ = ["RANKS", "TOPOLOGY", "TwoMachines"]
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
-from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
 from hocket.topology import Topology, load

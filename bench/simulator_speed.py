@@ -6,8 +6,8 @@ Run: python -m hocket.bench.simulator_speed
 import resource
 import time
 
+from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
-from hocket.core.units import format_bytes, format_time
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import pattern
 from hocket.simulator.models import Model

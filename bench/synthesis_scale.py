@@ -13,9 +13,9 @@ import sys
 import time
 from typing import Any
 
+from hocket.base.memory import peak_rss_bytes
+from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
-from hocket.core.memory import peak_rss_bytes
-from hocket.core.units import format_bytes
 from hocket.schedule import Collective, FoldedSchedule, Kind, Rounds, verify
 from hocket.synthesizer import Problem, Search
 from hocket.synthesizer.portfolio import best_schedule

@@ -9,8 +9,8 @@ where Themis with 64 chunks is as good as TACOS, with 4 chunks not.
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.errors import ScheduleError
 from hocket.bench.command_line import command_line
-from hocket.core.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
 from hocket.topology import load

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 
+from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
-from hocket.chakra.generate.accelerators import ACCELERATORS
-from hocket.chakra.generate.llm import MODELS, Plan, llm_traces
-from hocket.core.units import format_bytes, format_time
 from hocket.simulator import simulate_traces
 from hocket.topology import load
+from hocket.workload.accelerators import ACCELERATORS
+from hocket.workload.llm import MODELS, Plan, llm_traces
 
 _TP, _PP = 8, 8
 _GPUS_PER_MACHINE = 8

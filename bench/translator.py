@@ -16,9 +16,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.bench.command_line import command_line
 from hocket.bench.interleavings import gets_stuck, right_in_the_worst_orders, same_waits
-from hocket.core.errors import DeadlockError, ScheduleError
 from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, Step, ThreadBlock, execute
 from hocket.schedule.algorithms import build
 from hocket.topology import load

@@ -20,7 +20,7 @@ from hocket.schedule import FIFO_DEPTH, Collective, Kind, execute
 from hocket.schedule.algorithms import build
 from hocket.topology import load
 from hocket.translator import PROFILES, Profile, from_program_json, from_xml, lower, read_document, to_program_json
-from hocket.translator.rules import check
+from hocket.translator.msccl.rules import check
 
 __all__ = ["main"]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hocket.base.errors import FormatError
 from hocket.calibration.curve import Curve, curves_of
 from hocket.calibration.fitting import LEAST_SIZES, CurveFit, fit_curve
 from hocket.calibration.levels import LevelFit, fit_levels, pieces_of
@@ -13,7 +14,6 @@ from hocket.calibration.machine import group_of
 from hocket.calibration.measurement import Measurement
 from hocket.calibration.mixed import refuse_mixed
 from hocket.calibration.pieces import Pieces
-from hocket.core.errors import FormatError
 from hocket.schedule import Kind
 from hocket.topology import Topology
 

@@ -12,9 +12,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import FormatError
 from hocket.calibration.curve import Curve
 from hocket.calibration.pieces import Pieces
-from hocket.core.errors import FormatError
 
 __all__ = ["LEAST_SIZES", "TUNING", "CurveFit", "fit_curve", "leave_one_out", "noise_of"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import TopologyError
 from hocket.calibration.curve import Curve
 from hocket.calibration.measurement import Measurement
 from hocket.calibration.structure import INTER, INTRA
-from hocket.core.errors import TopologyError
 from hocket.topology import Topology, routes
 
 __all__ = ["TopologyLevel", "group_of", "levels_of", "on_machines", "rescaled"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl.choice import Forced, NcclChoice, forced
 from hocket.schedule import Collective, Kind
 

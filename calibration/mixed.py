@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from hocket.base.errors import FormatError
 from hocket.calibration.measurement import NCCL_NAMES, Measurement
-from hocket.core.errors import FormatError
 from hocket.nccl.choice import FORCING
 
 __all__ = ["refuse_mixed"]

@@ -7,15 +7,15 @@ import msgspec
 import numpy as np
 import yaml
 
+from hocket.base.errors import FormatError
+from hocket.base.files import atomic_write, read_text
+from hocket.base.strict_yaml import Document, read_yaml
+from hocket.base.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.calibration.calibration import Calibration
 from hocket.calibration.levels import Estimate
-from hocket.calibration.nccl_calibration import NcclCalibration
-from hocket.calibration.nccl_parameters import FittedNccl, nccl_of, section_of
+from hocket.calibration.nccl.calibration import NcclCalibration
+from hocket.calibration.nccl.parameters import FittedNccl, nccl_of, section_of
 from hocket.calibration.pieces import PROTOCOLS, Pieces
-from hocket.core.errors import FormatError
-from hocket.core.files import atomic_write, read_text
-from hocket.core.strict_yaml import Document, read_yaml
-from hocket.core.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 
 __all__ = ["read_nccl_calibration", "read_parameters", "save_parameters"]
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from hocket.base.errors import FormatError
+from hocket.base.files import read_text
 from hocket.calibration.measurement import Assumed, Measurement
 from hocket.calibration.readers.csv_table import is_csv, read_csv
 from hocket.calibration.readers.nccl_tests import is_nccl_tests, read_nccl_tests
@@ -12,8 +14,6 @@ from hocket.calibration.readers.nccl_tests_json import read_nccl_tests_json
 from hocket.calibration.readers.osu import is_osu, read_osu
 from hocket.calibration.readers.own import read_replay, read_run
 from hocket.calibration.readers.perftest import is_perftest, read_perftest
-from hocket.core.errors import FormatError
-from hocket.core.files import read_text
 
 __all__ = ["read_measurements"]
 

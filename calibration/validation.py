@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import FormatError
 from hocket.calibration.calibration import Calibration
 from hocket.calibration.curve import Curve
 from hocket.calibration.fitting import LEAST_SIZES, fit_curve
 from hocket.calibration.levels import fit_levels
-from hocket.core.errors import FormatError
 
 __all__ = ["BY", "Errors", "HeldOut", "Predict", "freely", "hold_out"]
 

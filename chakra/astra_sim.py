@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from hocket.base.errors import TraceError
 from hocket.chakra.agreement import collectives_by_group
 from hocket.chakra.finding import Finding, Severity, at_node, source_of
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.subset import subset
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
-from hocket.core.errors import TraceError
 
 __all__ = ["adapt", "adapt_trace", "violations"]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from hocket.base.errors import TraceError
+from hocket.base.files import atomic_write
 from hocket.chakra.trace import NodeType, Trace
-from hocket.core.errors import TraceError
-from hocket.core.files import atomic_write
 
 __all__ = ["FORMATS", "MOST_NODES", "write_graph"]
 

@@ -12,7 +12,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from hocket.core.enums import StrEnum
+from hocket.base.enums import StrEnum
 
 __all__ = [
     "ATTRIBUTE",

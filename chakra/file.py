@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import chakra as engine
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = ["BLOCK_BYTES", "file_bytes", "open_records", "record_blocks", "split_length"]
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import SupportsIndex
 
+from hocket.base.enums import StrEnum
 from hocket.chakra.trace import Trace, TraceSource
-from hocket.core.enums import StrEnum
 
 __all__ = ["Finding", "Severity", "at_node", "source_of"]
 

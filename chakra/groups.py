@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from hocket.core.errors import FormatError
-from hocket.core.files import atomic_write, read_text
+from hocket.base.errors import FormatError
+from hocket.base.files import atomic_write, read_text
 
 __all__ = ["FILE_NAMES", "read_groups", "write_groups"]
 

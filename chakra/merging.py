@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import FormatError, TraceError
 from hocket.chakra.groups import read_groups
 from hocket.chakra.reading import find_groups
 from hocket.chakra.trace import Trace
 from hocket.chakra.trace_file import TraceFile
-from hocket.core.errors import FormatError, TraceError
 
 __all__ = ["Merge", "trace_paths"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
+from hocket.base.errors import FormatError, TraceError
 from hocket.chakra.eras import Era
 from hocket.chakra.schema import AttributeProto, GlobalMetadata, Node
 from hocket.chakra.trace_file import TraceFile
-from hocket.core.errors import FormatError, TraceError
 
 __all__ = ["AttributeProto", "GlobalMetadata", "Node", "encode_metadata", "read_messages", "to_json"]
 

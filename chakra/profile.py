@@ -1,6 +1,6 @@
 """Who a trace is written for."""
 
-from hocket.core.enums import StrEnum
+from hocket.base.enums import StrEnum
 
 __all__ = ["Profile"]
 

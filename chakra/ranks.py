@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import TraceError
 from hocket.chakra.trace import NodeType, Trace, TraceSource
-from hocket.core.errors import TraceError
 
 __all__ = ["RankSubset"]
 

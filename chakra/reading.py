@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hocket.base.errors import FormatError
 from hocket.chakra.eras import Era
 from hocket.chakra.file import BLOCK_BYTES
 from hocket.chakra.groups import FILE_NAMES, read_groups
 from hocket.chakra.trace import Trace, TraceSet, members_of
 from hocket.chakra.trace_file import TraceFile
-from hocket.core.errors import FormatError
 
 __all__ = ["TraceFiles", "find_groups", "rank_files", "read_trace", "read_traces"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import TraceError
 from hocket.chakra.file import BLOCK_BYTES
 from hocket.chakra.ranks import RankSubset
 from hocket.chakra.reading import TraceFiles
@@ -14,7 +15,6 @@ from hocket.chakra.steps import NO_STEP, has_step_metadata, step_of_nodes
 from hocket.chakra.subset import Cutter, is_ordered, references_back
 from hocket.chakra.trace import Trace
 from hocket.chakra.trace_file import TraceFile
-from hocket.core.errors import TraceError
 
 __all__ = ["Selection", "slice_traces"]
 

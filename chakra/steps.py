@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import TraceError
 from hocket.chakra.trace import Trace
-from hocket.core.errors import TraceError
 
 __all__ = ["NO_STEP", "has_step_metadata", "is_step_mark", "step_fault", "step_metadata", "step_of_nodes"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hocket.base.errors import TraceError
+from hocket.base.trace_events import name_event, span_event, write_events
 from hocket.chakra.summary import kind_of_node
 from hocket.chakra.trace import NodeType, Trace, TraceSource
-from hocket.core.errors import TraceError
-from hocket.core.trace_events import name_event, span_event, write_events
 
 __all__ = ["write_timeline"]
 
@@ -17,7 +17,7 @@ _TRACKS = {NodeType.COMP: "compute", NodeType.MEM_LOAD: "memory", NodeType.MEM_S
 
 
 def write_timeline(traces: TraceSource, path: Path | str) -> int:
-    """Writes Chrome trace JSON (`hocket.core.trace_events`), a process a rank; returns how many nodes it shows.
+    """Writes Chrome trace JSON (`hocket.base.trace_events`), a process a rank; returns how many nodes it shows.
 
     A rank has tracks for computation, memory and communication, as many as are needed for what overlaps. Nodes without
     a duration are not shown. Raises TraceError when that is all of them.

@@ -9,13 +9,13 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from hocket._core import chakra as engine
+from hocket.base.errors import FormatError
 from hocket.chakra.era_detection import detect, is_metadata
 from hocket.chakra.eras import Era, OldNodeError
 from hocket.chakra.file import BLOCK_BYTES, file_bytes, open_records, record_blocks, split_length
 from hocket.chakra.schema import GlobalMetadata
 from hocket.chakra.trace import Trace
 from hocket.chakra.upgrading import upgrade_metadata, upgrade_node
-from hocket.core.errors import FormatError
 
 __all__ = ["TraceFile", "framed"]
 

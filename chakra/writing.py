@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from hocket._core import chakra as engine
+from hocket.base.files import atomic_write
 from hocket.chakra.astra_sim import adapt, adapt_trace
 from hocket.chakra.eras import Era
 from hocket.chakra.groups import FILE_NAMES, write_groups
@@ -15,7 +16,6 @@ from hocket.chakra.messages import encode_metadata
 from hocket.chakra.profile import Profile
 from hocket.chakra.trace import Trace, TraceSet
 from hocket.chakra.trace_file import framed
-from hocket.core.files import atomic_write
 
 __all__ = ["SCHEMA_VERSION", "write_blocks", "write_trace", "write_traces"]
 

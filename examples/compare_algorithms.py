@@ -5,7 +5,7 @@ python examples/compare_algorithms.py mesh:4x4,bandwidth=50GB/s,latency=500ns
 
 import sys
 
-from hocket.core.units import format_time, parse_bytes
+from hocket.base.units import format_time, parse_bytes
 from hocket.schedule import Collective, Kind, lower_bound, save, verify
 from hocket.schedule.algorithms import ALGORITHMS
 from hocket.simulator import simulate_collective

@@ -8,7 +8,7 @@ writes one XML for each runtime, proved right before it is written, and says wha
 import sys
 from pathlib import Path
 
-from hocket.core.units import format_time
+from hocket.base.units import format_time
 from hocket.schedule import Kind
 from hocket.topology import load
 from hocket.translator import PROFILES, Algorithm, Lowering

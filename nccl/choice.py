@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, algorithm_named, can_do, protocol_named
 from hocket.nccl.settings import read_settings
 

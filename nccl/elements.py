@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import TopologyError
-from hocket.topology.nccl_bandwidth import cpu_bandwidth, link_bandwidth
-from hocket.topology.nccl_machine import Cpu, Dialect, Gpu, NcclMachine, Net, Nic, Pci
+from hocket.base.errors import TopologyError
+from hocket.topology.formats.nccl.bandwidth import cpu_bandwidth, link_bandwidth
+from hocket.topology.formats.nccl.machine import Cpu, Dialect, Gpu, NcclMachine, Net, Nic, Pci
 
 __all__ = ["elements_of"]
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from hocket._core.nccl import Given
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl.names import PATH_TYPES
-from hocket.topology.nccl_graph import GraphId, NcclGraphs
-from hocket.topology.nccl_machine import NcclMachine
+from hocket.topology.formats.nccl.graph import GraphId, NcclGraphs
+from hocket.topology.formats.nccl.machine import NcclMachine
 
 __all__ = ["given_graphs"]
 

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from hocket.core.errors import TopologyError
+from hocket.base.errors import TopologyError
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import PATH_TYPES
-from hocket.topology.nccl_graph import LINK_TYPES, GraphChannel, GraphId, GraphPattern, NcclGraph, NcclGraphs
+from hocket.topology.formats.nccl.graph import LINK_TYPES, GraphChannel, GraphId, GraphPattern, NcclGraph, NcclGraphs
 
 if TYPE_CHECKING:
     from hocket._core.nccl import Graph

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl.log import Logged, NcclLog, TableEntry
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import COLLECTIVES

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.nccl import Given, Model, Settings
-from hocket.core.errors import HocketError, TopologyError
+from hocket.base.errors import HocketError, TopologyError
 from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
 from hocket.nccl.given import given_graphs
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
-from hocket.topology.nccl_graph import NcclGraphs
-from hocket.topology.nccl_machine import NcclMachine
+from hocket.topology.formats.nccl.graph import NcclGraphs
+from hocket.topology.formats.nccl.machine import NcclMachine
 
 if TYPE_CHECKING:
     from hocket._core.nccl import Graph

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = ["ALGORITHMS", "COLLECTIVES", "PATH_TYPES", "PROTOCOLS", "algorithm_named", "can_do", "protocol_named"]
 

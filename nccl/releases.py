@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl.constants import Constants
 
 __all__ = ["RELEASES", "Release", "release_of", "version_of_code"]

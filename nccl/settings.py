@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from hocket._core.nccl import Settings
-from hocket.core.errors import FormatError
-from hocket.core.strict_yaml import nearest
+from hocket.base.errors import FormatError
+from hocket.base.strict_yaml import nearest
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PATH_TYPES, PROTOCOLS
 
 __all__ = ["VARIABLES", "Settings", "read_settings"]

@@ -6,7 +6,7 @@ __all__ = ["use"]
 
 
 def use(source: str | Path) -> None:
-    """Serves this process's collectives from now on with proved programs: `hocket.plugin.algorithms.activation.use`."""
-    from hocket.plugin.algorithms import activation
+    """Serves this process's collectives from now on with proved programs: `hocket.plugin.serve.activation.use`."""
+    from hocket.plugin.serve import activation
 
     activation.use(source)

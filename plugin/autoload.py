@@ -19,7 +19,7 @@ def arm() -> None:
     if collects or serves:
         import_module("torch")  # first: its import comes back here, and must not meet a module half imported
     if serves:
-        from hocket.plugin.algorithms import activation
+        from hocket.plugin.serve import activation
 
         activation.arm()
     if collects and not _tried_to_collect:

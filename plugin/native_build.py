@@ -13,8 +13,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from hocket.core.errors import HocketError
-from hocket.core.files import atomic_path, make_folder
+from hocket.base.errors import HocketError
+from hocket.base.files import atomic_path, make_folder
 
 __all__ = ["build", "cache_folder", "find_built"]
 

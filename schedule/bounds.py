@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import HORIZON_PS, Holding, cut_bound, least_time, least_times
-from hocket.core.errors import Infeasible
+from hocket.base.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.crossings import entering, leaving
 from hocket.schedule.flow_bounds import one_end_bounds, path_bounds

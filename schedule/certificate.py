@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import Holding
-from hocket.core.errors import HocketError, ScheduleError
+from hocket.base.errors import HocketError, ScheduleError
 from hocket.schedule.bounds import lower_bound
 from hocket.schedule.collective import Collective
 from hocket.schedule.flow_bounds import Traffic

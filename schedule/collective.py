@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import RankSets
-from hocket.core.enums import StrEnum
-from hocket.core.errors import ScheduleError
+from hocket.base.enums import StrEnum
+from hocket.base.errors import ScheduleError
 from hocket.schedule.conditions import EVERYONE, Conditions, RankSetTable, rank_sets
 
 __all__ = ["NAMED_KINDS", "Collective", "Kind"]

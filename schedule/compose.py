@@ -5,7 +5,7 @@ from typing import overload
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.folded import AnySchedule, FoldedSchedule
 from hocket.schedule.schedule import Schedule

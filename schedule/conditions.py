@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import RankSets
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 
 __all__ = ["EVERYONE", "Chunk", "Conditions", "RankSetTable", "rank_sets"]
 

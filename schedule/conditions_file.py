@@ -5,10 +5,10 @@ from typing import Annotated
 
 import msgspec
 
-from hocket.core.errors import FormatError, ScheduleError
-from hocket.core.files import read_text
-from hocket.core.strict_yaml import read_yaml
-from hocket.core.units import parse_bytes
+from hocket.base.errors import FormatError, ScheduleError
+from hocket.base.files import read_text
+from hocket.base.strict_yaml import read_yaml
+from hocket.base.units import parse_bytes
 from hocket.schedule.collective import Collective
 from hocket.schedule.conditions import Chunk, Conditions
 from hocket.topology.naming import parse_spans

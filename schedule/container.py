@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import FormatError
-from hocket.core.files import atomic_write
+from hocket.base.errors import FormatError
+from hocket.base.files import atomic_write
 
 __all__ = ["ArrayEntry", "Count", "Stream", "array", "header", "write"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.schedule.program import BUFFERS
 
 __all__ = ["EXCHANGE_BUFFERS", "STAGING", "Exchange", "ExchangePlan", "LocalStep", "Message", "Piece", "RankPlan"]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import DeadlockError
+from hocket.base.errors import DeadlockError
 from hocket.schedule.exchange import STAGING, Exchange, ExchangePlan, LocalStep, Message, Piece, RankPlan
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out

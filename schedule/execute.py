@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import schedule as engine
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule.collective import Kind
 from hocket.schedule.counterexample import (
     Counterexample,

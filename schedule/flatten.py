@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.memory import Memory
 from hocket.schedule.program import BUFFERS, Program, Steps, StepType, ThreadBlock
 

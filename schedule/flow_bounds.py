@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import Holding, flow_bound, least_holds, path_bound, path_prices
-from hocket.core.units import format_bandwidth
+from hocket.base.units import format_bandwidth
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology

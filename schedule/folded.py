@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import schedule as engine
-from hocket.core.errors import ScheduleError
-from hocket.core.units import format_bytes
+from hocket.base.errors import ScheduleError
+from hocket.base.units import format_bytes
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.schedule.schedule import Bound, Schedule

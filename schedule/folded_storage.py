@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from numpy.typing import NDArray
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.schedule.container import ArrayEntry, Count, Stream
 from hocket.schedule.folded import FoldedSchedule, Phase, TransferColumns, Transfers
 from hocket.schedule.rounds import Rounds, RoundShape

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.collective import Collective
 from hocket.schedule.conditions import Conditions, RankSetTable
 from hocket.schedule.schedule import Schedule

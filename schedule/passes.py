@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import SimulationError
+from hocket.base.errors import SimulationError
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.pace import Pace
 from hocket.schedule.program import Program

@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.enums import StrEnum
+from hocket.base.enums import StrEnum
 from hocket.schedule.collective import Kind
 
 __all__ = ["BUFFERS", "STEP_ROW", "Gpu", "Program", "Step", "StepType", "Steps", "ThreadBlock"]

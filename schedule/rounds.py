@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import schedule as engine
-from hocket.core.errors import FormatError, HocketError
+from hocket.base.errors import FormatError, HocketError
 from hocket.schedule.folded import TransferColumns
 
 __all__ = ["RoundShape", "RoundSpool", "Rounds"]

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.base.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import container
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.conditions import Conditions

@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hocket.core.enums import StrEnum
-from hocket.core.errors import ScheduleError
+from hocket.base.enums import StrEnum
+from hocket.base.errors import ScheduleError
 from hocket.schedule.collective import Collective, Kind
 
 __all__ = ["NONE", "Motion", "Symmetry"]

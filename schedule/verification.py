@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import schedule as engine
-from hocket.core.errors import ScheduleError
-from hocket.core.units import format_bytes, format_time
+from hocket.base.errors import ScheduleError
+from hocket.base.units import format_bytes, format_time
 from hocket.schedule.collective import Kind
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase
 from hocket.schedule.schedule import Schedule

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import SimulationError
 from hocket.chakra import TraceSet
-from hocket.chakra.generate.accelerators import Accelerator
-from hocket.core.errors import SimulationError
 from hocket.schedule import (
     NVIDIA,
     Collective,
@@ -37,6 +36,7 @@ from hocket.simulator.simulation import Fidelity, simulate
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import Call, Workload, single_call
 from hocket.topology import Topology
+from hocket.workload.accelerators import Accelerator
 
 __all__ = ["simulate_collective", "simulate_kernel", "simulate_program", "simulate_schedule", "simulate_traces"]
 

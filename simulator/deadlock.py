@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import DeadlockError
+from hocket.base.errors import DeadlockError
 from hocket.simulator.workload import NodeKind, Workload
 
 __all__ = ["require_all_done"]

@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hocket.base.errors import SimulationError
 from hocket.chakra.steps import NO_STEP
-from hocket.core.errors import SimulationError
 from hocket.simulator.workload import NodeKind, Workload
 
 __all__ = ["UNDISTURBED", "Disturbance", "Flow", "disturbed"]

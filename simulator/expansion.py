@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import SimulationError
+from hocket.base.errors import SimulationError
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import NodeKind, Workload

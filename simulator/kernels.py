@@ -10,8 +10,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import SimulationError
 from hocket.chakra.steps import NO_STEP
-from hocket.core.errors import SimulationError
 from hocket.schedule import Kernel, Schedule
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.kernel_nodes import OWN, KernelNodes

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from hocket.core.errors import SimulationError
-from hocket.core.units import parse_bandwidth, parse_time
+from hocket.base.errors import SimulationError
+from hocket.base.units import parse_bandwidth, parse_time
 
 __all__ = ["RemoteMemory", "parse_remote_memory"]
 

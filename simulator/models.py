@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.enums import StrEnum
-from hocket.core.errors import SimulationError
+from hocket.base.enums import StrEnum
+from hocket.base.errors import SimulationError
 from hocket.topology import Topology
 
 __all__ = ["LinkSetting", "Model", "Queueing", "Switching", "parse_setting", "per_link", "setting_name"]

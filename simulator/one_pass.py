@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import DeadlockError, SimulationError
+from hocket.base.errors import DeadlockError, SimulationError
 from hocket.schedule import Passes, Program, StepType
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hocket import schedule as schedules
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place

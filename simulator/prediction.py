@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.files import atomic_write
-from hocket.core.units import format_time
+from hocket.base.files import atomic_write
+from hocket.base.units import format_time
 from hocket.simulator.workload import Workload
 from hocket.topology import Topology
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import SimulationError
 from hocket.chakra.steps import NO_STEP
-from hocket.core.errors import SimulationError
 from hocket.schedule import Passes, Program, StepType
 from hocket.simulator.one_pass import OnePass
 from hocket.simulator.pass_rows import PassRows

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.simulator import Job, Plan, replay
-from hocket.core.errors import TopologyError
+from hocket.base.errors import TopologyError
 from hocket.schedule import Bound, lower_bound
 from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.expansion import Expansion

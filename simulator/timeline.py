@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.core.trace_events import name_event, span_event, write_events
+from hocket.base.trace_events import name_event, span_event, write_events
 from hocket.simulator.analysis import CriticalPath, critical_path
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Occupancy, Prediction

@@ -7,7 +7,7 @@ from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
-from hocket.core.errors import Stopped
+from hocket.base.errors import Stopped
 from hocket.synthesizer.search import Progress
 
 __all__ = ["Watch", "attend"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from hocket.core.errors import Stopped
+from hocket.base.errors import Stopped
 from hocket.schedule import AnySchedule
 from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, best_schedule, cheapest_s, worth_s
 from hocket.synthesizer.problem import Problem

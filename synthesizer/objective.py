@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hocket.core.enums import StrEnum
+from hocket.base.enums import StrEnum
 from hocket.schedule import AnySchedule, FoldedSchedule, retime
 from hocket.synthesizer.problem import Problem
 

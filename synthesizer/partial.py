@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket.core.errors import FormatError, HocketError
-from hocket.core.files import atomic_write, make_folder, read_text
+from hocket.base.errors import FormatError, HocketError
+from hocket.base.files import atomic_write, make_folder, read_text
 
 __all__ = ["Partial"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from hocket.core.errors import Infeasible, ScheduleError, Stopped
+from hocket.base.errors import Infeasible, ScheduleError, Stopped
 from hocket.schedule import AnySchedule, Bound
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, FOLDING, TIRELESS

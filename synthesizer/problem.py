@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.synthesizer import Demand, Network
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import (
     EVERYONE,
     AnySchedule,

@@ -3,8 +3,8 @@
 import math
 import os
 
-from hocket.core.errors import ScheduleError
-from hocket.core.units import format_bytes, format_time
+from hocket.base.errors import ScheduleError
+from hocket.base.units import format_bytes, format_time
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search

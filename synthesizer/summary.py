@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from hocket.core.memory import peak_rss_bytes
-from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.base.memory import peak_rss_bytes
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.synthesizer.synthesis import Synthesis
 
 __all__ = ["describe", "summarize"]

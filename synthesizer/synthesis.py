@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import AnySchedule, Collective, VerifyReport, verify
 from hocket.synthesizer.attendance import Watch, attend
 from hocket.synthesizer.chunking import choose_chunks

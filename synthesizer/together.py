@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError, Stopped
+from hocket.base.errors import ScheduleError, Stopped
 from hocket.schedule import Joint, Schedule, retime
 from hocket.synthesizer.attendance import Watch, attend
 from hocket.synthesizer.chunking import choose_chunks

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hocket.core.errors import Stopped
+from hocket.base.errors import Stopped
 from hocket.schedule import AnySchedule, concatenate, reverse
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem

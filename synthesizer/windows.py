@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError, Stopped
+from hocket.base.errors import ScheduleError, Stopped
 from hocket.schedule import AnySchedule, FoldedSchedule
 from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.objective import resize

@@ -1,7 +1,9 @@
 """What the machine looks like: ranks, switches and the links between them."""
 
 from hocket.topology.automorphism import link_images
+from hocket.topology.formats.yaml_file import save
 from hocket.topology.loading import load
+from hocket.topology.machines.ports import Crossing, Ports
 from hocket.topology.measures import (
     Cut,
     all_gather_cut,
@@ -12,12 +14,10 @@ from hocket.topology.measures import (
 )
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.naming import link_name, node_name
-from hocket.topology.ports import Crossing, Ports
 from hocket.topology.promotion import promote
 from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.spec import UnknownTopology
 from hocket.topology.subset import keep_links, links_within, subset
-from hocket.topology.topology_file import save
 
 __all__ = [
     "Crossing",

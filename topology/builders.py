@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import FormatError, TopologyError
+from hocket.base.errors import FormatError, TopologyError
 from hocket.topology.model import Dimension, Topology
 
 __all__ = ["KINDS", "SHAPES", "product"]

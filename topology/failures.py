@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import FormatError, TopologyError
+from hocket.base.errors import FormatError, TopologyError
 from hocket.topology.model import Topology
 from hocket.topology.naming import node_name, spans
 

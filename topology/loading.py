@@ -3,17 +3,17 @@
 import os
 
 from hocket._core.topology import require_connected
-from hocket.core.errors import HocketError
-from hocket.core.files import read_text
-from hocket.core.strict_yaml import read_yaml
-from hocket.topology.astra_sim import from_astra_sim
-from hocket.topology.machines import load_machine
+from hocket.base.errors import HocketError
+from hocket.base.files import read_text
+from hocket.base.strict_yaml import read_yaml
+from hocket.topology.formats.astra_sim import from_astra_sim
+from hocket.topology.formats.nccl.read import is_nccl_topology
+from hocket.topology.formats.nccl.topology import from_nccl
+from hocket.topology.formats.smi.matrix import is_smi_matrix
+from hocket.topology.formats.yaml_file import from_file
+from hocket.topology.machines.loading import load_machine
 from hocket.topology.model import Topology
-from hocket.topology.nccl_import import from_nccl
-from hocket.topology.nccl_xml import is_nccl_topology
-from hocket.topology.smi_matrix import is_smi_matrix
 from hocket.topology.spec import from_spec
-from hocket.topology.topology_file import from_file
 
 __all__ = ["load"]
 

@@ -4,9 +4,9 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
-from hocket.core.errors import FormatError, TopologyError
-from hocket.core.files import read_text
-from hocket.core.strict_yaml import read_yaml
+from hocket.base.errors import FormatError, TopologyError
+from hocket.base.files import read_text
+from hocket.base.strict_yaml import read_yaml
 from hocket.topology.failures import share
 from hocket.topology.model import Topology
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = ["link_name", "node_name", "parse_spans", "spans"]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from hocket.core.errors import FormatError
-from hocket.core.strict_yaml import nearest
+from hocket.base.errors import FormatError
+from hocket.base.strict_yaml import nearest
 
 __all__ = ["read_options"]
 

@@ -5,18 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import TypeVar
 
-from hocket.core.errors import FormatError, HocketError, TopologyError
-from hocket.core.strict_yaml import nearest
-from hocket.core.units import parse_bandwidth, parse_time
+from hocket.base.errors import FormatError, HocketError, TopologyError
+from hocket.base.strict_yaml import nearest
+from hocket.base.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
-from hocket.topology.cluster import MOST_MACHINES, Machine, cluster
-from hocket.topology.fabric import FABRIC_KEYS, read_fabric
-from hocket.topology.graphs import GRAPHS
-from hocket.topology.machines import IMPORTED, split_imported
+from hocket.topology.formats.graphs import GRAPHS
+from hocket.topology.formats.nccl.topology import from_nccl, nccl_parts
+from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
+from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
+from hocket.topology.machines.loading import IMPORTED, split_imported
+from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 from hocket.topology.model import Dimension, Topology
-from hocket.topology.nccl_import import from_nccl, nccl_parts
 from hocket.topology.options import read_options
-from hocket.topology.presets import PRESETS, preset, preset_machine
 
 __all__ = ["UnknownTopology", "from_machines", "from_spec"]
 

@@ -1,25 +1,25 @@
 """Schedules and programs to and from MSCCL XML; lowering to thread blocks."""
 
 from hocket.translator.algorithm import Algorithm, Chunk
-from hocket.translator.document import read_document, read_file
-from hocket.translator.findings import Finding, Severity
-from hocket.translator.forestcoll import is_forest, read_forest
-from hocket.translator.graphs import schedule_graphs
-from hocket.translator.judge import Judgement, Verdict, judge
-from hocket.translator.lower import lower
-from hocket.translator.lowering import Lowering
-from hocket.translator.nccl_graph import nccl_graph, rings
-from hocket.translator.nccl_graph_read import read_nccl_graph, read_ring_orders
-from hocket.translator.profiles import PROFILES, UNLIMITED, Profile, ProfileName
-from hocket.translator.program_json import from_program_json, is_program_json, read_program, to_program_json
+from hocket.translator.formats.chakra_graphs import schedule_graphs
+from hocket.translator.formats.forestcoll import is_forest, read_forest
+from hocket.translator.formats.nccl_graph import nccl_graph, rings
+from hocket.translator.formats.nccl_graph_read import read_nccl_graph, read_ring_orders
+from hocket.translator.formats.program_json import from_program_json, is_program_json, read_program, to_program_json
+from hocket.translator.formats.tacos import read_tacos_csv, read_tacos_xml
+from hocket.translator.formats.transfers import transfer_table, write_transfers
+from hocket.translator.lowering.lower import lower
+from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.msccl.document import read_document, read_file
+from hocket.translator.msccl.findings import Finding, Severity
+from hocket.translator.msccl.judge import Judgement, Verdict, judge
+from hocket.translator.msccl.profiles import PROFILES, UNLIMITED, Profile, ProfileName
+from hocket.translator.msccl.recipes import run_recipe
+from hocket.translator.msccl.xml_read import from_xml, read_xml
+from hocket.translator.msccl.xml_write import check_limits, to_xml
 from hocket.translator.program_schedule import program_schedule
 from hocket.translator.proving import Translation
-from hocket.translator.recipes import run_recipe
-from hocket.translator.tacos import read_tacos_csv, read_tacos_xml
-from hocket.translator.transfers import transfer_table, write_transfers
 from hocket.translator.translate import lower_best, rewrite, translate
-from hocket.translator.xml_read import from_xml, read_xml
-from hocket.translator.xml_write import check_limits, to_xml
 
 __all__ = [
     "PROFILES",

@@ -11,17 +11,17 @@ from types import TracebackType
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import BUFFERS, Gpu, Kind, Program
 from hocket.schedule.memory import Memory, call_sizes, lay_out
 from hocket.topology import Topology
-from hocket.translator.fitting import fit
-from hocket.translator.lowering import Lowering, Strategy
-from hocket.translator.messages import Messages
-from hocket.translator.placement import LocalStep
-from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.lowering.fitting import fit
+from hocket.translator.lowering.lowering import Lowering, Strategy
+from hocket.translator.lowering.messages import Messages
+from hocket.translator.lowering.placement import LocalStep
+from hocket.translator.lowering.strategies import predictor, quickest, rounds
+from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
 from hocket.translator.proving import Translation
-from hocket.translator.strategies import predictor, quickest, rounds
 
 __all__ = ["Algorithm", "Chunk"]
 

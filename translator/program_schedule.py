@@ -5,14 +5,14 @@ from math import gcd
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import FIFO_DEPTH, Collective, Kind, Passes, Program, Schedule, execute, retime, verify
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out
 from hocket.simulator import simulate_program
 from hocket.simulator.programs import first_pass
 from hocket.topology import Topology, routes
-from hocket.translator.contents import Contents
+from hocket.translator.lowering.contents import Contents
 
 __all__ = ["program_schedule"]
 

@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from hocket.core.errors import DeadlockError
-from hocket.core.files import atomic_write
-from hocket.core.units import format_limit
+from hocket.base.errors import DeadlockError
+from hocket.base.files import atomic_write
+from hocket.base.units import format_limit
 from hocket.schedule import FIFO_DEPTH, Program, Proof, execute, least_safe_count
-from hocket.translator.findings import Finding
-from hocket.translator.lowering import Candidate
-from hocket.translator.profiles import Profile, ProfileName, find_profile
-from hocket.translator.program_json import from_program_json, to_program_json
-from hocket.translator.residency import residency_findings
-from hocket.translator.slices import largest_of_count, least_count
-from hocket.translator.xml_read import from_xml
-from hocket.translator.xml_write import to_xml_noted
+from hocket.translator.formats.program_json import from_program_json, to_program_json
+from hocket.translator.lowering.lowering import Candidate
+from hocket.translator.msccl.findings import Finding
+from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.residency import residency_findings
+from hocket.translator.msccl.slices import largest_of_count, least_count
+from hocket.translator.msccl.xml_read import from_xml
+from hocket.translator.msccl.xml_write import to_xml_noted
 
 __all__ = ["Translation", "prove"]
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Program, Schedule
-from hocket.translator.coarser import coarsen
-from hocket.translator.lower import lower_by
-from hocket.translator.lowering import Lowering, Strategy
-from hocket.translator.profiles import Profile, ProfileName, find_profile
+from hocket.translator.lowering.coarser import coarsen
+from hocket.translator.lowering.lower import lower_by
+from hocket.translator.lowering.lowering import Lowering, Strategy
+from hocket.translator.lowering.retarget import retarget
+from hocket.translator.lowering.strategies import fewer_chunks, predictor, quickest, rounds
+from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.xml_write import LimitError
 from hocket.translator.proving import Translation, prove
-from hocket.translator.retarget import retarget
-from hocket.translator.strategies import fewer_chunks, predictor, quickest, rounds
-from hocket.translator.xml_write import LimitError
 
 __all__ = ["lower_best", "rewrite", "translate"]
 

@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from hocket.base.errors import FormatError
 from hocket.bench.peers.case import GIB, Case, Figures
 from hocket.bench.peers.graphs import network_of
-from hocket.core.errors import FormatError
 from hocket.schedule import Kind
 
 __all__ = ["drive"]

@@ -7,9 +7,9 @@ import time
 import msgspec
 import numpy as np
 
+from hocket.base.errors import HocketError
 from hocket.bench.peers.case import Case, Outcome, Sharing
 from hocket.bench.peers.graphs import network_of
-from hocket.core.errors import HocketError
 from hocket.schedule import Collective
 from hocket.synthesizer import Problem, Search, solve, solve_together
 from hocket.topology import Topology

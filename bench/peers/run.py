@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from hocket.base.errors import FormatError
+from hocket.base.files import atomic_write
 from hocket.bench.peers.case import Case, Figures, Outcome
 from hocket.bench.peers.driver import drive
-from hocket.core.errors import FormatError
-from hocket.core.files import atomic_write
 
 __all__ = ["Limits", "Result", "Results"]
 

@@ -3,9 +3,9 @@
 import csv
 import io
 
+from hocket.base.errors import FormatError
 from hocket.calibration.measurement import Measurement, bus_factor, kind_named
 from hocket.calibration.readers.printed import Printed, Row, check_row, whole
-from hocket.core.errors import FormatError
 
 __all__ = ["COLUMNS", "is_csv", "read_csv"]
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from hocket.base.errors import FormatError
+from hocket.base.strict_yaml import nearest
 from hocket.calibration.measurement import Assumed, Measurement, bus_factor, kind_named
 from hocket.calibration.readers.nccl_lines import NcclLines
 from hocket.calibration.readers.printed import Printed, Row, check_row, whole
-from hocket.core.errors import FormatError
-from hocket.core.strict_yaml import nearest
 from hocket.nccl.releases import version_of_code
 from hocket.schedule import Kind
 

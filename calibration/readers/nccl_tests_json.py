@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.calibration.measurement import NCCL_NAMES, Assumed, Measurement, Run, bus_factor, kind_named
 from hocket.calibration.readers.printed import Printed, Row, check_row
-from hocket.core.errors import FormatError
 from hocket.nccl.releases import version_of_code
 
 __all__ = ["read_nccl_tests_json"]

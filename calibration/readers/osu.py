@@ -5,9 +5,9 @@ They print no number of ranks: that is the user's to say. Their MB/s are 10^6 by
 
 import re
 
+from hocket.base.errors import FormatError
 from hocket.calibration.measurement import MESSAGE, Assumed, Measurement, kind_named
 from hocket.calibration.readers.printed import Printed, whole
-from hocket.core.errors import FormatError
 from hocket.schedule import Kind
 
 __all__ = ["is_osu", "read_osu"]

@@ -4,8 +4,8 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.calibration.measurement import Assumed, Measurement, kind_named
-from hocket.core.errors import FormatError
 
 __all__ = ["read_replay", "read_run"]
 

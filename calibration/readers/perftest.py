@@ -6,9 +6,9 @@ bidirectional test they are of both directions together. A latency is half a rou
 
 import re
 
+from hocket.base.errors import FormatError
 from hocket.calibration.measurement import MESSAGE, Measurement
 from hocket.calibration.readers.printed import Printed, whole
-from hocket.core.errors import FormatError
 
 __all__ = ["is_perftest", "read_perftest"]
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = ["Printed", "Row", "check_row", "whole"]
 

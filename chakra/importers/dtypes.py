@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = ["checked_bytes", "common_dtype", "dtype_name", "element_bytes", "tensors_bytes"]
 

@@ -9,7 +9,7 @@ from typing import IO, cast
 
 import msgspec
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = ["MALFORMED", "files_in", "head_of", "opened", "read_bytes"]
 

@@ -16,12 +16,12 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, tensors_bytes
 from hocket.chakra.importers.files import read_bytes
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.rank import Call, Notes, RankTrace
-from hocket.core.errors import FormatError
 
 __all__ = ["is_flight_recorder", "read_flight_recorder"]
 

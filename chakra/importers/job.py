@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.rank import Notes, RankTrace
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import Trace
-from hocket.core.errors import FormatError
 
 __all__ = ["ImportedJob", "assemble"]
 

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.files import MALFORMED, opened
-from hocket.core.errors import FormatError
 
 __all__ = ["JsonArray"]
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
 from hocket.chakra.importers.pytorch.execution_trace import (
@@ -27,7 +28,6 @@ from hocket.chakra.importers.pytorch.kineto import DEVICE, DeviceEvent, Kineto, 
 from hocket.chakra.importers.pytorch.profile import Profile, traces_of
 from hocket.chakra.importers.pytorch.read import rank_of
 from hocket.chakra.importers.rank import Notes, RankTrace
-from hocket.core.errors import FormatError
 
 __all__ = ["is_mlcommons", "read_mlcommons"]
 

@@ -12,11 +12,11 @@ from typing import Annotated
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.files import MALFORMED, read_bytes
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.rank import Call, Notes, RankTrace, Wait
-from hocket.core.errors import FormatError
 
 __all__ = ["is_nccl_inspector", "read_nccl_inspector"]
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.files import files_in, head_of
 from hocket.chakra.importers.flight_recorder import is_flight_recorder, read_flight_recorder
 from hocket.chakra.importers.job import ImportedJob, assemble
@@ -13,7 +14,6 @@ from hocket.chakra.importers.nccl.traces import read_nccl_profiles
 from hocket.chakra.importers.nccl_inspector import is_nccl_inspector, read_nccl_inspector
 from hocket.chakra.importers.pytorch.read import is_pytorch, read_pytorch
 from hocket.chakra.importers.rank import Notes, RankTrace
-from hocket.core.errors import FormatError
 
 __all__ = ["AUTO", "IMPORTERS", "Importer", "import_traces"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs.collnet import collnet_chain, collnet_direct

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.nccl.model import NcclModel
 from hocket.nccl.programs.request import NcclProgram
 from hocket.nccl.programs.spec import Expected, NcclAlgorithm
 from hocket.schedule import Collective, Kernel
-from hocket.topology.nccl_machine import Nic, Pci
+from hocket.topology.formats.nccl.machine import Nic, Pci
 
 __all__ = ["GroupPrograms"]
 

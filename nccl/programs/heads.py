@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.nccl.head_chunks import head_chunk_bytes
 from hocket.nccl.programs.chunking import SLOTS
 from hocket.nccl.programs.request import Request

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.nccl.model import NcclModel, Term
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.schedule import Collective, Kind, Passes, Program

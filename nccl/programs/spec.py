@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hocket.core.errors import FormatError, ScheduleError
-from hocket.core.strict_yaml import nearest
+from hocket.base.errors import FormatError, ScheduleError
+from hocket.base.strict_yaml import nearest
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs import KINDS, NcclProgram, nccl_program
 from hocket.nccl.settings import read_settings
 from hocket.schedule import Collective, Kernel
-from hocket.topology.machines import load_machine
-from hocket.topology.presets import PRESETS
+from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.presets import PRESETS
 
 __all__ = ["Expected", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of"]
 

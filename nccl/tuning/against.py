@@ -11,7 +11,7 @@ from hocket.nccl.model import NcclModel
 from hocket.nccl.names import COLLECTIVES
 from hocket.nccl.tuning.check import choice_name
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
-from hocket.topology.nccl_machine import NcclMachine
+from hocket.topology.formats.nccl.machine import NcclMachine
 
 __all__ = ["SIZES", "Comparison", "compare"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from hocket.core.units import format_limit
+from hocket.base.units import format_limit
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, can_do
 from hocket.nccl.tuning.table import TunerConstant, TunerRule, TunerTable, limits_channels
 

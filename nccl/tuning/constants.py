@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hocket.core.files import atomic_write
+from hocket.base.files import atomic_write
 from hocket.nccl.constants import Constants
 from hocket.nccl.names import PROTOCOLS
 from hocket.nccl.tuning.rules import ALGORITHM_WORDS, written_range

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl.choice import NcclChoice
 
 __all__ = ["Timed", "Winners", "find_winners"]

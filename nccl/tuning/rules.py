@@ -8,7 +8,7 @@ from itertools import groupby
 from math import isqrt
 from pathlib import Path
 
-from hocket.core.files import atomic_write
+from hocket.base.files import atomic_write
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.names import ALGORITHMS
 from hocket.nccl.tuning.measured import Winners

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hocket._core.nccl import CommunicatorRules, TunerConstant, TunerRule, TunerTable, limits_channels, limits_chunks
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = [
     "CommunicatorRules",

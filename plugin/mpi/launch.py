@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hocket.core.errors import HocketError
-from hocket.core.files import make_folder
-from hocket.plugin.torch.folder import stream_path
+from hocket.base.errors import HocketError
+from hocket.base.files import make_folder
+from hocket.recording.folder import stream_path
 
 __all__ = ["OUT_VARIABLE", "run_preloaded", "run_recorded"]
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.plugin.native_build import build, cache_folder, find_built
 
 __all__ = ["build_library", "find_mpicc"]

@@ -19,7 +19,7 @@
 namespace hocket::mpi {
 namespace {
 
-constexpr int kStreamFormat = 2;         // plugin/torch/stream.py
+constexpr int kStreamFormat = 2;         // recording/stream.py
 constexpr size_t kMostShapes = 1 << 12;  // remembered: memory must not grow with a program that never repeats itself
 
 int64_t Nanoseconds(clockid_t clock) {

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hocket.core.files import make_folder
-from hocket.plugin.algorithms.counts import Counts
-from hocket.plugin.algorithms.library import IN_PLACE, Algorithm, Library, read_library
+from hocket.base.files import make_folder
 from hocket.plugin.native_build import cache_folder
+from hocket.plugin.serve.counts import Counts
+from hocket.plugin.serve.library import IN_PLACE, Algorithm, Library, read_library
 from hocket.schedule import plan_exchanges
 from hocket.schedule.exchange import EXCHANGE_BUFFERS, Exchange, Message, Piece
 from hocket.schedule.memory import call_sizes

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 import torch.distributed as dist
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.plugin.torch.hook import Hook, PythonHook
 from hocket.plugin.torch.native.hook import NativeHook
 from hocket.plugin.torch.native.library import build_library, find_library, load_library

@@ -20,14 +20,14 @@ from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset, read_clocks
 from hocket.plugin.torch.compiling import stay_uncompiled
 from hocket.plugin.torch.completions import Completions
-from hocket.plugin.torch.folder import make_folder, operators_path, set_aside, stream_path
 from hocket.plugin.torch.futures import watch_futures
 from hocket.plugin.torch.groups import watch_destroyed
 from hocket.plugin.torch.profiling import OperatorProfiler
 from hocket.plugin.torch.sections import watch_sections
-from hocket.plugin.torch.settings import OUT_VARIABLE, Settings
 from hocket.plugin.torch.steps import Steps
-from hocket.plugin.torch.stream import FORMAT, record
+from hocket.recording.folder import make_folder, operators_path, set_aside, stream_path
+from hocket.recording.settings import OUT_VARIABLE, Settings
+from hocket.recording.stream import FORMAT, record
 
 __all__ = ["Collector", "arm", "mark_step"]
 

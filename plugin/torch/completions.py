@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import torch.distributed as dist
 
-from hocket.plugin.torch.stream import Stream
+from hocket.recording.stream import Stream
 
 __all__ = ["PERIOD", "Completions"]
 

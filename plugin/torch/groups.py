@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.distributed as dist
 
-from hocket.plugin.torch.stream import Stream, record
+from hocket.recording.stream import Stream, record
 
 __all__ = ["Group", "Groups", "watch_destroyed"]
 

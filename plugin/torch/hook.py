@@ -27,7 +27,7 @@ from hocket.plugin.torch.signature import (
     unknown_operations,
     waiting_operations,
 )
-from hocket.plugin.torch.stream import MappedStream, Stream, record
+from hocket.recording.stream import MappedStream, Stream, record
 
 __all__ = ["LIMIT", "UNKNOWN", "Hook", "PythonHook"]
 

@@ -10,7 +10,7 @@ import torch
 from torch.autograd import profiler as autograd_profiler
 from torch.profiler import ProfilerActivity, profile
 
-from hocket.plugin.torch.stream import Stream, record
+from hocket.recording.stream import Stream, record
 
 __all__ = ["OperatorProfiler"]
 

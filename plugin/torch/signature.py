@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from hocket.chakra.c10d import OPERATIONS
-from hocket.plugin.torch.operations import LOCAL, PEER_TO_PEER
+from hocket.recording.operations import LOCAL, PEER_TO_PEER
 
 __all__ = [
     "ABSENT",

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from hocket.plugin.torch.settings import Settings
-from hocket.plugin.torch.stream import Stream, record
+from hocket.recording.settings import Settings
+from hocket.recording.stream import Stream, record
 
 __all__ = ["Steps"]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.collective import Kind
 from hocket.schedule.symmetry import Symmetry

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.pattern import Pattern
 from hocket.schedule.collective import Collective, Kind

@@ -13,7 +13,7 @@ from functools import reduce
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import by_dimension
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves

@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.pattern import Pattern
 from hocket.schedule.algorithms.place import Line, Place

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import grow_trees
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective, Kind

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.double_binary_tree import double_binary_tree
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.exchange import exchange
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place

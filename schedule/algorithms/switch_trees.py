@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.trees import Tree
 from hocket.topology import Topology, routes

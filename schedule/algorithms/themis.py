@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import LineMoves, along_lines, phases
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves

@@ -9,7 +9,7 @@ Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on toru
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import by_dimension
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.place import Place

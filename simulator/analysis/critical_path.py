@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import SimulationError
+from hocket.base.errors import SimulationError
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction

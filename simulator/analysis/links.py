@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hocket.core.errors import SimulationError
+from hocket.base.errors import SimulationError
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.prediction import Prediction
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from hocket.core.errors import FormatError
-from hocket.core.files import read_text
+from hocket.base.errors import FormatError
+from hocket.base.files import read_text
 from hocket.simulator.json_form import FORMAT, VERSION
 
 __all__ = ["StoredPrediction", "read_prediction"]

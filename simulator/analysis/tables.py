@@ -5,8 +5,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from hocket.core.errors import HocketError
-from hocket.core.files import atomic_path, atomic_write, make_folder
+from hocket.base.errors import HocketError
+from hocket.base.files import atomic_path, atomic_write, make_folder
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.critical_path import critical_path

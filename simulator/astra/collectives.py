@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import FormatError, TraceError
+from hocket.base.files import read_text
+from hocket.base.strict_yaml import read_yaml
 from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
-from hocket.core.errors import FormatError, TraceError
-from hocket.core.files import read_text
-from hocket.core.strict_yaml import read_yaml
 from hocket.simulator.astra.program import EVERYBODY, Action, Nodes, columns_of
 from hocket.simulator.astra.setup import AstraSetup
 from hocket.simulator.astra.system import KIND_NAMES, Algorithm, Implementation

@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from hocket.core.errors import DeadlockError
+from hocket.base.errors import DeadlockError
 from hocket.simulator.astra.program import Nodes
 
 __all__ = ["explain"]

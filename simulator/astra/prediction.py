@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.files import atomic_write
+from hocket.base.files import atomic_write
 
 __all__ = ["AstraPrediction"]
 

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import TraceError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet
-from hocket.core.errors import TraceError
 from hocket.simulator.astra.system import KIND_NAMES
 
 __all__ = ["EVERYBODY", "Action", "Nodes", "Resource", "are_alike", "columns_of", "columns_of_one"]

@@ -5,9 +5,9 @@ from functools import cached_property
 from pathlib import Path
 
 from hocket._core import astra as engine
-from hocket.core.errors import FormatError, TopologyError
-from hocket.core.files import read_text
-from hocket.core.strict_yaml import read_yaml
+from hocket.base.errors import FormatError, TopologyError
+from hocket.base.files import read_text
+from hocket.base.strict_yaml import read_yaml
 from hocket.simulator.astra.system import (
     KIND_NAMES,
     Backend,
@@ -18,7 +18,7 @@ from hocket.simulator.astra.system import (
     read_memory,
     read_system,
 )
-from hocket.topology.astra_sim import read_network
+from hocket.topology.formats.astra_sim import read_network
 
 __all__ = ["AstraSetup", "Dimension", "read_setup"]
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import astra as engine
+from hocket.base.errors import SimulationError, TraceError
 from hocket.chakra import TraceSet
 from hocket.chakra.messages import read_messages
-from hocket.core.errors import SimulationError, TraceError
 from hocket.simulator.astra.artefacts import artefacts
 from hocket.simulator.astra.collectives import Collectives
 from hocket.simulator.astra.deadlock import explain

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import msgspec
 
-from hocket.core.errors import FormatError
-from hocket.core.files import read_text
-from hocket.core.strict_yaml import nearest
+from hocket.base.errors import FormatError
+from hocket.base.files import read_text
+from hocket.base.strict_yaml import nearest
 
 __all__ = ["read_json"]
 

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from hocket.base.enums import StrEnum
+from hocket.base.errors import FormatError
+from hocket.base.strict_yaml import nearest
 from hocket.chakra import CollectiveType
-from hocket.core.enums import StrEnum
-from hocket.core.errors import FormatError
-from hocket.core.strict_yaml import nearest
 from hocket.simulator.astra.strict_json import read_json
 
 __all__ = [

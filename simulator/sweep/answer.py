@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hocket.core.errors import FormatError, HocketError
-from hocket.core.strict_yaml import nearest
+from hocket.base.errors import FormatError, HocketError
+from hocket.base.strict_yaml import nearest
 from hocket.schedule import NAMED_KINDS, Collective, Kind
 from hocket.simulator.api import simulate_collective
 from hocket.simulator.models import parse_setting

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.core.errors import SimulationError
+from hocket.base.errors import SimulationError
 from hocket.simulator.analysis import AlphaBeta, Columns, alpha_beta, knee_bytes
 from hocket.simulator.sweep.execution import sweep
 from hocket.simulator.sweep.point import Point

@@ -1,6 +1,6 @@
 """What curves say, in sentences for the terminal and the page."""
 
-from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.simulator.analysis import crossovers
 from hocket.simulator.sweep.curves import Curve
 

@@ -7,8 +7,8 @@ from typing import IO
 
 import msgspec
 
-from hocket.core.errors import FormatError, HocketError
-from hocket.core.files import make_folder
+from hocket.base.errors import FormatError, HocketError
+from hocket.base.files import make_folder
 from hocket.simulator.sweep.answer import Answer
 from hocket.simulator.sweep.point import Point
 

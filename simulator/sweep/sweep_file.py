@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import msgspec
 
-from hocket.core.errors import FormatError, HocketError
-from hocket.core.files import read_text
-from hocket.core.strict_yaml import Document, nearest, read_yaml
-from hocket.core.units import parse_sizes
+from hocket.base.errors import FormatError, HocketError
+from hocket.base.files import read_text
+from hocket.base.strict_yaml import Document, nearest, read_yaml
+from hocket.base.units import parse_sizes
 from hocket.schedule import NAMED_KINDS
 from hocket.schedule.algorithms import ALGORITHMS
 from hocket.simulator.models import Model, Queueing, Switching, parse_setting

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import TraceError
+from hocket.base.errors import TraceError
 from hocket.schedule import Kind
 from hocket.simulator.traces.joins import Joins
 from hocket.simulator.traces.nodes import Nodes

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from hocket._core.schedule import HORIZON_PS
 from hocket.chakra import NodeType
-from hocket.chakra.generate.accelerators import Accelerator
 from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.traces.nodes import Nodes
+from hocket.workload.accelerators import Accelerator
 
 __all__ = ["Accesses", "Computations", "Hardware", "computations", "memory_accesses"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.errors import TraceError
+from hocket.base.errors import TraceError
 from hocket.simulator.traces.nodes import Nodes
 
 __all__ = ["Groups"]

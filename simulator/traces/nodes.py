@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import TraceError
 from hocket.chakra import TraceSet
 from hocket.chakra.finding import source_of
 from hocket.chakra.steps import step_of_nodes
-from hocket.core.errors import TraceError
 
 __all__ = ["Nodes"]
 

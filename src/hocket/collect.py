@@ -14,8 +14,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from hocket.core.errors import FormatError, HocketError, exit_code
-from hocket.plugin.torch.settings import OPTIONS, OUT_VARIABLE, SWITCHES, variable
+from hocket.base.errors import FormatError, HocketError, exit_code
+from hocket.recording.settings import OPTIONS, OUT_VARIABLE, SWITCHES, variable
 
 __all__ = ["OLDEST_TORCH", "check_script", "check_torch", "main", "step"]
 

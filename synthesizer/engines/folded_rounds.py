@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
-from hocket.core.errors import ScheduleError
-from hocket.core.units import format_bytes
+from hocket.base.errors import ScheduleError
+from hocket.base.units import format_bytes
 from hocket.schedule import FoldedSchedule, Phase, Rounds, RoundShape, RoundSpool, Symmetry
 from hocket.synthesizer.boxes import flips
 from hocket.synthesizer.engines.round_run import RoundWay, Run

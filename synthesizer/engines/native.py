@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Schedule, retime
 from hocket.schedule.algorithms import build_all
 from hocket.synthesizer.problem import Problem

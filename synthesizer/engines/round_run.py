@@ -7,8 +7,8 @@ import numpy as np
 
 from hocket import __version__
 from hocket._core import synthesizer as core
-from hocket.core.errors import ScheduleError
-from hocket.core.units import format_bytes
+from hocket.base.errors import ScheduleError
+from hocket.base.units import format_bytes
 from hocket.schedule import Symmetry
 from hocket.schedule.symmetry import NONE
 from hocket.synthesizer.problem import Problem

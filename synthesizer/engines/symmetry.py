@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from hocket._core import synthesizer as core
-from hocket.core.errors import Stopped
+from hocket.base.errors import Stopped
 from hocket.schedule import AnySchedule, FoldedSchedule, Kind, Motion, Phase, TransferColumns
 from hocket.schedule import Symmetry as Group
 from hocket.schedule.link_symmetry import LinkSymmetry

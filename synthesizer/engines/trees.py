@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import synthesizer as core
-from hocket.core.splitmix import SplitMix
+from hocket.base.splitmix import SplitMix
 from hocket.schedule import Kind, Schedule, Symmetry, retime
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.boxes import flips

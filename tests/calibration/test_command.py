@@ -10,7 +10,7 @@ from benchmark_outputs import new_table
 from in_process import hocket
 from synthetic import SIZES, cluster
 
-from hocket.core.errors import ExitCode
+from hocket.base.errors import ExitCode
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import SIZES, TRUE, cluster, measured
 
+from hocket.base.errors import FormatError
 from hocket.calibration import Measurement, Pieces, calibrate, curves_of, fit_curve, hold_out, read_measurements
-from hocket.core.errors import FormatError
 
 
 def test_pieces_are_what_is_documented() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import SIZES, cluster, measured
 
+from hocket.base.errors import FormatError, TopologyError
 from hocket.calibration import (
     Measurement,
     Pieces,
@@ -23,7 +24,6 @@ from hocket.calibration import (
 from hocket.calibration.machine import levels_of
 from hocket.calibration.simulated import simulated_us
 from hocket.calibration.structure import INTER, INTRA
-from hocket.core.errors import FormatError, TopologyError
 from hocket.topology import load, save
 
 TWO = "dgx-a100:nodes=2"

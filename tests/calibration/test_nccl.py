@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from in_process import hocket
 from numpy.typing import NDArray
 
+from hocket.base.errors import ExitCode, FormatError
 from hocket.calibration import (
     FREE,
     Calibration,
@@ -32,13 +33,12 @@ from hocket.calibration import (
     read_nccl_calibration,
     save_parameters,
 )
-from hocket.calibration.nccl_segment import TERMS
-from hocket.core.errors import ExitCode, FormatError
+from hocket.calibration.nccl.segment import TERMS
 from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants
 from hocket.nccl.kernels import collective_kernels
 from hocket.nccl.releases import RELEASES, Release
 from hocket.nccl.tuning.table import read_tuner_table
-from hocket.topology.machines import load_machine
+from hocket.topology.machines.loading import load_machine
 
 SIZES = np.array([8 << step for step in range(31)], np.int64)  # 8 B to 8 GiB
 MACHINE = Releases(load_machine("dgx-h100"))

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from benchmark_outputs import json_output, new_table
 
+from hocket.base.errors import FormatError
 from hocket.calibration import Measurement, NcclCalibration, read_measurements
-from hocket.calibration.nccl_curve import NcclCurveFit
-from hocket.calibration.nccl_segment import SegmentFit
-from hocket.calibration.nccl_timings import calibrated_timings
-from hocket.core.errors import FormatError
+from hocket.calibration.nccl.curve import NcclCurveFit
+from hocket.calibration.nccl.segment import SegmentFit
+from hocket.calibration.nccl.timings import calibrated_timings
 from hocket.nccl import Constants, NcclModel, read_settings
 from hocket.nccl.releases import RELEASES
-from hocket.topology.machines import load_machine
+from hocket.topology.machines.loading import load_machine
 
 SIZES = (64, 1024, 65536)
 ROWS = [(size, 20.0 + size / 1000) for size in SIZES]

@@ -8,8 +8,8 @@ from benchmark_outputs import OSU, PERFTEST_BW, PERFTEST_LAT, json_output, new_t
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.base.errors import FormatError, HocketError
 from hocket.calibration import Assumed, read_measurements
-from hocket.core.errors import FormatError, HocketError
 
 ROWS = [(8 << (3 * step), 20 + (8 << (3 * step)) / 2e5) for step in range(8)]  # 8 B to 16 MiB at 200 GB/s
 TEXTS = {

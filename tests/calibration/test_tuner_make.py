@@ -9,7 +9,7 @@ import pytest
 from benchmark_outputs import json_output, new_table
 from in_process import hocket
 
-from hocket.core.errors import ExitCode
+from hocket.base.errors import ExitCode
 
 SIZES = [1 << power for power in range(3, 31, 3)]  # 8 B to 1 GiB
 #: us: latency and GB/s; NCCL itself takes Ring/Simple throughout.

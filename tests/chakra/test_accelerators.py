@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.chakra.generate.accelerators import ACCELERATORS, Precision, parse_accelerator
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
+from hocket.workload.accelerators import ACCELERATORS, Precision, parse_accelerator
 
 
 def test_compute_bound_and_memory_bound_kernels() -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hocket.base.errors import TraceError
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet, read_traces, write_trace, write_traces
 from hocket.chakra.astra_sim import adapt, violations
 from hocket.chakra.trace import Trace
 from hocket.chakra.validate import validate
-from hocket.core.errors import TraceError
 
 
 def rank_trace(rank: int) -> Trace:

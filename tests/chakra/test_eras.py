@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from old_schemas import framed, schema, set_attribute
 from trace_commands import hocket
 
+from hocket.base.errors import FormatError
 from hocket.chakra import CollectiveType, NodeType, read_trace
 from hocket.chakra.messages import read_messages
-from hocket.core.errors import FormatError
 
 # Names by the old enums' numbers: COMP, a collective, a send; ALL_REDUCE, ALL_TO_ALL, ALL_GATHER, REDUCE_SCATTER.
 COLLECTIVES = [

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.base.errors import Infeasible, TraceError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet, read_traces, write_traces
-from hocket.chakra.extrapolate import Growth, extrapolate, spanning_groups
-from hocket.chakra.generate.accelerators import ACCELERATORS
-from hocket.chakra.generate.architecture import to_network
-from hocket.chakra.generate.collective import Benchmark, Pattern, generate_collective
-from hocket.chakra.generate.plan import Plan
-from hocket.chakra.generate.presets import PRESETS
-from hocket.chakra.generate.training import generate_training
 from hocket.chakra.validate import validate
-from hocket.core.errors import Infeasible, TraceError
+from hocket.workload.accelerators import ACCELERATORS
+from hocket.workload.architecture import to_network
+from hocket.workload.collective import Benchmark, Pattern, generate_collective
+from hocket.workload.extrapolate import Growth, extrapolate, spanning_groups
+from hocket.workload.plan import Plan
+from hocket.workload.presets import PRESETS
+from hocket.workload.training import generate_training
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traces"
 WORLD = frozenset({"0"})

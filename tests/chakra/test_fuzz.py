@@ -6,13 +6,13 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hocket.base.errors import FormatError
 from hocket.chakra import CollectiveType, TraceBuilder, read_trace, write_trace
 from hocket.chakra.eras import Era
 from hocket.chakra.groups import read_groups
 from hocket.chakra.messages import read_messages
 from hocket.chakra.trace_file import TraceFile
 from hocket.chakra.validate import validate_trace
-from hocket.core.errors import FormatError
 
 quickly = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

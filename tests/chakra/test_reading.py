@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from hocket.base.errors import FormatError
 from hocket.chakra import TraceBuilder, TraceSet, read_trace, read_traces, write_trace, write_traces
 from hocket.chakra.messages import GlobalMetadata, Node, read_messages
 from hocket.chakra.trace import Trace
-from hocket.core.errors import FormatError
 
 INTEGERS = {
     "is_cpu_op": "is_cpu_op",

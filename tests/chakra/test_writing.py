@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hocket.base.errors import TraceError
 from hocket.chakra import CollectiveType, TraceBuilder, read_trace, write_trace
 from hocket.chakra.messages import read_messages
 from hocket.chakra.trace import Trace
-from hocket.core.errors import TraceError
 
 
 def length(size: int) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hocket._core import schedule, synthesizer, topology
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 
 RANKS = 4
 ROUTES = np.arange(9, dtype=np.int64), np.arange(8, dtype=np.int32)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError
-from hocket.core.units import (
+from hocket.base.errors import FormatError
+from hocket.base.units import (
     exact_bandwidth,
     exact_time,
     format_bytes_apart,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hocket.core.errors import HocketError
-from hocket.core.files import atomic_write, make_folder
+from hocket.base.errors import HocketError
+from hocket.base.files import atomic_write, make_folder
 
 IMPOSSIBLE = ["file/output", "folder"]  # below a file; a folder's own name
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from hocket.core.memory import peak_rss_bytes
+from hocket.base.memory import peak_rss_bytes
 
 
 def test_it_is_at_least_what_was_touched() -> None:
@@ -17,6 +17,6 @@ def test_it_is_at_least_what_was_touched() -> None:
 def test_a_large_parent_does_not_show_through() -> None:
     block = bytearray(256 * 2**20)
     block[::4096] = b"x" * len(block[::4096])
-    command = [sys.executable, "-c", "from hocket.core.memory import peak_rss_bytes; print(peak_rss_bytes())"]
+    command = [sys.executable, "-c", "from hocket.base.memory import peak_rss_bytes; print(peak_rss_bytes())"]
     child = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(child.stdout) < 200 * 2**20

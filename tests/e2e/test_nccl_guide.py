@@ -10,8 +10,8 @@ from benchmark_outputs import json_output
 from in_process import hocket
 from nccl_player import Communicator, play_ranks
 
-from hocket.core.errors import ExitCode
-from hocket.plugin.nccl_library import nccl_profiler_path
+from hocket.base.errors import ExitCode
+from hocket.plugin.nccl.library import nccl_profiler_path
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hocket.nccl import NcclModel, read_settings
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.read import read_nccl_topology
 
 SIZES = [2**power for power in range(3, 35)]
 VENDORS = {"GenuineIntel": "familyid='6' modelid='143'", "AuthenticAMD": "familyid='25' modelid='1'"}

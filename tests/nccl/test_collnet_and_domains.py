@@ -12,10 +12,10 @@ from generated_machines import SIZES, machine_text, model_of, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError, TopologyError
+from hocket.base.errors import FormatError, HocketError, TopologyError
 from hocket.nccl import PATH_TYPES, NcclModel, Term, read_settings
-from hocket.topology.nccl_graph_xml import read_nccl_graphs
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.graph_xml import read_nccl_graphs
+from hocket.topology.formats.nccl.read import read_nccl_topology
 
 SHARP = machine_text().replace('gdr="1"/></nic>', 'gdr="1" coll="1"/></nic>')
 

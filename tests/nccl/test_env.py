@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hocket.plugin.nccl_library import nccl_profiler_path, nccl_tuner_path
+from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
 
 
 def env(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hocket.nccl import COLLECTIVES, NcclModel
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.read import read_nccl_topology
 
 CASES = [
     *[f"dgx_a100_{nodes}n" for nodes in (1, 2, 8, 16)],

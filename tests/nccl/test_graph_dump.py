@@ -5,9 +5,9 @@ from pathlib import Path
 from in_process import hocket
 
 from hocket.nccl import NcclModel, model_graphs
-from hocket.topology.machines import load_machine
-from hocket.topology.nccl_graph import GraphId
-from hocket.topology.nccl_graph_xml import read_nccl_graphs
+from hocket.topology.formats.nccl.graph import GraphId
+from hocket.topology.formats.nccl.graph_xml import read_nccl_graphs
+from hocket.topology.machines.loading import load_machine
 
 
 def test_the_command_writes_what_the_model_found(tmp_path: Path) -> None:

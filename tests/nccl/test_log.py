@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError
+from hocket.base.errors import FormatError, HocketError
 from hocket.nccl import read_nccl_log
 from hocket.nccl.choice import NcclChoice, forced, read_choice
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from in_process import hocket
 
-from hocket.core.errors import ExitCode
+from hocket.base.errors import ExitCode
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS
 
 PREFIX = "0: node-a:400:455 [0] NCCL INFO "

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from in_process import hocket
 
 from hocket._core.nccl import Model, default_constants
-from hocket.core.errors import FormatError, HocketError, Infeasible, TopologyError
+from hocket.base.errors import FormatError, HocketError, Infeasible, TopologyError
 from hocket.nccl import PATH_TYPES, Constants, NcclModel, Settings, read_settings
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.read import read_nccl_topology
 
 
 def test_a_rings_time_by_hand(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, ScheduleError
+from hocket.base.errors import FormatError, ScheduleError
 from hocket.nccl import NcclModel, Settings
 from hocket.nccl.programs import KINDS, NcclProgram, Request, nccl_program
 from hocket.nccl.programs.connect import double_tree, rings, trees
@@ -21,7 +21,7 @@ from hocket.nccl.programs.split import split
 from hocket.schedule import Collective, Kind, execute, lower_bound
 from hocket.simulator import Prediction, simulate_program
 from hocket.topology import load
-from hocket.topology.machines import load_machine
+from hocket.topology.machines.loading import load_machine
 
 KIB, MIB = 1 << 10, 1 << 20
 

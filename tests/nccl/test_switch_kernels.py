@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import HocketError, ScheduleError
+from hocket.base.errors import HocketError, ScheduleError
 from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.schedule import Kernel, Kind, Move
 from hocket.simulator import Disturbance, Flow, Prediction, simulate_kernel, simulate_program
 from hocket.topology import Topology, load
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.read import read_nccl_topology
 
 MIB = 2**20
 US = 10**6

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from in_process import hocket
 
+from hocket.base.errors import DeadlockError, SimulationError
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet
-from hocket.cli.simulate_nccl import nccl_programs, simulate_nccl
-from hocket.core.errors import DeadlockError, SimulationError
+from hocket.cli.simulate.nccl import nccl_programs, simulate_nccl
 from hocket.nccl.programs.spec import model_of
 from hocket.schedule import Collective, Kind
 from hocket.simulator import Prediction, RemoteMemory, simulate_traces

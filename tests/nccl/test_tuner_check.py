@@ -15,7 +15,7 @@ from hocket.nccl.tuning.against import compare
 from hocket.nccl.tuning.check import Severity, can_do, check_table
 from hocket.nccl.tuning.listing import segments
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
-from hocket.topology.machines import load_machine
+from hocket.topology.machines.loading import load_machine
 
 HEADER = (
     "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,regBuff,min_bytes_per_rank,"

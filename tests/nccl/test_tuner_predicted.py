@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from in_process import hocket
 
-from hocket.core.errors import ExitCode
+from hocket.base.errors import ExitCode
 from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.nccl.tuning import model_choices
 from hocket.simulator import simulate_program
 from hocket.topology import load
-from hocket.topology.machines import load_machine
+from hocket.topology.machines.loading import load_machine
 
 
 def rules(path: Path) -> list[list[str]]:

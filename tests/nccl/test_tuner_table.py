@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable, read_tuner_table
 

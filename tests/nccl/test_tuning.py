@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.tuning import Rule, Timed, find_winners, rules_of, write_rules

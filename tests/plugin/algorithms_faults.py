@@ -17,8 +17,8 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional_collectives
 
 import hocket.plugin
-from hocket.core.files import atomic_write
-from hocket.plugin.algorithms.binding import Binding
+from hocket.base.files import atomic_write
+from hocket.plugin.serve.binding import Binding
 
 
 def said_by(action: Callable[[], object]) -> str:

@@ -8,8 +8,8 @@ import pickle
 import sys
 from pathlib import Path
 
-from hocket.plugin.executor.gloo import GlooBackend
-from hocket.plugin.executor.measure import measure
+from hocket.runtime.run.gloo import GlooBackend
+from hocket.runtime.run.measure import measure
 
 folder, rank = Path(sys.argv[1]), int(sys.argv[2])
 jobs = pickle.loads((folder / "jobs.pickle").read_bytes())

@@ -8,8 +8,8 @@ from threading import Barrier
 
 import numpy as np
 
-from hocket.plugin.executor import Job, Row
-from hocket.plugin.executor.measure import measure
+from hocket.runtime.run import Job, Row
+from hocket.runtime.run.measure import measure
 
 
 class Delivered:

@@ -12,7 +12,7 @@ import torch.distributed as dist
 sys.path.append(str(Path(__file__).parents[1]))
 from nccl_player import Communicator
 
-from hocket.plugin.nccl_library import nccl_profiler_path
+from hocket.plugin.nccl.library import nccl_profiler_path
 
 LAUNCH_NS, KERNEL_NS = 5_000, 40_000
 dist.init_process_group("gloo")

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from hocket.plugin.torch.folder import stream_path
-from hocket.plugin.torch.recording import Columns, Recording
-from hocket.plugin.torch.waits import NONE
+from hocket.recording.folder import stream_path
+from hocket.recording.recording import Columns, Recording
+from hocket.recording.waits import NONE
 
 Record = dict[str, Any]
 

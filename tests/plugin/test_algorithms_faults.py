@@ -13,9 +13,9 @@ from pathlib import Path
 import handmade
 import pytest
 
-from hocket.core.errors import FormatError, HocketError, ScheduleError
-from hocket.plugin.algorithms.address import TRANSPORT_VARIABLE, shares_memory
-from hocket.plugin.algorithms.library import read_library
+from hocket.base.errors import FormatError, HocketError, ScheduleError
+from hocket.plugin.serve.address import TRANSPORT_VARIABLE, shares_memory
+from hocket.plugin.serve.library import read_library
 from hocket.schedule import Kind
 
 pytestmark = pytest.mark.torch

@@ -15,7 +15,7 @@ from in_process import hocket
 from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet, read_traces
 from hocket.chakra.messages import read_messages
-from hocket.plugin.torch.folder import stream_path
+from hocket.recording.folder import stream_path
 
 pytestmark = pytest.mark.torch
 

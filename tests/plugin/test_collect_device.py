@@ -12,9 +12,9 @@ import streams
 from streams import END, call, done, group, meta, wait, write
 
 from hocket.chakra.messages import read_messages
-from hocket.plugin.torch.folder import stream_path
-from hocket.plugin.torch.merge import merge
-from hocket.plugin.torch.recording import read_recording
+from hocket.recording.folder import stream_path
+from hocket.recording.merge import merge
+from hocket.recording.recording import read_recording
 
 # As if gloo's tensors were on CUDA; a Work of gloo knows when it is complete.
 ON_CUDA = """

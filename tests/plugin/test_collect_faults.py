@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import streams
 
-from hocket.core.errors import HocketError
-from hocket.plugin.torch.folder import stream_path, stream_paths
-from hocket.plugin.torch.merge import merge
-from hocket.plugin.torch.recording import read_recording
+from hocket.base.errors import HocketError
+from hocket.recording.folder import stream_path, stream_paths
+from hocket.recording.merge import merge
+from hocket.recording.recording import read_recording
 
 pytestmark = pytest.mark.torch
 

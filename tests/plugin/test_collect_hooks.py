@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import streams
 
-from hocket.core.errors import FormatError
-from hocket.plugin.torch.folder import stream_path
+from hocket.base.errors import FormatError
 from hocket.plugin.torch.hook import LIMIT
-from hocket.plugin.torch.recording import read_recording
-from hocket.plugin.torch.settings import Settings
+from hocket.recording.folder import stream_path
+from hocket.recording.recording import read_recording
+from hocket.recording.settings import Settings
 
 pytestmark = pytest.mark.torch
 
@@ -291,7 +291,7 @@ def test_without_the_compiled_hook_python_records_and_says_why(
 
 def test_a_library_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from hocket.core.errors import HocketError
+    from hocket.base.errors import HocketError
     from hocket.plugin.torch.native.library import load_library
 
     broken = tmp_path / "broken.so"

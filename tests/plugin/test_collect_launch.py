@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import streams
 
-from hocket.core.errors import FormatError
-from hocket.plugin.torch.settings import Settings
+from hocket.base.errors import FormatError
+from hocket.recording.settings import Settings
 
 pytestmark = pytest.mark.torch
 

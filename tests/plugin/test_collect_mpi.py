@@ -13,7 +13,7 @@ import pytest
 import streams
 
 from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
-from hocket.plugin.torch.recording import Recording, read_recording
+from hocket.recording.recording import Recording, read_recording
 
 pytestmark = pytest.mark.mpi
 

@@ -10,8 +10,8 @@ from nccl_player import Communicator, play_ranks
 from hocket.chakra import NodeType, Trace, read_traces
 from hocket.chakra.messages import read_messages
 from hocket.chakra.validate import validate
-from hocket.plugin.nccl_library import nccl_profiler_path
-from hocket.plugin.torch.merge import merge
+from hocket.plugin.nccl.library import nccl_profiler_path
+from hocket.recording.merge import merge
 
 
 def record(folder: Path, rank: int) -> None:

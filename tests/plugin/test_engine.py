@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hocket._core import executor as engine
-from hocket.core.errors import HocketError, ScheduleError
+from hocket.base.errors import HocketError, ScheduleError
 from hocket.schedule import Kind, Program, ThreadBlock
 
 pytest.importorskip("torch")
-from hocket.plugin.algorithms.library import Algorithm
+from hocket.plugin.serve.library import Algorithm
 
 pytestmark = pytest.mark.torch
 

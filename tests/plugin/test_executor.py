@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loopback import LoopbackBackend, World, run_in_threads
 
-from hocket.core.errors import HocketError, ScheduleError
-from hocket.plugin.executor import DATA_TYPES, Job, ReduceOp, Result, Row, format_table
-from hocket.plugin.executor.buffers import allocate, count_wrong, fill
-from hocket.plugin.executor.interpreter import Interpreter
+from hocket.base.errors import HocketError, ScheduleError
+from hocket.runtime.run import DATA_TYPES, Job, ReduceOp, Result, Row, format_table
+from hocket.runtime.run.buffers import allocate, count_wrong, fill
+from hocket.runtime.run.interpreter import Interpreter
 from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, StepType, execute
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.translator import lower

@@ -15,9 +15,9 @@ from queue import SimpleQueue
 import handmade
 import pytest
 
-from hocket.core.errors import HocketError
-from hocket.plugin.executor import Job, ReduceOp
-from hocket.plugin.executor.processes import _objects
+from hocket.base.errors import HocketError
+from hocket.runtime.run import Job, ReduceOp
+from hocket.runtime.run.processes import _objects
 from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock
 from hocket.translator import to_xml
 
@@ -65,7 +65,7 @@ def workers() -> list[str]:
             command = entry.read_bytes()
         except OSError:
             continue
-        if b"hocket.plugin.executor.worker" in command:
+        if b"hocket.runtime.run.worker" in command:
             found.append(command.decode())
     return found
 

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streams import END, Record, call, done, group, lines, meta, wait, write
 
+from hocket.base.errors import FormatError, HocketError
 from hocket.chakra import NodeType, read_traces
 from hocket.chakra.messages import read_messages
 from hocket.chakra.steps import NO_STEP, step_of_nodes
-from hocket.core.errors import FormatError, HocketError
-from hocket.plugin.torch.folder import stream_path
-from hocket.plugin.torch.merge import merge
-from hocket.plugin.torch.recording import read_recording
-from hocket.plugin.torch.stream import MappedStream
-from hocket.plugin.torch.summary import Summary
-from hocket.plugin.torch.waits import NONE
+from hocket.recording.folder import stream_path
+from hocket.recording.merge import merge
+from hocket.recording.recording import read_recording
+from hocket.recording.stream import MappedStream
+from hocket.recording.summary import Summary
+from hocket.recording.waits import NONE
 from hocket.simulator import simulate_traces
 from hocket.simulator.analysis import step_table
 from hocket.topology import load

@@ -13,11 +13,11 @@ import pytest
 pytest.importorskip("torch")
 import torch
 
-from hocket.plugin.algorithms.binding import Binding
-from hocket.plugin.algorithms.library import Algorithm, Library
-from hocket.plugin.algorithms.messages import MessageTransport
-from hocket.plugin.algorithms.requests import Reduction, Request
-from hocket.plugin.algorithms.streams import SideStream
+from hocket.plugin.serve.binding import Binding
+from hocket.plugin.serve.library import Algorithm, Library
+from hocket.plugin.serve.messages import MessageTransport
+from hocket.plugin.serve.requests import Reduction, Request
+from hocket.plugin.serve.streams import SideStream
 from hocket.schedule import Kind
 
 pytestmark = pytest.mark.torch

@@ -13,7 +13,7 @@ import handmade
 import pytest
 import streams
 
-from hocket.plugin.torch.recording import read_recording
+from hocket.recording.recording import read_recording
 
 pytestmark = pytest.mark.mpi
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.plugin.native_build import build, cache_folder, find_built
 
 COMPILER = ["g++", "-shared", "-fPIC"]

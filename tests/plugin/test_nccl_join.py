@@ -15,8 +15,8 @@ from nccl_player import Communicator, play_ranks
 from hocket.chakra import read_traces
 from hocket.chakra.messages import read_messages
 from hocket.chakra.validate import validate
-from hocket.plugin.nccl_library import nccl_profiler_path
-from hocket.plugin.torch.nccl_alignment import Expected, Found, align_calls
+from hocket.plugin.nccl.library import nccl_profiler_path
+from hocket.recording.nccl.alignment import Expected, Found, align_calls
 
 EVENTS = "collective,p2p,kernel_channel,proxy_operation,proxy_step"
 

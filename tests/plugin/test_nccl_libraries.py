@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hocket.plugin.nccl_library import nccl_profiler_path, nccl_tuner_path
+from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
 
 PLUGINS = [
     pytest.param(nccl_profiler_path, "ncclProfiler_v", (4, 5, 6, 7), id="profiler"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nccl_player import KERNEL_CHANNEL, Descriptor5
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.nccl.profile import (
     COLLECTIVE,
     POINT_TO_POINT,
@@ -21,9 +22,8 @@ from hocket.chakra.importers.nccl.profile import (
     profile_files,
     read_profile,
 )
-from hocket.core.errors import FormatError
-from hocket.plugin.nccl_calls import calls_alike
-from hocket.plugin.nccl_library import nccl_profiler_path
+from hocket.plugin.nccl.library import nccl_profiler_path
+from hocket.recording.nccl.calls import calls_alike
 
 # A process for each rank, as in a job: two all_gathers, then a message that never ends. Rank 1 is killed.
 RANK = """

@@ -7,7 +7,7 @@ import pytest
 from in_process import hocket
 from nccl_player import Communicator, play_ranks
 
-from hocket.plugin.nccl_library import nccl_profiler_path
+from hocket.plugin.nccl.library import nccl_profiler_path
 
 LABEL = r'[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"'
 SAMPLE = re.compile(rf"([a-zA-Z_:][\w:]*)\{{({LABEL}(?:,{LABEL})*)\}} (\S+)")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from in_process import hocket
 
+from hocket.base.errors import ExitCode, FormatError
 from hocket.chakra.importers.nccl.profile import _HEADER, COLLECTIVE, COMMUNICATOR, RECORD
-from hocket.core.errors import ExitCode, FormatError
-from hocket.plugin.nccl_timings import profile_timings
+from hocket.recording.nccl.timings import profile_timings
 
 
 def write_profile(folder: Path, rank: int, calls: list[tuple[int, str, str, int]], function: str = "AllGather") -> None:

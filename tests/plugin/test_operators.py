@@ -12,7 +12,7 @@ import pytest
 
 from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import NodeType, Trace, read_traces, write_traces
-from hocket.plugin.torch.merge import merge
+from hocket.recording.merge import merge
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ddp.py"
 COLLECT = [sys.executable, "-m", "hocket", "collect"]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kineto_profiles import kineto, span
 
 from hocket.chakra.importers.pytorch.kineto import read_kineto
-from hocket.plugin.torch.profile import join
-from hocket.plugin.torch.recording import read_recording
+from hocket.recording.profile import join
+from hocket.recording.recording import read_recording
 
 
 @given(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from loopback import run_in_threads
 
-from hocket.plugin.executor import Job
+from hocket.runtime.run import Job
 from hocket.translator import read_xml
 
 

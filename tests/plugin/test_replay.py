@@ -14,16 +14,16 @@ import replay_jobs
 from hypothesis import given, settings
 from random_jobs import jobs
 
+from hocket.base.errors import DeadlockError, TraceError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.core.errors import DeadlockError, TraceError
-from hocket.plugin.replay.comparison import compare
-from hocket.plugin.replay.elements import Element, element_of
-from hocket.plugin.replay.fabric import Pending, Start
-from hocket.plugin.replay.measured import Measured
-from hocket.plugin.replay.operation import RECEIVE, SEND, Operation
-from hocket.plugin.replay.plan import ReplayPlan, plan_replay
-from hocket.plugin.replay.player import Player
-from hocket.plugin.replay.playing import Part
+from hocket.runtime.replay.comparison import compare
+from hocket.runtime.replay.elements import Element, element_of
+from hocket.runtime.replay.fabric import Pending, Start
+from hocket.runtime.replay.measured import Measured
+from hocket.runtime.replay.operation import RECEIVE, SEND, Operation
+from hocket.runtime.replay.plan import ReplayPlan, plan_replay
+from hocket.runtime.replay.player import Player
+from hocket.runtime.replay.playing import Part
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "traces"
 

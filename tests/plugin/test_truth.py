@@ -7,8 +7,8 @@ from pathlib import Path
 
 from streams import END, Record, call, group, meta, wait, write
 
-from hocket.plugin.torch.merge import merge
-from hocket.plugin.torch.naming import format_ranks
+from hocket.recording.merge import merge
+from hocket.recording.naming import format_ranks
 
 HOCKET = [sys.executable, "-m", "hocket"]
 SIZES = [8, 16, 24, 32, 40, 48, 56, 64]

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streams import END, call, done, group, lines, meta, wait, write
 
-from hocket.core.errors import HocketError
-from hocket.plugin.torch.following import Follower, Issued
-from hocket.plugin.torch.watch import Watch
+from hocket.base.errors import HocketError
+from hocket.recording.following import Follower, Issued
+from hocket.recording.watch import Watch
 
 WATCH = [sys.executable, "-m", "hocket", "collect", "watch"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 import pytest
 from in_process import hocket
 
-from hocket.core.errors import Infeasible
+from hocket.base.errors import Infeasible
 from hocket.report.topology_parts import Role, parts_of
 from hocket.report.topology_picture import draw_topology
 from hocket.topology import load
-from hocket.topology.nccl_presets import nccl_preset
-from hocket.topology.nccl_write import topology_text
-from hocket.topology.presets import PRESETS
+from hocket.topology.formats.nccl.write import topology_text
+from hocket.topology.machines.nccl_presets import nccl_preset
+from hocket.topology.machines.presets import PRESETS
 
 SVG = "{http://www.w3.org/2000/svg}"
 

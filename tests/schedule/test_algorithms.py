@@ -7,7 +7,7 @@ from homes import IN_NETWORK, LINK, home
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import Infeasible, ScheduleError
+from hocket.base.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, retime, verify
 from hocket.schedule.algorithms import ALGORITHMS, build, build_all
 from hocket.simulator import simulate_collective

@@ -9,7 +9,7 @@ from homes import collectives, natives
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import Infeasible, ScheduleError, TopologyError
+from hocket.base.errors import Infeasible, ScheduleError, TopologyError
 from hocket.schedule import Collective, Kind, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_collective, simulate_schedule

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, concatenate, retime, reverse, verify
 from hocket.schedule.algorithms import build
 

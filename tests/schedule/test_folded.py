@@ -9,7 +9,7 @@ from homes import LINK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import (
     Bound,
     Collective,

@@ -15,7 +15,7 @@ from homes import LINK
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.base.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import (
     Collective,
     FoldedSchedule,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from homes import IN_NETWORK, home
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, load, lower_bound, retime, reverse, save, verify
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_schedule

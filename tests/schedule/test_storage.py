@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 from hocket.schedule import Bound, Collective, Kind, Schedule, load, retime, save, verify
 from hocket.schedule.algorithms import build
 

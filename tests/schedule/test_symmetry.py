@@ -6,7 +6,7 @@ from homes import LINK
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build, pattern
 from hocket.schedule.symmetry import NONE, Motion, Symmetry

@@ -10,7 +10,7 @@ from homes import natives, products
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, dependencies, retime, verify
 from hocket.schedule.algorithms import build
 from hocket.topology import Topology

@@ -8,7 +8,7 @@ from homes import LINK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, pattern
 from hocket.simulator import simulate_collective

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hocket.base.errors import HocketError, TraceError
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet, read_traces, write_traces
-from hocket.chakra.generate.accelerators import parse_accelerator
-from hocket.core.errors import HocketError, TraceError
 from hocket.simulator import RemoteMemory, simulate_traces
 from hocket.topology import load
+from hocket.workload.accelerators import parse_accelerator
 
 RING = load("ring:2,bandwidth=1GB/s,latency=1us")
 CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s")

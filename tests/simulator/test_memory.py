@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hocket.base.errors import DeadlockError, SimulationError, TraceError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
-from hocket.chakra.generate.accelerators import parse_accelerator
-from hocket.core.errors import DeadlockError, SimulationError, TraceError
 from hocket.simulator import RemoteMemory, parse_remote_memory, simulate_traces, write_timeline
 from hocket.topology import load
+from hocket.workload.accelerators import parse_accelerator
 
 US = 10**6  # picoseconds
 PAIR = load("ring:2,bandwidth=1GB/s,latency=1us")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from hocket.base.errors import SimulationError
 from hocket.chakra import NodeType, TraceBuilder, TraceSet
-from hocket.core.errors import SimulationError
 from hocket.schedule import Collective, Kind
 from hocket.schedule import load as load_schedule
 from hocket.schedule import save as save_schedule

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hocket.base.errors import FormatError, SimulationError
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
-from hocket.core.errors import FormatError, SimulationError
 from hocket.simulator import parse_placement, simulate_traces
 from hocket.topology import Topology, load
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import DeadlockError, HocketError, SimulationError
+from hocket.base.errors import DeadlockError, HocketError, SimulationError
 from hocket.schedule import FIFO_DEPTH, Collective, Gpu, Kind, Program, Step, StepType, ThreadBlock, execute
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_collective, simulate_program

@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
-from hocket.chakra.generate.accelerators import parse_accelerator
-from hocket.core.errors import HocketError
 from hocket.simulator import RemoteMemory, simulate_traces
 from hocket.simulator.analysis import critical_path
 from hocket.topology import load
+from hocket.workload.accelerators import parse_accelerator
 
 RANKS = 3
 TOPOLOGY = load("switch:3,bandwidth=1GB/s,latency=1us")

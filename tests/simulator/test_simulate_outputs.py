@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_traces
-from hocket.core.errors import HocketError
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
 from hocket.simulator.analysis import write_parquet, write_tables

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.base.errors import HocketError, TraceError
 from hocket.chakra import TraceBuilder, TraceSet, read_traces, write_trace, write_traces
 from hocket.chakra.steps import NO_STEP, step_metadata, step_of_nodes
-from hocket.core.errors import HocketError, TraceError
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 

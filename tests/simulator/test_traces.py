@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hocket.base.errors import DeadlockError, ScheduleError, SimulationError, TopologyError, TraceError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet, read_traces
-from hocket.core.errors import DeadlockError, ScheduleError, SimulationError, TopologyError, TraceError
 from hocket.schedule import Collective, Kind, save
 from hocket.schedule.algorithms import build, build_all
 from hocket.simulator import Prediction, simulate_collective, simulate_traces

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hocket.base.errors import ScheduleError, TraceError
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet, read_traces, write_traces
-from hocket.core.errors import ScheduleError, TraceError
 from hocket.schedule import Collective, Kind, load, lower_bound, save, verify
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_collective, simulate_schedule, simulate_traces

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hocket.core.errors import ScheduleError, Stopped
+from hocket.base.errors import ScheduleError, Stopped
 from hocket.synthesizer.attendance import attend
 from hocket.synthesizer.search import Progress
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import ENGINES, Problem, Search, solve, synthesize
 from hocket.synthesizer.ways import ways

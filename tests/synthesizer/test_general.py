@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import HocketError, Infeasible, ScheduleError
+from hocket.base.errors import HocketError, Infeasible, ScheduleError
 from hocket.schedule import (
     Chunk,
     Collective,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import HocketError, ScheduleError
+from hocket.base.errors import HocketError, ScheduleError
 from hocket.schedule import Schedule, load, verify, verify_together
 from hocket.simulator import simulate_schedule
 from hocket.topology import load as load_topology

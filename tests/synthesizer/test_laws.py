@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from random_networks import networks
 
-from hocket.core.errors import Infeasible
+from hocket.base.errors import Infeasible
 from hocket.schedule import NAMED_KINDS, Collective, Kind, lower_bound, verify
 from hocket.synthesizer import ENGINES, Problem, Search, solve
 from hocket.synthesizer.ways import ways

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import Problem, Search, resources, synthesize
 from hocket.synthesizer.search import Progress

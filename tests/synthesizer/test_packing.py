@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from random_networks import networks
 
 from hocket._core import synthesizer as core
-from hocket.core.errors import Infeasible
+from hocket.base.errors import Infeasible
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import synthesize
 from hocket.topology import Topology, load

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_networks import networks
 
-from hocket.core.errors import Infeasible, ScheduleError
+from hocket.base.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, retime, verify
 from hocket.schedule.algorithms import build_all
 from hocket.synthesizer import synthesize

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket._core import synthesizer as core
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.schedule import Collective, FoldedSchedule, Kind, Rounds, RoundShape, RoundSpool, verify
 from hocket.synthesizer import Problem, Search
 from hocket.synthesizer.engines.folded_rounds import FoldedRun

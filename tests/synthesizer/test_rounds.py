@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, FoldedSchedule, Kind, verify
 from hocket.synthesizer import Problem, Search
 from hocket.synthesizer.engines import rounds

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import Infeasible, ScheduleError
+from hocket.base.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, lower_bound, verify
 from hocket.synthesizer import synthesize
 from hocket.synthesizer.engines import ENGINES

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hocket.core.errors import Stopped
+from hocket.base.errors import Stopped
 from hocket.schedule import AnySchedule, Collective, Kind, load, verify
 from hocket.synthesizer import Problem, Search, choose_chunks, chunking, windows
 from hocket.synthesizer.portfolio import best_schedule
@@ -18,7 +18,8 @@ IRREGULAR = "random:8,degree=3,seed=1,bandwidth=50GiB/s,latency=500ns"
 # `hocket synthesize`, to which its own terminal sends a real SIGINT when the search is at the words `{when}`.
 INTERRUPTED = """
 import contextlib, os, signal, sys
-from hocket.cli import main, synthesize_output
+from hocket.cli import main
+from hocket.cli.synthesize import output as synthesize_output
 
 @contextlib.contextmanager
 def watching(quiet):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import AnySchedule, Collective, FoldedSchedule, Kind, Schedule, load_expanded, verify
 from hocket.synthesizer import Problem, Progress, Search, synthesize
 from hocket.synthesizer import solve as solve_problem

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_networks import networks
 
+from hocket.base.errors import Infeasible
 from hocket.bench.peers.graphs import network_of
 from hocket.bench.peers.recorded import cases
-from hocket.core.errors import Infeasible
 from hocket.schedule import Collective, Kind, retime, verify
 from hocket.synthesizer import synthesize
 from hocket.synthesizer.boxes import flips

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.topology import Topology, load
-from hocket.topology.fabric import Fabric, FabricKind, Port, read_fabric
-from hocket.topology.nccl_presets import nccl_preset
-from hocket.topology.nccl_write import topology_text
+from hocket.topology.formats.nccl.write import topology_text
+from hocket.topology.machines.fabric import Fabric, FabricKind, Port, read_fabric
+from hocket.topology.machines.nccl_presets import nccl_preset
 
 GB = 10**9
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_topologies import topologies
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.schedule import Collective, Kind, lower_bound
 from hocket.topology import Topology, load
 from hocket.topology.failures import degrade, without

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_topologies import topologies
 
-from hocket.core.errors import HocketError, TopologyError
+from hocket.base.errors import HocketError, TopologyError
 from hocket.topology import Dimension, Topology, load, save
 
 LINKS = """\

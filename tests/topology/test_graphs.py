@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import HocketError
-from hocket.core.splitmix import SplitMix
+from hocket.base.errors import HocketError
+from hocket.base.splitmix import SplitMix
 from hocket.schedule import Collective, Kind, lower_bound
 from hocket.topology import Topology, load
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError, TopologyError
+from hocket.base.errors import FormatError, HocketError, TopologyError
 from hocket.topology import load
-from hocket.topology.nccl_xml import read_nccl_topology
+from hocket.topology.formats.nccl.read import read_nccl_topology
 
 GB = 10**9
 MACHINE = """\

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from in_process import hocket
 
-from hocket.core.errors import FormatError, TopologyError
+from hocket.base.errors import FormatError, TopologyError
 from hocket.nccl import COLLECTIVES, NcclModel
 from hocket.topology import load
-from hocket.topology.hardware import CPUS, GPUS
-from hocket.topology.machine_records import MACHINES
-from hocket.topology.machines import load_machine
-from hocket.topology.nccl_machine import Dialect
-from hocket.topology.nccl_write import topology_text
-from hocket.topology.nccl_xml import read_nccl_topology
-from hocket.topology.presets import PRESETS
+from hocket.topology.formats.nccl.machine import Dialect
+from hocket.topology.formats.nccl.read import read_nccl_topology
+from hocket.topology.formats.nccl.write import topology_text
+from hocket.topology.machines.hardware import CPUS, GPUS
+from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.presets import PRESETS
+from hocket.topology.machines.records import MACHINES
 
 GB = 10**9
 # the names and link columns that files and schedules of before have

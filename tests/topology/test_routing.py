@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_topologies import topologies
 
-from hocket.core.errors import Infeasible
+from hocket.base.errors import Infeasible
 from hocket.topology import (
     Topology,
     all_gather_cut,

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_process import hocket
 
-from hocket.core.errors import FormatError, HocketError, TopologyError
+from hocket.base.errors import FormatError, HocketError, TopologyError
 from hocket.nccl import NcclModel
 from hocket.topology import load
-from hocket.topology.machine_records import MACHINES
-from hocket.topology.machines import load_machine
-from hocket.topology.nccl_machine import LinkTarget, NcclMachine
+from hocket.topology.formats.nccl.machine import LinkTarget, NcclMachine
+from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.records import MACHINES
 
 GB = 10**9
 H100 = "gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.topology import Topology, load
 
 COST = "bandwidth=50GB/s,latency=500ns"

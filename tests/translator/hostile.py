@@ -96,7 +96,7 @@ def readers() -> dict[str, Callable[[Path], object]]:
 
 
 def main() -> None:
-    from hocket.core.errors import HocketError
+    from hocket.base.errors import HocketError
 
     read = readers()
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))

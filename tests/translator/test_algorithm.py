@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Kind, Program, Step, StepType, execute
 from hocket.simulator import simulate_program
 from hocket.topology import load

@@ -7,12 +7,12 @@ from bundles import RUNTIMES, hocket, topology, write_schedule
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.base.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.translator import Lowering, read_xml, translate
 from hocket.translator.bundle import read_bundle, write_bundle
-from hocket.translator.selection import Call, files_in_order, select
+from hocket.translator.msccl.selection import Call, files_in_order, select
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)

@@ -9,7 +9,7 @@ from bundles import RUNTIMES, write_schedule
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Kind
 from hocket.translator import Lowering
 from hocket.translator.bundle import write_bundle

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from homes import IN_NETWORK, LINK, home, products
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import NAMED_KINDS, Chunk, Collective, Conditions, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, build_all
 from hocket.synthesizer import ENGINES, synthesize
 from hocket.synthesizer.barrier import barrier
 from hocket.topology import load
 from hocket.translator import PROFILES, UNLIMITED, Lowering, ProfileName, lower
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.mscclpp import lower_to_plan
-from hocket.translator.profiles import find_profile
 from hocket.translator.proving import prove
 
 KIB = 1 << 10

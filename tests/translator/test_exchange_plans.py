@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule
 
-from hocket.core.errors import DeadlockError, FormatError
+from hocket.base.errors import DeadlockError, FormatError
 from hocket.schedule import ExchangePlan, Gpu, Kind, Program, Step, StepType, ThreadBlock, execute, plan_exchanges
 from hocket.translator import Lowering, lower, read_xml
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from programs import greedy_schedule, steps_of, with_steps
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import (
     FIFO_DEPTH,
     Gpu,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.base.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import Kind, verify
 from hocket.topology import load
 from hocket.translator import is_forest, read_file, read_forest

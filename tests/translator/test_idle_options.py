@@ -6,7 +6,7 @@ import pytest
 from in_process import hocket
 from programs import greedy_schedule
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind, load_expanded, save
 from hocket.schedule.algorithms import build
 from hocket.topology import load

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule, steps_of
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import NAMED_KINDS, Collective, Kind, Program, StepType, execute
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer import synthesize
@@ -229,7 +229,7 @@ def test_what_messages_imply_may_be_waited_for(seed: int, kind: Kind) -> None:
     schedule = greedy_schedule(kind, 5, 2, seed)
     fewest = lower(schedule, "json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hocket.translator.emission.MAX_CLOCK_ENTRIES", 0)
+        patch.setattr("hocket.translator.lowering.emission.MAX_CLOCK_ENTRIES", 0)
         most = lower(schedule, "json")
     assert execute(most, fifo_depth=1, max_count=1).values
     few, many = ((program.rows["depend_block"] >= 0).sum() for program in (fewest, most))
@@ -244,6 +244,6 @@ def test_a_ring_knows_from_its_messages_what_it_else_waits_for() -> None:
     counts = []
     for entries in (1 << 29, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("hocket.translator.emission.MAX_CLOCK_ENTRIES", entries)
+            patch.setattr("hocket.translator.lowering.emission.MAX_CLOCK_ENTRIES", entries)
             counts.append(int((lower(schedule, "json").rows["depend_block"] >= 0).sum()))
     assert counts[1] - counts[0] == RANKS * (RANKS - 1)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, retime, save
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_schedule
 from hocket.synthesizer import synthesize
 from hocket.topology import load
-from hocket.translator import nccl_graph, rings, transfer_table
+from hocket.translator import rings, transfer_table
+from hocket.translator.formats import nccl_graph
 
 MIB = 1 << 20
 RING = "ring:8,bandwidth=50GiB/s,latency=500ns"

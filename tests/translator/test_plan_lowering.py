@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, save
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer import synthesize

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import DeadlockError, FormatError, HocketError, ScheduleError
+from hocket.base.errors import DeadlockError, FormatError, HocketError, ScheduleError
 from hocket.translator.mscclpp import from_json, judge_plan, read_plan, verify_plan
 
 PROVED = ("allgather_multi", "allgather_pkt_8g", "allreduce_8g", "allreduce_naive_8g", "allreduce_nvls_8g")

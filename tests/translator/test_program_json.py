@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from programs import greedy_schedule
 
-from hocket.core.errors import FormatError, HocketError
+from hocket.base.errors import FormatError, HocketError
 from hocket.schedule import Collective, Kind, execute, retime, save
 from hocket.schedule.algorithms import build
 from hocket.topology import load

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule, steps_of, with_steps
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Kind, Program, execute
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError, ScheduleError
+from hocket.base.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock, execute
 from hocket.translator import from_xml, judge, read_document, read_xml, to_xml
 

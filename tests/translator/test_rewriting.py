@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Collective, Kind, Program, StepType, execute
 from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_program
 from hocket.topology import load
 from hocket.translator import PROFILES, Lowering, lower, read_xml, rewrite, to_xml
-from hocket.translator.retarget import retarget
+from hocket.translator.lowering.retarget import retarget
 
 MIB = 1 << 20
 

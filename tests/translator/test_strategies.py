@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import greedy_schedule
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import AMD, FIFO_DEPTH, NAMED_KINDS, Collective, Kind, Program, execute, retime, verify
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.simulator import simulate_program
 from hocket.synthesizer import synthesize
 from hocket.topology import load
 from hocket.translator import PROFILES, Lowering, lower, read_xml, translate
-from hocket.translator.coarser import coarsen, mergeable
-from hocket.translator.lowering import Strategy
-from hocket.translator.strategies import quickest
+from hocket.translator.lowering.coarser import coarsen, mergeable
+from hocket.translator.lowering.lowering import Strategy
+from hocket.translator.lowering.strategies import quickest
+from hocket.translator.msccl.xml_write import LimitError
 from hocket.translator.translate import rewrite
-from hocket.translator.xml_write import LimitError
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 MIB = 1 << 20

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import HocketError, ScheduleError
+from hocket.base.errors import HocketError, ScheduleError
 from hocket.schedule import Collective, Kind, load, verify
 from hocket.schedule.orders import LinkOrders
 from hocket.topology import load as load_topology

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, ScheduleError
+from hocket.base.errors import FormatError, ScheduleError
 from hocket.schedule import Collective, Kind, Program, save
 from hocket.schedule.algorithms import build
 from hocket.topology import load
@@ -27,7 +27,7 @@ from hocket.translator import (
     to_program_json,
     to_xml,
 )
-from hocket.translator.selection import Call, select
+from hocket.translator.msccl.selection import Call, select
 
 PAIRS = list(product(PROFILES, PROFILES))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from hocket import __version__
-from hocket.core.errors import HocketError, ScheduleError
-from hocket.core.files import atomic_folder
+from hocket.base.errors import HocketError, ScheduleError
+from hocket.base.files import atomic_folder
 from hocket.schedule import Kind
 from hocket.topology import Topology
 from hocket.translator.bundle.calls import Call
@@ -18,9 +18,9 @@ from hocket.translator.bundle.plan_target import PlanTarget
 from hocket.translator.bundle.sources import Sources, read_sources
 from hocket.translator.bundle.target import README, SCRIPT, Target, Written, XmlTarget
 from hocket.translator.launching import machines
-from hocket.translator.lowering import Lowering
+from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
 from hocket.translator.mscclpp import PLAN_RUNTIME
-from hocket.translator.profiles import Profile, ProfileName, find_profile
 
 __all__ = ["BundleReport", "write_bundle"]
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Program, Schedule, retime
 from hocket.simulator import simulate_program
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
 from hocket.translator.bundle.windows import Window, multiples, reachable, windows
-from hocket.translator.lowering import Lowering
+from hocket.translator.lowering.lowering import Lowering
 
 __all__ = ["Call"]
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from hocket.core.enums import StrEnum
-from hocket.core.errors import FormatError
-from hocket.core.files import read_text
+from hocket.base.enums import StrEnum
+from hocket.base.errors import FormatError
+from hocket.base.files import read_text
 from hocket.schedule import Kind
 
 __all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "BundleRuntime", "Predicted", "is_bundle", "read_bundle"]

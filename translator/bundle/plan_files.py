@@ -6,7 +6,7 @@ Source: microsoft/mscclpp 0.9 (its Python package, python/test/executor_test.py,
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from hocket.core.units import format_bytes, format_limit, format_time
+from hocket.base.units import format_bytes, format_limit, format_time
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import Bundle, BundleFile
 from hocket.translator.bundle.windows import multiples

@@ -6,14 +6,14 @@ from itertools import product
 
 from msgspec import structs
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import NVIDIA, Program
 from hocket.translator.bundle.manifest import Bundle, BundleRuntime
 from hocket.translator.bundle.plan_files import REGISTRATION, plan_readme, plan_script, registration
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import README, SCRIPT, Written
 from hocket.translator.bundle.windows import Window
-from hocket.translator.lowering import Lowering
+from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.mscclpp import PlanTranslation, from_json, lower_to_plan, to_json, verify_plan
 from hocket.translator.program_schedule import program_schedule
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from hocket.core.units import format_bytes, format_limit, format_time
+from hocket.base.units import format_bytes, format_limit, format_time
 from hocket.translator.bundle.manifest import Bundle, BundleFile
 from hocket.translator.launching import job_command, where
-from hocket.translator.profiles import ProfileName
-from hocket.translator.recipes import NCCL_TESTS, RECIPES
+from hocket.translator.msccl.profiles import ProfileName
+from hocket.translator.msccl.recipes import NCCL_TESTS, RECIPES
 
 __all__ = ["readme"]
 

@@ -6,7 +6,7 @@ from shlex import quote
 from hocket.translator.bundle.manifest import PROGRAMS, Bundle, BundleFile
 from hocket.translator.bundle.windows import multiples
 from hocket.translator.launching import job_command, mpirun_check, where
-from hocket.translator.recipes import NCCL_TESTS, RECIPES, Recipe
+from hocket.translator.msccl.recipes import NCCL_TESTS, RECIPES, Recipe
 
 __all__ = ["measured_sizes", "run_script"]
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Program, Schedule, load_expanded
 from hocket.topology import Topology
-from hocket.translator.xml_read import read_xml
+from hocket.translator.msccl.xml_read import read_xml
 
 __all__ = ["Source", "Sources", "read_sources"]
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hocket.core.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.schedule import Protocol as WireProtocol
 from hocket.translator.bundle.manifest import Bundle, BundleRuntime
@@ -13,10 +13,10 @@ from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.windows import Window
-from hocket.translator.lowering import Lowering
-from hocket.translator.profiles import Profile
+from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.lowering.retarget import retarget
+from hocket.translator.msccl.profiles import Profile
 from hocket.translator.proving import prove
-from hocket.translator.retarget import retarget
 from hocket.translator.translate import lower_best
 
 __all__ = ["README", "SCRIPT", "Lowered", "Target", "Written", "XmlTarget"]

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from hocket.core.errors import FormatError, ScheduleError
-from hocket.core.units import format_limit
+from hocket.base.errors import FormatError, ScheduleError
+from hocket.base.units import format_limit
 from hocket.schedule import Counterexample
-from hocket.translator.findings import Finding, Severity
-from hocket.translator.judge import EXECUTION, Verdict
+from hocket.translator.msccl.findings import Finding, Severity
+from hocket.translator.msccl.judge import EXECUTION, Verdict
+from hocket.translator.msccl.residency import residency_findings
 from hocket.translator.mscclpp.limits import MAX_OPS, check_plan_limits, longest_block
 from hocket.translator.mscclpp.plan import Plan
 from hocket.translator.mscclpp.read import read_plan
 from hocket.translator.mscclpp.verify import PlanProof, PlanRefutation, attempt_plan
-from hocket.translator.residency import residency_findings
 
 __all__ = ["PLAN_RUNTIME", "PlanJudgement", "judge_plan"]
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.translator.mscclpp.plan import Op, Operand, OpName, Plan, PlanBlock
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.shapes import SHAPES

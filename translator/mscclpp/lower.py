@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from hocket.core.errors import ScheduleError
-from hocket.core.units import format_limit
+from hocket.base.errors import ScheduleError
+from hocket.base.units import format_limit
 from hocket.schedule import Kind, Program, Schedule
-from hocket.translator.lower import lower
-from hocket.translator.lowering import Lowering
+from hocket.translator.lowering.lower import lower
+from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.msccl.profiles import UNLIMITED
 from hocket.translator.mscclpp.emit import emit_gpu
 from hocket.translator.mscclpp.limits import MAX_OPS
 from hocket.translator.mscclpp.messages import deliver
@@ -18,7 +19,6 @@ from hocket.translator.mscclpp.read import from_json
 from hocket.translator.mscclpp.sizes import largest_bytes
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
-from hocket.translator.profiles import UNLIMITED
 
 __all__ = ["PlanTranslation", "lower_to_plan"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import BUFFERS, Kind, Program, StepType
 from hocket.translator.mscclpp.node import Nodes
 

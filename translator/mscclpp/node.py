@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hocket.core.errors import ScheduleError
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Schedule
 
 __all__ = ["Nodes"]

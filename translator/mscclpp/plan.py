@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket.core.enums import StrEnum
+from hocket.base.enums import StrEnum
 from hocket.schedule import Kind
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import msgspec
 
-from hocket.core.errors import FormatError
-from hocket.core.files import read_text
+from hocket.base.errors import FormatError
+from hocket.base.files import read_text
 from hocket.schedule import Kind
 from hocket.translator.mscclpp.plan import OPEN_SIZE, Op, Operand, OpName, Plan, PlanBlock, PlanGpu
 from hocket.translator.mscclpp.references import References

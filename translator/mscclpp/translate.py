@@ -3,10 +3,10 @@
 from pathlib import Path
 from shlex import quote
 
-from hocket.core.files import atomic_write
+from hocket.base.files import atomic_write
 from hocket.schedule import Schedule
 from hocket.translator.launching import where
-from hocket.translator.lowering import Lowering
+from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.mscclpp.lower import PlanTranslation, lower_to_plan
 from hocket.translator.mscclpp.plan import Plan
 from hocket.translator.mscclpp.write import to_json

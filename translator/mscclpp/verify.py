@@ -6,8 +6,8 @@ from enum import IntEnum
 import numpy as np
 
 from hocket._core import schedule as engine
-from hocket.core.errors import DeadlockError, ScheduleError
-from hocket.core.units import format_limit
+from hocket.base.errors import DeadlockError, ScheduleError
+from hocket.base.units import format_limit
 from hocket.schedule import Counterexample, Kind
 from hocket.translator.mscclpp.counterexample import Words
 from hocket.translator.mscclpp.flatten import FlatPlan

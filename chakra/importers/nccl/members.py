@@ -7,8 +7,8 @@ known from the other processes' files.
 from collections import defaultdict
 from collections.abc import Sequence
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.nccl.profile import NcclProfile
-from hocket.core.errors import FormatError
 
 __all__ = ["Members", "members_of", "world_ranks"]
 

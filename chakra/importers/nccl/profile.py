@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 __all__ = [
     "COLLECTIVE",

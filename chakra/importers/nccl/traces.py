@@ -7,6 +7,7 @@ neither reductions nor waits.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.dtypes import checked_bytes, dtype_name
 from hocket.chakra.importers.lanes import build_lanes
@@ -15,7 +16,6 @@ from hocket.chakra.importers.nccl.clocks import host_shifts
 from hocket.chakra.importers.nccl.members import Members, members_of, world_ranks
 from hocket.chakra.importers.nccl.profile import POINT_TO_POINT, NcclProfile, read_profile
 from hocket.chakra.importers.rank import Call, Notes, RankTrace
-from hocket.core.errors import FormatError
 
 __all__ = ["read_nccl_profiles"]
 

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.chakra.c10d import OPERATIONS
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, element_bytes
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
 from hocket.chakra.importers.pytorch.c10d import RECORDED, Described, Tensors, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
-from hocket.core.errors import FormatError
 
 __all__ = [
     "ExecutionTrace",

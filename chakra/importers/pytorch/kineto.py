@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.errors import FormatError
 from hocket.chakra.c10d import OPERATIONS
 from hocket.chakra.importers.dtypes import dtype_name, element_bytes
 from hocket.chakra.importers.files import MALFORMED
@@ -16,7 +17,6 @@ from hocket.chakra.importers.pytorch.c10d import RECORDED, Described, describe, 
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, numbers_in
 from hocket.chakra.importers.pytorch.work import Work, work_of
-from hocket.core.errors import FormatError
 
 __all__ = ["DEVICE", "DeviceEvent", "Kineto", "Operation", "read_kineto"]
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hocket.base.errors import FormatError
 from hocket.chakra.importers.files import head_of
 from hocket.chakra.importers.pytorch.execution_trace import is_execution_trace, read_execution_trace
 from hocket.chakra.importers.pytorch.issues import joined
 from hocket.chakra.importers.pytorch.kineto import Kineto, read_kineto
 from hocket.chakra.importers.pytorch.profile import Profile, traces_of
 from hocket.chakra.importers.rank import Notes, RankTrace
-from hocket.core.errors import FormatError
 
 __all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
 

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from hocket.plugin.torch.groups import Groups
 from hocket.plugin.torch.hook import UNKNOWN
 from hocket.plugin.torch.signature import sending_operations, signatures, unknown_operations, waiting_operations
-from hocket.plugin.torch.stream import Stream, record
+from hocket.recording.stream import Stream, record
 
 __all__ = ["NativeHook"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
 from hocket.plugin.native_build import build, find_built
 
 __all__ = ["build_key", "build_library", "compiler_command", "find_library", "load_library"]

@@ -16,23 +16,23 @@ __all__ = ["COMMANDS", "main"]
 
 # name: (module that defines `app`, what `hocket --help` says). A new command is one file and one line here.
 COMMANDS = {
-    "collect": ("hocket.cli.collect", "Capture a PyTorch job's collectives into Chakra traces."),
-    "trace": ("hocket.cli.trace", "Look at, check and convert Chakra traces."),
-    "generate": ("hocket.cli.generate", "Make Chakra traces of jobs that nobody ran."),
+    "collect": ("hocket.cli.collect.command", "Capture a PyTorch job's collectives into Chakra traces."),
+    "trace": ("hocket.cli.trace.command", "Look at, check and convert Chakra traces."),
+    "generate": ("hocket.cli.generate.command", "Make Chakra traces of jobs that nobody ran."),
     "extrapolate": ("hocket.cli.extrapolate", "Make the traces of a larger job from those of a small one."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
-    "simulate": ("hocket.cli.simulate", "Predict times of traces, schedules and collectives."),
+    "simulate": ("hocket.cli.simulate.command", "Predict times of traces, schedules and collectives."),
     "compare": ("hocket.cli.compare", "Say what differs between two predictions."),
     "sweep": ("hocket.cli.sweep", "Simulate a grid of what-ifs, resumable."),
-    "synthesize": ("hocket.cli.synthesize", "Make a collective schedule for a topology."),
-    "verify": ("hocket.cli.verify", "Prove a schedule or an MSCCL XML right."),
-    "translate": ("hocket.cli.translate", "Turn a schedule into verified MSCCL XML."),
+    "synthesize": ("hocket.cli.synthesize.command", "Make a collective schedule for a topology."),
+    "verify": ("hocket.cli.verify.command", "Prove a schedule or an MSCCL XML right."),
+    "translate": ("hocket.cli.translate.command", "Turn a schedule into verified MSCCL XML."),
     "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
     "launch": ("hocket.cli.launch", "Run an MPI job with programs in place of its collectives."),
-    "run": ("hocket.cli.run", "Run an MSCCL XML on real processes, check every value."),
+    "run": ("hocket.cli.run.command", "Run an MSCCL XML on real processes, check every value."),
     "replay": ("hocket.cli.replay", "Issue a trace's communication again, measured against predicted."),
     "calibrate": ("hocket.cli.calibrate", "Fit a topology and protocols to what benchmarks measured."),
-    "nccl": ("hocket.cli.nccl", "Say what stock NCCL does on a machine."),
+    "nccl": ("hocket.cli.nccl.command", "Say what stock NCCL does on a machine."),
     "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),
 }
@@ -64,13 +64,13 @@ for _name, (_, _help) in COMMANDS.items():
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs `hocket ARGV` and exits with a documented code (`hocket.core.errors.ExitCode`)."""
+    """Runs `hocket ARGV` and exits with a documented code (`hocket.base.errors.ExitCode`)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] not in COMMANDS:
         root(args=arguments, prog_name="hocket")
     name, *rest = arguments
 
-    from hocket.core.errors import ExitCode, HocketError, exit_code
+    from hocket.base.errors import ExitCode, HocketError, exit_code
 
     try:
         app = import_module(COMMANDS[name][0]).app

@@ -49,12 +49,12 @@ def peers(
 
     from rich.console import Console
 
+    from hocket.base.errors import ExitCode
+    from hocket.base.units import parse_bytes
     from hocket.bench.peers.cases import tacos_cases
     from hocket.bench.peers.run import Limits, Results
     from hocket.bench.peers.table import table
     from hocket.cli.options import one_of
-    from hocket.core.errors import ExitCode
-    from hocket.core.units import parse_bytes
 
     one_of("--only", only, ["tacos"])
     if not data.is_dir():

@@ -60,6 +60,7 @@ def calibrate(
     ] = None,
 ) -> None:
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
+    from hocket.base.files import require_place
     from hocket.calibration import (
         Assumed,
         calibrate_nccl,
@@ -76,7 +77,6 @@ def calibrate(
     from hocket.calibration.measurement import kind_named
     from hocket.calibration.validation import BY, freely
     from hocket.cli.options import one_of
-    from hocket.core.files import require_place
     from hocket.topology import load, save
 
     if topology is None and (output is not None or by is not None):
@@ -119,7 +119,7 @@ def calibrate(
             save_parameters(calibration, protocols, of_nccl)
             typer.echo(f"wrote {output} and {protocols}")
     if report is not None:
-        from hocket.core.files import atomic_write
+        from hocket.base.files import atomic_write
         from hocket.report.calibration_page import calibration_page
 
         with atomic_write(report) as file:
@@ -128,10 +128,10 @@ def calibrate(
 
 
 def _releases(machine: str, assignments: list[str] | None, measurements: tuple[Measurement, ...]) -> Releases:
+    from hocket.base.errors import FormatError
     from hocket.calibration import Releases, measured_releases, measured_settings
-    from hocket.core.errors import FormatError
     from hocket.nccl import read_settings
-    from hocket.topology.machines import load_machine
+    from hocket.topology.machines.loading import load_machine
 
     try:
         read_settings(assignments or [])
@@ -142,8 +142,8 @@ def _releases(machine: str, assignments: list[str] | None, measurements: tuple[M
 
 
 def _print_fits(calibration: Calibration) -> None:
+    from hocket.base.units import format_bandwidth
     from hocket.calibration.validation import Errors
-    from hocket.core.units import format_bandwidth
 
     typer.echo(
         f"\n{'collective':<16} {'ranks':>5} {'nodes':>5}  {'protocol':<8} {'latency':>22} {'bandwidth':>26}  fit"
@@ -161,7 +161,7 @@ def _print_fits(calibration: Calibration) -> None:
 
 
 def _print_levels(calibration: Calibration) -> None:
-    from hocket.core.units import format_bandwidth
+    from hocket.base.units import format_bandwidth
 
     typer.echo(f"\n{'level':<16} {'collective':<16} {'protocol':<8} {'a step':>22} {'a rank, each way':>26}")
     for each in calibration.levels:
@@ -174,9 +174,9 @@ def _print_levels(calibration: Calibration) -> None:
 
 
 def _print_nccl(calibration: NcclCalibration) -> None:
+    from hocket.base.units import format_bytes
     from hocket.calibration import FREE
-    from hocket.calibration.nccl_segment import TERMS
-    from hocket.core.units import format_bytes
+    from hocket.calibration.nccl.segment import TERMS
 
     losses = ", ".join(
         f"{'without NCCL' if name == FREE else f'NCCL {name}'} {loss:.1f}" for name, loss in calibration.losses.items()

@@ -33,8 +33,8 @@ def compare(
     import json
     from dataclasses import asdict
 
-    from hocket.core.errors import ExitCode
-    from hocket.core.files import atomic_write
+    from hocket.base.errors import ExitCode
+    from hocket.base.files import atomic_write
     from hocket.simulator.analysis import compare as compare_predictions
     from hocket.simulator.analysis import read_prediction
 
@@ -63,7 +63,7 @@ def compare(
 
 
 def _print(title: str, changes: tuple[Change, ...]) -> None:
-    from hocket.core.units import format_time
+    from hocket.base.units import format_time
 
     changed = [change for change in changes if change.delta_ps or not title]
     if title and changed:

@@ -21,9 +21,9 @@ def demo(
     ] = None,
 ) -> None:
     """Collect a training run, predict it on three machines, synthesize, verify, translate, run, report."""
-    from hocket.core.errors import HocketError
-    from hocket.core.files import atomic_write
-    from hocket.core.units import format_bytes, format_time
+    from hocket.base.errors import HocketError
+    from hocket.base.files import atomic_write
+    from hocket.base.units import format_bytes, format_time
     from hocket.demo.chain import run_chain
     from hocket.demo.page import next_commands, report_page
 

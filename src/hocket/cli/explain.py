@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.translator.selection import Call, Selection
+    from hocket.translator.msccl.selection import Call, Selection
 
 __all__ = ["app"]
 
@@ -38,13 +38,13 @@ def explain(
     Exit code 0: a file would run; 1: none would (the library's own algorithm runs), or the one that does is wrong for
     the call.
     """
+    from hocket.base.errors import ExitCode
     from hocket.cli.options import bytes_of, data_type, one_of
-    from hocket.core.errors import ExitCode
     from hocket.schedule import Kind
     from hocket.translator import PROFILES
+    from hocket.translator.msccl.selection import ELEMENT_BYTES, Call, select
     from hocket.translator.mscclpp import PLAN_RUNTIME
-    from hocket.translator.plan_selection import select_plan
-    from hocket.translator.selection import ELEMENT_BYTES, Call, select
+    from hocket.translator.mscclpp.selection import select_plan
 
     one_of("--collective", collective, [str(kind) for kind in Kind])
     one_of("--runtime", runtime, (*PROFILES, PLAN_RUNTIME))
@@ -65,12 +65,12 @@ def explain(
 
 def _in_folder(folder: Path, runtime: str) -> list[Path]:
     """The folder's files in the runtime's order. Raises FormatError where none can be for it."""
-    from hocket.core.errors import FormatError
+    from hocket.base.errors import FormatError
     from hocket.translator.bundle import read_bundle
     from hocket.translator.bundle.manifest import is_bundle
+    from hocket.translator.msccl.selection import files_in_order
     from hocket.translator.mscclpp import PLAN_RUNTIME
-    from hocket.translator.plan_selection import plans_in_order
-    from hocket.translator.selection import files_in_order
+    from hocket.translator.mscclpp.selection import plans_in_order
 
     if is_bundle(folder) and (made_for := str(read_bundle(folder).runtime)) != runtime:
         raise FormatError(
@@ -89,7 +89,7 @@ def _in_folder(folder: Path, runtime: str) -> list[Path]:
 def _write_json(found: "Selection", path: Path) -> None:
     import json
 
-    from hocket.core.files import atomic_write
+    from hocket.base.files import atomic_write
 
     rows = [
         {"file": str(one.path), "runs": one.runs, "reason": one.reason, "warnings": list(one.warnings)}
@@ -105,7 +105,7 @@ def _write_json(found: "Selection", path: Path) -> None:
 
 
 def _print(found: "Selection", call: "Call", runtime: str) -> None:
-    from hocket.core.units import format_bytes
+    from hocket.base.units import format_bytes
 
     place = "in-place" if call.in_place else "out-of-place"
     size = f"{format_bytes(call.size_bytes)} of {call.data_type}"

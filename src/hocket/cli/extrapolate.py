@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hocket.chakra.profile import Profile
-from hocket.cli.trace_output import OutputOption, PrefixOption, ProfileOption, write_job
+from hocket.cli.trace.output import OutputOption, PrefixOption, ProfileOption, write_job
 
 if TYPE_CHECKING:
     from hocket.chakra import TraceSet
-    from hocket.chakra.extrapolate import Growth
+    from hocket.workload.extrapolate import Growth
 
 __all__ = ["app"]
 
@@ -47,7 +47,7 @@ def extrapolate(
     Without --group, the one group of all ranks grows.
     """
     from hocket.chakra import read_traces
-    from hocket.chakra.extrapolate import extrapolate as enlarge
+    from hocket.workload.extrapolate import extrapolate as enlarge
 
     if sum(option is not None for option in (data_parallel, ranks, group)) != 1:
         raise typer.BadParameter("say how large: one of --data-parallel 8x, --ranks 1024, --group NAME=64")
@@ -62,7 +62,7 @@ def extrapolate(
 
 def _growths(traces: TraceSet, data_parallel: str | None, ranks: int | None, sizes: list[str]) -> list[Growth]:
     """What grows, and how many times."""
-    from hocket.chakra.extrapolate import Growth, spanning_groups
+    from hocket.workload.extrapolate import Growth, spanning_groups
 
     if sizes:
         return _dimensions(traces, sizes)
@@ -75,7 +75,7 @@ def _growths(traces: TraceSet, data_parallel: str | None, ranks: int | None, siz
 
 def _dimensions(traces: TraceSet, sizes: list[str]) -> list[Growth]:
     """Groups that grow as many times and share no rank are one dimension, and grow together."""
-    from hocket.chakra.extrapolate import Growth
+    from hocket.workload.extrapolate import Growth
 
     dimensions: list[tuple[int, set[str], set[int]]] = []
     for text in sizes:
@@ -100,7 +100,7 @@ def _times(size: str, now: int, text: str) -> int:
 
 
 def _members(traces: TraceSet, name: str) -> tuple[int, ...]:
-    from hocket.core.strict_yaml import nearest
+    from hocket.base.strict_yaml import nearest
 
     try:
         return traces.members(name)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from hocket.plugin.algorithms import VARIABLE
+from hocket.plugin.serve import VARIABLE
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

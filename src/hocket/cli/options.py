@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hocket.core.errors import FormatError
+from hocket.base.errors import FormatError
 
 if TYPE_CHECKING:
     from hocket.topology import Topology
@@ -87,7 +87,7 @@ def load_topology(
 
 def one_of(option: str, value: str, values: Iterable[str]) -> str:
     """The value, when it is one of those."""
-    from hocket.core.strict_yaml import nearest
+    from hocket.base.strict_yaml import nearest
 
     known = list(values)
     if value not in known:
@@ -97,7 +97,7 @@ def one_of(option: str, value: str, values: Iterable[str]) -> str:
 
 def bytes_of(option: str, text: str) -> int:
     """The size that was given for an option."""
-    from hocket.core.units import parse_bytes
+    from hocket.base.units import parse_bytes
 
     try:
         return parse_bytes(text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.plugin.replay.comparison import Comparison
+    from hocket.runtime.replay.comparison import Comparison
 
 __all__ = ["app"]
 
@@ -58,21 +58,21 @@ def replay(
     """
     from fractions import Fraction
 
+    from hocket.base.errors import HocketError
     from hocket.chakra import read_traces
-    from hocket.chakra.generate.accelerators import parse_accelerator
     from hocket.cli.options import one_of
-    from hocket.cli.simulate_options import fraction
-    from hocket.core.errors import HocketError
-    from hocket.plugin.replay.comparison import compare
-    from hocket.plugin.replay.compute import Compute
-    from hocket.plugin.replay.connect import BACKENDS, check_backend, world_of
-    from hocket.plugin.replay.launch import replay_here, replay_launched
-    from hocket.plugin.replay.memory import require_memory
-    from hocket.plugin.replay.plan import plan_replay
-    from hocket.plugin.replay.playing import Settings
+    from hocket.cli.simulate.options import fraction
+    from hocket.runtime.replay.comparison import compare
+    from hocket.runtime.replay.compute import Compute
+    from hocket.runtime.replay.connect import BACKENDS, check_backend, world_of
+    from hocket.runtime.replay.launch import replay_here, replay_launched
+    from hocket.runtime.replay.memory import require_memory
+    from hocket.runtime.replay.plan import plan_replay
+    from hocket.runtime.replay.playing import Settings
     from hocket.simulator import Model, parse_remote_memory, simulate_traces
     from hocket.simulator.traces import Hardware
     from hocket.topology import load
+    from hocket.workload.accelerators import parse_accelerator
 
     one_of("--backend", backend, BACKENDS)
     one_of("--compute", compute, Compute)
@@ -106,7 +106,7 @@ def replay(
     if json_path is not None:
         _write_json(comparison, json_path, {"source": str(traces), "backend": backend, "compute": compute})
     if report is not None:
-        from hocket.core.files import atomic_write
+        from hocket.base.files import atomic_write
         from hocket.report.replay_page import replay_page
 
         with atomic_write(report) as file:
@@ -118,7 +118,7 @@ def _print(comparison: Comparison, backend: str, num_ranks: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from hocket.core.units import format_bandwidth, format_bytes, format_time
+    from hocket.base.units import format_bandwidth, format_bytes, format_time
 
     def time(value: int | None) -> str:
         return "-" if value is None else format_time(value)
@@ -166,7 +166,7 @@ def _write_json(comparison: Comparison, path: Path, head: dict[str, str]) -> Non
     import json
     from dataclasses import asdict
 
-    from hocket.core.files import atomic_write
+    from hocket.base.files import atomic_write
 
     content = {"format": "hocket.replay", "version": 1, **head, "measured_ps": comparison.measured_ps}
     with atomic_write(path) as file:

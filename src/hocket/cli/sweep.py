@@ -37,7 +37,7 @@ def sweep(
     import sys
     import time
 
-    from hocket.core.errors import ExitCode
+    from hocket.base.errors import ExitCode
     from hocket.simulator.analysis import require_parquet, write_csv, write_parquet
     from hocket.simulator.sweep import load_sweep
     from hocket.simulator.sweep import sweep as run_sweep

@@ -40,8 +40,8 @@ def show(
     import json
     from dataclasses import asdict
 
+    from hocket.base.files import atomic_write, require_place
     from hocket.cli.options import load_topology
-    from hocket.core.files import atomic_write, require_place
     from hocket.report.topology_picture import as_html, draw_topology
     from hocket.topology.facts import describe
 
@@ -76,11 +76,11 @@ def save(
     degrade: Degrade = None,
 ) -> None:
     """Write a topology as YAML of ours, to edit or to keep, or one machine as NCCL sees it as its XML."""
+    from hocket.base.files import atomic_write
     from hocket.cli.options import load_topology
-    from hocket.core.files import atomic_write
     from hocket.topology import save as write
-    from hocket.topology.machines import load_machine
-    from hocket.topology.nccl_write import topology_text
+    from hocket.topology.formats.nccl.write import topology_text
+    from hocket.topology.machines.loading import load_machine
 
     if output.suffix == ".xml":
         if without or degrade:
@@ -101,7 +101,7 @@ def save(
 @app.command(epilog="Example: hocket topology check cluster.yaml")
 def check(topology: Source) -> None:
     """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""
-    from hocket.core.errors import ExitCode, HocketError
+    from hocket.base.errors import ExitCode, HocketError
     from hocket.topology import UnknownTopology, load
 
     try:
@@ -116,7 +116,7 @@ def check(topology: Source) -> None:
 
 
 def _print(facts: "Facts") -> None:
-    from hocket.core.units import format_bandwidth, format_time
+    from hocket.base.units import format_bandwidth, format_time
 
     def span(pair: tuple[int, int], form: Callable[[int], str]) -> str:
         least, most = map(form, pair)

@@ -10,9 +10,9 @@ from typing import Any
 
 import typer
 
-from hocket.core.errors import HocketError
-from hocket.core.files import make_folder
-from hocket.core.units import format_bytes, format_time
+from hocket.base.errors import HocketError
+from hocket.base.files import make_folder
+from hocket.base.units import format_bytes, format_time
 from hocket.demo.commands import Commands
 
 __all__ = ["COMPUTE_SCALE", "MACHINES", "RANKS", "Result", "run_chain"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from hocket.core.errors import HocketError
-from hocket.core.files import atomic_write
+from hocket.base.errors import HocketError
+from hocket.base.files import atomic_write
 
 __all__ = ["Commands"]
 

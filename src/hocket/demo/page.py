@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.demo.chain import COMPUTE_SCALE, RANKS, Result
 from hocket.report import Cards, Code, Figure, Section, Table, Text, render
 from hocket.report.figures import curves, link_timeline, stacked_times, topology_picture

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Figure, Section, Table, Text, render
 from hocket.simulator.sweep import Curve

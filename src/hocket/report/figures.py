@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.layout import place_nodes
 from hocket.schedule import Schedule
 from hocket.topology import Topology, node_name

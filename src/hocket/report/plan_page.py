@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from hocket.core.units import format_bytes
+from hocket.base.units import format_bytes
 from hocket.report.lanes import Box, Lane, draw_lanes
 from hocket.report.page import Block, Drawing, Section, Table, Text, render
 from hocket.schedule import Counterexample

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.core.units import format_time
+from hocket.base.units import format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.simulator import Prediction
 from hocket.simulator.analysis import Columns, CriticalPath

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from hocket.core.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
+from hocket.base.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.report.prediction_figures import critical_path_picture, link_heat_map, rank_bars
 from hocket.simulator import Model, Prediction

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hocket.core.units import format_bytes
+from hocket.base.units import format_bytes
 from hocket.report.lanes import Box, Lane, chunks, draw_lanes
 from hocket.report.page import Block, Drawing, Section, Table, Text, render
 from hocket.schedule import Counterexample, Program, Proof, Step
 from hocket.translator import Finding, Judgement
-from hocket.translator.judge import EXECUTION
+from hocket.translator.msccl.judge import EXECUTION
 
 __all__ = ["program_page"]
 

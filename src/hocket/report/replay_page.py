@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hocket.core.units import format_bandwidth, format_bytes, format_time
-from hocket.plugin.replay.comparison import Comparison, OperationTimes
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
+from hocket.runtime.replay.comparison import Comparison, OperationTimes
 
 __all__ = ["replay_page"]
 

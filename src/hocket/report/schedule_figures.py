@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.core.units import format_time
+from hocket.base.units import format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.layout import place_nodes
 from hocket.schedule import Schedule

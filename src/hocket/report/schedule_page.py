@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hocket.core.errors import ScheduleError
-from hocket.core.units import format_bandwidth, format_bytes, format_time
+from hocket.base.errors import ScheduleError
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import curves, topology_picture
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.report.schedule_figures import compared_times, link_occupancy, occupancy_picture, spread_picture

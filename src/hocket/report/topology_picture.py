@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
-from hocket.core.errors import Infeasible
-from hocket.core.units import format_bandwidth
+from hocket.base.errors import Infeasible
+from hocket.base.units import format_bandwidth
 from hocket.report.topology_parts import Hop, Parts, Role, parts_of
 from hocket.topology import Topology
 from hocket.topology.naming import spans

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.base.errors import FormatError
 from hocket.chakra import NodeType, read_traces
-from hocket.chakra.generate.collective import Benchmark, Pattern, generate_collective
-from hocket.chakra.generate.parsing import parse_nanoseconds, parse_ranks, parse_splits
 from hocket.chakra.validate import validate
-from hocket.core.errors import FormatError
 from hocket.simulator import simulate_traces
 from hocket.topology import load
+from hocket.workload.collective import Benchmark, Pattern, generate_collective
+from hocket.workload.parsing import parse_nanoseconds, parse_ranks, parse_splits
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 

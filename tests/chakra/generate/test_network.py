@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.chakra import CollectiveType, NodeType, read_traces
-from hocket.chakra.generate.architecture import to_network
-from hocket.chakra.generate.network import Scope
-from hocket.chakra.generate.plan import Plan
-from hocket.chakra.generate.presets import PRESETS
-from hocket.chakra.generate.training import left_out
 from hocket.chakra.validate import validate
+from hocket.workload.architecture import to_network
+from hocket.workload.network import Scope
+from hocket.workload.plan import Plan
+from hocket.workload.presets import PRESETS
+from hocket.workload.training import left_out
 
 # Of two ranks over 50 GB/s and 500 ns: an all_reduce of 1 MB is two messages of 500 kB, 2 * (10 + 0.5) us = 21 us; one
 # of 100 kB 2 * (1 + 0.5) = 3 us; an all_gather of 500 kB or an all_to_all of 1 MB is one such message, 10.5 us.

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from hocket.base.errors import FormatError, HocketError
 from hocket.chakra import CollectiveType
-from hocket.chakra.generate.astra_text import read_astra_text
-from hocket.chakra.generate.network import Layer, Network, Pass, Scope
-from hocket.chakra.generate.plan import Plan
-from hocket.chakra.generate.table import KINDS, read_table, write_table
-from hocket.chakra.generate.training import generate_training
-from hocket.core.errors import FormatError, HocketError
+from hocket.workload.astra_text import read_astra_text
+from hocket.workload.network import Layer, Network, Pass, Scope
+from hocket.workload.plan import Plan
+from hocket.workload.table import KINDS, read_table, write_table
+from hocket.workload.training import generate_training
 
 TABLE = (
     "name,forward.time,weight_gradient.flops,weight_gradient.comm,weight_gradient.bytes\na,1us,2e9,all_reduce,4MiB\n"

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kineto_profiles import kineto, span
 
+from hocket.base.errors import HocketError
 from hocket.chakra.importers import IMPORTERS, import_traces
 from hocket.chakra.importers.registry import AUTO
-from hocket.cli.trace_import import FORMATS
-from hocket.core.errors import HocketError
+from hocket.cli.trace.importing import FORMATS
 
 quickly = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

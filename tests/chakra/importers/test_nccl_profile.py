@@ -14,8 +14,8 @@ from hocket.chakra.importers.nccl.calls import calls_done
 from hocket.chakra.importers.nccl.clocks import host_shifts
 from hocket.chakra.importers.nccl.profile import profile_files, read_profile
 from hocket.chakra.messages import read_messages
-from hocket.plugin.nccl_library import nccl_profiler_path
-from hocket.plugin.replay.plan import plan_replay
+from hocket.plugin.nccl.library import nccl_profiler_path
+from hocket.runtime.replay.plan import plan_replay
 
 LIBRARY = nccl_profiler_path()
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hocket.base.errors import SimulationError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.core.errors import SimulationError
 from hocket.simulator import Prediction, simulate_traces
 from hocket.simulator.analysis import (
     caused_waits,

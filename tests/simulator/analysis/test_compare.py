@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_jobs import jobs
 
+from hocket.base.errors import FormatError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.core.errors import FormatError
 from hocket.simulator import simulate_traces
 from hocket.simulator.analysis import Change, compare, read_prediction
 from hocket.topology import load

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket._core import astra as engine
+from hocket.base.errors import HocketError
 from hocket.bench.astra_sim_equality import agrees, predict, rows_of, setup_of, trace_of
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
-from hocket.core.errors import HocketError
 from hocket.simulator.astra import AstraPrediction, AstraSetup, Backend, Dimension, SystemFile, simulate_astra
 from hocket.simulator.astra.collectives import Collectives
 from hocket.simulator.astra.program import columns_of_one

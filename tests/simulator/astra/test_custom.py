@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from astra_inputs import SYSTEM, Folder, collective
 
+from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet, write_traces
-from hocket.core.errors import HocketError
 
 ONE_CHUNK = SYSTEM | {"preferred-dataset-splits": 1}
 STEP = 500 + 1220  # a message of 65536 B

@@ -7,8 +7,8 @@ from astra_inputs import SYSTEM
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
-from hocket.core.errors import HocketError
 from hocket.simulator.astra import AstraSetup, Backend, Dimension, SystemFile, simulate_astra
 from hocket.simulator.astra.system import MemoryFile
 

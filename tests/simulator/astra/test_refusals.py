@@ -12,8 +12,8 @@ from astra_inputs import RING4, SYSTEM, Folder, collective
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder
-from hocket.core.errors import HocketError
 from hocket.simulator.astra import read_setup
 
 AR = CollectiveType.ALL_REDUCE

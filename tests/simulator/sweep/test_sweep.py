@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket.core.errors import FormatError, HocketError
-from hocket.core.units import parse_sizes
+from hocket.base.errors import FormatError, HocketError
+from hocket.base.units import parse_sizes
 from hocket.simulator.analysis import Columns, alpha_beta, crossovers, knee_bytes
 from hocket.simulator.sweep import Point, grid, load_sweep, sweep
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hocket.chakra.generate.llm import Experts, ModelCard
+from hocket.workload.llm import Experts, ModelCard
 
 TINY = ModelCard(
     name="tiny", layers=8, hidden=256, heads=8, key_value_heads=4, head_dim=32, ffn=512, vocabulary=1000, sequence=128

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.chakra.generate.llm import MODELS, ModelCard
-from hocket.chakra.generate.llm.huggingface import read_card
-from hocket.core.errors import HocketError
+from hocket.base.errors import HocketError
+from hocket.workload.llm import MODELS, ModelCard
+from hocket.workload.llm.huggingface import read_card
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hocket.chakra import read_traces
-from hocket.chakra.generate.accelerators import ACCELERATORS
-from hocket.chakra.generate.llm import MODELS, Plan, llm_traces
+from hocket.workload.accelerators import ACCELERATORS
+from hocket.workload.llm import MODELS, Plan, llm_traces
 
 
 def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from llm_models import TINY
 
-from hocket.chakra.generate.llm import MODELS, PipelineSchedule, Plan, Recomputation
-from hocket.chakra.generate.llm.memory import memory_of
+from hocket.workload.llm import MODELS, PipelineSchedule, Plan, Recomputation
+from hocket.workload.llm.memory import memory_of
 
 
 @pytest.mark.parametrize(("zero", "bytes_of_a_parameter"), [(0, 2 + 4 + 12), (1, 2 + 4 + 3), (2, 2 + 1 + 3)])

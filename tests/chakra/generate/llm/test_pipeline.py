@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from llm_models import TINY
 
 from hocket.chakra import NodeType, Trace, TraceSet
-from hocket.chakra.generate.accelerators import ACCELERATORS
-from hocket.chakra.generate.llm import PipelineSchedule, Plan, llm_traces
-from hocket.chakra.generate.llm.pipeline import Pass, stage_tasks
 from hocket.simulator import simulate_traces
 from hocket.topology import load
+from hocket.workload.accelerators import ACCELERATORS
+from hocket.workload.llm import PipelineSchedule, Plan, llm_traces
+from hocket.workload.llm.pipeline import Pass, stage_tasks
 
 FORWARD, INPUT, WEIGHT = 3000, 5000, 2000  # ns of each part of a layer, attention and feed-forward
 

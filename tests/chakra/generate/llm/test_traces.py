@@ -8,8 +8,11 @@ import pytest
 from llm_models import EXPERTS, TIED, TINY
 
 from hocket.chakra import CollectiveType, NodeType, TraceSet
-from hocket.chakra.generate.accelerators import ACCELERATORS
-from hocket.chakra.generate.llm import (
+from hocket.chakra.validate import validate
+from hocket.simulator import simulate_traces
+from hocket.topology import load
+from hocket.workload.accelerators import ACCELERATORS
+from hocket.workload.llm import (
     MODELS,
     ContextMethod,
     ModelCard,
@@ -18,9 +21,6 @@ from hocket.chakra.generate.llm import (
     Recomputation,
     llm_traces,
 )
-from hocket.chakra.validate import validate
-from hocket.simulator import simulate_traces
-from hocket.topology import load
 
 ONE, ZB, MANY = PipelineSchedule.ONE_F_ONE_B, PipelineSchedule.ZB_H1, PipelineSchedule.INTERLEAVED
 H100 = ACCELERATORS["h100"]

@@ -1,0 +1,1 @@
+"""NCCL's own model fitted to measurements."""

@@ -1,0 +1,97 @@
+"""NCCL's own structure, fitted to measurements: times of what it ran, beside those that it expects.
+
+Which release ran, tables of today's nccl-tests say, others do not; and of one that is not known the structure may be
+wrong. So each release that may have run, and the free fit (`fitting`), is judged by how well it predicts sizes that are
+left out, one after the other, over all curves of the cluster together; the least loss is taken. Nothing is chosen per
+curve.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.base.errors import FormatError
+from hocket.calibration import fitting
+from hocket.calibration.curve import Curve
+from hocket.calibration.measurement import NCCL_NAMES
+from hocket.calibration.nccl import curve as nccl_curve
+from hocket.calibration.nccl.constants import constants_of
+from hocket.calibration.nccl.curve import NcclCurveFit, columns_at, fit_structure, has_structure
+from hocket.calibration.nccl.releases import Releases
+from hocket.calibration.validation import Predict, freely
+from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants, NcclModel
+from hocket.nccl.releases import RELEASES, Release
+
+__all__ = ["FREE", "NcclCalibration", "calibrate_nccl", "predictor"]
+
+#: The name of the fit without NCCL's structure.
+FREE = "free"
+
+_BEYOND = 2  # times the sizes measured: farther the terms of a segment say nothing
+
+
+@dataclass(frozen=True, eq=False)
+class NcclCalibration:
+    """Fits of the curves whose structure is known; `release`, whose structure it is; `losses` of what was left out, by
+    release and FREE, the least of which is `best`; `constants` with which NCCL's own model comes nearest."""
+
+    release: Release
+    fits: tuple[NcclCurveFit, ...]
+    losses: Mapping[str, float]
+    constants: Constants
+
+    @property
+    def best(self) -> str:
+        return min(self.losses, key=lambda name: self.losses[name])
+
+    def fit(self, kind: str, ranks: int, nodes: int) -> NcclCurveFit | None:
+        """None where it was not measured."""
+        same = (each for each in self.fits if (each.kind, each.ranks, each.nodes) == (kind, ranks, nodes))
+        return next(same, None)
+
+    def times_us(self, model: NcclModel, collective: str, sizes: Sequence[int]) -> NDArray[np.float64]:
+        """Of a collective (NCCL's name) of the model's ranks at sizes in bytes (NCCL's: the whole buffer), by algorithm
+        and protocol (7 x 3 x sizes); nan: not measured, nor within one doubling of what was."""
+        times = np.full((len(ALGORITHMS), len(PROTOCOLS), len(sizes)), np.nan)
+        kinds = {name: kind for kind, name in NCCL_NAMES.items()}
+        fit = self.fit(kinds[collective], model.ranks, model.nodes)
+        for name, segment in fit.segments.items() if fit else ():
+            asked = np.array(sizes, np.int64)
+            told = (asked >= segment.smallest // _BEYOND) & (asked <= segment.largest * _BEYOND)
+            time = segment.time_us(columns_at(model, kinds[collective], name, asked))
+            times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1])] = np.where(told, time, np.nan)
+        return times
+
+
+def calibrate_nccl(fits: Sequence[fitting.CurveFit], releases: Releases) -> NcclCalibration:
+    """Of the fits of `calibrate`. Raises FormatError where the structure is known of none of their curves."""
+    known = [fit for fit in fits if has_structure(fit.curve.kind, fit.curve.nodes)]
+    if not known:
+        raise FormatError(
+            f"{fits[0].curve.place[0]}: NCCL's structure is not known of anything that was measured: measure"
+            " collectives, or messages inside a machine"
+        )
+    losses = {FREE: sum(map(fitting.leave_one_out, known))}
+    found: dict[str, tuple[NcclCurveFit, ...]] = {}
+    for release in releases.candidates:
+        pairs = [(fit.curve, releases.structure(release, fit.curve)) for fit in known]
+        losses[release.name] = sum(nccl_curve.leave_one_out(curve, structure) for curve, structure in pairs)
+        found[release.name] = tuple(fit_structure(curve, structure) for curve, structure in pairs)
+    chosen = min(found, key=lambda name: losses[name])
+    constants = constants_of(found[chosen], RELEASES[chosen], releases)
+    return NcclCalibration(RELEASES[chosen], found[chosen], losses, constants)
+
+
+def predictor(calibration: NcclCalibration, releases: Releases, by: str | None = None) -> Predict:
+    """By a release, or FREE; by what predicted left-out sizes best, if not said."""
+
+    def by_nccl(curve: Curve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        if not has_structure(curve.kind, curve.nodes):
+            return freely(curve, sizes)
+        structure = releases.structure(RELEASES[name], curve, sizes)
+        return fit_structure(curve, structure).time_us(structure)
+
+    name = by or calibration.best
+    return freely if name == FREE else by_nccl

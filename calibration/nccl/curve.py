@@ -1,0 +1,153 @@
+"""A curve as what NCCL ran at each size, and the fit of each such segment.
+
+NCCL switches algorithm and protocol where its own model says so, not where it is best, so that the curve is not the
+least of its parts: with the machine's topology file the switch points are known, and each part is fitted on its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.calibration.curve import Curve
+from hocket.calibration.fitting import TUNING, noise_of
+from hocket.calibration.measurement import MESSAGE, NCCL_NAMES
+from hocket.calibration.nccl.segment import SegmentFit, columns_of, fit_segment
+from hocket.nccl.kernels import MESSAGE as SENDRECV
+from hocket.nccl.kernels import collective_kernels, message_kernels, message_protocols
+from hocket.nccl.model import NcclModel
+from hocket.nccl.names import ALGORITHMS, PROTOCOLS
+from hocket.nccl.releases import Release
+from hocket.schedule import Kind
+
+__all__ = [
+    "Name",
+    "NcclCurveFit",
+    "Structure",
+    "columns_at",
+    "fit_structure",
+    "has_structure",
+    "leave_one_out",
+    "structure_of",
+]
+
+_Floats = NDArray[np.float64]
+#: An algorithm and a protocol.
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What NCCL runs for calls of a kind of `sizes` (ascending): `names`, algorithms and protocols; `used`, which of
+    them at each size; `columns` of each at all sizes (names x sizes x TERMS)."""
+
+    sizes: NDArray[np.int64]
+    names: tuple[Name, ...]
+    used: NDArray[np.int64]
+    columns: _Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NcclCurveFit:
+    """The segments of a curve by algorithm and protocol. Where NCCL runs what was not measured, it takes `factor` times
+    what NCCL expects, as the curve does in the median (0: NCCL expects nothing)."""
+
+    kind: str
+    ranks: int
+    nodes: int
+    segments: Mapping[Name, SegmentFit]
+    factor: float
+
+    def time_us(self, structure: Structure) -> _Floats:
+        """Of each size of a structure, by what NCCL runs there; 0 where nothing tells it."""
+        times = np.empty(len(structure.sizes))
+        for at, name in enumerate(structure.names):
+            rows = structure.used == at
+            columns = structure.columns[at, rows]
+            fit = self.segments.get(name)
+            times[rows] = self.factor * columns[:, 0] if fit is None else fit.time_us(columns)
+        return times
+
+
+def has_structure(kind: str, nodes: int) -> bool:
+    """Whether it is known what NCCL runs: not of messages between machines, gather and scatter."""
+    return kind in NCCL_NAMES or (kind in (MESSAGE, Kind.ALL_TO_ALL) and nodes == 1)
+
+
+def structure_of(
+    model: NcclModel, release: Release, kind: str, sizes: NDArray[np.int64], ran: Mapping[int, Name]
+) -> Structure:
+    """Of a kind that `has_structure`: what the model says, but at sizes of which it was told what `ran`."""
+    if kind in NCCL_NAMES:
+        choices = model.choose(NCCL_NAMES[kind], sizes)
+        pairs = zip(sizes.tolist(), choices.algorithm.tolist(), choices.protocol.tolist(), strict=True)
+        chosen = [ran.get(size, (ALGORITHMS[algorithm], PROTOCOLS[protocol])) for size, algorithm, protocol in pairs]
+    else:
+        messages = _messages(kind, model.ranks, sizes)
+        protocols = message_protocols(model.ranks, model.channels[0], messages, release)
+        chosen = [(SENDRECV, protocol) for protocol in protocols]
+    names = tuple(dict.fromkeys(chosen))
+    columns = np.array([columns_at(model, kind, name, sizes) for name in names])
+    return Structure(sizes, names, np.array([names.index(name) for name in chosen]), columns)
+
+
+def columns_at(model: NcclModel, kind: str, name: Name, sizes: NDArray[np.int64]) -> _Floats:
+    """Of calls by one algorithm and protocol (sizes x TERMS)."""
+    if kind in NCCL_NAMES:
+        return columns_of(collective_kernels(model, NCCL_NAMES[kind], *name, sizes), sizes)
+    messages = _messages(kind, model.ranks, sizes)
+    return columns_of(message_kernels(model.ranks, model.channels[0], name[1], messages), messages)
+
+
+def _messages(kind: str, ranks: int, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bytes of one message of a call."""
+    return sizes if kind == MESSAGE else np.maximum(sizes // ranks, 1)
+
+
+def fit_structure(curve: Curve, structure: Structure) -> NcclCurveFit:
+    """The fit of a curve whose sizes are among the structure's."""
+    rows = _Rows(curve, structure)
+    segments = {}
+    for number in np.unique(rows.used).tolist():
+        chosen = rows.used == number
+        size = curve.size_bytes[chosen]
+        segments[structure.names[number]] = SegmentFit(rows.fit(chosen), int(size[0]), int(size[-1]))
+    return NcclCurveFit(curve.kind, curve.ranks, curve.nodes, segments, rows.factor())
+
+
+def leave_one_out(curve: Curve, structure: Structure) -> float:
+    """The loss of every size's rows, predicted by the fit without them, as `fitting.leave_one_out` counts it."""
+    rows = _Rows(curve, structure)
+    loss = 0.0
+    for left_out in np.unique(rows.at):
+        here = rows.at == left_out
+        segment = (rows.used == structure.used[left_out]) & ~here
+        if segment.any():
+            time = float(rows.columns[here][0] @ rows.fit(segment))
+        else:
+            time = rows.factor(~here) * float(rows.columns[here][0, 0])
+        with np.errstate(divide="ignore"):  # what nothing tells is infinitely wrong
+            off = np.log(time / curve.time_us[here]) / rows.scale
+        loss += float(np.log1p(off**2).sum())
+    return loss
+
+
+class _Rows:
+    """The measurements of a curve beside what NCCL ran: `at`, which size; `used`, which name; `columns`."""
+
+    def __init__(self, curve: Curve, structure: Structure) -> None:
+        self.time_us = curve.time_us
+        self.at = np.searchsorted(structure.sizes, curve.size_bytes)
+        self.used = structure.used[self.at]
+        self.columns = structure.columns[self.used, self.at]
+        self.scale = TUNING * noise_of(curve)
+        self.penalty = float(np.log(len(self.at)) / TUNING**2)
+
+    def fit(self, chosen: NDArray[np.bool_]) -> _Floats:
+        return fit_segment(self.columns[chosen], self.time_us[chosen], self.scale, self.penalty)
+
+    def factor(self, chosen: NDArray[np.bool_] | slice = slice(None)) -> float:
+        """Measured / expected in the median; 0 where NCCL expects nothing."""
+        expected = self.columns[chosen, 0]
+        return float(np.median(self.time_us[chosen] / expected)) if expected.all() else 0.0

@@ -1,6 +1,0 @@
-"""Programs in place of a job's collectives: stock PyTorch or MPI, unmodified code."""
-
-__all__ = ["VARIABLE"]
-
-#: Names the programs, as `hocket.plugin.algorithms.library.read_library` takes them.
-VARIABLE = "HOCKET_ALGORITHMS"

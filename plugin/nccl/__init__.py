@@ -1,0 +1,1 @@
+"""The shared libraries that NCCL loads."""

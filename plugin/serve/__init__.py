@@ -1,0 +1,6 @@
+"""Programs in place of a job's collectives: stock PyTorch or MPI, unmodified code."""
+
+__all__ = ["VARIABLE"]
+
+#: Names the programs, as `hocket.plugin.serve.library.read_library` takes them.
+VARIABLE = "HOCKET_ALGORITHMS"

@@ -1,0 +1,163 @@
+"""A request bound to an algorithm: the memory that the program works on, and what is copied before and after."""
+
+from dataclasses import dataclass
+
+import torch
+
+from hocket.plugin.serve.library import SHARED, Algorithm, Library
+from hocket.plugin.serve.requests import Reduction, Request, Unserved
+from hocket.schedule import Kind
+
+__all__ = ["Binding", "bind"]
+
+#: The engine's element types by position; with the names that choose among programs.
+_ELEMENTS = {
+    torch.int8: (0, "int8"),
+    torch.uint8: (1, "uint8"),
+    torch.int16: (2, "float16"),
+    torch.int32: (3, "int32"),
+    torch.int64: (4, "int64"),
+    torch.float16: (5, "float16"),
+    torch.bfloat16: (6, "bfloat16"),
+    torch.float32: (7, "float32"),
+    torch.float64: (8, "float64"),
+}
+_BYTE = (1, "uint8")
+_SMALL_OUTPUT = (Kind.REDUCE_SCATTER, Kind.SCATTER)
+_SMALL_INPUT = (Kind.ALL_GATHER, Kind.GATHER)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A request and the algorithm that serves it. `share_bytes`: of one rank's share of the larger buffer (the whole of
+    it where it is not shared); `element`: the engine's type."""
+
+    algorithm: Algorithm
+    request: Request
+    share_bytes: int
+    chunk_bytes: int
+    element: int
+
+    @property
+    def size_bytes(self) -> int:
+        return self.share_bytes * self._shares
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._tensor.dtype
+
+    @property
+    def _tensor(self) -> torch.Tensor:
+        """Any: all are of one type and on one device."""
+        return (self.request.inputs or self.request.outputs)[0]
+
+    @property
+    def operation(self) -> int:
+        """The engine's reduction."""
+        names = (None, Reduction.SUM, Reduction.AVG), (Reduction.PROD,), (Reduction.MAX,), (Reduction.MIN,)
+        return next(number for number, alike in enumerate(names) if self.request.reduction in alike)
+
+    @property
+    def _shares(self) -> int:
+        return self.algorithm.program.num_ranks if self.request.kind in SHARED else 1
+
+    @property
+    def _padded_bytes(self) -> int:
+        """Of a share, in whole chunks."""
+        return self.chunk_bytes * self.algorithm.program.chunks_per_loop // self._shares
+
+    def buffers(self, rank: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The bytes of input and output that the program works on, the input filled. Where a tensor cannot be used as
+        it is (its chunks are padded, it is not contiguous, or what the program does to it is not the call's to see),
+        they are copies."""
+        request, shares = self.request, self._shares
+        input_shares = 1 if request.kind in _SMALL_INPUT else shares
+        output_shares = 1 if request.kind in _SMALL_OUTPUT else shares
+        if not self.algorithm.program.in_place:
+            output = self._view(request.outputs) if request.outputs else None
+            if output is None:
+                output = self._empty(output_shares)
+            source = self._view(request.inputs) if not _overlap(request.inputs, request.outputs) else None
+            return self._filled(self._empty(input_shares)) if source is None else source, output
+        share = slice(rank * self._padded_bytes, (rank + 1) * self._padded_bytes)
+        if request.kind in _SMALL_OUTPUT:
+            whole = self._filled(self._empty(input_shares))
+            return whole, whole[share]
+        whole = self._view(request.outputs) if request.outputs else None
+        if whole is None:
+            whole = self._empty(output_shares)
+        return self._filled(whole[share] if request.kind in _SMALL_INPUT else whole), whole
+
+    def finish(self, output: torch.Tensor) -> None:
+        """Turns what the program left in its output into the call's result."""
+        request = self.request
+        if not request.outputs:
+            return
+        first = request.outputs[0]
+        if request.reduction is Reduction.AVG:
+            output.view(first.dtype).div_(self.algorithm.program.num_ranks)
+        if output.data_ptr() == first.data_ptr():
+            return
+        data = output.view(-1, self._padded_bytes)[:, : self.share_bytes].reshape(-1)
+        sizes = [tensor.nbytes for tensor in request.outputs]
+        for tensor, part in zip(request.outputs, data.split(sizes), strict=True):
+            _write(tensor.detach(), part.view(tensor.dtype).view(tensor.shape))
+
+    def _view(self, tensors: list[torch.Tensor]) -> torch.Tensor | None:
+        """The tensors' memory as bytes, where the program can work on it."""
+        usable = len(tensors) == 1 and tensors[0].is_contiguous() and self.share_bytes == self._padded_bytes
+        return _bytes(tensors[0]) if usable else None
+
+    def _empty(self, shares: int) -> torch.Tensor:
+        return torch.empty(shares * self._padded_bytes, dtype=torch.uint8, device=self._tensor.device)
+
+    def _filled(self, target: torch.Tensor) -> torch.Tensor:
+        """`target` with the request's input in it, a padded share after the other, unless that lies there already."""
+        inputs = self.request.inputs
+        if inputs and target.data_ptr() != inputs[0].data_ptr():
+            parts = [_bytes(tensor) for tensor in inputs]
+            rows = target.view(-1, self._padded_bytes)
+            source = parts[0] if len(parts) == 1 else torch.cat(parts)
+            rows[:, : self.share_bytes] = source.view(-1, self.share_bytes)
+            rows[:, self.share_bytes :] = 0
+        return target
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().contiguous().view(-1).view(torch.uint8)
+
+
+def _write(target: torch.Tensor, values: torch.Tensor) -> None:
+    """Copies, also to an expanded tensor, whose elements along a dimension are one: the first value stays there.
+    Other ranks cannot know of a tensor's strides, so that this must not choose who serves."""
+    for dimension, stride in enumerate(target.stride()):
+        if stride == 0 and target.shape[dimension] > 1:
+            target, values = target.narrow(dimension, 0, 1), values.narrow(dimension, 0, 1)
+    target.copy_(values)
+
+
+def _overlap(inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> bool:
+    storages = {tensor.untyped_storage().data_ptr() for tensor in inputs}
+    return any(tensor.untyped_storage().data_ptr() in storages for tensor in outputs)
+
+
+def bind(request: Request, library: Library, num_ranks: int) -> Binding:
+    """The algorithm for a request. Raises Unserved where there is none."""
+    inputs, outputs = (sum(tensor.nbytes for tensor in tensors) for tensors in (request.inputs, request.outputs))
+    kind, dtype = request.kind, (request.inputs or request.outputs)[0].dtype
+    shares = num_ranks if kind in SHARED else 1
+    share = inputs if kind in _SMALL_INPUT else outputs if kind in _SMALL_OUTPUT else max(inputs, outputs) // shares
+    size = share * shares
+    large = [given for given, small in ((inputs, kind in _SMALL_INPUT), (outputs, kind in _SMALL_OUTPUT)) if not small]
+    if any(given not in (0, size) for given in large):
+        raise Unserved("sizes that do not fit together")
+    element, name = _BYTE
+    if request.reduction is not None:
+        if dtype not in _ELEMENTS or (request.reduction is Reduction.AVG and not dtype.is_floating_point):
+            raise Unserved(f"{request.reduction} of {str(dtype).removeprefix('torch.')}")
+        element, name = _ELEMENTS[dtype]
+    element_bytes = 1 if request.reduction is None else dtype.itemsize
+    found = library.find(kind, size, name, element_bytes, num_ranks, request.root)
+    if isinstance(found, str):
+        raise Unserved(found)
+    return Binding(found, request, share, found.chunk_bytes(size, element_bytes), element)

@@ -1,0 +1,167 @@
+"""Runs the algorithms of one process group, one after another in the order of issue."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from queue import SimpleQueue
+from typing import Protocol
+from weakref import finalize
+
+import torch
+import torch.distributed as dist
+
+from hocket.base.errors import HocketError
+from hocket.plugin.serve.binding import Binding
+from hocket.plugin.serve.counts import Counts
+from hocket.plugin.serve.obituaries import Obituaries
+from hocket.plugin.serve.streams import Mark, Streams
+
+__all__ = ["Engine", "Task", "Transport"]
+
+
+class Transport(Protocol):
+    """Moves and reduces what a program says, between this rank and the others of its group."""
+
+    @property
+    def by_messages(self) -> bool:
+        """Whether it uses the group's own sends and receives."""
+
+    @property
+    def lost(self) -> int:
+        """The rank whose connection failed, -1 where none did."""
+
+    def run(self, binding: Binding, timeout: timedelta) -> None:
+        """Serves a request. Raises HocketError, or what else went wrong; no other request is served after that."""
+
+    def close(self) -> None:
+        """Lets the peers know, as far as connections can, that nothing more comes."""
+
+
+class Task:
+    """The collectives of one operation; `done` when its results are there, or `error` says why they never will."""
+
+    def __init__(self, engine: "Engine", name: str, bindings: Sequence[Binding], timeout: timedelta) -> None:
+        self.engine = engine
+        self.name = name
+        self.bindings = bindings
+        self.timeout = timeout
+        self.settled: torch.futures.Future[list[torch.Tensor]] = engine.streams.future()
+        self.done = threading.Event()
+        self.end: Mark = None
+        self.error: HocketError | None = None
+
+    def result(self) -> list[torch.Tensor]:
+        """The operation's outputs. Raises its error."""
+        if self.error is not None:
+            raise self.error
+        return self.outputs
+
+    def join(self) -> list[torch.Tensor]:
+        """As `result`; what the caller's stream does next comes after the operation."""
+        outputs = self.result()
+        self.engine.streams.join(self.end)
+        return outputs
+
+    @property
+    def outputs(self) -> list[torch.Tensor]:
+        return [tensor for binding in self.bindings for tensor in binding.request.outputs]
+
+    def run(self) -> None:
+        """Settles the task whatever happens. Raises what is no error but ends the program, such as Ctrl-C."""
+        streams = self.engine.streams
+        tensors = [tensor for binding in self.bindings for tensor in binding.request.inputs + binding.request.outputs]
+        with streams.running(tensors):
+            try:
+                self.engine.run(self)
+            except BaseException as error:
+                self.error = error if isinstance(error, HocketError) else HocketError(f"{self.name}: {_words(error)}")
+                self.engine.failed.append(self)
+                if not isinstance(error, Exception):
+                    raise
+            finally:
+                self.end = streams.mark()
+                self.settled.set_result(self.outputs)
+                self.done.set()
+
+
+class Engine:
+    """One rank's end of a group."""
+
+    def __init__(
+        self, group: dist.ProcessGroup, transport: Transport, streams: Streams, timeout: timedelta, counts: Counts
+    ) -> None:
+        self.streams = streams
+        self.timeout = timeout
+        self.rank: int = group.rank()
+        self.size: int = group.size()
+        self._transport = transport
+        self._counts = counts
+        self._obituaries = Obituaries(group)
+        self._failure: HocketError | None = None
+        #: Kept until somebody waits for them.
+        self.failed: list[Task] = []
+        self._issuing = threading.Lock()
+        self._last: Task | None = None
+        self._queue: SimpleQueue[Task | None] | None = None
+
+    def submit(self, task: Task, is_async: bool) -> None:
+        """Runs a task: at once when it is only enqueued on a stream, or the caller waits for it and nothing is before
+        it; else on the group's thread."""
+        with self._issuing:
+            idle = self._last is None or self._last.done.is_set()
+            self._last = task
+            if self.streams.enqueue or (idle and not is_async):
+                task.run()
+                return
+            if self._queue is None:
+                self._queue = SimpleQueue()
+                threading.Thread(target=_serve, args=(self._queue,), name="hocket-algorithms", daemon=True).start()
+                finalize(self, self._queue.put, None)
+            self._queue.put(task)
+
+    def run(self, task: Task) -> None:
+        """Raises HocketError, whatever failed, also for every task after one that failed: the ranks are no longer in
+        step. What is no error, such as Ctrl-C, fails the task too and is raised as it is."""
+        if self._failure is not None:
+            raise self._failure
+        for binding in task.bindings:
+            try:
+                with torch.inference_mode():
+                    self._transport.run(binding, task.timeout)
+                by_p2p = int(self._transport.by_messages)
+                self._counts.add(binding.algorithm.name, binding.size_bytes, calls_by_p2p=by_p2p)
+            except BaseException as error:
+                where = f"rank {self.rank} of {self.size}, {task.name} by {binding.algorithm.name}"
+                self._failure = HocketError(f"{where}: {self._give_up(error)}")
+                if not isinstance(error, Exception):
+                    raise
+                raise self._failure from error
+
+    def _give_up(self, error: BaseException) -> str:
+        """Closes the connections, so that the peers do not wait, after telling them why; returns that."""
+        try:
+            why = _words(error)
+            if self._transport.lost >= 0:
+                why += f": {self._obituaries.of(self._transport.lost)}"
+            self._obituaries.leave(self.rank, why)
+        finally:
+            self._transport.close()
+        return why
+
+
+def _words(error: BaseException) -> str:
+    """What to say of an error of any type."""
+    if isinstance(error, HocketError):
+        return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
+
+
+def _serve(queue: "SimpleQueue[Task | None]") -> None:
+    """A group's thread: holds its engine only while a task of it runs."""
+    while (task := queue.get()) is not None:
+        with suppress(BaseException):  # the task has it, and who waits for it is told
+            task.run()
+        del task

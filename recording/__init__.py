@@ -1,0 +1,1 @@
+"""Finished recordings of a job: read, merged, judged."""

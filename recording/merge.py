@@ -1,0 +1,98 @@
+"""Turns the ranks' streams into execution traces, one a rank, and a summary."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from hocket.base.errors import FormatError
+from hocket.base.files import atomic_write
+from hocket.chakra import write_trace
+from hocket.chakra.groups import FILE_NAMES, write_groups
+from hocket.chakra.trace import Trace
+from hocket.recording.agreement import Mismatch, clock_residual, mismatches
+from hocket.recording.alignment import align
+from hocket.recording.cutting import cut_recordings
+from hocket.recording.devices import joined_devices
+from hocket.recording.folder import merged_files, stream_path, stream_paths
+from hocket.recording.matching import match, number_groups
+from hocket.recording.messages import find_messages, tags_in_trace
+from hocket.recording.profiles import read_profiles
+from hocket.recording.recording import Recording, read_recording
+from hocket.recording.scatters import scattered_bytes, sizes_in_trace
+from hocket.recording.summary import Summary, summarize
+from hocket.recording.tables import render
+from hocket.recording.timeline import build_trace, window
+
+__all__ = ["merge"]
+
+
+def merge(folder: Path | str, kineto: Path | None = None, nccl: Path | None = None) -> Summary:
+    """Writes `trace.<rank>.et` of every rank that recorded something, comm_groups.json, summary.txt and summary.json.
+
+    The ranks' profiles, those of `--ops` or in the file or folder `kineto`, and those of NCCL in the folder `nccl` are
+    joined in (`profiles.read_profiles`).
+    Works on what there is: the summary tells which ranks are missing or did not end. Raises FormatError when there is
+    no stream, a line of one is broken, or no rank recorded a collective.
+    """
+    folder = Path(folder)
+    unaligned = _read(folder)
+    recordings, clocks = align(unaligned)
+    profiles = read_profiles(folder, recordings, unaligned, kineto, nccl)
+    recordings = [
+        recording.completed(profiles.nccl[recording.rank].completed(recording.columns.end))
+        if recording.rank in profiles.nccl
+        else recording
+        for recording in recordings
+    ]
+    numbering = number_groups(recordings)
+    matched = match(recordings, numbering)
+    messages = find_messages(recordings, numbering)
+    problems = [*mismatches(recordings, matched, messages)]
+    residual, where = clock_residual(matched)
+    if where:
+        problems.append(Mismatch("clock", f"{where} ended {residual} ns before its last rank began"))
+    problems += profiles.problems
+    present = [recording for recording in recordings if len(recording)]
+    cut, cuts = cut_recordings(present, matched, messages)
+    scattered = scattered_bytes(matched)
+    sizes = {recording.rank: sizes_in_trace(recording, numbering, scattered) for recording in present}
+    tags = tags_in_trace(present, messages)
+    chosen = {rank: calls.attributes for rank, calls in profiles.nccl.items()}
+    devices: dict[int, Trace] = {}
+    if profiles.devices:
+        devices, told = joined_devices(profiles.devices, cut, numbering, sizes, tags, chosen)
+        problems += told
+    summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts, profiles.nccl)
+
+    origin = min(window(recording)[0] for recording in present)
+    for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
+        stale.unlink()
+    for recording in cut:
+        rank = recording.rank
+        trace = devices.get(rank)
+        if trace is None:
+            computed = profiles.operators.get(rank, {})
+            trace = build_trace(recording, numbering, sizes[rank], tags[rank], origin, computed, chosen.get(rank, {}))
+        metadata = {"rank": rank, "world_size": recording.world, "generator": "hocket collect"}
+        meta = recording.meta
+        metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
+        write_trace(folder / f"trace.{rank}.et", replace(trace, metadata=trace.metadata | metadata))
+    write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in numbering.values() if number})
+    with atomic_write(folder / "summary.json") as file:
+        json.dump(asdict(summary), file, indent=1)
+    with atomic_write(folder / "summary.txt") as file:
+        file.write(render(summary))
+    return summary
+
+
+def _read(folder: Path) -> list[Recording]:
+    """The recordings of the newest job in the folder, by rank."""
+    recordings = sorted(map(read_recording, stream_paths(folder)), key=lambda recording: recording.rank)
+    if not recordings:
+        raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.stream: is this the folder of a collection?")
+    newest = max(recordings, key=lambda recording: recording.meta.epoch_ns)
+    recordings = [recording for recording in recordings if recording.job == newest.job]
+    if not any(len(recording) for recording in recordings):
+        steps = f"the script made {max(len(recording.steps) for recording in recordings)} steps"
+        raise FormatError(f"{folder}: no rank recorded a collective; {steps}: are --skip-steps and --steps right?")
+    return recordings

@@ -1,0 +1,1 @@
+"""Recordings of NCCL's profiler plugin, joined with those of PyTorch."""

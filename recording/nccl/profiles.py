@@ -1,0 +1,71 @@
+"""The profiles that NCCL left of a collected job, each with the rank that it is of."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hocket.base.errors import FormatError
+from hocket.chakra.importers.nccl.members import members_of, world_ranks
+from hocket.chakra.importers.nccl.profile import NcclProfile, profile_files, read_profile
+from hocket.recording.agreement import Mismatch
+from hocket.recording.naming import name_ranks
+from hocket.recording.nccl.join import NcclCalls, join_calls
+from hocket.recording.recording import Recording
+
+__all__ = ["read_nccl_profiles"]
+
+_SHOWN = 4
+
+
+def read_nccl_profiles(
+    path: Path, recordings: Sequence[Recording], unaligned: Sequence[Recording]
+) -> tuple[dict[int, NcclCalls], list[Mismatch]]:
+    """What NCCL did in each rank, from the profiles in a folder, and what they and the recordings do not have in
+    common.
+
+    `unaligned` are the same recordings by their ranks' own clocks. A profile is of the rank with its process's number;
+    where no process has that, of the rank that its launcher, or a communicator of all processes, gave it.
+
+    Raises FormatError for files that cannot be read, and for those of several runs.
+    """
+    profiles = [read_profile(file) for file in profile_files(path)]
+    by_process = {recording.rank: _of_process(profiles, recording) for recording in recordings}
+    if any(by_process.values()):
+        found = {rank: own for rank, own in by_process.items() if own is not None}
+    else:
+        found = dict(zip(world_ranks(profiles)[0], profiles, strict=True))
+    members = members_of(list(found.values()), list(found), recordings[0].world)
+    calls: dict[int, NcclCalls] = {}
+    for recording, own in zip(recordings, unaligned, strict=True):
+        if len(recording) and recording.rank in found:
+            profile, one_clock = found[recording.rank], by_process[recording.rank] is not None
+            calls[recording.rank] = join_calls(profile, recording, own.columns.start, members, one_clock)
+    lacking = [recording.rank for recording in recordings if len(recording) and recording.rank not in found]
+    problems = [Mismatch("nccl", f"{name_ranks(lacking)}: no profile of it in {path}")] if lacking else []
+    return calls, problems + _problems(calls)
+
+
+def _of_process(profiles: Sequence[NcclProfile], recording: Recording) -> NcclProfile | None:
+    """The one of the recording's process; hosts may give several the same number."""
+    found = [
+        profile
+        for profile in profiles
+        if profile.process == recording.meta.pid and profile.rank in (None, recording.rank)
+    ]
+    told = [profile for profile in found if profile.rank is not None]
+    if len(told or found) > 1:
+        names = " and ".join(str(profile.path) for profile in (told or found)[:2])
+        raise FormatError(f"{names} may both be of rank {recording.rank}: give the files of one run")
+    return next(iter(told or found), None)
+
+
+def _problems(calls: dict[int, NcclCalls]) -> list[Mismatch]:
+    """What was not matched, ranks alike together."""
+    ranks_of: dict[str, list[int]] = {}
+    for rank, own in calls.items():
+        if own.unmatched or len(own.attributes) < own.calls:
+            text = f"{own.calls - len(own.attributes)} of {own.calls} calls have no record of NCCL's"
+            ranks_of.setdefault(f"{text}, {own.unmatched} of {own.records} records no call", []).append(rank)
+        for name, count in list(own.strangers.items())[:_SHOWN]:
+            message = f"communicator {name} is no recorded group's: {count} collectives of it are left out"
+            ranks_of.setdefault(message, []).append(rank)
+    return [Mismatch("nccl", f"{name_ranks(ranks)}: {text}") for text, ranks in ranks_of.items()]

@@ -1,0 +1,63 @@
+"""A collection's summary as tables for people."""
+
+from collections.abc import Iterable
+from io import StringIO
+
+from rich.console import Console
+from rich.table import Table
+
+from hocket.base.units import format_bytes, format_time
+from hocket.recording.summary import GroupRow, KindRow, RankRow, Summary
+
+__all__ = ["render"]
+
+
+def render(summary: Summary) -> str:
+    """The text of summary.txt."""
+    text = StringIO()
+    console = Console(file=text, width=120, color_system=None, highlight=False, soft_wrap=True)
+    console.print(f"{summary.world} ranks, {summary.steps} training steps recorded")
+    console.print(f"hook: {'; '.join(summary.hooks)}")
+    console.print(f"clocks: {summary.clock}; worst residual {_time(summary.clock_residual_ns)}\n")
+    console.print(_table("group|name|members", map(_group_cells, summary.groups)))
+    kinds = "operation|group|count|least bytes|total bytes|transfer|skew"
+    console.print(_table(kinds, map(_kind_cells, summary.kinds)))
+    ranks = "rank|operations|elapsed|compute|communication|exposed|last|delay"
+    console.print(_table(ranks, map(_rank_cells, summary.ranks)))
+    if summary.nccl:
+        rows = [(row.rank, row.calls, row.found, row.timed, row.strange) for row in summary.nccl]
+        console.print(_table("rank|calls of NCCL|found in its profile|timed|records of no call", rows))
+    unwaited = [row.text() for row in summary.unwaited]
+    for line in [*summary.stragglers(), *unwaited, *summary.problems()]:
+        console.print(line)
+    return text.getvalue()
+
+
+def _group_cells(row: GroupRow) -> tuple[object, ...]:
+    name = row.name if row.description in ("", "undefined") else row.description
+    consecutive = len(row.ranks) > 2 and row.ranks == tuple(range(row.ranks[0], row.ranks[-1] + 1))
+    members = f"{row.ranks[0]}-{row.ranks[-1]}" if consecutive else ",".join(map(str, row.ranks))
+    return row.number, name, members
+
+
+def _kind_cells(row: KindRow) -> tuple[object, ...]:
+    sizes = format_bytes(row.bytes_min), format_bytes(row.bytes_total)
+    return row.kind, row.group, row.count, *sizes, _time(row.transfer_ns), _time(row.skew_ns)
+
+
+def _rank_cells(row: RankRow) -> tuple[object, ...]:
+    times = map(_time, (row.elapsed_ns, row.compute_ns, row.communication_ns, row.exposed_ns))
+    return row.rank, row.operations, *times, row.last, _time(row.delay_ns)
+
+
+def _time(nanoseconds: int) -> str:
+    return "0" if nanoseconds == 0 else format_time(nanoseconds * 1000)
+
+
+def _table(columns: str, rows: Iterable[tuple[object, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), caption=" ")
+    for index, column in enumerate(columns.split("|")):
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(str, row))
+    return table

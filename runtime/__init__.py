@@ -1,0 +1,1 @@
+"""Runs programs and replays traces for real."""

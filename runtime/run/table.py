@@ -1,0 +1,67 @@
+"""The measured rows in nccl-tests' column layout."""
+
+from collections.abc import Iterable
+
+from hocket.runtime.run.job import Job, Result, Row
+from hocket.schedule.collective import Collective
+
+__all__ = ["bandwidths", "format_footer", "format_header", "format_row", "format_table"]
+
+
+def bandwidths(job: Job, size_bytes: int, result: Result) -> tuple[float, float]:
+    """algbw and busbw in bytes per second."""
+    algorithm = size_bytes * 10**12 / result.time_ps
+    return algorithm, algorithm * _collective(job, size_bytes).bus_factor
+
+
+def format_header() -> str:
+    """nccl-tests' three header lines."""
+    names = f"{'time':>7}  {'algbw':>6}  {'busbw':>6} {'#wrong':>6}"
+    units = f"{'(us)':>7}  {'(GB/s)':>6}  {'(GB/s)':>6}  {'':>5}"
+    return "\n".join(
+        [
+            f"# {'':50}           out-of-place                       in-place          ",
+            f"# {'size':>10}  {'count':>12}  {'type':>8}  {'redop':>6}  {'root':>6}  {names}  {names}",
+            f"# {'(B)':>10}  {'(elements)':>12}  {'':>8}  {'':>6}  {'':>6}  {units}  {units}",
+        ]
+    )
+
+
+def format_row(job: Job, row: Row) -> str:
+    """One line; `N/A` under the way that the program does not support."""
+    collective = _collective(job, row.size_bytes)
+    op = job.op if collective.reducing else "none"
+    root = collective.root if collective.rooted else -1
+    cells = [f"{row.size_bytes:>12}", f"{row.count:>12}", f"{job.elements.nccl_name:>8}", f"{op:>6}", f"{root:>6}"]
+    cells += [_format_result(job, row.size_bytes, result) for result in (row.out_of_place, row.in_place)]
+    return "  ".join(cells)
+
+
+def format_footer(job: Job, rows: Iterable[Row]) -> str:
+    """The verdict over all rows and the mean busbw."""
+    rows = list(rows)
+    wrong = sum(row.wrong for row in rows)
+    measured = [(row.size_bytes, result) for row in rows for result in (row.out_of_place, row.in_place) if result]
+    mean = sum(bandwidths(job, size, result)[1] for size, result in measured) / len(measured)
+    return (
+        f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}\n# Avg bus bandwidth    : {mean / 10**9:g} \n#"
+    )
+
+
+def format_table(job: Job, rows: Iterable[Row]) -> str:
+    """Header, rows and footer."""
+    rows = list(rows)
+    return "\n".join([format_header(), *(format_row(job, row) for row in rows), format_footer(job, rows)])
+
+
+def _collective(job: Job, size_bytes: int) -> Collective:
+    return Collective(job.program.kind, job.program.num_ranks, size_bytes, root=job.program.root)
+
+
+def _format_result(job: Job, size_bytes: int, result: Result | None) -> str:
+    if result is None:
+        return f"{'N/A':>7}  {'N/A':>6}  {'N/A':>6}  {'N/A':>5}"
+    microseconds = result.time_ps / 10**6
+    digits = 0 if microseconds >= 10000 else 1 if microseconds >= 100 else 2
+    algorithm, bus = (bandwidth / 10**9 for bandwidth in bandwidths(job, size_bytes, result))
+    return f"{microseconds:>7.{digits}f}  {algorithm:>6.2f}  {bus:>6.2f}  {result.wrong:>5}"

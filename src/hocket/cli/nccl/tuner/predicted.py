@@ -1,0 +1,122 @@
+"""What `hocket nccl tuner make` makes tables from without runs: the model, fitted parameters, simulation."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket.nccl import NcclModel
+    from hocket.nccl.choice import NcclChoice
+    from hocket.nccl.tuning import Timed
+    from hocket.topology import Topology
+
+__all__ = ["calibrated", "collectives_and_sizes", "models_of", "simulated"]
+
+_HOPELESS = 4  # a choice that NCCL expects to take so many times its own is not simulated
+
+
+def models_of(machine: str, nodes: Iterable[int], assignments: Iterable[str]) -> "list[NcclModel]":
+    """NCCL on so many such machines."""
+    from hocket.base.errors import FormatError
+    from hocket.nccl import NcclModel, read_settings
+    from hocket.topology.machines.loading import load_machine
+
+    try:
+        settings = read_settings(assignments)
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from error
+    found = load_machine(machine)
+    return [NcclModel(found, count, settings) for count in dict.fromkeys(nodes)]
+
+
+def collectives_and_sizes(collective: str | None, least: str, most: str) -> tuple[list[str], list[int]]:
+    """NCCL's names, of all without one, and the sizes, each twice the one before."""
+    from hocket.base.errors import FormatError
+    from hocket.base.units import parse_sizes
+    from hocket.cli.nccl.choose import collectives_named
+
+    try:
+        return collectives_named([collective or "all"]), parse_sizes(f"{least}..{most}")
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def calibrated(
+    models: "Sequence[NcclModel]", collectives: Sequence[str], sizes: Sequence[int], path: Path
+) -> "list[Timed]":
+    """The timings that fitted parameters tell, at four sizes a doubling."""
+    from hocket.base.errors import FormatError
+    from hocket.calibration import read_nccl_calibration
+    from hocket.calibration.nccl.timings import calibrated_timings
+
+    calibration = read_nccl_calibration(path)
+    grid = sorted({size * part // 4 for size in sizes for part in range(4, 8)})
+    found = [timed for model in models for timed in calibrated_timings(calibration, model, collectives, grid)]
+    if not found:
+        ranks = ", ".join(f"{model.ranks} ranks of {model.nodes} nodes" for model in models)
+        raise FormatError(
+            f"{path}: no two choices of {', '.join(collectives)} were fitted on {ranks}: say --nodes and --collective"
+            " as measured"
+        )
+    return found
+
+
+def simulated(
+    models: "Sequence[NcclModel]", spec: str, collectives: Sequence[str], sizes: Sequence[int]
+) -> "list[Timed]":
+    """The simulated times, on the topology `spec`, of NCCL's own choice and of all others that are not hopeless; those
+    that cannot be simulated are printed with why."""
+    from hocket.base.errors import FormatError, ScheduleError
+    from hocket.nccl.tuning import Timed, model_choices
+    from hocket.topology import load
+
+    topology = load(spec)
+    if len(models) != 1 or topology.num_ranks != models[0].ranks:
+        ranks = ", ".join(str(model.ranks) for model in models)
+        raise FormatError(
+            f"{spec} has {topology.num_ranks} ranks, --topology and --nodes {ranks}: say those of one cluster"
+        )
+    (model,) = models
+    found: list[Timed] = []
+    without: dict[str, str] = {}
+    for collective in collectives:
+        whole = [size for size in sizes if size % model.ranks == 0 or collective not in ("AllGather", "ReduceScatter")]
+        for size, own in zip(whole, model_choices(model, collective, whole), strict=True):
+            for choice in _hopeful(model, collective, size, own):
+                if choice.name in without:
+                    continue
+                try:
+                    time_ps = _simulated_ps(model, topology, collective, size, choice)
+                except ScheduleError as error:
+                    if choice == own:
+                        raise
+                    without[choice.name] = str(error)
+                    typer.echo(f"note: not simulated: {error}")
+                    continue
+                where = collective, model.ranks, model.nodes, size, False, time_ps
+                found.append(Timed(*where, choice, own=choice == own, place=spec))
+    return found
+
+
+def _hopeful(model: "NcclModel", collective: str, size: int, own: "NcclChoice") -> "Iterator[NcclChoice]":
+    """NCCL's own choice, and those that it does not expect to take many times as long."""
+    from hocket.nccl.choice import NcclChoice
+
+    terms = [term for term in model.terms(collective, size) if not term.out]
+    least = min(term.time_us for term in terms)
+    for term in terms:
+        choice = NcclChoice(term.algorithm, term.protocol)
+        if choice == own or term.time_us <= _HOPELESS * least:
+            yield choice
+
+
+def _simulated_ps(model: "NcclModel", topology: "Topology", collective: str, size: int, choice: "NcclChoice") -> int:
+    from hocket.nccl.programs import NcclProgram, nccl_program
+    from hocket.simulator import simulate_kernel, simulate_program
+
+    program = nccl_program(model, collective, size, choice.algorithm, choice.protocol)
+    if isinstance(program, NcclProgram):
+        return simulate_program(program.program, topology, size, passes=program.passes).time_ps
+    return simulate_kernel(program, topology).time_ps

@@ -1,0 +1,1 @@
+"""NCCL's and RCCL's topology files, and NCCL's graph files."""

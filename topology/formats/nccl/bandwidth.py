@@ -1,0 +1,31 @@
+"""Bandwidths that NCCL's topology files do not say, as NCCL 2.30 (src/graph/topo.h, topo.cc) and RCCL assume them."""
+
+from hocket.topology.formats.nccl.machine import Cpu, Dialect, Gpu
+
+__all__ = ["cpu_bandwidth", "link_bandwidth"]
+
+# MB/s of one NVLink, by the compute capability from which it holds; 8.6 is the exception.
+_NVLINK = {100: 40_100, 90: 20_600, 70: 20_000, 60: 18_000, 0: 20_000}
+_NVLINK_86 = 12_000
+# MB/s of one xGMI link, by what the architecture's name holds.
+_XGMI = {"90a": 36_000, "910": 36_000, "94": 48_000, "95": 48_000, "": 24_000}
+# MB/s from a CPU to any other: by architecture, or by the vendor of an x86_64, or by Intel's model in family 6.
+_CPU = {"arm64": 6_000, "ppc64": 32_000, "AuthenticAMD": 16_000, "CentaurHauls": 6_000, "  Shanghai  ": 6_000}
+_INTEL = {0xCF: 40_000, 0x8F: 22_000, 0x55: 10_000, 0: 6_000}
+_YONGFENG = 9_000  # Zhaoxin's family 7, model 0x5B
+
+
+def link_bandwidth(dialect: Dialect, gpu: Gpu) -> int:
+    """MB/s of one NVLink or xGMI link of a GPU."""
+    if dialect == Dialect.RCCL:
+        return next(bandwidth for part, bandwidth in _XGMI.items() if part in gpu.gcn)
+    return _NVLINK_86 if gpu.sm == 86 else next(bandwidth for sm, bandwidth in _NVLINK.items() if gpu.sm >= sm)
+
+
+def cpu_bandwidth(cpu: Cpu) -> int:
+    """MB/s from a CPU to each other one of its machine."""
+    if cpu.vendor == "GenuineIntel":
+        return next(speed for model, speed in _INTEL.items() if (cpu.family == 6 and cpu.model >= model) or not model)
+    if cpu.vendor in ("CentaurHauls", "  Shanghai  ") and (cpu.family, cpu.model) == (7, 0x5B):
+        return _YONGFENG
+    return _CPU[cpu.vendor or cpu.arch]

@@ -1,0 +1,1 @@
+"""What `nvidia-smi topo -m` prints, and the machine that it tells."""

@@ -1,0 +1,1 @@
+"""Machines by name: records, presets, clusters of them and the fabrics between."""

@@ -1,0 +1,1 @@
+"""Schedules and programs in other projects' formats, and plain tables and JSON."""

@@ -1,0 +1,78 @@
+"""The rings of a schedule as a graph file for stock NCCL (`NCCL_GRAPH_FILE`), which then runs its own ring on them.
+
+Format: graph XML of NCCL 2.x (`ncclTopoGetXmlFromGraphs`). NCCL keeps the order of the GPUs in each channel; how many
+chunks go when is its own affair.
+"""
+
+import numpy as np
+
+from hocket.base.errors import ScheduleError
+from hocket.schedule import Kind, Schedule
+from hocket.topology.formats.nccl.graph import GraphChannel, GraphId, GraphPattern, NcclGraph, NcclGraphs
+from hocket.topology.formats.nccl.graph_xml import graphs_text
+
+__all__ = ["nccl_graph", "rings"]
+
+_KINDS = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE)
+_GB_PER_S = 10**9
+
+
+def rings(schedule: Schedule) -> list[tuple[int, ...]]:
+    """The rings that the chunks go round, each from rank 0 on, in the order of their first chunk.
+
+    Raises ScheduleError for a kind that NCCL does not do by rings, and when a chunk goes round no ring of all ranks.
+    """
+    if schedule.collective.kind not in _KINDS:
+        raise ScheduleError(f"{schedule.collective.kind} has no rings; {', '.join(_KINDS)} may have")
+    ranks = schedule.collective.num_ranks
+    hops = np.unique(np.stack([schedule.chunk, schedule.src, schedule.dst], axis=1), axis=0)
+    found: dict[tuple[int, ...], None] = {}
+    for chunk in range(schedule.collective.num_chunks):
+        first, last = np.searchsorted(hops[:, 0], [chunk, chunk + 1])
+        found[_ring(chunk, hops[first:last, 1:].tolist(), ranks)] = None
+    return list(found)
+
+
+def _ring(chunk: int, hops: list[list[int]], ranks: int) -> tuple[int, ...]:
+    """The ring along which a chunk takes all hops but one at most."""
+    following: dict[int, int] = dict(zip(*zip(*hops, strict=True), strict=True)) if hops else {}
+    open_ends = sorted(set(range(ranks)) - set(following)), sorted(set(range(ranks)) - set(following.values()))
+    if len(following) == len(hops) and len(open_ends[0]) == len(open_ends[1]) <= 1:
+        if open_ends[0]:
+            following[open_ends[0][0]] = open_ends[1][0]
+        ring, rank = [0], following[0]
+        while rank != 0 and len(ring) <= ranks:
+            ring.append(rank)
+            rank = following[rank]
+        if len(ring) == ranks:
+            return tuple(ring)
+    raise ScheduleError(
+        f"chunk {chunk} does not go round a ring of all {ranks} ranks: NCCL's graph files can only say rings;"
+        " translate it to MSCCL XML instead"
+    )
+
+
+def nccl_graph(schedule: Schedule) -> str:
+    """The graph file: a channel a ring, at the bandwidth of the slowest link that each ring has to itself. GPUs have no
+    ranks in it, so that it is good for every job on such a machine.
+
+    Raises ScheduleError as `rings` does, and for ranks on several machines: NCCL needs the NICs there.
+    """
+    topology, found = schedule.topology, rings(schedule)
+    if len(np.unique(topology.machine[schedule.ranks])) > 1:
+        raise ScheduleError("a graph file names the NICs between machines, which a schedule does not: take one machine")
+    speed = int(topology.bandwidth[schedule.route_links].min()) / _GB_PER_S / len(found)
+    graph = NcclGraph(
+        line=0,
+        id=GraphId.RING,
+        pattern=GraphPattern.RING,
+        cross_nic=0,
+        speed_intra=speed,
+        speed_inter=speed,
+        latency_inter=0,
+        type_intra="NVL",
+        type_inter="PIX",
+        same_channels=True,
+        channels=tuple(GraphChannel(0, tuple(int(schedule.ranks[rank]) for rank in ring)) for ring in found),
+    )
+    return graphs_text(NcclGraphs("", (graph,)))

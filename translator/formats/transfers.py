@@ -1,0 +1,56 @@
+"""A timed schedule as a plain table: for spreadsheets, notebooks and programs that know nothing of Hocket."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from hocket.base.files import atomic_write
+from hocket.schedule import Schedule
+from hocket.simulator.analysis import Columns, write_csv
+
+__all__ = ["transfer_table", "write_transfers"]
+
+
+def transfer_table(schedule: Schedule) -> Columns:
+    """A row a transfer, in the schedule's order: `chunk`; `src`, `dst`, ranks of the collective; `bytes`; `reduce`,
+    whether the destination adds it up (1) or stores it (0); `start_ps`, `finish_ps`; `links`, those of the topology
+    that it goes over, separated by spaces."""
+    routes = [
+        " ".join(map(str, schedule.route_links[first:last].tolist()))
+        for first, last in zip(schedule.route_offset[:-1].tolist(), schedule.route_offset[1:].tolist(), strict=True)
+    ]
+    return {
+        "chunk": schedule.chunk,
+        "src": schedule.src,
+        "dst": schedule.dst,
+        "bytes": schedule.collective.chunk_bytes[schedule.chunk],
+        "reduce": schedule.reduce.astype(np.int8),
+        "start_ps": schedule.start_ps,
+        "finish_ps": schedule.finish_ps,
+        "links": np.array(routes, np.str_)[schedule.route],
+    }
+
+
+def write_transfers(schedule: Schedule, path: Path | str) -> None:
+    """Writes the table as CSV, or where the name ends in .json as JSON: `collective`, `ranks`, `size_bytes`, `chunks`,
+    `topology`, `time_ps` and `transfers`, a list a column."""
+    table = transfer_table(schedule)
+    if Path(path).suffix != ".json":
+        write_csv(path, table)
+        return
+    collective = schedule.collective
+    content = {
+        "format": "hocket.transfers",
+        "version": 1,
+        "collective": collective.kind,
+        "ranks": collective.num_ranks,
+        "size_bytes": collective.size_bytes,
+        "chunks": collective.num_chunks,
+        "topology": schedule.topology.name,
+        "time_ps": schedule.time_ps,
+        "transfers": {name: column.tolist() for name, column in table.items()},
+    }
+    with atomic_write(path) as file:
+        json.dump(content, file)
+        file.write("\n")

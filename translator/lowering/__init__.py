@@ -1,0 +1,1 @@
+"""From a schedule or an algorithm to thread blocks."""

@@ -1,0 +1,102 @@
+"""Messages and local steps as a program that fits a runtime."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hocket.schedule import FIFO_DEPTH, Program, ThreadBlock
+from hocket.translator.lowering.cutting import cut_local_steps, cut_messages
+from hocket.translator.lowering.emission import Emission
+from hocket.translator.lowering.instances import part_chunks, replicate
+from hocket.translator.lowering.lowering import Lowering, Strategy
+from hocket.translator.lowering.messages import Messages
+from hocket.translator.lowering.operations import operations
+from hocket.translator.lowering.placement import LocalStep
+from hocket.translator.lowering.retarget import retarget
+from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.xml_write import LimitError
+
+__all__ = ["fit", "with_remedy"]
+
+_OF_BLOCKS = ("too many thread blocks", "far dependency")  # rules that fewer thread blocks keep
+
+
+def fit(
+    shape: Program,
+    messages: Messages,
+    local: Sequence[LocalStep],
+    profile: Profile,
+    lowering: Lowering,
+    strategy: Strategy,
+) -> Program:
+    """`shape`, a program without thread blocks, with such that do the messages and the local steps. Where a block would
+    have more steps than the runtime takes, connections are added, and blocks for local steps.
+
+    Whether it fits the runtime is for the caller to check, whose text tells. Raises ScheduleError where no order of the
+    messages keeps them from waiting for each other.
+    """
+    # each chunk of a message may have to travel as a message of its own, and to wait for the receiver where connections
+    # are relied on to hold one only
+    room = 1 if strategy.slots == 1 else max(1, FIFO_DEPTH[lowering.wire_protocol] // strategy.slots)
+    most = profile.max_count if strategy.slots == 1 else room
+    part = part_chunks(shape) if lowering.instances > 1 else None
+    messages, local = cut_messages(messages, most, part), cut_local_steps(local, profile.max_count, part)
+    shape = replace(
+        shape,
+        protocol=lowering.wire_protocol,
+        min_bytes=lowering.min_bytes,
+        max_bytes=lowering.max_bytes or profile.open_max_bytes,
+    )
+
+    def assembled(channels: int, most_local: int) -> Program:
+        table = operations(
+            messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local
+        )
+        single = Emission(table, shape, room).program()
+        return retarget(replicate(single, lowering.instances) if lowering.instances > 1 else single, profile)
+
+    return _short_enough(assembled, profile, strategy.channels)
+
+
+def _short_enough(assembled: Callable[[int, int], Program], profile: Profile, channels: int) -> Program:
+    """What is assembled with as many connections of each pair of ranks and as few local steps of a thread block as it
+    takes for all blocks to have no more steps than the runtime takes; the last tried, where nothing does."""
+    most_local = profile.max_steps
+    while True:
+        program = assembled(channels, most_local)
+        talking, alone = _longest(program, peers=True), _longest(program, peers=False)
+        more = -(-channels * talking // profile.max_steps)
+        if alone > profile.max_steps and most_local > 1:
+            most_local = max(1, most_local * profile.max_steps // alone)
+        elif talking > profile.max_steps and _can_split(program, profile, channels, more):
+            channels = more
+        else:
+            return program
+
+
+def _longest(program: Program, *, peers: bool) -> int:
+    """Steps of the longest thread block with or without peers."""
+    blocks = (block for gpu in program.gpus for block in gpu.thread_blocks if _talks(block) == peers)
+    return max((len(block.steps) for block in blocks), default=0)
+
+
+def _talks(block: ThreadBlock) -> bool:
+    return max(block.send, block.receive) >= 0
+
+
+def _can_split(program: Program, profile: Profile, channels: int, more: int) -> bool:
+    """Whether each pair of ranks can have `more` connections instead of `channels`."""
+    if more > profile.max_channels:
+        return False
+    for gpu in program.gpus:
+        talking = sum(map(_talks, gpu.thread_blocks))
+        alone = len(gpu.thread_blocks) - talking
+        if talking * more > (profile.max_thread_blocks - alone) * channels:
+            return False
+    return True
+
+
+def with_remedy(error: LimitError) -> LimitError:
+    """The error of a program whose connections share no thread blocks, saying so where that would help."""
+    if error.rule not in _OF_BLOCKS:
+        return error
+    return LimitError(f"{error}, or Lowering(paired=True): connections share thread blocks", error.rule)

@@ -1,0 +1,75 @@
+"""Lowering: from a schedule to thread blocks that cannot deadlock, however little their connections hold."""
+
+from hocket.base.errors import ScheduleError
+from hocket.schedule import Gpu, Kind, Program, Schedule
+from hocket.translator.lowering.fitting import fit, with_remedy
+from hocket.translator.lowering.lowering import Lowering, Strategy
+from hocket.translator.lowering.messages import merge
+from hocket.translator.lowering.placement import Placement
+from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.xml_write import LimitError, check_limits
+
+__all__ = ["lower", "lower_by"]
+
+
+def lower(schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lowering | None = None) -> Program:
+    """The schedule as a program for one runtime, right for in-place calls (all_to_all: out-of-place) unless said; where
+    `lowering` leaves a choice, the plainest.
+
+    Every pair of ranks that talks has a thread block at both ends of each of its connections; steps keep the schedule's
+    order, not its times. All blocks list their steps in one global order in which a message is sent only after the one
+    `slots` before it on its connection is received, so with connections that hold `slots` messages it cannot deadlock;
+    with 1 at no size and no FIFO depth. With more, a connection into a rank shares a thread block with the one out of
+    it along which its chunks go on, and what is received and sent on becomes one step. Where a block would have more
+    steps than the runtime takes, the pairs' messages are spread over more connections.
+
+    Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
+    """
+    asked, chosen = lowering or Lowering(), find_profile(profile)
+    program = lower_by(schedule, chosen, asked, asked.plainest)
+    try:
+        if chosen.reads_xml:
+            check_limits(program, chosen)
+    except LimitError as error:
+        raise error if asked.paired else with_remedy(error) from error
+    return program
+
+
+def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:
+    """The same by one strategy, whose `merged` has been done; its limits are not checked."""
+    collective = schedule.collective
+    blocks = set(collective.block_bytes or ())
+    if blocks == {0}:
+        raise ScheduleError(f"{collective.kind} of empty blocks: no runtime starts a kernel for a call without bytes")
+    if len(blocks) > 1:
+        raise ScheduleError(
+            f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks, and the calls that run "
+            "them have equal blocks"
+        )
+    helpers = schedule.relay_nodes[schedule.dst[schedule.dst >= collective.num_ranks] - collective.num_ranks]
+    if (helpers < schedule.topology.num_ranks).any():
+        raise ScheduleError(
+            f"rank {helpers.min()}, which is not in the group, passes chunks on: a program runs on the ranks of its "
+            "group only; synthesize without --relays"
+        )
+    if len(helpers):
+        raise ScheduleError(
+            f"{schedule.generator} lets switches of {schedule.topology.name} add and copy chunks: no MSCCL program can "
+            "say that; use an algorithm or schedule that only the ranks take part in"
+        )
+    in_place = collective.kind is not Kind.ALL_TO_ALL if lowering.in_place is None else lowering.in_place
+    placement = Placement(collective, in_place)
+    shape = Program(
+        name=f"{collective.kind}_{schedule.generator}" if lowering.name is None else lowering.name,
+        kind=collective.kind,
+        chunks_per_loop=collective.slots,
+        num_channels=0,
+        protocol=lowering.wire_protocol,
+        in_place=in_place,
+        out_of_place=not in_place,
+        min_bytes=lowering.min_bytes,
+        max_bytes=lowering.max_bytes,
+        gpus=tuple(Gpu(*placement.user_chunks(rank), 0, ()) for rank in range(collective.num_ranks)),
+        root=collective.root,
+    )
+    return fit(shape, merge(schedule, placement), placement.copies(), profile, lowering, strategy)

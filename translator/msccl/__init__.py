@@ -1,0 +1,1 @@
+"""MSCCL XML: read, judged by the rules of its runtimes, written."""

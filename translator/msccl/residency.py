@@ -1,0 +1,35 @@
+"""Whether all thread blocks of a program fit on a GPU at once: they wait for each other, so all must run."""
+
+from collections.abc import Iterator, Sequence
+
+from hocket.base.errors import ScheduleError
+from hocket.translator.msccl.findings import Finding, Severity
+from hocket.translator.msccl.profiles import ProfileName
+
+__all__ = ["MULTIPROCESSORS", "residency_findings"]
+
+#: Multiprocessors (AMD: compute units) of a GPU, from the vendors' data sheets.
+MULTIPROCESSORS = {"V100": 80, "A100": 108, "H100": 132, "H20": 78, "MI250": 104, "MI300X": 304}
+_AMD = frozenset({"MI250", "MI300X"})
+
+
+def residency_findings(thread_blocks: Sequence[int], runtime: ProfileName | str, gpu: str | None) -> Iterator[Finding]:
+    """The rank with most `thread_blocks` (of each rank) against the GPU asked for, or, as a note, against all that the
+    runtime runs on.
+
+    Raises ScheduleError for a GPU that is not in `MULTIPROCESSORS`.
+    """
+    if gpu is not None and gpu not in MULTIPROCESSORS:
+        raise ScheduleError(f"no GPU '{gpu}'; GPUs: {', '.join(MULTIPROCESSORS)}")
+    blocks, rank = max((number, -rank) for rank, number in enumerate(thread_blocks))
+    names = [gpu] if gpu else [name for name in MULTIPROCESSORS if (name in _AMD) == (runtime == ProfileName.RCCL)]
+    small = [f"{name} ({MULTIPROCESSORS[name]})" for name in names if MULTIPROCESSORS[name] < blocks]
+    if small:
+        yield Finding(
+            "residency",
+            Severity.KERNEL if gpu else Severity.NOTE,
+            0,
+            f"rank {-rank}",
+            f"{blocks} thread blocks that wait for each other are more than the multiprocessors of {', '.join(small)}",
+            "use fewer channels, or other GPUs",
+        )

@@ -1,0 +1,19 @@
+"""Training of large language models: a model card and a parallel plan become one step's traces."""
+
+from hocket.workload.llm.card import Experts, LatentAttention, ModelCard
+from hocket.workload.llm.pipeline import PipelineSchedule
+from hocket.workload.llm.plan import ContextMethod, Plan, Recomputation
+from hocket.workload.llm.presets import MODELS
+from hocket.workload.llm.traces import llm_traces
+
+__all__ = [
+    "MODELS",
+    "ContextMethod",
+    "Experts",
+    "LatentAttention",
+    "ModelCard",
+    "PipelineSchedule",
+    "Plan",
+    "Recomputation",
+    "llm_traces",
+]

@@ -1,0 +1,88 @@
+"""The attention of one layer when the sequence is divided among context parallel ranks.
+
+RING: keys and values go from rank to rank while the attention to those at hand is computed, and in the backward pass
+their gradients follow them (Ring Attention, arXiv:2310.01889). ALL_GATHER: they are gathered before, and their
+gradients scattered after (arXiv:2407.21783, section 3.3.2). The causal mask is taken to be balanced among the ranks.
+"""
+
+from hocket.chakra.trace import CollectiveType
+from hocket.workload.llm.plan import ACTIVATION_BYTES, ContextMethod, Plan
+from hocket.workload.llm.ranks import Group, Peer
+from hocket.workload.llm.tape import Tape
+from hocket.workload.llm.work import Workbook
+
+__all__ = ["ContextAttention"]
+
+_KEYS_VALUES, _GRADIENTS = 0, 1  # tags; the pipeline's are others
+
+
+class ContextAttention:
+    """Puts the attention's forward pass and the gradient of its input on a tape."""
+
+    def __init__(self, plan: Plan, work: Workbook, tape: Tape) -> None:
+        self._plan, self._tape = plan, tape
+        self._ring = plan.cp > 1 and plan.context is ContextMethod.RING
+        self._num_bytes = ACTIVATION_BYTES * work.key_values
+        self._input, self._output = work.attention_input(), work.attention_output()
+        self._core = work.attention_core(plan.cp if self._ring else 1)
+        self._all = self._input + self._core + self._output
+
+    def forward(self, name: str) -> None:
+        tape = self._tape
+        if self._plan.cp == 1:
+            tape.compute(name, self._all.forward)
+            return
+        tape.compute(f"{name} input", self._input.forward)
+        if self._ring:
+            held = tape.tail
+            for step in range(self._plan.cp):
+                received = self._pass_on(name, _KEYS_VALUES, held) if step < self._plan.cp - 1 else ()
+                tape.join(held)
+                tape.compute(f"{name} scores {step}", self._core.forward)
+                held = received
+            tape.compute(f"{name} output", self._output.forward)
+        else:
+            self._gather(name)
+            tape.compute(f"{name} output", (self._core + self._output).forward)
+
+    def backward(self, name: str) -> None:
+        tape = self._tape
+        if self._plan.cp == 1:
+            tape.compute(f"{name} input gradient", self._all.input_gradient)
+            return
+        if self._ring:
+            tape.compute(f"{name} output gradient", self._output.input_gradient)
+            self._ring_backward(name)
+        else:
+            self._gather(name)
+            tape.compute(f"{name} output gradient", (self._core + self._output).input_gradient)
+            tape.run(
+                f"{name} key-value gradients",
+                CollectiveType.REDUCE_SCATTER,
+                self._num_bytes * self._plan.cp,
+                Group.CONTEXT,
+            )
+        tape.compute(f"{name} input gradient", self._input.input_gradient)
+
+    def _ring_backward(self, name: str) -> None:
+        """Every step adds to the gradients of the keys and values at hand, which then follow them; the last step's go
+        home."""
+        tape = self._tape
+        held = tape.tail
+        gradients: tuple[int, ...] = ()
+        for step in range(self._plan.cp):
+            received = self._pass_on(name, _KEYS_VALUES, held) if step < self._plan.cp - 1 else ()
+            tape.join(held)
+            node = tape.compute(f"{name} scores gradient {step}", self._core.input_gradient)
+            gradients = self._pass_on(f"{name} gradients", _GRADIENTS, (node, *gradients))
+            held = received
+        tape.join(gradients)
+
+    def _gather(self, name: str) -> None:
+        self._tape.run(f"{name} gather", CollectiveType.ALL_GATHER, self._num_bytes, Group.CONTEXT)
+
+    def _pass_on(self, name: str, tag: int, held: tuple[int, ...]) -> tuple[int, ...]:
+        """Sends what is held to the next rank and receives the previous one's; returns the end of the receiving."""
+        tape = self._tape
+        tape.send(f"{name} to next", self._num_bytes, Peer.NEXT_CONTEXT, tag, held)
+        return (tape.receive(f"{name} from previous", self._num_bytes, Peer.PREVIOUS_CONTEXT, tag, held),)

@@ -1,0 +1,87 @@
+"""Pipeline schedules: what each stage does, in which order.
+
+1F1B: PipeDream-Flush (arXiv:2006.09503). Interleaved: Narayanan et al., Efficient Large-Scale Language Model Training
+on GPU Clusters Using Megatron-LM (arXiv:2104.04473, section 2.2.2). ZB-H1: Qi et al., Zero Bubble Pipeline
+Parallelism (arXiv:2401.10241, section 2).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from hocket.base.enums import StrEnum
+
+__all__ = ["Pass", "PipelineSchedule", "Task", "stage_tasks"]
+
+
+class PipelineSchedule(StrEnum):
+    """The order of the passes of a stage."""
+
+    ONE_F_ONE_B = "1f1b"
+    INTERLEAVED = "interleaved"
+    ZB_H1 = "zb-h1"
+
+
+class Pass(Enum):
+    """What is done to a micro-batch; BACKWARD is both gradients, layer by layer."""
+
+    FORWARD = 0
+    BACKWARD = 1
+    INPUT_GRADIENT = 2
+    WEIGHT_GRADIENT = 3
+
+
+@dataclass(frozen=True)
+class Task:
+    """A pass of a micro-batch through one chunk of a stage's layers."""
+
+    kind: Pass
+    chunk: int
+    micro_batch: int
+
+
+def stage_tasks(
+    schedule: PipelineSchedule, stage: int, stages: int, chunks: int, micro_batches: int
+) -> tuple[Task, ...]:
+    """What stage `stage` of `stages` does to all micro-batches. `chunks` above 1 need the interleaved schedule and a
+    multiple of `stages` micro-batches."""
+    if schedule is PipelineSchedule.INTERLEAVED:
+        return tuple(_interleaved(stage, stages, chunks, micro_batches))
+    if schedule is PipelineSchedule.ZB_H1:
+        return tuple(_zero_bubble(stage, stages, micro_batches))
+    return tuple(_one_forward_one_backward(stage, stages, micro_batches))
+
+
+def _one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> Iterator[Task]:
+    ahead = min(stages - 1 - stage, micro_batches)
+    for forward in range(micro_batches + ahead):
+        if forward < micro_batches:
+            yield Task(Pass.FORWARD, 0, forward)
+        if forward >= ahead:
+            yield Task(Pass.BACKWARD, 0, forward - ahead)
+
+
+def _zero_bubble(stage: int, stages: int, micro_batches: int) -> Iterator[Task]:
+    """1F1B whose weight gradients wait, on stage s those of s micro-batches: all stages keep the same many."""
+    for task in _one_forward_one_backward(stage, stages, micro_batches):
+        if task.kind is Pass.FORWARD:
+            yield task
+            continue
+        yield Task(Pass.INPUT_GRADIENT, 0, task.micro_batch)
+        if task.micro_batch >= stage:
+            yield Task(Pass.WEIGHT_GRADIENT, 0, task.micro_batch - stage)
+    for micro_batch in range(max(micro_batches - stage, 0), micro_batches):
+        yield Task(Pass.WEIGHT_GRADIENT, 0, micro_batch)
+
+
+def _interleaved(stage: int, stages: int, chunks: int, micro_batches: int) -> Iterator[Task]:
+    """Groups of `stages` micro-batches go through chunk after chunk; backward through the last chunk first."""
+    total = micro_batches * chunks
+    ahead = min(2 * (stages - 1 - stage) + (chunks - 1) * stages, total)
+    for forward in range(total + ahead):
+        if forward < total:
+            group, place = divmod(forward, stages * chunks)
+            yield Task(Pass.FORWARD, place // stages, group * stages + place % stages)
+        if forward >= ahead:
+            group, place = divmod(forward - ahead, stages * chunks)
+            yield Task(Pass.BACKWARD, chunks - 1 - place // stages, group * stages + place % stages)

@@ -1,0 +1,158 @@
+"""A parallel plan: how the work of training is divided among ranks, and which plans are impossible."""
+
+from dataclasses import dataclass
+
+from hocket.base.enums import StrEnum
+from hocket.base.errors import Infeasible
+from hocket.workload.accelerators import Precision
+from hocket.workload.llm.card import ModelCard
+from hocket.workload.llm.pipeline import PipelineSchedule
+
+__all__ = ["ContextMethod", "Plan", "Recomputation"]
+
+ACTIVATION_BYTES = 2  # BF16 or FP16; FP8 speeds up multiplications only
+PARAMETER_BYTES = 2
+
+
+class Recomputation(StrEnum):
+    """What the backward pass computes anew instead of keeping it (Korthikanti et al., arXiv:2205.05198).
+
+    SELECTIVE: the attention's scores, as FlashAttention does; FULL: all of each layer from its input.
+    """
+
+    NONE = "none"
+    SELECTIVE = "selective"
+    FULL = "full"
+
+
+class ContextMethod(StrEnum):
+    """How a rank meets the keys and values of the whole sequence: in a ring (Ring Attention, arXiv:2310.01889), or
+    gathered before the attention (Llama 3, arXiv:2407.21783, section 3.3.2)."""
+
+    RING = "ring"
+    ALL_GATHER = "all_gather"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of the parallel groups, the batch, and how the steps overlap.
+
+    `tp` tensor, `pp` pipeline, `dp` data, `cp` context parallel ranks make tp * pp * dp * cp in all; `ep` expert
+    parallel ones are taken from dp * cp. `chunks`: model chunks of a stage, for the interleaved schedule. `zero`: stage
+    of ZeRO (arXiv:1910.02054), 3 is FSDP; it shards over dp * cp. `global_batch` and `micro_batch` are sequences.
+    `bucket_bytes`: gradients are reduced as soon as this much is there, in whole layers. `order`: what varies fastest
+    from rank to rank first. `gradient_bytes`: of one gradient, 4 or 2. `embeddings_count`: the embedding and the output
+    layer take the place of a layer each when layers are dealt out to stages.
+    """
+
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    cp: int = 1
+    ep: int = 1
+    sequence_parallel: bool = False
+    schedule: PipelineSchedule = PipelineSchedule.ONE_F_ONE_B
+    chunks: int = 1
+    zero: int = 0
+    context: ContextMethod = ContextMethod.RING
+    global_batch: int = 1
+    micro_batch: int = 1
+    recomputation: Recomputation = Recomputation.SELECTIVE
+    precision: Precision = Precision.BF16
+    gradient_bytes: int = 4
+    bucket_bytes: int = 160_000_000
+    embeddings_count: bool = False
+    order: tuple[str, ...] = ("tp", "cp", "dp", "pp")
+
+    @property
+    def num_ranks(self) -> int:
+        return self.tp * self.pp * self.dp * self.cp
+
+    @property
+    def replicas(self) -> int:
+        """Ranks that hold the same dense parameters: those over which gradients are reduced."""
+        return self.dp * self.cp
+
+    @property
+    def micro_batches(self) -> int:
+        """Micro-batches of a step on each rank."""
+        return self.global_batch // (self.dp * self.micro_batch)
+
+    def tokens(self, card: ModelCard) -> int:
+        """Tokens of a micro-batch on one rank, of which tensor parallel ranks share the matrices."""
+        return self.micro_batch * card.sequence // self.cp
+
+    def sharded_tokens(self, card: ModelCard) -> int:
+        """Those of them that a rank holds outside the matrices: a part of them with sequence parallelism."""
+        return self.tokens(card) // (self.tp if self.sequence_parallel else 1)
+
+    def check(self, card: ModelCard) -> None:
+        """Raises Infeasible, saying what does not divide, when this model cannot be trained by this plan."""
+        for what in ("tp", "pp", "dp", "cp", "ep", "chunks", "global_batch", "micro_batch", "bucket_bytes"):
+            _require(getattr(self, what) >= 1, f"{what} is {getattr(self, what)}; it must be positive")
+        _require(0 <= self.zero <= 3, f"ZeRO has stages 0 to 3, not {self.zero}")
+        _require(self.gradient_bytes in (2, 4), f"a gradient has 2 or 4 bytes, not {self.gradient_bytes}")
+        order = ",".join(self.order)
+        _require(sorted(self.order) == ["cp", "dp", "pp", "tp"], f"order {order} must name tp, cp, dp and pp once")
+        for what, size in (("heads", card.heads), ("key/value heads", card.key_value_heads), ("ffn", card.ffn)):
+            _divides(self.tp, size, f"tp {self.tp} must divide the model's {size} {what}")
+        _divides(self.cp, card.sequence, f"cp {self.cp} must divide the sequence of {card.sequence} tokens")
+        if self.sequence_parallel:
+            tokens = card.sequence // self.cp
+            _require(self.tp > 1, "sequence parallelism divides among tensor parallel ranks: it needs tp above 1")
+            _divides(self.tp, tokens, f"with sequence parallelism tp {self.tp} must divide a rank's {tokens} tokens")
+        self._check_batch()
+        self._check_pipeline(card)
+        self._check_experts(card)
+
+    def _check_batch(self) -> None:
+        step = self.dp * self.micro_batch
+        _divides(
+            step, self.global_batch, f"dp {self.dp} * micro-batch {self.micro_batch} must divide the global batch "
+            f"{self.global_batch}",
+        )  # fmt: skip
+
+    def _check_pipeline(self, card: ModelCard) -> None:
+        interleaved = self.schedule is PipelineSchedule.INTERLEAVED
+        _require(
+            self.chunks == 1 or interleaved, f"{self.chunks} chunks of layers a stage need the interleaved schedule"
+        )
+        _require(self.pp > 1 or not interleaved, "the interleaved schedule needs pp above 1")
+        if interleaved:
+            _divides(
+                self.pp, self.micro_batches, f"the interleaved schedule needs a multiple of pp {self.pp} "
+                f"micro-batches; there are {self.micro_batches}: choose another global batch",
+            )  # fmt: skip
+        places = card.layers + (2 if self.embeddings_count else 0)
+        parts = self.pp * self.chunks
+        what = f"{card.layers} layers" + (" and 2 for the embedding and the output" if self.embeddings_count else "")
+        _divides(parts, places, f"{what} cannot be dealt out evenly to pp {self.pp} * {self.chunks} chunks")
+        _require(places // parts > 1 or not self.embeddings_count, f"{what}: a stage would have no layer left")
+
+    def _check_experts(self, card: ModelCard) -> None:
+        if card.experts is None:
+            _require(self.ep == 1, f"ep {self.ep}: {card.name} has no experts")
+            return
+        _divides(self.ep, card.experts.count, f"ep {self.ep} must divide the {card.experts.count} experts")
+        _divides(self.ep, self.replicas, f"ep {self.ep} must divide dp * cp = {self.replicas}, from which it is taken")
+        _divides(self.tp, card.experts.ffn, f"tp {self.tp} must divide the experts' ffn {card.experts.ffn}")
+        _require(
+            self.tp == 1 or self.ep == 1 or self.sequence_parallel,
+            "experts with both tp and ep need sequence parallelism, or tokens would be sent tp times",
+        )
+
+    def layers_of(self, card: ModelCard, stage: int, chunk: int) -> range:
+        """The layers of a stage's chunk: chunk by chunk, stage after stage."""
+        part, parts = chunk * self.pp + stage, self.pp * self.chunks
+        before = 1 if self.embeddings_count else 0
+        size = (card.layers + 2 * before) // parts
+        return range(max(part * size - before, 0), min((part + 1) * size - before, card.layers))
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise Infeasible(f"plan: {message}")
+
+
+def _divides(divisor: int, number: int, message: str) -> None:
+    _require(number % divisor == 0, message)

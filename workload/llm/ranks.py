@@ -1,0 +1,106 @@
+"""Where each rank stands in the plan, and the process groups."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from hocket.base.enums import StrEnum
+from hocket.workload.llm.plan import Plan
+
+__all__ = ["Group", "Peer", "Ranks"]
+
+
+class Group(StrEnum):
+    """Kinds of process groups; "dp" holds all copies of a dense parameter (dp * cp ranks), "expert_dp" of an expert."""
+
+    TENSOR = "tp"
+    CONTEXT = "cp"
+    DATA = "dp"
+    PIPELINE = "pp"
+    EXPERT = "ep"
+    EXPERT_DATA = "expert_dp"
+    EMBEDDING = "embedding"
+
+
+class Peer(IntEnum):
+    """The other end of a message, seen from any rank."""
+
+    SELF = 0
+    NEXT_STAGE = 1
+    PREVIOUS_STAGE = 2
+    NEXT_CONTEXT = 3
+    PREVIOUS_CONTEXT = 4
+
+
+@dataclass(frozen=True)
+class _Place:
+    tp: int
+    cp: int
+    dp: int
+    pp: int
+
+
+class Ranks:
+    """All ranks of a plan. Groups are called `KIND.NUMBER`, numbered by their first rank; none has one rank only."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._places = [self._place(rank) for rank in range(plan.num_ranks)]
+        self._rank_of = {place: rank for rank, place in enumerate(self._places)}
+        self._names: list[dict[Group, str]] = [{} for _ in self._places]
+        self.groups: dict[str, tuple[int, ...]] = {}
+        self._add_groups()
+
+    def stage(self, rank: int) -> int:
+        return self._places[rank].pp
+
+    def group_names(self, rank: int) -> dict[Group, str]:
+        """The rank's group of each kind that it is in."""
+        return self._names[rank]
+
+    def peers(self, rank: int) -> list[int]:
+        """World ranks in the order of `Peer`."""
+        place, plan = self._places[rank], self._plan
+        return [
+            rank,
+            *(self._neighbour(place, pp=(place.pp + step) % plan.pp) for step in (1, -1)),
+            *(self._neighbour(place, cp=(place.cp + step) % plan.cp) for step in (1, -1)),
+        ]
+
+    def _place(self, rank: int) -> _Place:
+        coordinates = {}
+        for dimension in self._plan.order:
+            rank, coordinates[dimension] = divmod(rank, getattr(self._plan, dimension))
+        return _Place(**coordinates)
+
+    def _neighbour(self, place: _Place, *, pp: int | None = None, cp: int | None = None) -> int:
+        return self._rank_of[_Place(place.tp, place.cp if cp is None else cp, place.dp, place.pp if pp is None else pp)]
+
+    def _add_groups(self) -> None:
+        self._add(Group.TENSOR, self._alike("cp", "dp", "pp"))
+        self._add(Group.CONTEXT, self._alike("tp", "dp", "pp"))
+        replicas = self._alike("tp", "pp")
+        self._add(Group.DATA, replicas)
+        self._add(Group.PIPELINE, self._alike("tp", "cp", "dp"))
+        ep = self._plan.ep
+        if ep > 1:
+            self._add(Group.EXPERT, [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)])
+            self._add(Group.EXPERT_DATA, [group[i::ep] for group in replicas for i in range(ep)])
+        if self._plan.pp > 1:
+            ends = (0, self._plan.pp - 1)
+            pipelines = self._alike("tp", "cp", "dp")
+            self._add(Group.EMBEDDING, [[rank for rank in group if self.stage(rank) in ends] for group in pipelines])
+
+    def _alike(self, *dimensions: str) -> list[list[int]]:
+        """The ranks that have these coordinates in common, ascending."""
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for rank, place in enumerate(self._places):
+            alike.setdefault(tuple(getattr(place, dimension) for dimension in dimensions), []).append(rank)
+        return list(alike.values())
+
+    def _add(self, kind: Group, groups: list[list[int]]) -> None:
+        for number, group in enumerate(sorted(groups)):
+            if len(group) > 1:
+                name = f"{kind}.{number}"
+                self.groups[name] = tuple(group)
+                for rank in group:
+                    self._names[rank][kind] = name
