@@ -1,6 +1,7 @@
 """Builds the native parts; everything declarative is in pyproject.toml."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +31,7 @@ COMMON = {
         "-O3",
         "-ffp-contract=off",  # the same doubles on any machine
         "-g0",
+        "-MMD",  # beside each object file, the headers that it was made of
         "-fvisibility=hidden",
         "-fno-strict-aliasing",
         "-ffunction-sections",
@@ -52,7 +54,7 @@ core = Extension(
         ("Py_LIMITED_API", "0x030A0000"),
     ],
     py_limited_api=True,
-    depends=[*CORE_HEADERS, *paths("core/bind/*.hpp")],
+    depends=["setup.py", *CORE_HEADERS, *paths("core/bind/*.hpp")],
     **COMMON,
 )
 
@@ -66,22 +68,33 @@ def nccl_plugin(kind: str, core_sources: Sequence[str] = ()) -> SharedLibrary:
         f"hocket.plugin.nccl-{kind}-hocket",
         sources=[*paths(f"plugin/nccl/{kind}/*.cpp"), *core_sources],
         include_dirs=["core/include"],
-        depends=[*paths("plugin/nccl/*.hpp"), *paths(f"plugin/nccl/{kind}/*.hpp"), *CORE_HEADERS, exports],
+        depends=["setup.py", *paths("plugin/nccl/*.hpp"), *paths(f"plugin/nccl/{kind}/*.hpp"), *CORE_HEADERS, exports],
         **COMMON | {"extra_link_args": COMMON["extra_link_args"] + linking},
     )
 
 
+def is_current(built: str) -> bool:
+    """Whether an object file is newer than all that it was made of, which the compiler left beside it as a rule of
+    make: `x.o: x.cpp a.hpp \\`."""
+    try:
+        rule = Path(built).with_suffix(".d").read_text().replace("\\\n", " ")
+        made_of = shlex.split(rule.partition(":")[2])
+        newest = max(os.path.getmtime(path) for path in [*made_of, "setup.py"])
+        return os.path.getmtime(built) > newest
+    except FileNotFoundError:  # never compiled, or of a header that is no more
+        return False
+
+
 class Build(build_ext):
-    """Compiles the files of an extension side by side, and only those that changed."""
+    """Compiles the files of an extension side by side, and only those that changed or whose headers did."""
 
     def build_extension(self, ext: Extension) -> None:
         compile_files = self.compiler.compile
-        newest_header = max(os.path.getmtime(ROOT / path) for path in [*ext.depends, "setup.py"])
         jobs = int(os.environ.get("HOCKET_JOBS", os.cpu_count() or 1))
 
         def compile_one(source, output_dir, **options):
             (built,) = self.compiler.object_filenames([source], output_dir=output_dir)
-            if os.path.exists(built) and os.path.getmtime(built) > max(os.path.getmtime(source), newest_header):
+            if is_current(built):
                 return [built]
             return compile_files([source], output_dir=output_dir, **options)
 
