@@ -23,6 +23,7 @@ __all__ = [
     "FormatError",
     "HocketError",
     "Infeasible",
+    "RequestError",
     "ScheduleError",
     "SimulationError",
     "Stopped",
@@ -30,6 +31,10 @@ __all__ = [
     "TraceError",
     "exit_code",
 ]
+
+
+class RequestError(HocketError):
+    """What was asked for makes no sense: a wrong type, an unknown name, options that exclude each other."""
 
 
 class ExitCode(IntEnum):
@@ -46,6 +51,8 @@ class ExitCode(IntEnum):
 
 def exit_code(error: HocketError) -> ExitCode:
     """The exit code with which a command that raised `error` ends."""
+    if isinstance(error, RequestError):
+        return ExitCode.USAGE
     if isinstance(error, Infeasible):
         return ExitCode.INFEASIBLE
     if isinstance(error, DeadlockError):

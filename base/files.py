@@ -1,5 +1,6 @@
 """Files that are whole or absent: written beside their name, then renamed."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import IO, Any
 
 from hocket.base.errors import FormatError, HocketError
 
-__all__ = ["atomic_folder", "atomic_path", "atomic_write", "make_folder", "read_text", "require_place"]
+__all__ = ["atomic_folder", "atomic_path", "atomic_write", "make_folder", "read_text", "require_place", "write_json"]
 
 
 def make_folder(path: Path | str, mode: int = 0o777) -> Path:
@@ -47,6 +48,13 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     """Opens a file for writing (`w` text as UTF-8, or `wb`) that appears under its name only when complete."""
     with atomic_path(path) as temporary, open(temporary, mode, encoding=None if "b" in mode else "utf-8") as file:
         yield file
+
+
+def write_json(path: Path | str, content: Any) -> None:
+    """Writes plain values as JSON that people can read, too. Raises HocketError as `atomic_write` does."""
+    with atomic_write(path) as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import yaml
 
 from hocket.base.errors import FormatError
 
-__all__ = ["Document", "nearest", "read_yaml"]
+__all__ = ["Document", "nearest", "read_yaml", "validation_message"]
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
@@ -42,14 +42,24 @@ class Document:
         try:
             return msgspec.convert(self.content, struct)
         except msgspec.ValidationError as error:
-            message, _, path = str(error).partition(" - at `")
-            path = path.rstrip("`") or "$"
-            unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL)
-            if unknown:
-                key = unknown.group(1)
-                hint = nearest(key, _keys(struct, path))
-                raise FormatError(f"{self.where(f'{path}.{key}')}: unknown key '{key}'; {hint}") from error
-            raise FormatError(f"{self.where(path)}: {path.removeprefix('$.')}: {message}") from error
+            path, message = _taken_apart(error, struct)
+            raise FormatError(f"{self.where(path)}: {message}") from error
+
+
+def validation_message(error: msgspec.ValidationError, struct: type[msgspec.Struct]) -> str:
+    """What is wrong with which field of a struct; unknown ones with the nearest known."""
+    return _taken_apart(error, struct)[1]
+
+
+def _taken_apart(error: msgspec.ValidationError, struct: type[msgspec.Struct]) -> tuple[str, str]:
+    """The path of the part that is wrong, and what is wrong with it."""
+    message, _, path = str(error).partition(" - at `")
+    path = path.rstrip("`") or "$"
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL)
+    if unknown:
+        key = unknown.group(1)
+        return f"{path}.{key}", f"unknown key '{key}'; {nearest(key, _keys(struct, path))}"
+    return path, f"{path.removeprefix('$.')}: {message}"
 
 
 def _keys(struct: type[msgspec.Struct], path: str) -> list[str]:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hocket.base.errors import FormatError, HocketError
 from hocket.schedule import Collective, Kind, verify
 from hocket.topology import load
-from hocket.translator import judge, read_document, read_nccl_graph, read_ring_orders, rings
-from hocket.translator.formats import nccl_graph
+from hocket.translator import judge, nccl_graph, read_document, read_nccl_graph, read_ring_orders, rings
 
 MESH = load("fully_connected:4,bandwidth=50GB/s,latency=500ns")
 CHANNELS = [(0, 1, 2, 3), (0, 3, 2, 1), (2, 0, 3, 1)]

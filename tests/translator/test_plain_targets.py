@@ -15,8 +15,7 @@ from hocket.schedule.algorithms import build
 from hocket.simulator import simulate_schedule
 from hocket.synthesizer import synthesize
 from hocket.topology import load
-from hocket.translator import rings, transfer_table
-from hocket.translator.formats import nccl_graph
+from hocket.translator import nccl_graph, rings, transfer_table
 
 MIB = 1 << 20
 RING = "ring:8,bandwidth=50GiB/s,latency=500ns"

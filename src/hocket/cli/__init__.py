@@ -1,20 +1,22 @@
-"""The `hocket` command: one small file a subcommand, imported only when it runs."""
+"""The `hocket` command: what it is given becomes a request, whose result it shows."""
 
 import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
-from importlib import import_module
 from typing import NoReturn
 
 import typer
 
-from hocket import __version__
+from hocket.base.errors import ExitCode, HocketError, exit_code
+from hocket.cli.groups import group_of
 
 __all__ = ["COMMANDS", "main"]
 
-# name: (module that defines `app`, what `hocket --help` says). A new command is one file and one line here.
+SUMMARY = "Collect, predict, synthesize, translate and run collective communication."
+
+# Commands that are no requests yet: module that defines `app`, and what `hocket --help` says.
 COMMANDS = {
     "collect": ("hocket.cli.collect.command", "Capture a PyTorch job's collectives into Chakra traces."),
     "trace": ("hocket.cli.trace.command", "Look at, check and convert Chakra traces."),
@@ -22,7 +24,6 @@ COMMANDS = {
     "extrapolate": ("hocket.cli.extrapolate", "Make the traces of a larger job from those of a small one."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
     "simulate": ("hocket.cli.simulate.command", "Predict times of traces, schedules and collectives."),
-    "compare": ("hocket.cli.compare", "Say what differs between two predictions."),
     "sweep": ("hocket.cli.sweep", "Simulate a grid of what-ifs, resumable."),
     "synthesize": ("hocket.cli.synthesize.command", "Make a collective schedule for a topology."),
     "verify": ("hocket.cli.verify.command", "Prove a schedule or an MSCCL XML right."),
@@ -37,45 +38,13 @@ COMMANDS = {
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),
 }
 
-root = typer.Typer(
-    name="hocket",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    epilog="Example: hocket synthesize all_reduce --topology mesh:4x4,bandwidth=50GB/s,latency=500ns --size 64MiB",
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@root.callback()
-def _root(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
-) -> None:
-    """Collect, predict, synthesize, translate and run collective communication."""
-
-
-for _name, (_, _help) in COMMANDS.items():
-    root.command(_name, help=_help)(lambda: None)
-
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs `hocket ARGV` and exits with a documented code (`hocket.base.errors.ExitCode`)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments or arguments[0] not in COMMANDS:
-        root(args=arguments, prog_name="hocket")
-    name, *rest = arguments
-
-    from hocket.base.errors import ExitCode, HocketError, exit_code
-
     try:
-        app = import_module(COMMANDS[name][0]).app
         try:
-            typer.main.get_command(app).main(args=rest, prog_name=f"hocket {name}")
+            group_of("", SUMMARY, COMMANDS)(args=arguments, prog_name="hocket")
         finally:
             sys.stdout.flush()
     except BrokenPipeError:

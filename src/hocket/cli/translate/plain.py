@@ -53,8 +53,7 @@ def write_plain(schedule: Schedule, to: str, output: Path) -> None:
     from hocket.base.units import format_time
     from hocket.chakra import write_traces
     from hocket.schedule import save, verify
-    from hocket.translator import rings, schedule_graphs, write_transfers
-    from hocket.translator.formats import nccl_graph
+    from hocket.translator import nccl_graph, rings, schedule_graphs, write_transfers
 
     verify(schedule)
     if to == "chakra":

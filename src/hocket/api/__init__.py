@@ -1,0 +1,69 @@
+"""The face of Hocket: a request for each verb, what performs it, and what it comes to.
+
+`import hocket` shows what is here under its own name.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from hocket.api.request import Request
+from hocket.api.verbs import VERBS
+
+__all__ = ["exported", "names"]
+
+#: Other names of `import hocket`, and the module that each is from.
+OTHERS = {
+    "HocketError": "hocket.base.errors",
+    "RequestError": "hocket.base.errors",
+    "load_topology": "hocket.topology:load",
+    "read_traces": "hocket.chakra",
+}
+
+
+def names() -> list[str]:
+    """All that `import hocket` offers, but for its folders."""
+    return [*(verb.function for verb in VERBS.values()), *(verb.request_name for verb in VERBS.values()), *OTHERS]
+
+
+@cache
+def exported(name: str) -> Any:
+    """What `hocket.<name>` is. Raises AttributeError for a name that is none."""
+    for verb in VERBS.values():
+        if name == verb.request_name:
+            return verb.request()
+        if name == verb.function:
+            return _function(name, verb.request())
+    if name in OTHERS:
+        module, _, attribute = OTHERS[name].partition(":")
+        return getattr(import_module(module), attribute or name)
+    raise AttributeError(f"module 'hocket' has no attribute '{name}'")
+
+
+def _function(name: str, request: type[Request]) -> Callable[..., Any]:
+    """The function that performs a request made of its arguments, with the request's fields as its signature."""
+
+    def ask(*positional: Any, **options: Any) -> Any:
+        return request.ask(*positional, **options)
+
+    fields = request.fields()
+    ask.__name__ = ask.__qualname__ = name
+    ask.__module__ = "hocket"
+    lines = [f"    {field.name}: {field.help}" for field in fields]
+    ask.__doc__ = "\n".join([inspect.cleandoc(request.__doc__ or ""), "", *lines, "", "Raises hocket.HocketError."])
+    ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD if field.is_argument else inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if field.required else field.default,
+                annotation=field.type,
+            )
+            for field in sorted(
+                fields, key=lambda field: (not field.is_argument, field.is_argument and not field.required)
+            )
+        ]
+    )
+    return ask

@@ -1,0 +1,120 @@
+"""The fields of requests: what each says in `--help` and in Python's help, and how it is spelled on a command line."""
+
+import re
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+__all__ = ["Field", "argument", "fields_of", "flag", "in_python", "option", "output"]
+
+
+def option(
+    help: str, *flags: str, metavar: str | None = None, ge: float | None = None, le: float | None = None
+) -> msgspec.Meta:
+    """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`)."""
+    return msgspec.Meta(description=help, ge=ge, le=le, extra={"flags": flags, "metavar": metavar})
+
+
+def output(help: str, *flags: str, metavar: str = "FILE") -> msgspec.Meta:
+    """An option that names what is written; `-` is standard output."""
+    return msgspec.Meta(description=help, extra={"flags": flags, "metavar": metavar, "output": True})
+
+
+def argument(help: str, metavar: str) -> msgspec.Meta:
+    """A positional argument of the command, and of the function of the same name."""
+    return msgspec.Meta(description=help, extra={"argument": True, "metavar": metavar})
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a request, those of its parts (`Fidelity`, outputs) included: `path` leads to it."""
+
+    name: str
+    path: tuple[str, ...]
+    type: Any
+    default: Any  # msgspec.NODEFAULT: required
+    meta: msgspec.Meta | None
+
+    @property
+    def required(self) -> bool:
+        return self.default is msgspec.NODEFAULT
+
+    @property
+    def is_argument(self) -> bool:
+        return bool(self._extra.get("argument"))
+
+    @property
+    def is_output(self) -> bool:
+        return bool(self._extra.get("output"))
+
+    @property
+    def is_list(self) -> bool:
+        return typing.get_origin(self.type) in (list, tuple)
+
+    @property
+    def item_type(self) -> Any:
+        """The type of the field, or of its items."""
+        return typing.get_args(self.type)[0] if self.is_list else self.type
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """`--name` and short ones; `--no-name` too where a switch is on by default."""
+        flags = tuple(self._extra.get("flags") or ())
+        if not any(each.startswith("--") for each in flags):
+            flags = (flag(self.name), *flags)
+            if self.default is True:
+                flags = (f"{flag(self.name)}/--no-{flag(self.name)[2:]}", *flags[1:])
+        return flags
+
+    @property
+    def metavar(self) -> str | None:
+        return self._extra.get("metavar")
+
+    @property
+    def help(self) -> str:
+        return (self.meta.description if self.meta else None) or ""
+
+    @property
+    def _extra(self) -> dict[str, Any]:
+        return (self.meta.extra if self.meta else None) or {}
+
+
+def flag(name: str) -> str:
+    """How a field is spelled on the command line."""
+    return "--" + name.replace("_", "-")
+
+
+def fields_of(struct: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Iterator[Field]:
+    """All fields of a request in order, those of its parts in the place of the part."""
+    hints = typing.get_type_hints(struct, include_extras=True)
+    for info in msgspec.structs.fields(struct):
+        hint = hints[info.name]
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            yield from fields_of(hint, (*path, info.name))
+            continue
+        default = info.default_factory() if info.default_factory is not msgspec.NODEFAULT else info.default
+        base, meta = _taken_apart(hint)
+        yield Field(info.name, (*path, info.name), base, default, meta)
+
+
+def _taken_apart(hint: Any) -> tuple[Any, msgspec.Meta | None]:
+    """A hint without `Annotated` and `| None`, and what it was annotated with."""
+    meta = None
+    if typing.get_origin(hint) is typing.Annotated:
+        hint, *notes = typing.get_args(hint)
+        meta = next((note for note in notes if isinstance(note, msgspec.Meta)), None)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        (hint,) = (each for each in typing.get_args(hint) if each is not type(None))
+        if typing.get_origin(hint) is typing.Annotated:
+            return _taken_apart(hint)[0], meta or _taken_apart(hint)[1]
+    return hint, meta
+
+
+def in_python(message: str, fields: Sequence[Field]) -> str:
+    """A message with the names of Python for the flags in it: `--compute-scale` becomes `compute_scale`."""
+    names = {each: field.name for field in fields for each in field.flags}
+    return re.sub(r"(?<![\w-])--?[a-z][a-z-]*", lambda found: names.get(found.group(), found.group()), message)

@@ -1,0 +1,163 @@
+"""What a request is: frozen, typed, the same from Python, from the command line and from JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Mapping
+from enum import Enum
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from hocket.api.fields import Field, fields_of, in_python
+from hocket.api.progress import SILENT, Progress
+from hocket.base.errors import FormatError, RequestError
+from hocket.base.strict_yaml import nearest, validation_message
+
+__all__ = ["Request"]
+
+Asked = TypeVar("Asked", bound="Request")
+
+
+class Request(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="verb"
+):
+    """A question or an order: plain values only, so that it is a row of a sweep and the provenance of its result.
+
+    A subclass's `tag` is the words of its command (`nccl choose`); what performs it, `perform(request, progress)`, is
+    in the module `perform` beside it unless `performer` names another (`module:function`), imported only then: reading
+    a request stays quick. `examples` are what `--help` shows, a line each, to be pasted.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = ()
+    performer: ClassVar[str] = ""
+
+    @classmethod
+    def words(cls) -> str:
+        """The words of the command."""
+        return str(cls.__struct_config__.tag)
+
+    @classmethod
+    def fields(cls) -> tuple[Field, ...]:
+        """All fields, those of its parts included."""
+        return tuple(fields_of(cls))
+
+    @classmethod
+    def of(cls: type[Asked], *positional: Any, **options: Any) -> Asked:
+        """The request of these values, by name whichever part they belong to: paths, numbers and single values stand
+        for texts and lists. Raises RequestError that names what is wrong and what there is."""
+        fields = cls.fields()
+        arguments = [field.name for field in fields if field.is_argument]
+        for name, value in zip(arguments, positional, strict=False):
+            if name in options:
+                raise RequestError(f"{cls.words()}: {name} is given twice")
+            options[name] = value
+        if len(positional) > len(arguments):
+            raise RequestError(
+                f"{cls.words()} takes {len(arguments)} positional values ({', '.join(arguments)}),"
+                f" got {len(positional)}: name the others"
+            )
+        known = {field.name: field for field in fields}
+        tree: dict[str, Any] = {}
+        for name, value in options.items():
+            if name not in known:
+                raise RequestError(f"{cls.words()} has no option '{name}'; {nearest(name, known)}")
+            if value is None:
+                continue
+            *parts, last = known[name].path
+            branch = tree
+            for part in parts:
+                branch = branch.setdefault(part, {})
+            branch[last] = _plain(value, known[name])
+        for field in fields:
+            if field.required and options.get(field.name) is None:
+                raise RequestError(f"{cls.words()}: {field.name} is missing: {field.help}")
+        return cls.from_plain(tree, cls.words())
+
+    @classmethod
+    def from_plain(cls: type[Asked], content: Mapping[str, Any], source: str) -> Asked:
+        """The request of plain values, as in its JSON. Raises RequestError that names the source and the field."""
+        try:
+            request = msgspec.convert(dict(content), cls)
+        except msgspec.ValidationError as error:
+            raise RequestError(f"{source}: {validation_message(error, cls)}") from error
+        return request
+
+    @classmethod
+    def from_json(cls: type[Asked], text: str | bytes, source: str = "request") -> Asked:
+        """The request that `to_json` wrote. Raises FormatError for what is no JSON and RequestError for unknown fields
+        and wrong types, naming the source."""
+        try:
+            content = msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            raise FormatError(f"{source}: not JSON: {error}") from error
+        if not isinstance(content, dict) or content.get("verb", cls.words()) != cls.words():
+            raise FormatError(f'{source}: expected a request {{"verb": "{cls.words()}", ...}}')
+        return cls.from_plain(content, source)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The request as plain values, `verb` first; what has its default is left out."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+    def to_json(self) -> str:
+        """One line of JSON, which `from_json` reads."""
+        return msgspec.json.encode(self).decode()
+
+    def perform(self, progress: Progress = SILENT) -> Any:
+        """Does what is asked for. Raises HocketError."""
+        module, _, function = self.performer.partition(":")
+        module = module or type(self).__module__.rpartition(".")[0] + ".perform"
+        return getattr(import_module(module), function or "perform")(self, progress)
+
+    @classmethod
+    def ask(cls, *positional: Any, **options: Any) -> Any:
+        """`of(...)` and `perform()` at once, with messages that name fields as Python does."""
+        try:
+            return cls.of(*positional, **options).perform()
+        except RequestError as error:
+            raise RequestError(in_python(str(error), cls.fields())) from error
+
+    def given(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, by name."""
+        found = {}
+        for field in self.fields():
+            value: Any = self
+            for part in field.path:
+                value = getattr(value, part)
+            if value != field.default:
+                found[field.name] = value
+        return found
+
+    def take_only(self, taken: Container[str], why: str) -> None:
+        """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that
+        begins with `why` and names them."""
+        idle = [
+            "/".join(field.flags) for field in self.fields() if field.name in self.given() and field.name not in taken
+        ]
+        if idle:
+            raise RequestError(f"{why}: drop {', '.join(idle)}")
+
+
+def _plain(value: Any, field: Field) -> Any:
+    """The value as JSON would have it: what a text field takes as text, a single item as a list."""
+    if field.is_list:
+        items = value if isinstance(value, list | tuple | range | set | frozenset) else [value]
+        return [_plain_item(item, field.item_type) for item in items]
+    return _plain_item(value, field.type)
+
+
+def _plain_item(value: Any, wanted: Any) -> Any:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, os.PathLike | Fraction):
+        value = str(value)
+    if hasattr(value, "item") and not hasattr(value, "__len__"):  # a number of numpy
+        value = value.item()
+    if wanted is str and isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value

@@ -1,0 +1,51 @@
+"""What a request came to: a line, a text, tables; the same for the terminal, a notebook and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from hocket.base.errors import ExitCode
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hocket.api.request import Request
+
+__all__ = ["Result"]
+
+
+class Result:
+    """Base of all results. A subclass gives `headline`, `summary`, and `columns` where it has tables."""
+
+    request: Request
+    #: With what `hocket VERB` ends; not 0 where the check that was asked for failed.
+    exit_code: ExitCode = ExitCode.DONE
+
+    def headline(self) -> str:
+        """The result in one short line."""
+        return self.summary().partition("\n")[0]
+
+    def summary(self) -> str:
+        """What the command prints, without a newline at its end."""
+        raise NotImplementedError
+
+    def columns(self) -> Mapping[str, Mapping[str, NDArray[np.generic]]]:
+        """Tables by name, each as columns of equal length."""
+        return {}
+
+    def tables(self) -> dict[str, Any]:
+        """The tables by name: pandas' DataFrames where pandas is installed, else columns of numpy arrays."""
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            return {name: dict(table) for name, table in self.columns().items()}
+        return {name: DataFrame(dict(table)) for name, table in self.columns().items()}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline()}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"

@@ -1,0 +1,75 @@
+"""Commands made from requests: options, help and examples are the request's own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hocket.api.fields import Field
+from hocket.api.request import Request
+from hocket.base.errors import RequestError
+from hocket.cli.terminal import Terminal
+
+__all__ = ["command_of"]
+
+
+def command_of(request: type[Request]) -> Any:
+    """The command that reads a request, performs it and shows what it came to."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=SETTINGS)
+    app.command(help=inspect.cleandoc(request.__doc__ or ""), epilog=_epilog(request.examples))(_performer(request))
+    return typer.main.get_command(app)
+
+
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+def _performer(request: type[Request]) -> Callable[..., None]:
+    fields = request.fields()
+
+    def perform(**values: Any) -> None:
+        taken = {name: value for name, value in values.items() if value is not None}
+        outputs = [taken.get(field.name) for field in fields if field.is_output]
+        terminal = Terminal(stdout_taken=any(str(output) == "-" for output in outputs))
+        try:
+            result = request.of(**taken).perform(terminal)
+        except RequestError as error:
+            raise typer.BadParameter(str(error)) from error
+        terminal.show(result)
+        raise typer.Exit(result.exit_code)
+
+    # typer reads what a function takes from its signature
+    parameters = [_parameter(field) for field in fields]
+    perform.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    perform.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return perform
+
+
+def _parameter(field: Field) -> inspect.Parameter:
+    kind = Path if field.type is str and _is_path(field) else field.type
+    meta = field.meta
+    about: dict[str, Any] = {"help": field.help, "metavar": field.metavar}
+    if meta and meta.ge is not None:
+        about["min"] = meta.ge
+    if meta and meta.le is not None:
+        about["max"] = meta.le
+    default = inspect.Parameter.empty if field.required else field.default
+    if field.is_list:
+        kind, default = list[field.item_type], default or None  # type: ignore[name-defined]
+    hint = kind if field.required else kind | None
+    info: Any = typer.Argument(**about) if field.is_argument else typer.Option(*field.flags, **about)
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, info]
+    )
+
+
+def _is_path(field: Field) -> bool:
+    return field.metavar in ("FILE", "DIR", "FOLDER")
+
+
+def _epilog(examples: tuple[str, ...]) -> str | None:
+    """Examples one a line: what follows a \\b keeps its lines."""
+    return "\b\n" + "\n".join([f"Example{'s' if len(examples) > 1 else ''}:", *(f"  {each}" for each in examples)])

@@ -1,0 +1,105 @@
+"""Requests: the same question from Python, the command line and JSON, and one clear error for what is none."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import hocket
+from hocket.api.request import Request
+from hocket.api.verbs import VERBS
+
+REQUESTS = [verb.request() for verb in VERBS.values()]
+
+
+def ids(request: type[Request]) -> str:
+    return request.words()
+
+
+def filled(request: type[Request]) -> dict[str, Any]:
+    """A value of the right type for every field."""
+    values: dict[str, Any] = {}
+    for field in request.fields():
+        item = field.item_type
+        least = field.meta.ge if field.meta and field.meta.ge is not None else 0
+        value = {str: "text", int: int(least) + 1, float: float(least), bool: True}[item]
+        values[field.name] = [value, value] if field.is_list else value
+    return values
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+def test_requests_round_trip_through_json(request_type: type[Request]) -> None:
+    request = request_type.of(**filled(request_type))
+    assert request_type.from_json(request.to_json()) == request
+    assert set(request.given()) >= {field.name for field in request_type.fields() if field.required}
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+def test_a_verb_is_known_by_the_words_of_its_command(request_type: type[Request]) -> None:
+    assert VERBS[request_type.words()].request() is request_type
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+def test_every_field_says_what_it_is(request_type: type[Request]) -> None:
+    names = [field.name for field in request_type.fields()]
+    assert len(set(names)) == len(names)
+    flags = [flag for field in request_type.fields() if not field.is_argument for flag in field.flags]
+    assert len(set(flags)) == len(flags)
+    for field in request_type.fields():
+        assert field.help, f"{request_type.words()}: {field.name} has no help"
+    assert request_type.examples, f"{request_type.words()} has no example"
+    assert all(example.startswith(f"hocket {request_type.words()}") for example in request_type.examples)
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+def test_requests_are_frozen(request_type: type[Request]) -> None:
+    request = request_type.of(**filled(request_type))
+    with pytest.raises(AttributeError):
+        setattr(request, msgspec.structs.fields(request_type)[0].name, "other")
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+@pytest.mark.parametrize("wrong", [object(), b"bytes", {"a": 1}, 1j], ids=type)
+def test_a_wrong_type_is_one_error_that_names_the_field(request_type: type[Request], wrong: object) -> None:
+    for field in request_type.fields():
+        with pytest.raises(hocket.RequestError, match=field.name):
+            request_type.of(**{**filled(request_type), field.name: wrong})
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+def test_unknown_fields_are_named(request_type: type[Request]) -> None:
+    with pytest.raises(hocket.RequestError, match="no option 'nonsense'"):
+        request_type.of(**filled(request_type), nonsense=1)
+    plain = request_type.of(**filled(request_type)).to_plain()
+    with pytest.raises(hocket.RequestError, match=r"old\.json: .*unknown key 'nonsense'"):
+        request_type.from_plain({**plain, "nonsense": 1}, "old.json")
+
+
+def test_what_is_no_request_is_refused() -> None:
+    for text in ("", "[]", "1", '{"verb": "simulate"}', "{"):
+        with pytest.raises(hocket.HocketError, match=r"odd\.json"):
+            hocket.Comparison.from_json(text, "odd.json")
+
+
+def test_paths_numbers_and_single_values_stand_for_texts_and_lists() -> None:
+    request = hocket.Comparison.of(Path("a.json"), "b.json", tolerance=np.float32(0.5), json=Fraction(1, 50))
+    assert (request.first, request.tolerance, request.json) == ("a.json", 0.5, "1/50")
+
+
+def test_messages_speak_python_in_python(tmp_path: Path) -> None:
+    with pytest.raises(hocket.RequestError, match="compare: second is missing"):
+        hocket.compare(tmp_path)
+    with pytest.raises(hocket.RequestError, match="given twice"):
+        hocket.compare(tmp_path, tmp_path, first=tmp_path)
+    with pytest.raises(hocket.RequestError, match="2 positional values"):
+        hocket.compare(tmp_path, tmp_path, tmp_path)
+
+
+def test_all_names_of_the_package_are_there() -> None:
+    for name in dir(hocket):
+        assert getattr(hocket, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = hocket.nonsense
