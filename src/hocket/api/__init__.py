@@ -57,9 +57,9 @@ def _function(name: str, request: type[Request]) -> Callable[..., Any]:
         [
             inspect.Parameter(
                 field.name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD if field.is_argument else inspect.Parameter.KEYWORD_ONLY,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD if field.is_positional else inspect.Parameter.KEYWORD_ONLY,
                 default=inspect.Parameter.empty if field.required else field.default,
-                annotation=field.type,
+                annotation=field.type | None if field.optional else field.type,
             )
             for field in sorted(
                 fields, key=lambda field: (not field.is_argument, field.is_argument and not field.required)

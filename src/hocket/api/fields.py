@@ -13,10 +13,17 @@ __all__ = ["Field", "argument", "fields_of", "flag", "in_python", "option", "out
 
 
 def option(
-    help: str, *flags: str, metavar: str | None = None, ge: float | None = None, le: float | None = None
+    help: str,
+    *flags: str,
+    metavar: str | None = None,
+    ge: float | None = None,
+    le: float | None = None,
+    positional: bool = False,
 ) -> msgspec.Meta:
-    """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`)."""
-    return msgspec.Meta(description=help, ge=ge, le=le, extra={"flags": flags, "metavar": metavar})
+    """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`). In Python it may be positional."""
+    return msgspec.Meta(
+        description=help, ge=ge, le=le, extra={"flags": flags, "metavar": metavar, "positional": positional}
+    )
 
 
 def output(help: str, *flags: str, metavar: str = "FILE") -> msgspec.Meta:
@@ -38,6 +45,7 @@ class Field:
     type: Any
     default: Any  # msgspec.NODEFAULT: required
     meta: msgspec.Meta | None
+    optional: bool  # may be None
 
     @property
     def required(self) -> bool:
@@ -46,6 +54,11 @@ class Field:
     @property
     def is_argument(self) -> bool:
         return bool(self._extra.get("argument"))
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether Python may give it without its name."""
+        return self.is_argument or bool(self._extra.get("positional"))
 
     @property
     def is_output(self) -> bool:
@@ -97,21 +110,21 @@ def fields_of(struct: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Itera
             yield from fields_of(hint, (*path, info.name))
             continue
         default = info.default_factory() if info.default_factory is not msgspec.NODEFAULT else info.default
-        base, meta = _taken_apart(hint)
-        yield Field(info.name, (*path, info.name), base, default, meta)
+        base, meta, optional = _taken_apart(hint)
+        yield Field(info.name, (*path, info.name), base, default, meta, optional)
 
 
-def _taken_apart(hint: Any) -> tuple[Any, msgspec.Meta | None]:
-    """A hint without `Annotated` and `| None`, and what it was annotated with."""
-    meta = None
+def _taken_apart(hint: Any) -> tuple[Any, msgspec.Meta | None, bool]:
+    """A hint without `Annotated` and `| None`, what it was annotated with, and whether it may be None."""
     if typing.get_origin(hint) is typing.Annotated:
-        hint, *notes = typing.get_args(hint)
-        meta = next((note for note in notes if isinstance(note, msgspec.Meta)), None)
+        base, *notes = typing.get_args(hint)
+        inner, _, optional = _taken_apart(base)
+        return inner, next((note for note in notes if isinstance(note, msgspec.Meta)), None), optional
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        (hint,) = (each for each in typing.get_args(hint) if each is not type(None))
-        if typing.get_origin(hint) is typing.Annotated:
-            return _taken_apart(hint)[0], meta or _taken_apart(hint)[1]
-    return hint, meta
+        (base,) = (each for each in typing.get_args(hint) if each is not type(None))
+        inner, meta, _ = _taken_apart(base)
+        return inner, meta, True
+    return hint, None, False
 
 
 def in_python(message: str, fields: Sequence[Field]) -> str:

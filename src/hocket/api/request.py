@@ -6,6 +6,7 @@ import os
 from collections.abc import Container, Mapping
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
@@ -40,6 +41,7 @@ class Request(
         return str(cls.__struct_config__.tag)
 
     @classmethod
+    @cache
     def fields(cls) -> tuple[Field, ...]:
         """All fields, those of its parts included."""
         return tuple(fields_of(cls))
@@ -49,7 +51,7 @@ class Request(
         """The request of these values, by name whichever part they belong to: paths, numbers and single values stand
         for texts and lists. Raises RequestError that names what is wrong and what there is."""
         fields = cls.fields()
-        arguments = [field.name for field in fields if field.is_argument]
+        arguments = [field.name for field in fields if field.is_positional]
         for name, value in zip(arguments, positional, strict=False):
             if name in options:
                 raise RequestError(f"{cls.words()}: {name} is given twice")
