@@ -1,24 +1,66 @@
-"""Files that are whole or absent: written beside their name, then renamed."""
+"""Files that are whole or absent, under every kind of name.
+
+What is written to a regular file goes into a temporary beside it that takes its name when it is complete. A link stays
+and what it leads to is replaced, with its mode. Devices, pipes and standard output (`-`) are written to.
+"""
 
 import json
 import os
 import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from errno import EACCES, EISDIR
 from pathlib import Path
 from typing import IO, Any
 
 from hocket.base.errors import FormatError, HocketError
+from hocket.base.places import Descriptor, Replacement, Transaction, place_of
+from hocket.base.sinks import Sink, sink_of, text_to, unwritable
+from hocket.base.standard_output import is_standard_output, result_stream
 
-__all__ = ["atomic_folder", "atomic_path", "atomic_write", "make_folder", "read_text", "require_place", "write_json"]
+__all__ = [
+    "atomic_folder",
+    "atomic_path",
+    "atomic_write",
+    "make_folder",
+    "read_text",
+    "require_place",
+    "together",
+    "write_json",
+]
+
+_transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
+
+
+@contextmanager
+def together() -> Iterator[Transaction]:
+    """What is written inside takes its names when the block ends well, all of it or nothing: until then the names lead
+    to what was there before. Within another such block it is part of that."""
+    outer = _transaction.get()
+    if outer is not None:
+        yield outer
+        return
+    transaction = Transaction()
+    token = _transaction.set(transaction)
+    try:
+        yield transaction
+        transaction.commit()
+    finally:
+        _transaction.reset(token)
+        transaction.clear()
 
 
 def make_folder(path: Path | str, mode: int = 0o777) -> Path:
     """The folder, made with all above it if absent, itself with `mode` less the umask. Raises HocketError, naming it,
     when it cannot be made."""
+    _refuse_standard_output(path)
     path = Path(path)
     try:
-        path.mkdir(mode, parents=True, exist_ok=True)
+        with together() as transaction:
+            transaction.make_folder(path, mode)
     except OSError as error:
         raise HocketError(f"{path}: cannot be made: {error.strerror}; choose another folder") from error
     return path
@@ -26,28 +68,50 @@ def make_folder(path: Path | str, mode: int = 0o777) -> Path:
 
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
-    """A temporary path in the same folder (made if absent) that takes the name `path` when the block ends well.
+    """An empty temporary file in the same folder (made if absent), to be written by its name, that takes the name
+    `path` when the block ends well. What goes to a device, a pipe or standard output is copied there.
 
     Raises HocketError, naming the file, when it cannot be written: a folder without permission, a full disk.
     """
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            yield temporary
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise HocketError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    with together() as transaction, _named(path):
+        place = _place(path)
+        if isinstance(place, Path) and not _is_special(place):
+            replacement, sink = _begin(transaction, place, path)
+            sink.close()
+            yield replacement.temporary
+            transaction.finish(replacement)
+            return
+        with tempfile.NamedTemporaryFile(prefix="hocket-") as file:
+            yield Path(file.name)
+            with open(file.name, "rb") as written, atomic_write(path, "wb") as sent:
+                shutil.copyfileobj(written, sent)
 
 
 @contextmanager
 def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
-    """Opens a file for writing (`w` text as UTF-8, or `wb`) that appears under its name only when complete."""
-    with atomic_path(path) as temporary, open(temporary, mode, encoding=None if "b" in mode else "utf-8") as file:
-        yield file
+    """Opens a file for writing (`w` text as UTF-8, or `wb`) that appears under its name only when complete; its folder
+    is made if absent. Raises HocketError, naming the file, when it cannot be written.
+    """
+    if is_standard_output(path):
+        stream = result_stream()
+        stream.flush()
+        yield stream.buffer if "b" in mode else stream
+        stream.flush()
+        return
+    with together() as transaction:
+        with _named(path):
+            place, replacement = _place(path), None
+            if isinstance(place, Descriptor):
+                sink = Sink(os.dup(place.number), path)
+            elif _is_special(place):
+                sink = sink_of(place, 0, path)
+            else:
+                replacement, sink = _begin(transaction, place, path)
+        with sink.buffered() if "b" in mode else text_to(sink.buffered()) as file:
+            yield file
+        if replacement is not None:
+            with _named(path):
+                transaction.finish(replacement)
 
 
 def write_json(path: Path | str, content: Any) -> None:
@@ -63,26 +127,24 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
 
     Raises HocketError, naming the folder, when it cannot be written.
     """
-    path = Path(path).resolve()
-    temporary, old = (path.with_name(f".{path.name}.{os.getpid()}.{suffix}") for suffix in ("part", "old"))
-    try:
-        temporary.mkdir(parents=True)
-        try:
-            yield temporary
-            if path.exists():
-                os.replace(path, old)
-            os.replace(temporary, path)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    except OSError as error:
-        raise HocketError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
-    shutil.rmtree(old, ignore_errors=True)
+    _refuse_standard_output(path)
+    with together() as transaction, _named(path):
+        place = Path(path).resolve()
+        transaction.make_folder(place.parent)
+        replacement = transaction.begin(place)
+        replacement.temporary.mkdir()
+        yield replacement.temporary
+        transaction.finish(replacement)
 
 
 def require_place(path: Path | str) -> None:
     """Raises HocketError, naming the file, where nothing can be written by that name: before any work whose result
     would be lost. Folders above it are made when it is written."""
-    above = Path(path).absolute().parent
+    with _named(path):
+        place = _place(path)
+    if not isinstance(place, Path) or place.exists():
+        return
+    above = place.absolute().parent
     while not above.exists():
         above = above.parent
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
@@ -99,3 +161,43 @@ def read_text(path: Path | str) -> str:
         raise FormatError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from error
     except OSError as error:
         raise FormatError(f"{path}: {error.strerror}") from error
+
+
+@contextmanager
+def _named(path: Path | str) -> Iterator[None]:
+    """What the system says of a failure, as an error that names the path; that a pipe has no reader stays as it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def _place(path: Path | str) -> Path | Descriptor:
+    """Where the path leads. Raises OSError for a folder, and a file that may not be written."""
+    if is_standard_output(path):
+        return Descriptor(1)
+    place = place_of(Path(path))
+    if isinstance(place, Path) and place.exists():
+        if place.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        if not os.access(place, os.W_OK, effective_ids=True):
+            raise PermissionError(EACCES, os.strerror(EACCES))
+    return place
+
+
+def _is_special(place: Path) -> bool:
+    """Whether a device, pipe or socket stands there."""
+    return place.exists() and not stat.S_ISREG(place.stat().st_mode)
+
+
+def _begin(transaction: Transaction, place: Path, path: Path | str) -> tuple[Replacement, Sink]:
+    transaction.make_folder(place.parent)
+    replacement = transaction.begin(place)
+    return replacement, sink_of(replacement.temporary, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, path)
+
+
+def _refuse_standard_output(path: Path | str) -> None:
+    if is_standard_output(path):
+        raise HocketError(f"{path}: standard output is no folder; several files are written: name a folder for them")
