@@ -20,7 +20,7 @@ def option(
     le: float | None = None,
     positional: bool = False,
 ) -> msgspec.Meta:
-    """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`). In Python it may be positional."""
+    """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`). Python may give it by place."""
     return msgspec.Meta(
         description=help, ge=ge, le=le, extra={"flags": flags, "metavar": metavar, "positional": positional}
     )
