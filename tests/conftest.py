@@ -4,6 +4,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,26 @@ settings.load_profile("hocket")
 # A shell's background job ignores Ctrl-C and so would all it starts; tests send it to what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
-sys.path.append(str(Path(__file__).parent))  # `homes`, for the tests of several folders
+# What tests share lies beside them, or here where several folders share it.
+HELPERS = (path for path in (ROOT / "tests").rglob("*.py") if not path.stem.startswith(("test_", "conftest")))
+sys.path += sorted({str(path.parent) for path in HELPERS})
+MODULES = {"torch": "torch", "mpi": "mpi4py"}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for extra, module in MODULES.items():
+        if item.get_closest_marker(extra) and find_spec(module) is None:
+            pytest.skip(f"needs {module}: pip install 'hocket[{extra}]'")
+
+
+@pytest.fixture(scope="session")
+def cache(pytestconfig: pytest.Config) -> Path:
+    """Where compiled libraries stay from one run of the tests to the next: their names tell what they are made of."""
+    if not pytestconfig.cache:
+        return Path()
+    folder = pytestconfig.cache.mkdir("hocket")
+    folder.chmod(0o755)  # whatever the umask: a cache that others may write to is refused
+    return folder
 
 
 @pytest.fixture(scope="session")

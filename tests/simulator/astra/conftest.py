@@ -1,13 +1,9 @@
-"""An input folder per test; and lets the tests of this folder import `astra_inputs`."""
+"""An input folder per test."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent))
-
 from astra_inputs import Folder
 
 
