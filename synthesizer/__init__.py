@@ -2,7 +2,7 @@
 
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.engine import Engine
-from hocket.synthesizer.engines import ENGINES
+from hocket.synthesizer.engines import ENGINES, engine_names
 from hocket.synthesizer.objective import Objective
 from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
@@ -26,6 +26,7 @@ __all__ = [
     "Window",
     "choose_chunks",
     "describe",
+    "engine_names",
     "solve",
     "solve_together",
     "summarize",

@@ -1,13 +1,16 @@
 """What an engine is."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
+from hocket.base.registry import Entry
 from hocket.schedule import AnySchedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "NamedEngine"]
 
 
 class Engine(Protocol):
@@ -28,3 +31,25 @@ class Engine(Protocol):
 
         Raises Infeasible when a chunk cannot get where it is wanted, Stopped when `search.stop` was asked.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedEngine(Entry, ABC):
+    """An `Engine` that a user can ask for: `collectives` that it does, networks that it `needs`, and up to what `size`,
+    in words. `tireless`: it goes on improving as long as there is time; `folds`: its schedules need not be spelled out;
+    `as_asked`: it is neither turned around in time nor put together from halves."""
+
+    collectives: str
+    size: str
+    tireless: bool = False
+    folds: bool = False
+    as_asked: bool = False
+
+    @abstractmethod
+    def why_not(self, problem: Problem) -> str | None: ...
+
+    @abstractmethod
+    def seconds(self, problem: Problem) -> float: ...
+
+    @abstractmethod
+    def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]: ...

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hocket.base.errors import Infeasible, ScheduleError, Stopped
 from hocket.schedule import AnySchedule, Bound
-from hocket.synthesizer.engine import Engine
-from hocket.synthesizer.engines import ENGINES, FOLDING, TIRELESS
+from hocket.synthesizer.engine import Engine, NamedEngine
+from hocket.synthesizer.engines import ENGINES, engine_named
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.resources import require_memory, require_patience, require_routes, why_not_spelled_out
 from hocket.synthesizer.search import Search
@@ -57,7 +57,7 @@ def best_schedule(
         for way in _choose(problem, engine, affordable_s, search):
             if best is not None and engine == AUTO and way.seconds(problem) > worth_s(best, problem, affordable_s):
                 continue
-            if way.name not in FOLDING:
+            if not engine_named(way.name).folds:
                 require_memory(problem)
             progress.engine = way.name
             for schedule in way.solve(problem, search):
@@ -91,7 +91,7 @@ def _proved_ps(schedule: AnySchedule) -> int:
 
 def cheapest_s(problem: Problem, engine: str = AUTO) -> float:
     """Seconds that the quickest engine takes, roughly and on any machine the same; infinite where none can."""
-    engines = ENGINES.values() if engine == AUTO else [ENGINES[engine]]
+    engines = ENGINES.values() if engine == AUTO else [engine_named(engine)]
     asked = problem.alone or problem
     return min((way.seconds(asked) for one in engines for way in _fitting(one, asked)[0]), default=math.inf)
 
@@ -99,7 +99,7 @@ def cheapest_s(problem: Problem, engine: str = AUTO) -> float:
 def _choose(problem: Problem, engine: str, affordable_s: float, search: Search) -> Iterator[Engine]:
     """The ways to try, in order; when engines are to be tireless, those that can be come last."""
     if engine != AUTO:
-        able, reason = _fitting(ENGINES[engine], problem)
+        able, reason = _fitting(engine_named(engine), problem)
         if not able:
             raise ScheduleError(f"the engine `{engine}` cannot do {problem.collective.describe()}: {reason}")
         require_patience(problem, min(able, key=lambda way: way.seconds(problem)), search)
@@ -123,13 +123,13 @@ def _choose(problem: Problem, engine: str, affordable_s: float, search: Search) 
 def _able(problem: Problem, tireless: bool) -> Iterator[Engine]:
     """All ways; halves later, since what does it at once is quicker to find, and often better."""
     for at_last in (False, True) if tireless else (False,):
-        engines = [one for one in ENGINES.values() if (tireless and one.name in TIRELESS) == at_last]
+        engines = [one for one in ENGINES.values() if (tireless and one.tireless) == at_last]
         for halved in (False, True):
             for candidate in engines:
                 yield from (way for way in _fitting(candidate, problem)[0] if isinstance(way, Halves) == halved)
 
 
-def _fitting(engine: Engine, problem: Problem) -> tuple[list[Engine], str]:
+def _fitting(engine: NamedEngine, problem: Problem) -> tuple[list[Engine], str]:
     """The ways of an engine (`ways`) whose schedules fit in memory, and why there are none if so."""
-    reason = None if engine.name in FOLDING else why_not_spelled_out(problem)
+    reason = None if engine.folds else why_not_spelled_out(problem)
     return ways(engine, problem) if reason is None else ([], reason)

@@ -72,10 +72,11 @@ def solve(
 ) -> Synthesis:
     """A verified schedule with its bound.
 
-    `engine` is one of `hocket.synthesizer.ENGINES`, or `auto`: all that fit and are affordable, the native algorithms
-    among them, until one is within 0.01 % of the lower bound; the quickest schedule wins. What combines
-    (reduce_scatter, reduce) is found backwards in time on the reversed topology, and all_reduce also as
-    reduce_scatter, then all_gather. `free_chunks`: the problem's chunks per rank may be changed for the better.
+    `engine` is one of `hocket.synthesizer.ENGINES`, `native:NAME` (that native algorithm alone), or `auto`: all that
+    fit and are affordable, the native algorithms among them, until one is within 0.01 % of the lower bound; the
+    quickest schedule wins. What combines (reduce_scatter, reduce) is found backwards in time on the reversed topology,
+    and all_reduce also as reduce_scatter, then all_gather. `free_chunks`: the problem's chunks per
+    rank may be changed for the better.
 
     The same arguments give the same schedule on any machine and for any number of threads; only a `time_limit_s`
     (seconds for the search) and Ctrl-C, which end it with the best found so far, depend on the machine. `watch` is

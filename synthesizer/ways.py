@@ -1,6 +1,6 @@
 """How an engine comes to a collective: straight, backwards in time, in two halves, or with the network's help."""
 
-from hocket.synthesizer.engine import Engine
+from hocket.synthesizer.engine import Engine, NamedEngine
 from hocket.synthesizer.in_network import InNetwork
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.turned import Halves, Mirrored
@@ -8,9 +8,11 @@ from hocket.synthesizer.turned import Halves, Mirrored
 __all__ = ["ways"]
 
 
-def ways(engine: Engine, problem: Problem) -> tuple[list[Engine], str]:
+def ways(engine: NamedEngine, problem: Problem) -> tuple[list[Engine], str]:
     """The ways in which the engine can solve the problem, and why there are none if so."""
-    candidates: list[Engine] = [engine, Mirrored(engine), Halves(engine), InNetwork(engine)]
+    candidates: list[Engine] = [engine]
+    if not engine.as_asked:
+        candidates += [Mirrored(engine), Halves(engine), InNetwork(engine)]
     reasons = [candidate.why_not(problem) for candidate in candidates]
     able = [candidate for candidate, reason in zip(candidates, reasons, strict=True) if reason is None]
     return able, reasons[0] or ""

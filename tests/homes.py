@@ -5,21 +5,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hocket.schedule import Collective, Kind, Schedule
-from hocket.schedule.algorithms import build_all
+from hocket.schedule.algorithms import ALGORITHMS, build_all
 from hocket.topology import Topology, load
 
 LINK = "bandwidth=50GB/s,latency=500ns"
 
 
-# Native algorithms that let switches compute.
-IN_NETWORK = ("switch_tree", "nvls", "nvls_tree", "nvls_sharp")
-
-
 def home(name: str) -> Topology:
     """Four ranks on which native algorithm `name` can do all of its kinds."""
-    if name in IN_NETWORK:
-        return load("dgx-h100:nodes=2,gpus=2,nvls=1,sharp=1")
-    return load(f"{'torus' if name == 'torus_ring' else 'fully_connected'}:2x2,{LINK}")
+    return load(ALGORITHMS[name].example)
+
+
+# Native algorithms that let switches compute.
+IN_NETWORK = tuple(name for name in ALGORITHMS if home(name).in_network)
 
 
 def products(num_ranks: int) -> list[Topology]:

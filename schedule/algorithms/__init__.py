@@ -2,13 +2,15 @@
 
 from hocket.schedule.algorithms.given_trees import GivenTree, along_trees
 from hocket.schedule.algorithms.multi_ring import along_rings
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm
 from hocket.schedule.algorithms.pattern import Pattern
-from hocket.schedule.algorithms.registry import ALGORITHMS, Algorithm, build, build_all, pattern, patterns
+from hocket.schedule.algorithms.registry import ALGORITHMS, build, build_all, pattern, patterns
 
 __all__ = [
     "ALGORITHMS",
-    "Algorithm",
+    "Form",
     "GivenTree",
+    "NativeAlgorithm",
     "Pattern",
     "along_rings",
     "along_trees",

@@ -2,19 +2,17 @@
 
 all_gather: in step s a rank sends the 2^s blocks it has 2^s ranks ahead; S(n-1)/n leaves each rank. reduce_scatter is
 its mirror image. all_to_all: a block travels the binary digits of its distance; S/2 or so leaves a rank in each step.
-(Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.)
 """
 
 import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm, anywhere
 from hocket.schedule.algorithms.trees import Tree, binomial_tree
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.symmetry import Symmetry
 
-__all__ = ["KINDS", "bruck", "from_every_rank"]
-
-KINDS = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL)
+__all__ = ["NATIVE", "bruck", "from_every_rank"]
 
 
 def bruck(collective: Collective) -> Moves:
@@ -40,3 +38,18 @@ def _all_to_all(n: int, f: int) -> Moves:
         chunk = travels * f + np.arange(f)
         parts.append(Moves.of(step, at, at + digit, chunk, reduce=False, symmetry=Symmetry.shifts(n)))
     return Moves.together(*parts)
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="bruck",
+        summary="more and more blocks in a message, to ranks ever farther ahead",
+        source="Bruck et al., Efficient algorithms for all-to-all communications in multiport message-passing systems,"
+        " 1997",
+        forms=(
+            Form((Kind.REDUCE_SCATTER, Kind.ALL_GATHER), "ceil(log n)", "S(n-1)/n"),
+            Form((Kind.ALL_TO_ALL,), "ceil(log n)", "about S/2 log n"),
+        ),
+        moves=anywhere(bruck),
+    ),
+)

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm
 from hocket.schedule.algorithms.place import Place
-from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
+from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.symmetry import Symmetry
 
-__all__ = ["KINDS", "direct", "over_line"]
-
-KINDS = NAMED_KINDS
+__all__ = ["NATIVE", "direct", "over_line"]
 
 
 def direct(collective: Collective, place: Place) -> Moves:
@@ -52,3 +51,18 @@ def _over_box(collective: Collective, sizes: Sequence[int]) -> Moves:
             return Moves.of(step, far, root, far * f + k, reduce=False)
         case _:
             return Moves.of(step, root, far, far * f + k, reduce=False)
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="direct",
+        summary="everybody talks to everybody, the fewest hops",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "2(n-1)", "2S(n-1)/n"),
+            Form((Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL), "n-1", "S(n-1)/n"),
+            Form((Kind.BROADCAST, Kind.REDUCE), "n-1", "root: S(n-1)", "reduce: as received by the root"),
+            Form((Kind.GATHER, Kind.SCATTER), "n-1", "root: S(n-1)/n", "gather: as received by the root"),
+        ),
+        moves=direct,
+    ),
+)

@@ -1,24 +1,23 @@
 """Two binary trees, each for every other chunk: the leaves of one are the inner ranks of the other.
 
 A chunk climbs its tree and comes down again (all_reduce), or does one of the two; the chunks follow each other. Steps
-for f chunks per tree: the height of the tree, ceil(log2 n), twice for all_reduce, plus f-1. (Sanders, Speck and
-Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009; the trees are NCCL's. In an
-all_reduce over an odd number of ranks one rank is an inner one in both. That a chunk descends while the next ones still
-climb is the overlap of C-Cube: Cho et al., "Logical/physical topology-aware collective communication", HPCA 2023.)
+for f chunks per tree: the height of the tree, ceil(log2 n), twice for all_reduce, plus f-1. (The trees are NCCL's. In
+an all_reduce over an odd number of ranks one rank is an inner one in both. That a chunk descends while the next ones
+still climb is the overlap of C-Cube: Cho et al., "Logical/physical topology-aware collective communication", HPCA
+2023.)
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm, anywhere, unalike
 from hocket.schedule.algorithms.trees import Tree
 from hocket.schedule.collective import Collective, Kind
 
 _Ranks = NDArray[np.int64]
 
-__all__ = ["KINDS", "double_binary_tree"]
-
-KINDS = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
+__all__ = ["NATIVE", "double_binary_tree"]
 
 
 def double_binary_tree(collective: Collective) -> Moves:
@@ -69,3 +68,18 @@ def _depth(parent: _Ranks) -> _Ranks:
         depth += above >= 0
         above = np.where(above < 0, -1, parent[above])
     return depth
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="double_binary_tree",
+        summary="two binary trees, each for every other chunk, with C-Cube's overlap of both directions",
+        source="Sanders, Speck and Traeff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "2 ceil(log n) + c-1", "about 2S", "c = nf/2 chunks a tree"),
+            Form((Kind.BROADCAST, Kind.REDUCE), "ceil(log n) + c-1", "about S", "c = f/2 chunks a tree"),
+        ),
+        moves=anywhere(double_binary_tree),
+        alike=unalike,
+    ),
+)

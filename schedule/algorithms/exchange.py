@@ -1,20 +1,26 @@
 """Butterflies: in every step each rank exchanges data with one partner, and the partners' partners are new ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Kind
 from hocket.schedule.symmetry import Symmetry
 
-__all__ = ["exchange", "require_power_of_two", "xor"]
+__all__ = ["exchange", "power_of_two", "xor"]
 
 
-def require_power_of_two(algorithm: str, n: int, instead: str) -> None:
-    if n & (n - 1):
-        raise ScheduleError(f"{algorithm} needs a power of two of ranks, got {n}; use {instead}")
+def power_of_two(algorithm: str, instead: str) -> Callable[[Place], None]:
+    """Requires such a number of ranks, in the name of an algorithm."""
+
+    def require(place: Place) -> None:
+        if (n := len(place.ranks)) & (n - 1):
+            raise ScheduleError(f"{algorithm} needs a power of two of ranks, got {n}; use {instead}")
+
+    return require
 
 
 def xor(n: int) -> Symmetry:

@@ -4,8 +4,7 @@ reduce_scatter goes through the dimensions from the first to the last with ever 
 lower dimensions carry more bytes, upper ones S over the ranks below them. Rings where the links are rings, everybody to
 everybody where a switch or a full mesh joins a line. all_reduce: 2 sum(n_d - 1) steps, 2S(n-1)/n leaves each rank;
 reduce_scatter and all_gather: one half of that each. all_to_all: in dimension d a block gets to its destination's
-coordinate d; sum(n_d - 1) steps, S sum(1 - 1/n_d) leaves each rank. (Cho et al., "BlueConnect: decomposing all-reduce
-for deep learning on heterogeneous network hierarchy", MLSys 2019; ASTRA-sim's hierarchical collectives.)
+coordinate d; sum(n_d - 1) steps, S sum(1 - 1/n_d) leaves each rank. (ASTRA-sim's hierarchical collectives.)
 """
 
 from collections.abc import Sequence
@@ -13,27 +12,24 @@ from functools import reduce
 
 import numpy as np
 
-from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import by_dimension
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.ring import ring
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.symmetry import Symmetry
 
-__all__ = ["KINDS", "hierarchical"]
+__all__ = ["NATIVE", "hierarchical"]
 
-KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.ALL_TO_ALL)
 
 _LINE_MOVES = {"ring": ring, "mesh": ring, "fully_connected": over_line, "switch": over_line}
 
 
 def hierarchical(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
-    lines = place.lines("hierarchical")
-    if len(lines) < 2:
-        raise ScheduleError(f"hierarchical needs two dimensions or more; {place.topology.name} has one here: use ring")
+    lines = place.two_lines("hierarchical")
     f, sizes = collective.chunks_per_rank, [line.size for line in lines]
     if collective.kind is Kind.ALL_TO_ALL:
         return _all_to_all(sizes, f)
@@ -51,3 +47,21 @@ def _all_to_all(sizes: Sequence[int], f: int) -> Moves:
         phases.append(Moves.of(step, at, to, chunk, reduce=False, symmetry=Symmetry.shifts(*sizes)))
         stride *= size
     return reduce(Moves.then, phases)
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="hierarchical",
+        summary="BlueConnect: one dimension after the other, and back",
+        source="Cho et al., BlueConnect: decomposing all-reduce for deep learning on heterogeneous network hierarchy,"
+        " MLSys 2019",
+        needs="two dimensions or more, or machines",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "2 sum(n_d - 1)", "2S(n-1)/n"),
+            Form((Kind.REDUCE_SCATTER, Kind.ALL_GATHER), "sum(n_d - 1)", "S(n-1)/n"),
+            Form((Kind.ALL_TO_ALL,), "sum(n_d - 1)", "S sum(1 - 1/n_d)"),
+        ),
+        moves=hierarchical,
+        require=lambda place: place.two_lines("hierarchical"),
+    ),
+)

@@ -1,10 +1,10 @@
 """Several rings at once, chunk k of a rank on ring k mod (number of rings).
 
 On a ring: both directions. On a full mesh of n ranks: the phi(n) strides that visit all ranks. On a two-dimensional
-torus: its two Hamiltonian cycles without a common link, in both directions (Bose et al., "Lee distance and topological
-properties of k-ary n-cubes", 1995). So far no two rings share a link. On machines (or lines) whose ranks a switch or a
-full mesh joins: as many rings as ranks in a machine, each of which leaves a machine through another rank (NCCL's
-channels). all_reduce: 2(n-1) steps, 2S(n-1)/n leaves each rank; reduce_scatter and all_gather: one half of that each.
+torus: its two Hamiltonian cycles without a common link, in both directions. So far no two rings share a link. On
+machines (or lines) whose ranks a switch or a full mesh joins: as many rings as ranks in a machine, each of which leaves
+a machine through another rank (NCCL's channels). all_reduce: 2(n-1) steps, 2S(n-1)/n leaves each rank; reduce_scatter
+and all_gather: one half of that each.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm
 from hocket.schedule.algorithms.pattern import Pattern
 from hocket.schedule.algorithms.place import Line, Place
 from hocket.schedule.algorithms.ring import ring
@@ -22,7 +23,7 @@ from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
 from hocket.topology import Topology
 
-__all__ = ["KINDS", "alike", "along_rings", "multi_ring"]
+__all__ = ["KINDS", "NATIVE", "alike", "along_rings", "multi_ring"]
 
 KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
 
@@ -111,3 +112,21 @@ def _torus_cycles(rows: int, columns: int) -> list[_Cycle]:
     """Two Hamiltonian cycles of a torus without a common link, where it `_splits`."""
     turn, step = np.indices((rows, columns))
     return [_rotated(rows, columns, 0), ((turn * (columns - 1) + step) % rows * columns + turn % columns).ravel()]
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="multi_ring",
+        summary="several rings at once, chunk k on ring k mod r",
+        source="Bose et al., Lee distance and topological properties of k-ary n-cubes, 1995; NCCL's channels",
+        needs="a ring (r = 2), a full mesh (phi(n)), a k x ik torus with i and k-1 coprime (4), or machines (r ranks in"
+        " each)",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "2(n-1)", "2S(n-1)/n"),
+            Form((Kind.REDUCE_SCATTER, Kind.ALL_GATHER), "n-1", "S(n-1)/n"),
+        ),
+        moves=multi_ring,
+        require=_cycles,
+        alike=alike,
+    ),
+)

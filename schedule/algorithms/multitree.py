@@ -4,7 +4,6 @@ The trees take turns; in its turn a tree adds one rank, over a link that no tree
 joined it first. When no tree can add one the next step begins. Chunk r travels from its rank along tree r (all_gather),
 or up a tree over the reversed links (reduce_scatter); all_reduce is the second, then the first. Each rank gets every
 chunk once: S(n-1)/n for each half; the steps are those that the links need, at least (n-1)/(links into a rank).
-(Huang et al., "Communication algorithm-architecture co-design for distributed deep learning", ISCA 2021.)
 """
 
 import numpy as np
@@ -13,12 +12,12 @@ from numpy.typing import NDArray
 from hocket._core.schedule import grow_trees
 from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm, unalike
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective, Kind
 
-__all__ = ["KINDS", "multitree"]
+__all__ = ["NATIVE", "multitree"]
 
-KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
 
 _Ranks = NDArray[np.int64]
 
@@ -50,3 +49,24 @@ def _grow(n: int, src: _Ranks, dst: _Ranks, name: str) -> Moves:
     if len(link) < n * (n - 1):
         raise ScheduleError(f"multitree needs links between the ranks that reach all; {name} has not: use ring")
     return Moves.of(step, src[link], dst[link], tree, reduce=False)
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="multitree",
+        summary="a spanning tree a rank, grown together so that no link is used twice in a step",
+        source="Huang et al., Communication algorithm-architecture co-design for distributed deep learning, ISCA 2021",
+        needs="links between the ranks themselves",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "twice as below", "as the links allow; 2S(n-1) by all ranks"),
+            Form(
+                (Kind.REDUCE_SCATTER, Kind.ALL_GATHER),
+                "from (n-1)/(links into a rank) on",
+                "as the links allow; S(n-1) by all ranks",
+            ),
+        ),
+        moves=multitree,
+        require=None,
+        alike=unalike,
+    ),
+)

@@ -18,16 +18,14 @@ import numpy as np
 from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.double_binary_tree import double_binary_tree
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm, unalike
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.ring import ring
 from hocket.schedule.algorithms.switch_tree import switch_tree
 from hocket.schedule.algorithms.switch_trees import switch_trees
 from hocket.schedule.collective import Collective, Kind
 
-__all__ = ["KINDS", "TREE_KINDS", "nvls", "nvls_sharp", "nvls_tree"]
-
-KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
-TREE_KINDS = (Kind.ALL_REDUCE,)
+__all__ = ["NATIVE", "nvls", "nvls_sharp", "nvls_tree"]
 
 _SLACK = 4  # steps by which a sum may reach its head late before the head's next parts of sums wait behind it
 
@@ -81,3 +79,51 @@ def _through_heads(
             moves = moves.then(spread.delayed(_SLACK if collective.reducing else 0))
         parts += [moves.in_pieces(f, piece).delayed(piece * inside + head) for piece in range(f)]
     return Moves.together(*parts)
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="nvls",
+        summary="to a head in each of m machines of g ranks by its switches (h = 2 steps for one switch), rings"
+        " between heads, copies by the switches",
+        source="NCCL's NVLS",
+        needs="switches that compute in each machine",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "2h + 2(m-1) + gf+3", "S + 2S(m-1)/n"),
+            Form((Kind.REDUCE_SCATTER, Kind.ALL_GATHER), "h + m-1 + gf-1", "S(n-1)/n, S(2m-1)/n"),
+        ),
+        moves=nvls,
+        require=None,
+        alike=unalike,
+        example="dgx-h100:nodes=2,gpus=2,nvls=1,sharp=1",
+    ),
+    NativeAlgorithm(
+        name="nvls_tree",
+        summary="as nvls, a double binary tree between heads, of height t = ceil(log m)",
+        source="NCCL's NVLSTree",
+        needs="switches that compute in each machine",
+        forms=(Form((Kind.ALL_REDUCE,), "2h + 2t + ceil(m/2)-1 + gf+3", "up to S + 2S/g"),),
+        moves=nvls_tree,
+        require=None,
+        alike=unalike,
+        example="dgx-h100:nodes=2,gpus=2,nvls=1,sharp=1",
+    ),
+    NativeAlgorithm(
+        name="nvls_sharp",
+        summary="as nvls, a switch_tree between heads",
+        source="NCCL's NVLS over SHARP",
+        needs="switches that compute in each machine and between the machines",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "2h + 2h' + m-1 + gf+3", "S + S/g"),
+            Form(
+                (Kind.REDUCE_SCATTER, Kind.ALL_GATHER),
+                "at most those of all_reduce",
+                "at most those of all_reduce",
+            ),
+        ),
+        moves=nvls_sharp,
+        require=None,
+        alike=unalike,
+        example="dgx-h100:nodes=2,gpus=2,nvls=1,sharp=1",
+    ),
+)

@@ -53,6 +53,15 @@ class Place:
             )
         return tuple(lines)
 
+    def two_lines(self, algorithm: str) -> tuple[Line, ...]:
+        """`lines`, of two dimensions or more. Raises ScheduleError for fewer too."""
+        lines = self.lines(algorithm)
+        if len(lines) < 2:
+            raise ScheduleError(
+                f"{algorithm} needs two dimensions or more; {self.topology.name} has one here: use ring"
+            )
+        return lines
+
     def way(self, src: int, dst: int) -> tuple[int, int]:
         """Latency in picoseconds and bandwidth in bytes/s of the route from one collective rank to another."""
         links = routes(self.topology.graph, [(int(self.ranks[src]), int(self.ranks[dst]))]).links

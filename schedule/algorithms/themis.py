@@ -3,11 +3,10 @@
 A load per dimension is kept: its latency, and the time that it needs for the chunks so far. The next chunk's
 reduce_scatter starts in the dimension with the least load, where it is largest, and ends in that with the most; its
 all_gather comes back. While the loads differ by less than a sixteenth of a chunk the order is that of `hierarchical`.
-In a dimension the shortest step that waits goes first, in an order worked out beforehand, which all ranks follow.
-Here chunk k is piece k of every rank's chunks, and every other piece goes around rings the other way: use many chunks
-per rank. Bytes as `hierarchical`; the steps depend on how the pieces overlap, at least sum(n_d - 1) over rings plus one
-for each other dimension; all_reduce: twice. (Rashidi et al., "Themis: a network bandwidth-aware collective scheduling
-policy for distributed training of DL models", ISCA 2022.)
+In a dimension the shortest step that waits goes first, in an order worked out beforehand, which all ranks follow. Here
+chunk k is piece k of every rank's chunks, and every other piece goes around rings the other way: use many chunks per
+rank. Bytes as `hierarchical`; the steps depend on how the pieces overlap, at least sum(n_d - 1) over rings plus one for
+each other dimension; all_reduce: twice.
 """
 
 from collections.abc import Sequence
@@ -16,18 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import LineMoves, along_lines, phases
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm
 from hocket.schedule.algorithms.pipeline import Stage, shortest_first
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.ring import backwards, ring
 from hocket.schedule.collective import Collective, Kind
 
-__all__ = ["KINDS", "themis"]
+__all__ = ["NATIVE", "themis"]
 
-KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
 
 _PICOSECONDS = 10**12
 _FINE = 16  # loads that differ by less than this part of a chunk count as equal
@@ -64,9 +62,7 @@ class _Dimension:
 
 def themis(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
-    lines = place.lines("themis")
-    if len(lines) < 2:
-        raise ScheduleError(f"themis needs two dimensions or more; {place.topology.name} has one here: use ring")
+    lines = place.two_lines("themis")
     strides = np.cumprod([1, *(line.size for line in lines)])[:-1]
     dimensions = [
         _Dimension(line.size, line.kind, *place.way(0, stride)) for line, stride in zip(lines, strides, strict=True)
@@ -141,3 +137,21 @@ def _moves(
     moves = Moves.together(*parts)
     start = np.unique(np.concatenate(instants), return_inverse=True)[1]
     return moves.at(np.unique(start * moves.num_steps + moves.step, return_inverse=True)[1])
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="themis",
+        summary="every chunk through the dimensions in its own order, so that all are equally busy",
+        source="Rashidi et al., Themis: a network bandwidth-aware collective scheduling policy for distributed training"
+        " of DL models, ISCA 2022",
+        needs="two dimensions or more, or machines",
+        forms=(
+            Form((Kind.ALL_REDUCE,), "as hierarchical with one chunk; more overlap", "2S(n-1)/n"),
+            Form((Kind.REDUCE_SCATTER, Kind.ALL_GATHER), "as hierarchical with one chunk; more overlap", "S(n-1)/n"),
+        ),
+        moves=themis,
+        require=lambda place: place.two_lines("themis"),
+        by_size=True,
+    ),
+)

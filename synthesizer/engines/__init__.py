@@ -1,29 +1,28 @@
 """The engines, one a file, in the order in which `auto` tries them."""
 
-from hocket.synthesizer.engine import Engine
-from hocket.synthesizer.engines.exact import Exact
-from hocket.synthesizer.engines.matching import Matching
+from hocket.base.errors import ScheduleError
+from hocket.base.registry import Registry
+from hocket.schedule.algorithms import ALGORITHMS
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.native import Native
-from hocket.synthesizer.engines.packing import SpanningTreePacking
-from hocket.synthesizer.engines.rounds import Rounds
-from hocket.synthesizer.engines.routing import Routing
-from hocket.synthesizer.engines.symmetry import Symmetry
-from hocket.synthesizer.engines.trees import TreePacking
 
-__all__ = ["ENGINES", "FOLDING", "TIRELESS"]
+__all__ = ["ENGINES", "engine_named", "engine_names"]
 
-_ALL: tuple[Engine, ...] = (
-    Symmetry(),
-    Rounds(),
-    Matching(),
-    TreePacking(),
-    SpanningTreePacking(),
-    Routing(),
-    Native(),
-    Exact(),
+# The files of this folder that hold them. A new one is one line.
+_FILES = ("symmetry", "rounds", "matching", "trees", "packing", "routing", "native", "exact")
+ENGINES: Registry[NamedEngine] = Registry.of_files(
+    "engine", "hocket.synthesizer.engines", _FILES, "ENGINES", ScheduleError
 )
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in _ALL}
-# Those that go on improving as long as there is time.
-TIRELESS = ("matching",)
-# Those whose schedules need not be spelled out.
-FOLDING = ("symmetry", "rounds")
+
+
+def engine_names() -> tuple[str, ...]:
+    """What `engine_named` knows: the engines, and each native algorithm alone."""
+    return (*ENGINES, *(Native.of(algorithm).name for algorithm in ALGORITHMS.values()))
+
+
+def engine_named(name: str) -> NamedEngine:
+    """The engine of that name; `native:ring` is the native algorithm ring alone. Raises ScheduleError for others."""
+    word, _, algorithm = name.partition(":")
+    if word == "native" and algorithm in ALGORITHMS:
+        return Native.of(ALGORITHMS[algorithm])
+    return ENGINES.named(name, also=engine_names())

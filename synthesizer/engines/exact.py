@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from hocket.schedule import Bound, Kind, Schedule
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.matching import Matching
 from hocket.synthesizer.engines.spreading import spread_schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.time_expanded import TimeExpanded, TooLarge
 
-__all__ = ["Exact"]
+__all__ = ["ENGINES", "Exact"]
 
 _KINDS = (Kind.ALL_GATHER, Kind.BROADCAST)
 # Choices of a link, a chunk and one of its times beyond which the solver would not come to an end.
@@ -20,8 +21,8 @@ _MOST_CHOICES = 40_000
 _MAX_NODES = 5_000
 
 
-@dataclass(frozen=True)
-class Exact:
+@dataclass(frozen=True, kw_only=True)
+class Exact(NamedEngine):
     """Is there a schedule within a horizon? Asked of a mixed-integer program for ever shorter horizons, first without
     latencies (a relaxation with few different times), then with them. What is proved infeasible becomes the bound.
 
@@ -30,6 +31,10 @@ class Exact:
     """
 
     name: str = "exact"
+    summary: str = "the optimum, proved"
+    collectives: str = "all_gather, broadcast"
+    needs: str = "up to 16 ranks, one or two chunks each"
+    size: str = "only when named"
 
     def why_not(self, problem: Problem) -> str | None:
         if problem.collective.kind not in _KINDS or problem.group is not None:
@@ -91,3 +96,6 @@ class _Proof:
                 self.proved_ps = candidates[low] if low < len(candidates) else self.best.time_ps
             else:
                 return
+
+
+ENGINES = (Exact(),)

@@ -5,21 +5,27 @@ from dataclasses import dataclass
 
 from hocket._core import synthesizer as core
 from hocket.schedule import Schedule
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.spreading import attempts, matching_seconds, spread_schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["Matching"]
+__all__ = ["ENGINES", "Matching"]
 
 # It counts the holders of every chunk around every rank: some 10 bytes a pair.
 _MOST_PAIRS = 200_000_000
 
 
-@dataclass(frozen=True)
-class Matching:
+@dataclass(frozen=True, kw_only=True)
+class Matching(NamedEngine):
     """The idea of TACOS (Won et al., MICRO 2024) with rules for slow links: hocket/synthesizer/matching.hpp."""
 
     name: str = "matching"
+    summary: str = "unequal links, clusters of machines"
+    collectives: str = "all_gather, broadcast, conditions of your own"
+    needs: str = "any"
+    size: str = "a thousand ranks"
+    tireless: bool = True
 
     def why_not(self, problem: Problem) -> str | None:
         if problem.collective.reducing:
@@ -44,3 +50,6 @@ class Matching:
             yield spread_schedule(problem, (problem.demanded[chunk], route, start_ps, finish_ps), self.name, search)
             if finish_ps.max(initial=0) <= search.target_ps:
                 return
+
+
+ENGINES = (Matching(),)

@@ -6,29 +6,48 @@ from dataclasses import dataclass
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Schedule, retime
-from hocket.schedule.algorithms import build_all
+from hocket.schedule.algorithms import NativeAlgorithm, build, build_all
+from hocket.schedule.algorithms.place import Place
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["Native"]
+__all__ = ["ENGINES", "Native"]
 
 _SECONDS_PER_TRANSFER = 40e-6
 
 
-@dataclass(frozen=True)
-class Native:
-    """Those of `hocket.schedule.algorithms`, timed on links that carry one transfer at a time."""
+@dataclass(frozen=True, kw_only=True)
+class Native(NamedEngine):
+    """Those of `hocket.schedule.algorithms`, timed on links that carry one transfer at a time; or `algorithm` alone."""
 
     name: str = "native"
+    summary: str = "small messages, switches that compute"
+    collectives: str = "all"
+    needs: str = "any"
+    size: str = "thousands of ranks"
+
+    algorithm: NativeAlgorithm | None = None
+
+    @classmethod
+    def of(cls, algorithm: NativeAlgorithm) -> "Native":
+        """That algorithm alone, and nothing made of it."""
+        return cls(name=f"native:{algorithm.name}", algorithm=algorithm, as_asked=True)
 
     def why_not(self, problem: Problem) -> str | None:
-        return None
+        if self.algorithm is None:
+            return None
+        return self.algorithm.why_not(problem.collective, Place(problem.topology, problem.ranks))
 
     def seconds(self, problem: Problem) -> float:
         collective = problem.collective
         return collective.num_chunks * collective.num_ranks * _SECONDS_PER_TRANSFER
 
     def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+        if self.algorithm is not None:
+            made = build(self.algorithm.name, problem.collective, problem.topology, problem.group)
+            yield retime(made, problem.blocking)
+            return
         quickest = None
         for algorithm in build_all(problem.collective, problem.topology, problem.group):
             if quickest is not None and algorithm.busiest_link_ps >= quickest:
@@ -38,3 +57,6 @@ class Native:
                 if quickest is None or timed.time_ps < quickest:
                     quickest = timed.time_ps
                     yield timed
+
+
+ENGINES = (Native(),)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from hocket._core import synthesizer as core
 from hocket._core.synthesizer import Network
 from hocket.schedule import Schedule
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.spreading import deliveries, spread_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import Routes
 
-__all__ = ["SpanningTreePacking"]
+__all__ = ["ENGINES", "SpanningTreePacking"]
 
 _SECONDS_PER_TRANSFER = 1e-6
 # For each edge of the trees from each root the flow to each rank is looked at.
@@ -33,13 +34,17 @@ _MOST_RANKS = 512
 _MOST_RANKS_SPREAD = 32
 
 
-@dataclass(frozen=True)
-class SpanningTreePacking:
+@dataclass(frozen=True, kw_only=True)
+class SpanningTreePacking(NamedEngine):
     """Spanning trees from every chunk's origin, as many over each link as it has slots in the shortest period for which
     cuts allow it; switches are replaced by connections of ranks first: hocket/synthesizer/packing.hpp. Then the trees'
     transfers are scheduled as those of `trees`."""
 
     name: str = "packing"
+    summary: str = "as many trees over every link as cuts allow: the bound, for large messages"
+    collectives: str = "all_gather, broadcast"
+    needs: str = "any, switches above all"
+    size: str = "a hundred ranks"
 
     def why_not(self, problem: Problem) -> str | None:
         if problem.collective.num_ranks == 1:
@@ -119,3 +124,6 @@ def _turns(origin: NDArray[np.int32], repeats: int) -> NDArray[np.int32]:
 def _grains(problem: Problem, repeats: int) -> tuple[int, int]:
     """How much of a pair of links a switch joins at a time: all it can, or in turns of what a rank has to send."""
     return 2**60, -(-problem.collective.num_chunks // (repeats * problem.topology.num_ranks))
+
+
+ENGINES = (SpanningTreePacking(),)

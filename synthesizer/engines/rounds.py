@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from hocket._core import synthesizer as core
 from hocket.schedule import AnySchedule
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.folded_rounds import FoldedRun
 from hocket.synthesizer.engines.round_run import RoundWay, Run
 from hocket.synthesizer.engines.spreading import attempts, deliveries, spread_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["Rounds"]
+__all__ = ["ENGINES", "Rounds"]
 
 # With more rounds a hop, most rounds would be idle.
 _FEW_ROUNDS_PER_HOP, _MOST_ROUNDS_PER_HOP = 16, 1024
@@ -22,11 +23,16 @@ _LARGE = 500_000
 _NEVER_PS = 2**61
 
 
-@dataclass(frozen=True)
-class Rounds:
+@dataclass(frozen=True, kw_only=True)
+class Rounds(NamedEngine):
     """512 chunks compared at a time: hocket/synthesizer/rounds.hpp."""
 
     name: str = "rounds"
+    summary: str = "meshes, failures, random graphs: the ingress bound"
+    collectives: str = "all_gather, broadcast"
+    needs: str = "links all alike, no switches"
+    size: str = "tens of thousands of ranks"
+    folds: bool = True
 
     def why_not(self, problem: Problem) -> str | None:
         reason = why_not_spreading(problem)
@@ -73,3 +79,6 @@ def _ways(network: core.Network) -> list[RoundWay]:
     """
     lengths = [network.rounds_per_hop] + ([1] if network.rounds_per_hop > 1 else [])
     return [RoundWay(rounds_per_hop, rarest) for rarest in (False, True) for rounds_per_hop in lengths]
+
+
+ENGINES = (Rounds(),)

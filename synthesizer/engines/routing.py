@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from hocket._core.synthesizer import PacketRouter, Rule
 from hocket.schedule import Schedule
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
 if TYPE_CHECKING:
     from hocket._core.synthesizer import RoutedTransfers
 
-__all__ = ["Routing"]
+__all__ = ["ENGINES", "Routing"]
 
 # The price of a link doubles with each 1/20 of the busiest link's load.
 _SHARPNESS = 20
@@ -34,13 +35,17 @@ _SECONDS_PER_RIVAL = 60e-9
 _LISTS_S = 10.0
 
 
-@dataclass(frozen=True)
-class Routing:
+@dataclass(frozen=True, kw_only=True)
+class Routing(NamedEngine):
     """Rounds where switches join all pairs (hocket/synthesizer/routing_rounds.hpp), then rip-up and re-route
     (hocket/synthesizer/routing_paths.hpp) and most remaining work first (hocket/synthesizer/routing_schedule.hpp):
     all_to_all, gather and scatter, also of uneven blocks."""
 
     name: str = "routing"
+    summary: str = "loads balanced over all ways"
+    collectives: str = "all_to_all, gather, scatter"
+    needs: str = "any"
+    size: str = "hundreds of ranks"
 
     def why_not(self, problem: Problem) -> str | None:
         collective = problem.collective
@@ -157,3 +162,6 @@ def _schedule(problem: Problem, search: Search, sent: NDArray[np.int32], found: 
         group=problem.group,
         relays=problem.relays,
     )
+
+
+ENGINES = (Routing(),)

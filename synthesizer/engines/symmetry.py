@@ -12,11 +12,12 @@ from hocket.schedule import AnySchedule, FoldedSchedule, Kind, Motion, Phase, Tr
 from hocket.schedule import Symmetry as Group
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.boxes import boxes
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.spreading import spread_schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search, Stop
 
-__all__ = ["Symmetry"]
+__all__ = ["ENGINES", "Symmetry"]
 
 # Schedules of more transfers stay folded, if the topology has the symmetry link by link.
 _MOST_SPELLED_OUT = 500_000
@@ -31,12 +32,17 @@ _QUICK_WORK = 10_000_000
 _SECONDS_PER_OFFER = 25e-9
 
 
-@dataclass(frozen=True)
-class Symmetry:
+@dataclass(frozen=True, kw_only=True)
+class Symmetry(NamedEngine):
     """Cayley graphs of abelian groups: all_gather as broadcast trees, all_to_all as an open shop, each of one rank and
     translated to all: hocket/synthesizer/translations.hpp, symmetric_spread.hpp, symmetric_exchange.hpp."""
 
     name: str = "symmetry"
+    summary: str = "optimal or near it at once"
+    collectives: str = "all_gather, all_to_all"
+    needs: str = "products of rings, fully connected groups, switches, hypercubes"
+    size: str = "millions of ranks"
+    folds: bool = True
 
     def why_not(self, problem: Problem) -> str | None:
         kind = problem.collective.kind
@@ -165,3 +171,6 @@ def _schedule(
         generator=generator,
         seed=search.seed,
     )
+
+
+ENGINES = (Symmetry(),)

@@ -13,12 +13,13 @@ from hocket.base.splitmix import SplitMix
 from hocket.schedule import Kind, Schedule, Symmetry, retime
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.boxes import flips
+from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.spreading import deliveries, timed_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import eccentricity_ps
 
-__all__ = ["TreePacking"]
+__all__ = ["ENGINES", "TreePacking"]
 
 _SECONDS_PER_TRANSFER, _SECONDS_PER_IMAGE = 150e-9, 50e-9
 _SECONDS_PER_PRICED_LINK, _SECONDS_PER_PRICED_ROUTE = 30e-9, 150e-9
@@ -62,8 +63,8 @@ _SPREADING = (
 )
 
 
-@dataclass(frozen=True)
-class TreePacking:
+@dataclass(frozen=True, kw_only=True)
+class TreePacking(NamedEngine):
     """Chunk by chunk a tree over the links least loaded so far, then list scheduling of all transfers, improved
     forwards and backwards: hocket/synthesizer/trees.hpp.
 
@@ -72,6 +73,10 @@ class TreePacking:
     """
 
     name: str = "trees"
+    summary: str = "all_reduce that sums up and spreads at once"
+    collectives: str = "all_reduce, all_gather, broadcast"
+    needs: str = "any"
+    size: str = "a thousand ranks"
 
     def why_not(self, problem: Problem) -> str | None:
         if problem.collective.num_ranks == 1:
@@ -194,3 +199,6 @@ def _roots(problem: Problem, recipe: _Recipe, symmetry: Symmetry) -> NDArray[np.
         ranks = ranks[farthest_ps <= int(farthest_ps.min()) * _NEAR_CENTRE_PERCENT // 100]
     ranks = ranks[symmetry.home(ranks) == 0] if symmetry.order > 1 else ranks
     return ranks[np.arange(collective.num_chunks // symmetry.order) % len(ranks)]
+
+
+ENGINES = (TreePacking(),)

@@ -26,6 +26,22 @@ def test_writes_a_schedule_that_verifies(tmp_path: Path) -> None:
     assert verify(schedule).num_transfers == 2 * 32 * 15
 
 
+def test_writes_the_schedule_of_a_native_algorithm(tmp_path: Path) -> None:
+    path = tmp_path / "ar.schedule"
+    for name in ("ring", "torus_ring", "binary_tree"):
+        done = synthesize(
+            "all_reduce", "-t", "torus:4x4,bandwidth=50GB/s,latency=500ns", "-s", "64MiB", "--chunks", "1",
+            "--engine", f"native:{name}", "-o", str(path),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        schedule = load(path)
+        assert schedule.generator == name
+        verify(schedule)
+    # A ring has a chain of its own for reduce; halves or mirror images of what was named are something else.
+    done = synthesize("gather", "-t", MESH, "-s", "1MiB", "--engine", "native:ring")
+    assert (done.returncode, "ring does all_reduce, reduce_scatter" in done.stderr) == (3, True)
+
+
 def test_json_agrees_with_the_table_and_the_arithmetic() -> None:
     done = synthesize("all_gather", "--topology", MESH, "--size", "64MiB", "--blocking", "--json", "-")
     numbers = json.loads(done.stdout)

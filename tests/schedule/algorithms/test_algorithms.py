@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hocket.base.errors import Infeasible, ScheduleError
 from hocket.schedule import Collective, Kind, retime, verify
 from hocket.schedule.algorithms import ALGORITHMS, build, build_all
+from hocket.schedule.algorithms.place import Place
 from hocket.simulator import simulate_collective
 from hocket.topology import Topology, load
 
@@ -23,6 +24,7 @@ SHAPES = [
 DGX = [f"dgx-h100:nodes=3,gpus=4{computes}" for computes in ("", ",nvls=1", ",sharp=1", ",nvls=1,sharp=1")]
 SWITCHES = [f"switch:{n},{LINK},in_network=1" for n in (2, 3, 5, 8, 13, 16, 33)]
 SWITCHES += [f"switch:3xring:4,{LINK},in_network=1+0"]
+ANYWHERE = ("ring", "direct", "double_binary_tree", "bruck", "pat", "binomial", "binary_tree", "chain")
 RINGS_IN = {"ring", "fully_connected"}  # of one dimension
 
 
@@ -30,8 +32,21 @@ def power_of_two(n: int) -> bool:
     return n & (n - 1) == 0
 
 
+def why_not(name: str, collective: Collective, topology: Topology, group: np.ndarray | None = None) -> str | None:
+    ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
+    return ALGORITHMS[name].why_not(collective, Place(topology, ranks))
+
+
 def can_run(name: str, topology: Topology) -> bool:
-    """What docs/schedule.md says each algorithm needs."""
+    """What the algorithm says of itself; of those known here, what docs/schedule.md says that they need."""
+    reason = why_not(name, Collective(ALGORITHMS[name].kinds[0], topology.num_ranks, BYTES), topology)
+    expected = expected_to_run(name, topology)
+    assert expected is None or expected == (reason is None), (name, topology.name, reason)
+    return reason is None
+
+
+def expected_to_run(name: str, topology: Topology) -> bool | None:
+    """None of an algorithm of which nothing is written down here."""
     kinds = [dimension.kind for dimension in topology.dimensions]
     sizes = [dimension.size for dimension in topology.dimensions]
     match name:
@@ -58,7 +73,9 @@ def can_run(name: str, topology: Topology) -> bool:
             return torus or kinds[0] in ("switch", "fully_connected")
         case "multi_ring":
             return not kinds and len(set(topology.machine.tolist())) > 1
-    return True
+        case name if name in ANYWHERE:
+            return True
+    return None
 
 
 @pytest.mark.parametrize("spec", [*[f"{shape},{LINK}" for shape in SHAPES], *DGX, *SWITCHES])
@@ -68,10 +85,13 @@ def test_verified_before_and_after_timing_or_refused(spec: str) -> None:
     for name, kind in CASES:
         for chunks_per_rank, root in [(1, 0), (3, n // 2), (8, n - 1)]:
             collective = Collective(kind, n, BYTES, chunks_per_rank, root)
-            if not can_run(name, topology):
-                with pytest.raises(ScheduleError, match=f"^{name} (needs|finds)"):
+            if (reason := why_not(name, collective, topology)) is not None:
+                assert not can_run(name, topology)
+                with pytest.raises(ScheduleError, match=f"^{name} (needs|finds)") as refused:
                     build(name, collective, topology)
+                assert str(refused.value) == reason
                 continue
+            assert can_run(name, topology)
             schedule = build(name, collective, topology)
             verify(schedule)
             if (name, kind) == ("recursive_doubling", Kind.ALL_REDUCE):
@@ -87,8 +107,12 @@ def test_any_number_of_ranks_on_a_switch(name: str, kind: Kind) -> None:
         topology = machines.switch(n)
         if n > 1 and can_run(name, topology):
             verify(retime(build(name, Collective(kind, n, BYTES, 1, n // 3), topology)))
-        elif n == 1 and name not in ("hierarchical", "themis", "multi_ring", *IN_NETWORK[1:]):
-            assert build(name, Collective(kind, 1, BYTES, 2), topology).num_transfers == 0
+        elif n == 1:
+            refused = why_not(name, Collective(kind, 1, BYTES, 2), topology)
+            if name in ("hierarchical", "themis", "multi_ring", *IN_NETWORK[1:]):
+                assert refused
+            if refused is None:
+                assert build(name, Collective(kind, 1, BYTES, 2), topology).num_transfers == 0
 
 
 def test_recursive_doubling_is_simulated_where_links_reorder_its_exchanges() -> None:
@@ -104,9 +128,10 @@ def test_recursive_doubling_is_simulated_where_links_reorder_its_exchanges() -> 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_group_runs_on_its_ranks(name: str, kind: Kind) -> None:
     group = np.array([0, 2, 4, 6], np.int32)  # every other column: the ranks of two rings
-    shape = "ring" if name == "torus_ring" else "fully_connected"
-    topology = load(DGX[-1].replace("3", "2") if name in IN_NETWORK else f"{shape}:4x{shape}:2,{LINK}")
-    schedule = build(name, Collective(kind, 4, BYTES, 2, root=2), topology, group)
+    collective = Collective(kind, 4, BYTES, 2, root=2)
+    specs = [*(f"{shape}:4x{shape}:2,{LINK}" for shape in ("fully_connected", "ring")), DGX[-1].replace("3", "2")]
+    topology = next(each for each in map(load, specs) if why_not(name, collective, each, group) is None)
+    schedule = build(name, collective, topology, group)
     verify(schedule)
     assert set(schedule.route_src.tolist()) <= {*group.tolist(), *topology.in_network}
     assert set(schedule.src.tolist()) <= set(range(4 + len(topology.in_network)))
@@ -117,7 +142,10 @@ def test_order_of_a_group(name: str, kind: Kind) -> None:
     group = np.array([3, 0, 2, 1], np.int32)
     topology = home(name)
     collective = Collective(kind, 4, BYTES, 2, root=2)
+    reason = why_not(name, collective, topology, group)
     if name in ("swing", "multi_ring", "torus_ring", "hierarchical", "themis", *IN_NETWORK[1:]):
+        assert reason
+    if reason is not None:
         with pytest.raises(ScheduleError, match="in ascending order, a box of the dimensions"):
             build(name, collective, topology, group)
     else:
@@ -134,7 +162,9 @@ def test_build_all_builds_what_can_run() -> None:
 
 def test_refuses_what_it_cannot_do() -> None:
     four = machines.switch(4)
-    with pytest.raises(ScheduleError, match="'rings' is not a native algorithm; there are ring, direct"):
+    with pytest.raises(
+        ScheduleError, match="there is no native algorithm 'rings'; did you mean 'ring'\\? known: binary_tree, bine, "
+    ):
         build("rings", Collective(Kind.ALL_REDUCE, 4, 4), four)
     with pytest.raises(ScheduleError, match=r"halving_doubling does all_reduce, .*, not broadcast; try direct"):
         build("halving_doubling", Collective(Kind.BROADCAST, 4, 4), four)

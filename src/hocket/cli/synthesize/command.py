@@ -52,7 +52,12 @@ def synthesize(
     load: Load = None,
     chunks: Annotated[int | None, typer.Option(min=1, help="Chunks a rank (default: tries 1, 2, 4, ...).")] = None,
     root: Annotated[int, typer.Option(min=0, help="Root of broadcast, reduce, gather and scatter.")] = 0,
-    engine: Annotated[str, typer.Option(help="auto, or one of docs/synthesizer-engines.md.")] = "auto",
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="auto, one of docs/synthesizer-engines.md, or native:NAME: that algorithm of docs/schedule.md."
+        ),
+    ] = "auto",
     objective: Annotated[
         str, typer.Option(help="auto: quickest at --size; latency, bandwidth: at the smallest, the largest sizes.")
     ] = "auto",
@@ -109,7 +114,7 @@ def synthesize(
     from hocket.synthesizer.barrier import solve_barrier
 
     one_of("COLLECTIVE", kind, [*Kind, BARRIER])
-    one_of("--engine", engine, [synthesizer.AUTO, *synthesizer.ENGINES])
+    one_of("--engine", engine, [synthesizer.AUTO, *synthesizer.engine_names()])
     one_of("--objective", objective, synthesizer.Objective)
     if not group and (relays or priority is not None):
         raise typer.BadParameter("--relays and --priority say how --group is served: give groups")
