@@ -2,15 +2,19 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import pytest
 
 import hocket
+from hocket.api.fields import option
 from hocket.api.request import Request
 from hocket.api.verbs import VERBS
+from hocket.base.errors import RequestError
+from hocket.schedule.algorithms import ALGORITHMS
+from hocket.synthesizer import engine_names
 
 REQUESTS = [verb.request() for verb in VERBS.values()]
 
@@ -25,7 +29,11 @@ def filled(request: type[Request]) -> dict[str, Any]:
     for field in request.fields():
         item = field.item_type
         least = field.meta.ge if field.meta and field.meta.ge is not None else 0
-        value = {str: "text", int: int(least) + 1, float: float(least), bool: True}[item]
+        value = (
+            field.known[0]
+            if field.is_closed
+            else {str: "text", int: int(least) + 1, float: float(least), bool: True}[item]
+        )
         values[field.name] = [value, value] if field.is_list else value
     return values
 
@@ -103,3 +111,25 @@ def test_all_names_of_the_package_are_there() -> None:
         assert getattr(hocket, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = hocket.nonsense
+
+
+class Choosing(Request, frozen=True, kw_only=True, tag="choose"):
+    """Takes one engine, and any algorithms."""
+
+    engine: Annotated[str, option("Who searches.", "-e", choices="hocket.synthesizer.engines:engine_names")] = (
+        "matching"
+    )
+    algorithms: Annotated[list[str], option("What is tried.", known="hocket.schedule.algorithms:ALGORITHMS")] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+def test_names_come_from_the_registry_that_a_field_names() -> None:
+    engine, algorithms = Choosing.fields()
+    assert engine.known == engine_names() and engine.is_closed
+    assert algorithms.help == f"What is tried. Known: {', '.join(ALGORITHMS)}."
+    assert Choosing.of(engine="native:ring", algorithms=["mine.schedule"]).algorithms == ["mine.schedule"]
+    with pytest.raises(RequestError, match=r"^--engine native:rin: no such choice; did you mean 'native:ring'"):
+        Choosing.of(engine="native:rin")
+    with pytest.raises(RequestError, match="no such choice; did you mean 'matching'"):
+        Choosing.from_json('{"verb": "choose", "engine": "matchin"}')

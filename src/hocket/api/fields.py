@@ -3,8 +3,9 @@
 import re
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -19,11 +20,16 @@ def option(
     ge: float | None = None,
     le: float | None = None,
     positional: bool = False,
+    known: str | None = None,
+    choices: str | None = None,
 ) -> msgspec.Meta:
-    """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`). Python may give it by place."""
-    return msgspec.Meta(
-        description=help, ge=ge, le=le, extra={"flags": flags, "metavar": metavar, "positional": positional}
-    )
+    """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`). Python may give it by place.
+
+    `known` says where the names are that it may take among others, `choices` where those are that are all it takes: a
+    registry, an enum, names or a function that gives some (`hocket.synthesizer.engines:ENGINES`). Its help lists them.
+    """
+    extra = {"flags": flags, "metavar": metavar, "positional": positional, "known": choices or known}
+    return msgspec.Meta(description=help, ge=ge, le=le, extra=extra | {"closed": choices is not None})
 
 
 def output(help: str, *flags: str, metavar: str = "FILE") -> msgspec.Meta:
@@ -31,9 +37,10 @@ def output(help: str, *flags: str, metavar: str = "FILE") -> msgspec.Meta:
     return msgspec.Meta(description=help, extra={"flags": flags, "metavar": metavar, "output": True})
 
 
-def argument(help: str, metavar: str) -> msgspec.Meta:
-    """A positional argument of the command, and of the function of the same name."""
-    return msgspec.Meta(description=help, extra={"argument": True, "metavar": metavar})
+def argument(help: str, metavar: str, known: str | None = None, choices: str | None = None) -> msgspec.Meta:
+    """A positional argument of the command, and of the function of the same name; the rest as of `option`."""
+    extra = {"argument": True, "metavar": metavar, "known": choices or known, "closed": choices is not None}
+    return msgspec.Meta(description=help, extra=extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,22 @@ class Field:
 
     @property
     def help(self) -> str:
-        return (self.meta.description if self.meta else None) or ""
+        text = (self.meta.description if self.meta else None) or ""
+        return f"{text} Known: {', '.join(self.known)}." if self.known else text
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names that it may take; what defines them is imported now."""
+        if not (target := self._extra.get("known")):
+            return ()
+        module, _, name = target.partition(":")
+        found = getattr(import_module(module), name)
+        return tuple(map(str, found if isinstance(found, Iterable) else found()))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes nothing but what is known."""
+        return bool(self._extra.get("closed"))
 
     @property
     def _extra(self) -> dict[str, Any]:

@@ -85,6 +85,12 @@ class Request(
             request = msgspec.convert(dict(content), cls)
         except msgspec.ValidationError as error:
             raise RequestError(f"{source}: {validation_message(error, cls)}") from error
+        for field in cls.fields():
+            if field.is_closed and (value := request.value_of(field)) is not None:
+                for name in value if field.is_list else [value]:
+                    if name not in field.known:
+                        asked = field.metavar or field.name if field.is_argument else field.flags[0]
+                        raise RequestError(f"{asked} {name}: no such choice; {nearest(name, field.known)}")
         return request
 
     @classmethod
@@ -126,12 +132,17 @@ class Request(
         """The fields that differ from their defaults, by name."""
         found = {}
         for field in self.fields():
-            value: Any = self
-            for part in field.path:
-                value = getattr(value, part)
+            value = self.value_of(field)
             if value != field.default:
                 found[field.name] = value
         return found
+
+    def value_of(self, field: Field) -> Any:
+        """What one of the `fields` has."""
+        value: Any = self
+        for part in field.path:
+            value = getattr(value, part)
+        return value
 
     def take_only(self, taken: Container[str], why: str) -> None:
         """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that
