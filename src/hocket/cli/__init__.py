@@ -5,14 +5,20 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import typer
 
 from hocket.base.errors import ExitCode, HocketError, exit_code
+from hocket.base.processes import ended_by_signals
+from hocket.base.standard_output import guarded_streams, result_stream
 from hocket.cli.groups import group_of
 
 __all__ = ["COMMANDS", "main"]
+
+# As others end whose reader (`| head`) has seen enough: no check failed.
+_UNREAD = 128 + signal.SIGPIPE
 
 SUMMARY = "Collect, predict, synthesize, translate and run collective communication."
 
@@ -42,13 +48,18 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs `hocket ARGV` and exits with a documented code (`hocket.base.errors.ExitCode`)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    with guarded_streams(), ended_by_signals():
+        _run(arguments)
+
+
+def _run(arguments: list[str]) -> None:
     try:
         try:
             group_of("", SUMMARY, COMMANDS)(args=arguments, prog_name="hocket")
         finally:
-            sys.stdout.flush()
+            result_stream().flush()
     except BrokenPipeError:
-        _leave_unread()
+        _leave(_UNREAD)
     except HocketError as error:
         typer.echo(f"error: {error}", err=True)
         _leave(exit_code(error))
@@ -59,16 +70,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         _leave(ExitCode.INTERRUPTED)
     except SystemExit as left:
         if isinstance(left.__context__, BrokenPipeError):
-            _leave_unread()
+            _leave(_UNREAD)
         if left.code != ExitCode.INTERRUPTED:
             raise
         _leave(ExitCode.INTERRUPTED)
-
-
-def _leave_unread() -> NoReturn:
-    """Ends the process as others end whose reader (`| head`) has seen enough: no check failed."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    _leave(128 + signal.SIGPIPE)
 
 
 def _leave(code: int) -> NoReturn:
@@ -76,6 +81,6 @@ def _leave(code: int) -> NoReturn:
     taken down under it."""
     if not any(thread.daemon and thread.is_alive() for thread in threading.enumerate()):
         sys.exit(code)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError, HocketError):
+        sys.stdout.flush()
     os._exit(code)
