@@ -8,7 +8,7 @@ from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Progress, Search, Stop
 from hocket.synthesizer.summary import describe, summarize
-from hocket.synthesizer.synthesis import Synthesis, solve, synthesize
+from hocket.synthesizer.synthesis import Synthesized, solve, synthesize
 from hocket.synthesizer.together import Together, solve_together
 from hocket.synthesizer.windows import Window, windows
 
@@ -21,7 +21,7 @@ __all__ = [
     "Progress",
     "Search",
     "Stop",
-    "Synthesis",
+    "Synthesized",
     "Together",
     "Window",
     "choose_chunks",

@@ -7,7 +7,7 @@ from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
-from hocket.synthesizer.synthesis import Synthesis, solve
+from hocket.synthesizer.synthesis import Synthesized, solve
 
 __all__ = ["barrier", "solve_barrier"]
 
@@ -25,7 +25,7 @@ def solve_barrier(
     engine: str = AUTO,
     time_limit_s: float | None = None,
     watch: Watch | None = None,
-) -> Synthesis:
+) -> Synthesized:
     """The quicker of two ways: words are combined on their way (`barrier`: 2(n-1) messages), or everybody hears each of
     them (n(n-1) messages over the fewest hops). As `solve`; the problem's collective is a `barrier`."""
     everyone = range(problem.collective.num_ranks)

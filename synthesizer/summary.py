@@ -4,19 +4,19 @@ from typing import Any
 
 from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bandwidth, format_bytes, format_time
-from hocket.synthesizer.synthesis import Synthesis
+from hocket.synthesizer.synthesis import Synthesized
 
 __all__ = ["describe", "summarize"]
 
 
-def summarize(synthesis: Synthesis) -> dict[str, Any]:
+def summarize(synthesis: Synthesized) -> dict[str, Any]:
     """The numbers of a synthesis, named with their units; algbw and busbw as nccl-tests has them.
 
     `synthesis_seconds`: the search, with the choice of chunks. `peak_rss_bytes`: of the process, until now.
     """
     schedule = synthesis.schedule
     collective, bound = schedule.collective, schedule.bound
-    assert bound is not None  # Synthesis.of sets one
+    assert bound is not None  # Synthesized.of sets one
     time_ps = schedule.time_ps
     busy = synthesis.report.link_busy_ps / max(1, time_ps)
     algbw = collective.size_bytes * 10**12 / max(1, time_ps)

@@ -16,11 +16,11 @@ from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import Topology
 
-__all__ = ["Synthesis", "solve", "synthesize"]
+__all__ = ["Synthesized", "solve", "synthesize"]
 
 
 @dataclass(frozen=True, eq=False)
-class Synthesis:
+class Synthesized:
     """A schedule with its bound, what its verification found, and the seconds that its search took: the choice of
     chunks and the engines' work, not the bound and the verification."""
 
@@ -29,7 +29,7 @@ class Synthesis:
     seconds: float
 
     @classmethod
-    def of(cls, schedule: AnySchedule, problem: Problem, seconds: float) -> "Synthesis":
+    def of(cls, schedule: AnySchedule, problem: Problem, seconds: float) -> "Synthesized":
         """The schedule as an answer to the problem, whatever its chunks and size. Raises ScheduleError unless it
         verifies."""
         bound = replace(problem, collective=schedule.collective).bound
@@ -69,7 +69,7 @@ def solve(
     free_chunks: bool = False,
     time_limit_s: float | None = None,
     watch: Watch | None = None,
-) -> Synthesis:
+) -> Synthesized:
     """A verified schedule with its bound.
 
     `engine` is one of `hocket.synthesizer.ENGINES`, `native:NAME` (that native algorithm alone), or `auto`: all that
@@ -103,4 +103,4 @@ def solve(
     found = attend(work, search.progress, time_limit_s=time_limit_s, watch=watch)
     seconds = time.perf_counter() - begin
     schedule = replace(resize(found, problem.collective.size_bytes), seed=search.seed)
-    return Synthesis.of(schedule, problem, seconds)
+    return Synthesized.of(schedule, problem, seconds)

@@ -14,21 +14,21 @@ from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.portfolio import AUTO, good_enough_ps
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Progress, Search
-from hocket.synthesizer.synthesis import Synthesis, solve
+from hocket.synthesizer.synthesis import Synthesized, solve
 from hocket.topology import links_within
 
 __all__ = ["Together", "join", "solve_together"]
 
 
-_Way = Callable[..., Synthesis]
+_Way = Callable[..., Synthesized]
 
 
 @dataclass(frozen=True, eq=False)
 class Together:
     """What was found for each of the problems, all on one timeline, and for all as one custom collective."""
 
-    parts: tuple[Synthesis, ...]
-    whole: Synthesis
+    parts: tuple[Synthesized, ...]
+    whole: Synthesized
 
 
 def join(problems: Sequence[Problem], priorities: Sequence[int] | None = None) -> tuple[Joint, Problem]:
@@ -93,7 +93,7 @@ class _Solver:
     watch: Watch | None
     interrupted: bool = False
 
-    def solve(self, problem: Problem, way: _Way = solve) -> Synthesis:
+    def solve(self, problem: Problem, way: _Way = solve) -> Synthesized:
         search = self.fresh()
         try:
             return way(problem, search, engine=self.engine, time_limit_s=self.time_limit_s, watch=self.watch)
@@ -115,7 +115,7 @@ def _one_by_one(problems: Sequence[Problem], priorities: Sequence[int] | None, w
         longest_ps = max(schedule.time_ps for schedule in spelled)
         spelled = [_later(one, rank * longest_ps) for one, rank in zip(spelled, _ranked(priorities), strict=True)]
     schedule = retime(joint.join(spelled), problem.blocking)
-    return _parted(joint, cut, Synthesis.of(schedule, problem, sum(one.seconds for one in alone)))
+    return _parted(joint, cut, Synthesized.of(schedule, problem, sum(one.seconds for one in alone)))
 
 
 def _at_once(
@@ -128,9 +128,9 @@ def _at_once(
     return _parted(joint, cut, solver.solve(problem))
 
 
-def _parted(joint: Joint, problems: Sequence[Problem], whole: Synthesis) -> Together:
+def _parted(joint: Joint, problems: Sequence[Problem], whole: Synthesized) -> Together:
     split = zip(joint.split(whole.schedule.expand()), problems, strict=True)
-    parts = tuple(Synthesis.of(part, own, whole.seconds) for part, own in split)
+    parts = tuple(Synthesized.of(part, own, whole.seconds) for part, own in split)
     # none ends before it could alone
     bounds = [one.schedule.bound for one in (whole, *parts) if one.schedule.bound is not None]
     bound = max(bounds, key=lambda each: each.time_ps)

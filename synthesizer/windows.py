@@ -13,7 +13,7 @@ from hocket.synthesizer.objective import resize
 from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Progress, Search
-from hocket.synthesizer.synthesis import Synthesis, solve
+from hocket.synthesizer.synthesis import Synthesized, solve
 
 __all__ = ["Window", "windows"]
 
@@ -22,7 +22,7 @@ __all__ = ["Window", "windows"]
 class Window:
     """One schedule, timed for each of the neighbouring sizes (ascending) for which it is the quickest."""
 
-    at: tuple[Synthesis, ...]
+    at: tuple[Synthesized, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ def windows(
 
     `time_limit_s` is for each size. Raises what `solve` does; ends with the sizes that have a schedule on Ctrl-C.
     """
-    found: list[Synthesis] = []
+    found: list[Synthesized] = []
     for size in sizes:
         at_size = replace(problem, collective=replace(problem.collective, size_bytes=size))
         progress = Progress()
@@ -78,16 +78,16 @@ def windows(
     return result
 
 
-def _quickest(found: list[Synthesis], size: int, problem: Problem) -> tuple[Synthesis, Synthesis]:
+def _quickest(found: list[Synthesized], size: int, problem: Problem) -> tuple[Synthesized, Synthesized]:
     """The first of the schedules that is the quickest at a size, as it was found and timed for that size."""
-    best: tuple[Synthesis, AnySchedule] | None = None
+    best: tuple[Synthesized, AnySchedule] | None = None
     for one in found:
         with suppress(ScheduleError):  # some exchange partial sums in a way that other sizes reorder
             timed = resize(one.schedule, size)
             if best is None or timed.time_ps < best[1].time_ps:
                 best = one, timed
     assert best is not None  # the schedule of this size is one of them
-    return best[0], Synthesis.of(best[1], problem, best[0].seconds)
+    return best[0], Synthesized.of(best[1], problem, best[0].seconds)
 
 
 def _alike(one: AnySchedule, other: AnySchedule) -> bool:

@@ -18,7 +18,7 @@ from hocket.translator.msccl.recipes import run_recipe
 from hocket.translator.msccl.xml_read import from_xml, read_xml
 from hocket.translator.msccl.xml_write import check_limits, to_xml
 from hocket.translator.program_schedule import program_schedule
-from hocket.translator.proving import Translation
+from hocket.translator.proving import Translated
 from hocket.translator.translate import lower_best, rewrite, translate
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "Profile",
     "ProfileName",
     "Severity",
-    "Translation",
+    "Translated",
     "Verdict",
     "check_limits",
     "from_program_json",

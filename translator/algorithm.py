@@ -21,7 +21,7 @@ from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.placement import LocalStep
 from hocket.translator.lowering.strategies import predictor, quickest, rounds
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
-from hocket.translator.proving import Translation
+from hocket.translator.proving import Translated
 
 __all__ = ["Algorithm", "Chunk"]
 
@@ -120,7 +120,7 @@ class Algorithm:
         *,
         topology: Topology | None = None,
         size_bytes: int = 0,
-    ) -> Translation:
+    ) -> Translated:
         """The algorithm as a proved program for one runtime. Where `lowering` leaves a choice, the plainest; on a
         `topology` the quickest, by simulation of a call of `size_bytes` (0: the largest that the program is for).
 

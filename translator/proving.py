@@ -16,11 +16,11 @@ from hocket.translator.msccl.slices import largest_of_count, least_count
 from hocket.translator.msccl.xml_read import from_xml
 from hocket.translator.msccl.xml_write import to_xml_noted
 
-__all__ = ["Translation", "prove"]
+__all__ = ["Translated", "prove"]
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
+class Translated:
     """The text of a file, the program that a runtime will read from it, what was proved of it (with connections that
     hold `slots` messages, and others), the ways to lower the schedule that were tried, the one taken first, and what is
     suspicious or worth a note of the text for that runtime."""
@@ -44,7 +44,7 @@ def prove(
     profile: str | ProfileName | Profile,
     slots: int | None = None,
     xml: tuple[str, tuple[Finding, ...]] | None = None,
-) -> Translation:
+) -> Translated:
     """The program as text for one runtime, proved with connections of `slots` messages of one chunk each, so that every
     size is covered, and with those of the protocol and messages of whole steps. Without `slots` the first have the
     protocol's depth too, and as many chunks as the window's largest size leaves in a message. `xml`: what
@@ -71,4 +71,4 @@ def prove(
         remedy = f"it is right up to {format_limit(largest)}: give --max-bytes {largest}"
         raise DeadlockError(f"{error}\n{remedy}") from error
     notes += tuple(residency_findings([len(gpu.thread_blocks) for gpu in read.gpus], chosen.name, None))
-    return Translation(text, read, chosen, slots or depth, proofs, notes=notes)
+    return Translated(text, read, chosen, slots or depth, proofs, notes=notes)

@@ -13,7 +13,7 @@ from hocket.translator.lowering.retarget import retarget
 from hocket.translator.lowering.strategies import fewer_chunks, predictor, quickest, rounds
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
 from hocket.translator.msccl.xml_write import LimitError
-from hocket.translator.proving import Translation, prove
+from hocket.translator.proving import Translated, prove
 
 __all__ = ["lower_best", "rewrite", "translate"]
 
@@ -25,7 +25,7 @@ def translate(
     path: Path | str,
     profile: str | ProfileName | Profile,
     lowering: Lowering | None = None,
-) -> Translation:
+) -> Translated:
     """Writes the schedule as MSCCL XML for one runtime: what `lower_best` makes of it, with its errors; with these
     nothing is written."""
     translation = lower_best(schedule, profile, lowering)
@@ -35,7 +35,7 @@ def translate(
 
 def lower_best(
     schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lowering | None = None
-) -> Translation:
+) -> Translated:
     """The schedule as the quickest program for one runtime that could be proved, by simulation at the schedule's size
     on its topology: where `lowering` leaves a choice, several are tried.
 
@@ -71,7 +71,7 @@ def rewrite(
     name: str | None = None,
     min_bytes: int | None = None,
     max_bytes: int | None = None,
-) -> Translation:
+) -> Translated:
     """Writes a program (of another runtime, say) as MSCCL XML for one runtime, for the same sizes unless said.
 
     Steps that the runtime cannot run are taken apart; order and messages stay. Proved as `translate` proves, with

@@ -14,7 +14,7 @@ from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import README, SCRIPT, Written
 from hocket.translator.bundle.windows import Window
 from hocket.translator.lowering.lowering import Lowering
-from hocket.translator.mscclpp import PlanTranslation, from_json, lower_to_plan, to_json, verify_plan
+from hocket.translator.mscclpp import TranslatedPlan, from_json, lower_to_plan, to_json, verify_plan
 from hocket.translator.program_schedule import program_schedule
 
 __all__ = ["PlanTarget"]
@@ -60,7 +60,7 @@ class PlanTarget:
 
 @dataclass(frozen=True, slots=True)
 class _LoweredPlan:
-    translation: PlanTranslation
+    translation: TranslatedPlan
 
     @property
     def program(self) -> Program:

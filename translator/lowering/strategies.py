@@ -14,7 +14,7 @@ from hocket.translator.lowering.fitting import with_remedy
 from hocket.translator.lowering.lowering import Candidate, Lowering, Strategy
 from hocket.translator.msccl.profiles import Profile
 from hocket.translator.msccl.xml_write import LimitError, to_xml_noted
-from hocket.translator.proving import Translation, prove
+from hocket.translator.proving import Translated, prove
 
 __all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
 
@@ -49,7 +49,7 @@ def quickest(
     tried: Iterable[list[Strategy]],
     lower: Callable[[Strategy], Program],
     predict: Callable[[Program], int],
-) -> Translation:
+) -> Translated:
     """The quickest that can be proved of the first round of strategies of which some fits the runtime and can. Raises
     why not where there is none: what is wrong with a program that fits, else why the plainest does not fit."""
     refused: list[Candidate] = []

@@ -3,7 +3,7 @@
 from hocket.translator.mscclpp.counterexample import op_places
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME, PlanJudgement, judge_plan
 from hocket.translator.mscclpp.limits import check_plan_limits
-from hocket.translator.mscclpp.lower import PlanTranslation, lower_to_plan
+from hocket.translator.mscclpp.lower import TranslatedPlan, lower_to_plan
 from hocket.translator.mscclpp.plan import Plan
 from hocket.translator.mscclpp.read import from_json, read_plan
 from hocket.translator.mscclpp.references import References
@@ -16,8 +16,8 @@ __all__ = [
     "Plan",
     "PlanJudgement",
     "PlanProof",
-    "PlanTranslation",
     "References",
+    "TranslatedPlan",
     "check_plan_limits",
     "from_json",
     "judge_plan",

@@ -20,7 +20,7 @@ from hocket.translator.mscclpp.sizes import largest_bytes
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
 
-__all__ = ["PlanTranslation", "lower_to_plan"]
+__all__ = ["TranslatedPlan", "lower_to_plan"]
 
 _NAMES: dict[Kind, CollectiveName] = {
     Kind.ALL_REDUCE: "allreduce",
@@ -34,7 +34,7 @@ _MAX_STEPS_TIMES_BLOCKS = 1 << 30  # beyond it a proof takes longer than half a 
 
 
 @dataclass(frozen=True, slots=True)
-class PlanTranslation:
+class TranslatedPlan:
     """A plan, what was proved of it, and the program of sends and receives whose messages it puts."""
 
     plan: Plan
@@ -44,7 +44,7 @@ class PlanTranslation:
 
 def lower_to_plan(
     schedule: Schedule, lowering: Lowering | None = None, *, ranks_per_node: int | None = None
-) -> PlanTranslation:
+) -> TranslatedPlan:
     """The schedule as an MSCCL++ plan, as it is read back from its JSON, with its proof.
 
     Thread blocks are those of `hocket.translator.lower`; nobody waits for room at a receiver, since every message has a
@@ -98,7 +98,7 @@ def lower_to_plan(
             f"{format_limit(largest)}; give a smaller --max-bytes"
         )
     plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), program.name)
-    return PlanTranslation(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
+    return TranslatedPlan(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
 
 
 def _refuse_endless(program: Program) -> None:

@@ -7,7 +7,7 @@ from hocket.base.files import atomic_write
 from hocket.schedule import Schedule
 from hocket.translator.launching import where
 from hocket.translator.lowering.lowering import Lowering
-from hocket.translator.mscclpp.lower import PlanTranslation, lower_to_plan
+from hocket.translator.mscclpp.lower import TranslatedPlan, lower_to_plan
 from hocket.translator.mscclpp.plan import Plan
 from hocket.translator.mscclpp.write import to_json
 
@@ -16,7 +16,7 @@ __all__ = ["plan_recipe", "translate_to_plan"]
 
 def translate_to_plan(
     schedule: Schedule, path: Path | str, lowering: Lowering | None = None, *, ranks_per_node: int | None = None
-) -> PlanTranslation:
+) -> TranslatedPlan:
     """Writes the schedule as an MSCCL++ plan; the arguments are those of `lower_to_plan`.
 
     Raises ScheduleError, with nothing written, when the plan does not fit MSCCL++ or the proof fails.

@@ -13,7 +13,7 @@ from hocket.report.page import Block, Cards, Figure, Section, Table, Text, rende
 from hocket.report.schedule_figures import compared_times, link_occupancy, occupancy_picture, spread_picture
 from hocket.schedule import Schedule, retime
 from hocket.schedule.algorithms import build_all
-from hocket.synthesizer import Synthesis, Together, Window, summarize
+from hocket.synthesizer import Synthesized, Together, Window, summarize
 from hocket.topology.naming import spans
 
 __all__ = ["groups_page", "schedule_page", "windows_page"]
@@ -25,7 +25,7 @@ _DRAWN_LINKS = 600
 _COMPARED_DELIVERIES = 200_000
 
 
-def schedule_page(one: Synthesis) -> str:
+def schedule_page(one: Synthesized) -> str:
     """The page as HTML text."""
     schedule, numbers = one.schedule.expand(), summarize(one)
     sections = [Section("In numbers", [Cards(list(_cards(numbers)))])]
@@ -144,9 +144,9 @@ def _links(schedule: Schedule, share: Any) -> Iterator[Block]:
         yield Text(f"{idle} of {topology.num_links} links are not used.")
 
 
-def _others(one: Synthesis) -> Iterator[Block]:
+def _others(one: Synthesized) -> Iterator[Block]:
     schedule, bound = one.schedule.expand(), one.schedule.bound
-    assert bound is not None  # Synthesis.of sets one
+    assert bound is not None  # Synthesized.of sets one
     chosen = f"this: {schedule.generator}"
     times = {chosen: schedule.time_ps}
     for native in build_all(schedule.collective, schedule.topology, schedule.group):

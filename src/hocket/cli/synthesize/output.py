@@ -78,7 +78,7 @@ def keeping(output: Path | None, options: dict[str, Any]) -> Iterator[Partial | 
     partial.remove()
 
 
-def write_one(one: synthesizer.Synthesis, output: Path | None, json_path: Path | None, report: Path | None) -> None:
+def write_one(one: synthesizer.Synthesized, output: Path | None, json_path: Path | None, report: Path | None) -> None:
     """The schedule, its numbers and its page, where they are wanted."""
     if output is not None:
         save(one.schedule, output)
@@ -89,7 +89,7 @@ def write_one(one: synthesizer.Synthesis, output: Path | None, json_path: Path |
         _write_page(schedule_page(one), report, json_path)
 
 
-def print_one(one: synthesizer.Synthesis, output: Path | None, progress: synthesizer.Progress) -> None:
+def print_one(one: synthesizer.Synthesized, output: Path | None, progress: synthesizer.Progress) -> None:
     typer.echo(synthesizer.describe(synthesizer.summarize(one)) + resumed(progress))
     if output is not None:
         typer.echo(f"{'written':<16}{output}")

@@ -8,12 +8,12 @@ from rich.table import Table
 
 from hocket.base.units import format_limit
 from hocket.topology.naming import spans
-from hocket.translator.mscclpp import PlanTranslation, plan_recipe
+from hocket.translator.mscclpp import TranslatedPlan, plan_recipe
 
 __all__ = ["print_plan"]
 
 
-def print_plan(translation: PlanTranslation, path: Path, nodes: tuple[int, int]) -> None:
+def print_plan(translation: TranslatedPlan, path: Path, nodes: tuple[int, int]) -> None:
     """The plan in numbers (`memory`, `port`: channels), what was proved, and how to run it."""
     plan = translation.plan
     calls = "in-place" if plan.in_place else "out-of-place"

@@ -10,14 +10,14 @@ from rich.table import Table
 from hocket.base.units import format_limit, format_time
 from hocket.schedule import Program
 from hocket.topology.naming import spans
-from hocket.translator import Translation
+from hocket.translator import Translated
 from hocket.translator.lowering.lowering import Candidate
 from hocket.translator.msccl.findings import Finding
 
 __all__ = ["print_translation"]
 
 
-def print_translation(result: Translation, path: Path, predicted: Sequence[Finding], is_bounded: bool) -> None:
+def print_translation(result: Translated, path: Path, predicted: Sequence[Finding], is_bounded: bool) -> None:
     """The program in numbers, which lowerings were tried, what was proved, and what is to be known of it; `is_bounded`:
     the largest size was asked for."""
     program = result.program
