@@ -1,15 +1,11 @@
-"""What a simulation found, and its JSON form."""
+"""What a simulation found."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.base.files import atomic_write
 from hocket.base.units import format_time
 from hocket.simulator.workload import Workload
 from hocket.topology import Topology
@@ -149,18 +145,6 @@ class Prediction:
     def link_utilisation(self) -> NDArray[np.float64]:
         """Busy time of each link over the whole time; above 1 where a model shares links for free."""
         return self.link_busy_ps / max(self.time_ps, 1)
-
-    def as_json(self) -> dict[str, Any]:
-        """The documented JSON form (docs/results.md)."""
-        from hocket.simulator.json_form import prediction_json  # it reads what this module defines
-
-        return prediction_json(self)
-
-    def to_json(self, path: Path | str) -> None:
-        """Writes the JSON form."""
-        with atomic_write(path) as file:
-            json.dump(self.as_json(), file, indent=1)
-            file.write("\n")
 
 
 def _ratio(time_ps: int, bound_ps: int) -> float:

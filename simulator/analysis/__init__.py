@@ -4,6 +4,7 @@ from hocket.simulator.analysis.collectives import collective_table, group_table,
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.comparison import Change, Comparison, compare
 from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
+from hocket.simulator.analysis.json_form import prediction_json, write_prediction
 from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
 from hocket.simulator.analysis.links import link_table, link_use_table
 from hocket.simulator.analysis.ranks import rank_table
@@ -31,6 +32,7 @@ __all__ = [
     "knee_bytes",
     "link_table",
     "link_use_table",
+    "prediction_json",
     "rank_table",
     "read_prediction",
     "require_parquet",
@@ -41,5 +43,6 @@ __all__ = [
     "waits",
     "write_csv",
     "write_parquet",
+    "write_prediction",
     "write_tables",
 ]

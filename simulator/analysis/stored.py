@@ -6,7 +6,7 @@ import msgspec
 
 from hocket.base.errors import FormatError
 from hocket.base.files import read_text
-from hocket.simulator.json_form import FORMAT, VERSION
+from hocket.simulator.analysis.json_form import FORMAT, VERSION
 
 __all__ = ["StoredPrediction", "read_prediction"]
 

@@ -10,6 +10,7 @@ from hocket.base.files import atomic_path, atomic_write, make_folder
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.critical_path import critical_path
+from hocket.simulator.analysis.json_form import write_prediction
 from hocket.simulator.analysis.links import link_table, link_use_table
 from hocket.simulator.analysis.ranks import rank_table
 from hocket.simulator.analysis.steps import step_table
@@ -47,7 +48,7 @@ def write_tables(prediction: Prediction, folder: Path | str, *, parquet: bool = 
     if parquet:
         require_parquet()
     folder = make_folder(folder)
-    prediction.to_json(folder / "prediction.json")
+    write_prediction(prediction, folder / "prediction.json")
     writers: list[tuple[str, Callable[[Path, Columns], None]]] = [("csv", write_csv)]
     if parquet:
         writers.append(("parquet", write_parquet))

@@ -1,6 +1,5 @@
 """What a simulation in compatibility mode found."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.base.files import atomic_write
+from hocket.base.files import write_json
 
 __all__ = ["AstraPrediction"]
 
@@ -58,9 +57,7 @@ class AstraPrediction:
 
     def to_json(self, path: Path | str) -> None:
         """Writes the JSON form."""
-        with atomic_write(path) as file:
-            json.dump(self.as_json(), file, indent=1)
-            file.write("\n")
+        write_json(path, self.as_json())
 
 
 def _by_rank(times: list[int]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, pattern
 from hocket.simulator import simulate_collective
+from hocket.simulator.analysis import prediction_json
 from hocket.simulator.models import Model, Queueing, Switching
 from hocket.simulator.planned import Planned
 from hocket.simulator.prediction import Prediction
@@ -118,7 +119,7 @@ def test_folds(name: str, spec: str) -> None:
     n = topology.num_ranks
     prediction = simulate_collective(Collective(kind, n, n * 1000), topology, name)
     assert prediction.folded == n
-    assert prediction.as_json()["folded"] == n
+    assert prediction_json(prediction)["folded"] == n
 
 
 def test_does_not_fold_what_is_not_alike() -> None:

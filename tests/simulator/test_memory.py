@@ -8,6 +8,7 @@ import pytest
 from hocket.base.errors import DeadlockError, SimulationError, TraceError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
 from hocket.simulator import RemoteMemory, parse_remote_memory, simulate_traces, write_timeline
+from hocket.simulator.analysis import prediction_json
 from hocket.topology import load
 from hocket.workload.accelerators import parse_accelerator
 
@@ -86,9 +87,8 @@ def test_remote_memory_serves_first_come_first_served(ranks: int, finish_us: lis
     prediction = simulate_traces(job(program, program), PAIR, remote_memory=shared, accelerator=CHIP)
     assert prediction.node_finish_ps.tolist() == [us * US for rank in finish_us for us in rank]
     assert prediction.bound_ps == 5 * US
-    assert (
-        prediction.as_json()
-        == simulate_traces(job(program, program), PAIR, remote_memory=shared, accelerator=CHIP).as_json()
+    assert prediction_json(prediction) == prediction_json(
+        simulate_traces(job(program, program), PAIR, remote_memory=shared, accelerator=CHIP)
     )
 
 

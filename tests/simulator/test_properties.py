@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hocket.schedule import Collective, Kind, Schedule
 from hocket.schedule.algorithms import build, build_all
 from hocket.simulator import simulate_collective, simulate_schedule
+from hocket.simulator.analysis import prediction_json
 from hocket.topology import Topology, load
 
 MODELS = ["analytical", "congestion", "flow"]
@@ -151,8 +152,8 @@ def test_alpha_beta_is_monotone(schedule: Schedule, switching: str, times: int, 
 @settings(deadline=None, max_examples=40)
 @given(schedules(), st.sampled_from(MODELS), st.sampled_from(SWITCHING))
 def test_simulation_is_deterministic(schedule: Schedule, model: str, switching: str) -> None:
-    first = simulate_schedule(schedule, model=model, switching=switching).as_json()
-    assert simulate_schedule(schedule, model=model, switching=switching).as_json() == first
+    first = prediction_json(simulate_schedule(schedule, model=model, switching=switching))
+    assert prediction_json(simulate_schedule(schedule, model=model, switching=switching)) == first
 
 
 @settings(deadline=None, max_examples=40)
@@ -183,4 +184,4 @@ def test_free_sharing_is_flagged() -> None:
     assert prediction.bound_ps == 3 * 10**9
     assert prediction.below_bound
     assert "NOT PHYSICAL" in prediction.warnings[0]
-    assert prediction.as_json()["below_bound"] is True
+    assert prediction_json(prediction)["below_bound"] is True

@@ -13,7 +13,7 @@ from random_jobs import jobs
 from hocket.base.errors import FormatError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
 from hocket.simulator import simulate_traces
-from hocket.simulator.analysis import Change, compare, read_prediction
+from hocket.simulator.analysis import Change, compare, read_prediction, write_prediction
 from hocket.topology import load
 
 US = 10**6
@@ -62,7 +62,7 @@ def test_groups_go_by_their_dimension_and_equal_ranks_are_one_line(tmp_path: Pat
             for rank in ranks:
                 builders[rank].add_collective("g", CollectiveType.ALL_REDUCE, 2_000, group=group)
         traces = TraceSet(tuple(builder.build() for builder in builders), groups)
-        simulate_traces(traces, load("ring:4,bandwidth=1GB/s,latency=1us")).to_json(tmp_path / name)
+        write_prediction(simulate_traces(traces, load("ring:4,bandwidth=1GB/s,latency=1us")), tmp_path / name)
         stored.append(read_prediction(tmp_path / name))
     comparison = compare(*stored)
     assert comparison.groups == (Change("all_reduce of tp groups", 8 * US, 9 * US),)
@@ -91,7 +91,7 @@ def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> 
 def test_a_damaged_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("damaged") / "a.json"
     prediction = simulate_traces(data.draw(jobs()), load("ring:3,bandwidth=1GB/s,latency=1us"))
-    prediction.to_json(path)
+    write_prediction(prediction, path)
     content = bytearray(path.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(bytes(content))
@@ -110,7 +110,7 @@ def test_turned_round_every_change_has_the_other_sign(
     folder, topology = tmp_path_factory.mktemp("pair"), load("switch:3,bandwidth=1GB/s,latency=1us")
     stored = []
     for name, job in (("a", first), ("b", second)):
-        simulate_traces(job, topology).to_json(folder / name)
+        write_prediction(simulate_traces(job, topology), folder / name)
         stored.append(read_prediction(folder / name))
     there, back = compare(*stored), compare(*stored[::-1])
     for subject in ("whole", "kinds", "groups", "ranks", "links"):

@@ -77,10 +77,10 @@ class Outputs:
         """Writes what is wanted and says so."""
         from hocket.base.files import atomic_write
         from hocket.simulator import write_timeline
-        from hocket.simulator.analysis import write_tables
+        from hocket.simulator.analysis import write_prediction, write_tables
 
         if self.json:
-            prediction.to_json(self.json)
+            write_prediction(prediction, self.json)
             typer.echo(f"wrote {self.json}")
         if self.timeline:
             write_timeline(prediction, self.timeline)

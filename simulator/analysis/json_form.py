@@ -1,10 +1,12 @@
 """The JSON form of a prediction: docs/results.md has its keys."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.files import write_json
 from hocket.simulator.analysis.collectives import group_table
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.critical_path import critical_path
@@ -13,7 +15,7 @@ from hocket.simulator.analysis.steps import step_table
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
 
-__all__ = ["FORMAT", "VERSION", "prediction_json"]
+__all__ = ["FORMAT", "VERSION", "prediction_json", "write_prediction"]
 
 FORMAT = "hocket.prediction"
 VERSION = 2  # 1 had no ranks, steps, groups and critical_path, and its collectives' ratio counted their waits
@@ -70,6 +72,11 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         "folded": prediction.folded,
         "notes": [*prediction.notes, *prediction.warnings],
     }
+
+
+def write_prediction(prediction: Prediction, path: Path | str) -> None:
+    """Writes the JSON form, which `read_prediction` and people read."""
+    write_json(path, prediction_json(prediction))
 
 
 def _critical_path(prediction: Prediction) -> dict[str, Any] | None:
