@@ -1,9 +1,11 @@
 """The error tree, the same in C++ and Python, and the exit code of each branch.
 
-A message names the place (file, rank, node, line or link), what was expected and the remedy.
+A message names the place (file, rank, node, line or link), what was expected and the remedy. It is one line; an error
+that needs several has an argument for each. Names in it may come from files, so `str(error)` escapes what is in them.
 """
 
 from enum import IntEnum
+from typing import TypeVar
 
 from hocket._core import (
     DeadlockError,
@@ -16,6 +18,7 @@ from hocket._core import (
     TopologyError,
     TraceError,
 )
+from hocket.base.text import printable
 
 __all__ = [
     "DeadlockError",
@@ -30,7 +33,18 @@ __all__ = [
     "TopologyError",
     "TraceError",
     "exit_code",
+    "placed",
 ]
+
+Error = TypeVar("Error", bound=HocketError)
+
+HocketError.__str__ = lambda self: "\n".join(printable(str(line)) for line in self.args)  # type: ignore[method-assign]
+
+
+def placed(place: object, error: Error) -> Error:
+    """The error with the place where it happened in front of its message."""
+    first, *more = error.args
+    return type(error)(f"{place}: {first}", *more)
 
 
 class RequestError(HocketError):

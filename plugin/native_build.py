@@ -114,4 +114,4 @@ def _compile(command: Sequence[str], name: str) -> None:
         said = (finished.stdout + finished.stderr).splitlines()
         if len(said) > _LAST_LINES:
             said = [said[0], "...", *said[-_LAST_LINES:]]
-        raise HocketError("\n".join([f"{name} could not be built by: {shlex.join(command)}", *said]))
+        raise HocketError(f"{name} could not be built by: {shlex.join(command)}", *said)

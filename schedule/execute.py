@@ -71,7 +71,7 @@ def execute(
         raise ScheduleError(f"FIFO depth {fifo_depth} and chunks per message {max_count} must be at least 1")
     found = attempt(program, fifo_depth=fifo_depth, max_count=max_count, in_place=in_place)
     if isinstance(found, Counterexample):
-        raise DeadlockError(found.text) if found.deadlock else ScheduleError(found.text)
+        raise (DeadlockError if found.deadlock else ScheduleError)(*found.text.split("\n"))
     return found
 
 

@@ -3,7 +3,7 @@
 import os
 
 from hocket._core.topology import require_connected
-from hocket.base.errors import HocketError
+from hocket.base.errors import HocketError, placed
 from hocket.base.files import read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.topology.formats.astra_sim import from_astra_sim
@@ -41,5 +41,5 @@ def load(text: str) -> Topology:
         require_connected(topology.graph)
     except HocketError as error:
         # what has a line names the file already
-        raise error if str(error).startswith(text) else type(error)(f"{text}: {error}") from error
+        raise error if error.args[0].startswith(text) else placed(text, error) from error
     return topology

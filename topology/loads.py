@@ -4,7 +4,7 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
-from hocket.base.errors import FormatError, TopologyError
+from hocket.base.errors import FormatError, TopologyError, placed
 from hocket.base.files import read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.topology.failures import share
@@ -25,7 +25,7 @@ def share_file(topology: Topology, path: Path) -> Topology:
         try:
             shared = share(shared, [f"{what}={part}"])
         except (FormatError, TopologyError) as error:
-            raise type(error)(f"{where}: {error}") from error
+            raise placed(where, error) from error
     return replace(shared, name=f"{topology.name} with load {path.name}")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import TypeVar
 
-from hocket.base.errors import FormatError, HocketError, TopologyError
+from hocket.base.errors import FormatError, HocketError, TopologyError, placed
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
@@ -61,7 +61,7 @@ def from_spec(text: str) -> Topology:
         if word in IMPORTED:
             return _imported(text)
     except HocketError as error:
-        raise type(error)(f"topology '{text}': {error}") from error
+        raise placed(f"topology '{text}'", error) from error
     raise UnknownTopology(
         f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *IMPORTED])}"
     )
@@ -107,7 +107,7 @@ def from_machines(name: str, specs: Sequence[str], fabric: str) -> Topology:
         try:
             machines += _machines(text.strip())
         except HocketError as error:
-            raise type(error)(f"machine '{text}': {error}") from error
+            raise placed(f"machine '{text}'", error) from error
     return cluster(name, machines, read_fabric(read_options(fabric, FABRIC_KEYS)))
 
 

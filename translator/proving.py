@@ -69,6 +69,6 @@ def prove(
             raise
         largest = largest_of_count(read, chosen, least)
         remedy = f"it is right up to {format_limit(largest)}: give --max-bytes {largest}"
-        raise DeadlockError(f"{error}\n{remedy}") from error
+        raise DeadlockError(*error.args, remedy) from error
     notes += tuple(residency_findings([len(gpu.thread_blocks) for gpu in read.gpus], chosen.name, None))
     return Translated(text, read, chosen, slots or depth, proofs, notes=notes)

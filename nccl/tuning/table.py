@@ -29,5 +29,5 @@ def read_tuner_table(path: Path | str) -> TunerTable:
     """The rules and constants of a file. Raises FormatError naming every line that the plugin would not take."""
     table = parse_tuner_table(path)
     if table.problems:
-        raise FormatError("\n".join(f"{path}:{line}: {text}" for line, text in table.problems))
+        raise FormatError(*(f"{path}:{line}: {text}" for line, text in table.problems))
     return table

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hocket._core import executor as engine
-from hocket.base.errors import FormatError, HocketError
+from hocket.base.errors import FormatError, HocketError, placed
 from hocket.base.units import format_bytes
 from hocket.schedule import FIFO_DEPTH, Kind, Program, execute
 from hocket.schedule.memory import call_sizes
@@ -183,5 +183,5 @@ def _read(path: Path, above: Path, root: int | None) -> Algorithm:
         for rank in range(program.num_ranks):
             algorithm.part(rank)
     except HocketError as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise placed(path, error) from error
     return algorithm

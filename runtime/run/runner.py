@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket.base.errors import HocketError
+from hocket.base.errors import HocketError, placed
 from hocket.runtime.run.job import Job, Result, Row
 from hocket.runtime.run.launch import check_backend, launch
 from hocket.runtime.run.table import bandwidths
@@ -89,7 +89,7 @@ def prepare(
         try:
             execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
         except HocketError as error:
-            raise type(error)(f"{path}: {error}") from error
+            raise placed(path, error) from error
     return Job(program, backend, tuple(sizes), **options)
 
 

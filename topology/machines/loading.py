@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from hocket.base.errors import FormatError, HocketError
+from hocket.base.errors import FormatError, HocketError, placed
 from hocket.base.files import read_text
 from hocket.base.strict_yaml import nearest
 from hocket.topology.formats.nccl.machine import NcclMachine
@@ -57,5 +57,5 @@ def load_machine(text: str) -> NcclMachine:
             word, path, options = split_imported(text)
             return IMPORTED[word].read(path, options)
         except HocketError as error:
-            raise type(error)(f"machine '{text}': {error}") from error
+            raise placed(f"machine '{text}'", error) from error
     raise FormatError(f"'{text}': no such file, and no machine by that name; {nearest(text, [*PRESETS, *IMPORTED])}")

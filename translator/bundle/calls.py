@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from hocket.base.errors import DeadlockError, ScheduleError
+from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.schedule import Program, Schedule, retime
 from hocket.simulator import simulate_program
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
@@ -57,7 +57,7 @@ class Call:
         try:
             return list(self._target.lowered(source, lowering))
         except (ScheduleError, DeadlockError) as error:
-            raise type(error)(f"{source.path}: {self.name} calls: {error}") from error
+            raise placed(f"{source.path}: {self.name} calls", error) from error
 
     def file(self, window: Window, number: int, total: int) -> tuple[BundleFile, Written]:
         """The proved program of a window, the `number`-th of `total` files."""
@@ -74,7 +74,7 @@ class Call:
         try:
             written = lowered.written(name, window)
         except (ScheduleError, DeadlockError) as error:
-            raise type(error)(f"{source.path}: {error}") from error
+            raise placed(source.path, error) from error
         unit = lowered.unit_bytes
         served = {first, last, *(size // unit * unit for size in self._sizes if first <= size <= last)}
         return (

@@ -72,7 +72,7 @@ def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
     found = attempt_plan(plan, root=root)
     if isinstance(found, PlanRefutation):
         wrong = found.counterexample
-        raise DeadlockError(wrong.text) if wrong.deadlock else ScheduleError(wrong.text)
+        raise (DeadlockError if wrong.deadlock else ScheduleError)(*wrong.text.split("\n"))
     return found
 
 

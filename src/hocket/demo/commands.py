@@ -42,5 +42,5 @@ class Commands:
         if done.returncode == 130:
             raise KeyboardInterrupt
         if done.returncode:
-            raise HocketError(f"'{shown}' ended with exit code {done.returncode}:\n{done.stdout.strip()}")
+            raise HocketError(f"'{shown}' ended with exit code {done.returncode}:", *done.stdout.strip().splitlines())
         return done.stdout

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import HocketError, TraceError
@@ -33,12 +33,13 @@ def traces() -> TraceSet:
     return TraceSet(tuple(built), {"pair": (1, 0)})
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 255)), min_size=1, max_size=3),
     st.sampled_from([0, 0, 0, 1, 17]),
     st.sampled_from(["bound", "analytical", "congestion"]),
 )
+@example(changes=[(140, 13)], cut=0, model="bound")  # a line break within a name
 def test_damaged_traces(tmp_path: Path, changes: list[tuple[int, int]], cut: int, model: str) -> None:
     write_traces(tmp_path, traces())
     path = tmp_path / "trace.1.et"

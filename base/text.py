@@ -1,0 +1,11 @@
+"""Names as they come from files, made fit to be shown."""
+
+__all__ = ["printable"]
+
+
+def printable(text: str) -> str:
+    """The text on one line and without anything that a terminal, a page or a log would obey: line breaks, control
+    characters, marks of direction and lone surrogates appear as Python writes them (`\\r`, `\\x1b`, `\\u202e`)."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
