@@ -1,14 +1,16 @@
 # make demo   sets everything up and does the whole chain once       make demo TORCH=no   without installing PyTorch
 # make test   sets everything up and runs every suite                make lint            style and types only
+# make fuzz   TIME=600: the property tests on random examples        make fuzz SEED=7     the examples of one seed again
 PYTHON ?= python3
 VENV ?= .venv
 TORCH ?= yes
 DEMO_DIR ?= demo
+TIME ?= 600
 
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint build system pytest cpptest clean
+.PHONY: demo test fuzz lint build system pytest cpptest clean
 
 demo: build $(if $(filter no,$(TORCH)),$(VENV)/demo.stamp,$(VENV)/torch.stamp)
 	$(BIN)/hocket demo --out $(DEMO_DIR)
@@ -25,8 +27,12 @@ lint: build $(VENV)/test.stamp
 
 # Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs.
 pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp $(VENV)/newest-nccl
-	$(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "torch or mpi"
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "torch or mpi"
+
+# Not part of `make test`, whose examples are fixed: what it finds becomes an @example there.
+fuzz: build $(VENV)/torch.stamp $(VENV)/test.stamp
+	$(BIN)/python tests/fuzz.py --time $(TIME) $(addprefix --seed ,$(SEED)) $(TESTS)
 
 # The engine's own tests, under AddressSanitizer and UndefinedBehaviorSanitizer.
 cpptest: system

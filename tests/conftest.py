@@ -1,20 +1,30 @@
 """Shared fixtures; and the checkout kept off sys.path: its chakra/ would hide MLCommons' chakra package."""
 
+import os
+import random
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 ROOT = Path(__file__).parents[1]
-# A loaded machine must not fail a test: hypothesis' deadline measures wall time.
-settings.register_profile("hocket", deadline=None)
-settings.load_profile("hocket")
+# The same examples on every machine and in every run: `make test` fails by what changed, never by chance. A loaded
+# machine must not fail a test either, so that nothing counts wall time. `make fuzz` draws examples by a random seed.
+STEADY: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
+    "database": None,
+}
+settings.register_profile("fixed", derandomize=True, **STEADY)
+settings.register_profile("fuzz", print_blob=True, **STEADY)
+settings.load_profile("fixed")
 # A shell's background job ignores Ctrl-C and so would all it starts; tests send it to what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
@@ -24,7 +34,16 @@ sys.path += sorted({str(path.parent) for path in HELPERS})
 MODULES = {"torch": "torch", "mpi": "mpi4py"}
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`make fuzz` takes the property tests alone, in another order each round: time may end before the last."""
+    if config.getoption("--hypothesis-profile") == "fuzz":
+        items[:] = [item for item in items if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)]
+        random.Random(config.getoption("--hypothesis-seed")).shuffle(items)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if time.time() > float(os.environ.get("HOCKET_FUZZ_UNTIL", "inf")):
+        pytest.skip("the time for this round is up")
     for extra, module in MODULES.items():
         if item.get_closest_marker(extra) and find_spec(module) is None:
             pytest.skip(f"needs {module}: pip install 'hocket[{extra}]'")

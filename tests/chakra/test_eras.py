@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from old_schemas import framed, schema, set_attribute
 from trace_commands import hocket
@@ -144,7 +144,7 @@ def test_what_an_old_schema_has_no_meaning_for_is_refused(tmp_path: Path, versio
         read_trace(path)
 
 
-quickly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quickly = settings(max_examples=60)
 
 
 @pytest.mark.parametrize("version", ["0.0.1", *LATER])

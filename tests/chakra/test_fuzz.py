@@ -3,7 +3,7 @@
 import gzip
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import FormatError
@@ -14,7 +14,7 @@ from hocket.chakra.messages import read_messages
 from hocket.chakra.trace_file import TraceFile
 from hocket.chakra.validate import validate_trace
 
-quickly = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quickly = settings(max_examples=150)
 
 
 def written(path: Path) -> bytes:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_commands import training, write_training
 
@@ -18,7 +18,7 @@ from hocket.chakra.trace import Trace
 from hocket.chakra.trace_file import TraceFile
 from hocket.chakra.validate import validate, validate_files
 
-quickly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quickly = settings(max_examples=60)
 SMALL = 256  # bytes: a few nodes
 
 

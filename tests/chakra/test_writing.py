@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import TraceError
@@ -124,7 +124,7 @@ nodes = st.fixed_dictionaries(
 
 
 @given(st.lists(nodes, max_size=5))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50)
 def test_any_trace_comes_back(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     builder = TraceBuilder()
     for row in rows:

@@ -20,7 +20,7 @@ GIB = 2**30
 US = 10**6
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_no_verified_schedule_beats_the_bound(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 6))
@@ -205,7 +205,7 @@ def test_months_made_of_days_are_refused() -> None:
             attempt()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_an_even_all_to_all_is_bounded_as_one_of_listed_blocks(data: st.DataObject) -> None:
     """The even one is counted by formulas, the other block by block."""

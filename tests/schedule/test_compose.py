@@ -20,7 +20,7 @@ def timed(draw: st.DrawFn, kind: Kind, name: str) -> Schedule:
     return retime(build(name, collective, topology), draw(st.booleans()))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.one_of(
         timed(Kind.ALL_GATHER, "ring"),
@@ -39,7 +39,7 @@ def test_reverse_does_the_mirrored_collective_on_the_reversed_topology(schedule:
         assert mirrored.time_ps <= schedule.time_ps
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(timed(Kind.ALL_GATHER, "direct"))
 def test_reduce_scatter_then_all_gather_is_all_reduce(backwards: Schedule) -> None:
     scatter = reverse(backwards)

@@ -48,7 +48,7 @@ def test_every_right_reference_is_right_without_fifos(shared: Path) -> None:
     paired=st.sampled_from([True, None]),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_generated_programs_are_right_without_fifos(
     kind: Kind, ranks: int, chunks: int, in_place: bool, paired: bool | None, seed: int
 ) -> None:

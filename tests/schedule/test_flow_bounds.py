@@ -102,7 +102,7 @@ def test_certificate_proves_the_optimum(shared: Path, peer: str) -> None:
     assert bound.time_ps / US == pytest.approx(optimum_us, rel=1e-4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), kind=st.sampled_from([Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER]), blocking=st.booleans())
 def test_certificate_lies_between_the_bound_and_any_schedule(data: st.DataObject, kind: Kind, blocking: bool) -> None:
     pytest.importorskip("highspy")

@@ -57,7 +57,7 @@ def test_one_link_says_what_all_do() -> None:
     assert verify(expanded).link_busy_ps.tolist() == report.link_busy_ps.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(folded_schedules())
 def test_what_is_right_folded_is_right_spelled_out(schedule: FoldedSchedule) -> None:
     folded, expanded = verify(schedule), schedule.expand()
@@ -101,7 +101,7 @@ def _delivers_twice(schedule: Schedule) -> bool:
     return len(set(pairs)) < len(pairs)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(folded_schedules(remainders=False), st.data())
 def test_what_is_wrong_folded_is_wrong_spelled_out(schedule: FoldedSchedule, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(schedule.phases) - 1))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from folding import folded_schedules
 from homes import LINK
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import FormatError, HocketError, ScheduleError
@@ -85,7 +85,7 @@ def test_rounds_do_an_all_gather(file: Path) -> None:
     assert schedule.busiest_link_ps == 5 * 20 - 1
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(schedule=folded_schedules())
 def test_reads_back_what_was_written(tmp_path: Path, schedule: FoldedSchedule) -> None:
     save(schedule, tmp_path / "a.schedule")
@@ -99,7 +99,7 @@ def test_reads_back_what_was_written(tmp_path: Path, schedule: FoldedSchedule) -
     assert (tmp_path / "again.schedule").read_bytes() == (tmp_path / "a.schedule").read_bytes()
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200)
 @given(st.data())
 def test_every_changed_byte_is_noticed(file: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(file.read_bytes())
@@ -129,7 +129,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(st.data())
 def test_a_forged_header_is_an_error_or_harmless(file: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = file.read_bytes()

@@ -62,7 +62,7 @@ def has_race(program: Program) -> bool:
 
 
 @given(st.sampled_from(PROGRAMS), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_races_are_those_of_the_closure(program: Program, data: st.DataObject) -> None:
     waiting = [place for place in steps_of(program) if place[3].depend_block >= 0 and place[3].type != "nop"]
     for _ in range(data.draw(st.integers(0, 2))):

@@ -9,7 +9,7 @@ import machines
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import FormatError
@@ -76,7 +76,7 @@ def test_names_a_missing_file(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(st.data())
 def test_every_changed_byte_is_noticed(file: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(file.read_bytes())
@@ -100,7 +100,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(st.data())
 def test_a_forged_header_is_a_format_error_or_harmless(file: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = file.read_bytes()

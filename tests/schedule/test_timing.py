@@ -59,7 +59,7 @@ def test_a_copy_hides_what_came_before_it_and_a_reduction_adds_to_it() -> None:
     assert lists(schedule) == [[], [], [], [], [2, 3]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(native())
 def test_dependencies_are_earlier_deliveries_of_the_chunk_into_the_source(schedule: Schedule) -> None:
     src, dst = schedule.src, schedule.dst
@@ -74,7 +74,7 @@ def test_dependencies_are_earlier_deliveries_of_the_chunk_into_the_source(schedu
         assert ids == expected.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(native(), st.booleans())
 def test_retimed_schedules_are_right_and_as_early_as_can_be(schedule: Schedule, blocking: bool) -> None:
     timed = retime(schedule, blocking)

@@ -151,7 +151,7 @@ def test_two_arrivals_of_which_one_overwrites_are_a_race() -> None:
         verify(schedule)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_no_transfer_of_a_native_schedule_can_be_left_out(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["ring", "direct", "double_binary_tree"]))
@@ -161,7 +161,7 @@ def test_no_transfer_of_a_native_schedule_can_be_left_out(data: st.DataObject) -
         verify(without(schedule, data.draw(st.integers(0, schedule.num_transfers - 1))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_any_columns_are_judged_without_a_crash(data: st.DataObject) -> None:
     integers = st.lists(st.integers(-2, 9), min_size=24, max_size=24)

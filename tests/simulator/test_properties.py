@@ -46,7 +46,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
     return draw(st.sampled_from(list(build_all(collective, topology))))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(schedules(), st.sampled_from(SWITCHING))
 def test_congestion_only_ever_costs(schedule: Schedule, switching: str) -> None:
     free = simulate_schedule(schedule, model="analytical", switching=switching)
@@ -55,7 +55,7 @@ def test_congestion_only_ever_costs(schedule: Schedule, switching: str) -> None:
     assert (free.link_busy_ps == shared.link_busy_ps).all()
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(schedules(), st.sampled_from(SHARING), st.sampled_from(SWITCHING))
 def test_shared_links_are_never_below_the_bound_and_keep_every_byte(
     schedule: Schedule, sharing: tuple[str, str], switching: str
@@ -84,7 +84,7 @@ def test_shared_links_are_never_below_the_bound_and_keep_every_byte(
     assert (work.start_ps[order][1:] >= work.finish_ps[order][:-1])[same_link].all(), "a link carried two at once"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data(), schedules(), st.sampled_from([("analytical", "fifo"), *SHARING]), st.sampled_from(SWITCHING))
 def test_names_of_ranks_do_not_matter(
     data: st.DataObject, schedule: Schedule, sharing: tuple[str, str], switching: str
@@ -102,7 +102,7 @@ def test_names_of_ranks_do_not_matter(
     assert (second.link_busy_ps == first.link_busy_ps).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(topologies(), st.integers(1, 10**7), st.data())
 def test_all_models_agree_on_a_message_alone(topology: Topology, size: int, data: st.DataObject) -> None:
     root = data.draw(st.integers(0, topology.num_ranks - 1))
@@ -116,7 +116,7 @@ def test_all_models_agree_on_a_message_alone(topology: Topology, size: int, data
             assert alone.time_ps == free.time_ps
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(2, 9), st.integers(0, 10**7), st.sampled_from(["ring", "switch", "fully_connected"]), st.booleans())
 def test_symmetric_flows_stay_symmetric(ranks: int, size: int, kind: str, gather: bool) -> None:
     """Nothing in the flow model depends on an order, so ranks that all do alike end together, whatever the parts."""
@@ -126,7 +126,7 @@ def test_symmetric_flows_stay_symmetric(ranks: int, size: int, kind: str, gather
     assert len(set(prediction.finish_ps.tolist())) == 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(schedules(), st.sampled_from(SWITCHING), st.integers(1, 4), st.integers(0, 1000), st.integers(1, 4))
 def test_alpha_beta_is_monotone(schedule: Schedule, switching: str, times: int, more_ps: int, slower: int) -> None:
     """A theorem only for `analytical`: links that serve in some order, or share, have anomalies (docs)."""
@@ -149,14 +149,14 @@ def test_alpha_beta_is_monotone(schedule: Schedule, switching: str, times: int, 
     assert (first.finish_ps <= second.finish_ps).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(schedules(), st.sampled_from(MODELS), st.sampled_from(SWITCHING))
 def test_simulation_is_deterministic(schedule: Schedule, model: str, switching: str) -> None:
     first = prediction_json(simulate_schedule(schedule, model=model, switching=switching))
     assert prediction_json(simulate_schedule(schedule, model=model, switching=switching)) == first
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(schedules())
 def test_cutting_through_only_ever_saves_without_contention(schedule: Schedule) -> None:
     cut = simulate_schedule(schedule, model="analytical", switching="cut_through")

@@ -65,7 +65,7 @@ def consistent_jobs(draw: st.DrawFn) -> TraceSet:
     return TraceSet(tuple(ranks))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     st.lists(traces(), min_size=1, max_size=RANKS),
     st.sampled_from(["bound", "analytical", "congestion"]),
@@ -81,7 +81,7 @@ def test_nonsense_ends_in_a_typed_error(ranks: list[Trace], model: str, memory: 
     assert (prediction.node_finish_ps >= prediction.node_start_ps).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     consistent_jobs(),
     st.sampled_from(["cut_through", "store_and_forward"]),

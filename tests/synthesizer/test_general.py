@@ -49,7 +49,7 @@ def chunks_of(ranks: int) -> st.SearchStrategy[Chunk]:
     return st.builds(Chunk, some, some, st.integers(0, 10**6))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(topology=networks(), blocking=st.booleans(), data=st.data())
 def test_any_conditions(topology: Topology, blocking: bool, data: st.DataObject) -> None:
     chunks = data.draw(st.lists(chunks_of(topology.num_ranks), min_size=1, max_size=12))
@@ -58,7 +58,7 @@ def test_any_conditions(topology: Topology, blocking: bool, data: st.DataObject)
     assert schedule.bound is not None and schedule.bound.time_ps <= schedule.time_ps == verify(schedule).time_ps
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     topology=networks(),
     kind=st.sampled_from([kind for kind in Kind if kind is not Kind.CUSTOM]),

@@ -73,7 +73,7 @@ def computing(draw: st.DrawFn) -> Topology:
     return Topology.from_links("drawn", ranks, links, num_switches=switches, in_network=sorted(in_network))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     topology=computing(),
     kind=st.sampled_from(KINDS),

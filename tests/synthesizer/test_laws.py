@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_networks import networks
 
@@ -33,7 +33,7 @@ def regular(draw: st.DrawFn) -> Topology:
 
 
 @pytest.mark.parametrize("engine", SEARCHING)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=40)
 @given(
     drawn=networks(),
     even=regular(),
@@ -70,7 +70,7 @@ def renamed(topology: Topology, name: np.ndarray) -> Topology:
     return Topology.from_links("renamed", topology.num_ranks, links)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     topology=networks(),
     kind=st.sampled_from(NAMED_KINDS),
@@ -95,7 +95,7 @@ def test_other_names_change_nothing_but_names(
     assert verify(again).time_ps == schedule.time_ps >= after
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(topology=networks(), kind=st.sampled_from(EXACTLY_BOUNDED), blocking=st.booleans(), data=st.data())
 def test_without_a_link_no_bound_is_lower(topology: Topology, kind: Kind, blocking: bool, data: st.DataObject) -> None:
     gone = data.draw(st.integers(0, topology.num_links - 1))

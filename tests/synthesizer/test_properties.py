@@ -19,7 +19,7 @@ KINDS = [Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE, Kind.BROADCAST, 
 MESH = "mesh:4x4,bandwidth=50GB/s,latency=500ns"
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     topology=networks(),
     kind=st.sampled_from(KINDS),

@@ -94,7 +94,7 @@ def content(found: FoldedSchedule | None) -> list[list[int]]:
     return [column.tolist() for b in found.phases[0].transfers.blocks() for column in (b.start_ps, b.route, b.chunk)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     spec=st.sampled_from(["mesh:4x4", "torus:3x4", "mesh:2x2x2", "mesh:3x3"]),
     blocking=st.booleans(),

@@ -70,7 +70,7 @@ def test_no_route_names_the_pair() -> None:
 
 
 @given(topologies(), st.integers(1, 10**5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_routes_are_walks_and_the_cheapest_that_switches_offer(topology: Topology, size: int) -> None:
     pairs = [(s, d) for s in range(topology.num_ranks) for d in range(topology.num_ranks)]
     found = routes(topology.graph, pairs, size)
@@ -88,7 +88,7 @@ def test_routes_are_walks_and_the_cheapest_that_switches_offer(topology: Topolog
 
 
 @given(topologies(max_switches=0), st.integers(1, 10**5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rank_routes_are_the_links_without_switches(topology: Topology, size: int) -> None:
     found = rank_routes(topology.graph, size)
     assert found.links.tolist() == list(range(topology.num_links))
@@ -96,7 +96,7 @@ def test_rank_routes_are_the_links_without_switches(topology: Topology, size: in
 
 
 @given(topologies())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rank_routes_join_ranks_through_switches_only(topology: Topology) -> None:
     found = rank_routes(topology.graph)
     seen = set()
@@ -111,7 +111,7 @@ def test_rank_routes_join_ranks_through_switches_only(topology: Topology) -> Non
 
 
 @given(topologies())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_cut_is_the_tightest_of_all_sets(topology: Topology) -> None:
     nodes = range(topology.num_nodes)
     tightest = Fraction(0)
@@ -133,7 +133,7 @@ def test_cut_is_the_tightest_of_all_sets(topology: Topology) -> None:
 
 
 @given(topologies())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_ingress_is_at_most_the_links_and_mirrors_egress(topology: Topology) -> None:
     ingress = rank_ingress_bandwidth(topology.graph)
     for rank in range(topology.num_ranks):
@@ -142,7 +142,7 @@ def test_ingress_is_at_most_the_links_and_mirrors_egress(topology: Topology) -> 
 
 
 @given(topologies(), st.integers(0, 10**5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_eccentricity_is_never_above_a_real_route(topology: Topology, size: int) -> None:
     whole_hops = costs(topology, size)
     latencies = topology.latency_ps.tolist()

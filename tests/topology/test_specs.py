@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.base.errors import HocketError
@@ -69,7 +69,6 @@ def test_an_unwound_switch_splits_its_ports() -> None:
         max_size=3,
     )
 )
-@settings(deadline=None)
 def test_shifts_are_the_links_of_every_rank(shapes: list[str]) -> None:
     topology = load(f"{'x'.join(shapes)},{COST}")
     stride = 1
@@ -186,7 +185,6 @@ def test_refusals_say_what_to_write(spec: str, message: str) -> None:
 
 
 @given(st.text(alphabet="dgx-h10:nodesmring=switchtofu_ly,42+GB/s.ex", max_size=40))
-@settings(deadline=None)
 def test_any_text_is_a_topology_or_an_error(text: str) -> None:
     try:
         assert load(text).num_ranks >= 2

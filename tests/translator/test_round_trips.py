@@ -63,7 +63,7 @@ def grid(ranks: int) -> Topology:
     return load(f"ring:{ranks},bandwidth=1GB/s,latency=1us")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE]),
     ranks=st.integers(3, 7),

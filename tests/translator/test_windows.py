@@ -45,7 +45,7 @@ def served(path: Path, runtime: ProfileName, sizes: list[int]) -> list[int]:
     return [call.size_bytes for call in calls if select([path], call, runtime).chosen]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(chunks=st.integers(1, 3), smallest=st.integers(0, 40), width=st.integers(0, 40))
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_program_written_for_another_runtime_serves_the_same_sizes(

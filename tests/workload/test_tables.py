@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import FormatError, HocketError
@@ -190,7 +190,7 @@ NAME = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_siz
 
 
 @given(st.lists(st.builds(Layer, NAME, ANY_PASS, ANY_PASS, ANY_PASS, PASSES), min_size=1, unique_by=lambda x: x.name))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(max_examples=50)
 def test_tables_come_back_as_written(tmp_path: Path, layers: list[Layer]) -> None:
     write_table(tmp_path / "table.csv", Network(tuple(layers)))
     assert read_table(tmp_path / "table.csv").layers == tuple(layers)
@@ -211,13 +211,13 @@ def check_reader(path: Path, content: bytes) -> None:
 @given(st.sampled_from([".csv", ".yaml", ".txt"]), st.binary(max_size=80))
 @example(".csv", b'"')
 @example(".csv", b"name\n\0\n")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(max_examples=150)
 def test_random_bytes(tmp_path: Path, suffix: str, content: bytes) -> None:
     check_reader(tmp_path / f"f{suffix}", content)
 
 
 @given(st.sampled_from([(".csv", TABLE), (".txt", TEXT)]), st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(max_examples=300)
 def test_mutated_files(tmp_path: Path, file: tuple[str, str], data: st.DataObject) -> None:
     suffix, text = file
     for _ in range(data.draw(st.integers(1, 3))):

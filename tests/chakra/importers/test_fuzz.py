@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from handwritten import collective, entry, host_node, host_trace, nccl_profile, record
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kineto_profiles import kineto, span
 
@@ -15,7 +15,7 @@ from hocket.chakra.importers import IMPORTERS, import_traces
 from hocket.chakra.importers.registry import AUTO
 from hocket.cli.trace.importing import FORMATS
 
-quickly = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quickly = settings(max_examples=100)
 
 _ENTRIES = [entry(1, "nccl:all_reduce", [[8]]), entry(2, "nccl:send 0->1", [[8]])]
 _DUMP = {"version": "2.10", "entries": _ENTRIES, "pg_config": {"0": {"name": "0", "desc": "", "ranks": "[0, 1]"}}}

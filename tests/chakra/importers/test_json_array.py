@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.chakra.importers import json_array
 from hocket.chakra.importers.json_array import JsonArray
 
-quickly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quickly = settings(max_examples=60)
 texts = st.text(st.sampled_from('{}[],:" \\\nx'), max_size=6)
 values = st.recursive(
     st.one_of(st.integers(), texts, st.none()),

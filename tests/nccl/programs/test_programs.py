@@ -91,7 +91,7 @@ def test_channels_are_rings_and_trees_of_all_ranks(nodes: int) -> None:
         assert max(len(branch.down) for branch in branches) <= 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(list(KINDS)),
     st.sampled_from(["LL", "LL128", "Simple"]),
@@ -156,7 +156,7 @@ def test_rings_in_one_machine_take_what_the_model_says(machine: str, protocol: s
             assert prediction.time_ps >= prediction.bound_ps and prediction.time_ps >= bound.time_ps
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.sampled_from([1, 2]),
     st.sampled_from(["Ring", "Tree"]),

@@ -170,7 +170,7 @@ def offered(function: int, nodes: int, per_node: int, missing: set[int]) -> NDAr
     return np.array([-1.0 if at in missing else cost for at, cost in enumerate(costs)], np.float32)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     rows=st.lists(ROWS, min_size=1, max_size=6),
     shape=SHAPES,

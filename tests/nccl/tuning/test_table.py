@@ -198,7 +198,7 @@ WORDS = NAMES | VALUES | CONSTANTS
 ROWS = st.lists(st.lists(WORDS | st.text(max_size=5), max_size=12).map(",".join), max_size=6).map("\n".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.binary(max_size=200) | ROWS.map(str.encode))
 @example(b"allreduce,0,1,ring,ll,-1,1," + b"9" * 100_000)
 def test_any_bytes_are_rules_or_problems(text: bytes) -> None:

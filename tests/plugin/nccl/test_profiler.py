@@ -98,7 +98,7 @@ def test_fields_lie_where_the_plugin_writes_them() -> None:
     assert (offsets["sequence"], offsets["function"], offsets["kind"], offsets["variant"]) == (64, 96, 172, 176)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_damaged_profiles_are_refused_or_read(
     job: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -58,7 +58,7 @@ def test_every_type_and_reduction_is_exact(data_type: str, op: ReduceOp) -> None
         assert row.wrong == 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.sampled_from(list(handmade.PROGRAMS)), st.data())
 def test_one_changed_element_is_counted_once(kind: Kind, data: st.DataObject) -> None:
     """The expected result is unique: whatever value and element is changed on one rank, exactly that one is wrong."""

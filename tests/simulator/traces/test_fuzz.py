@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import HocketError, TraceError
@@ -33,7 +33,7 @@ def traces() -> TraceSet:
     return TraceSet(tuple(built), {"pair": (1, 0)})
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250)
 @given(
     st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 255)), min_size=1, max_size=3),
     st.sampled_from([0, 0, 0, 1, 17]),

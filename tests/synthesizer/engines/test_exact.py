@@ -59,7 +59,7 @@ def small_networks(draw: st.DrawFn) -> Topology:
     return Topology.from_links("random", ranks, ring + more)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(small_networks(), st.sampled_from([Kind.ALL_GATHER, Kind.BROADCAST, Kind.REDUCE_SCATTER]), st.booleans())
 def test_no_engine_beats_it(topology: Topology, kind: Kind, blocking: bool) -> None:
     collective = Collective(kind, topology.num_ranks, 1000 * topology.num_ranks)
@@ -70,7 +70,7 @@ def test_no_engine_beats_it(topology: Topology, kind: Kind, blocking: bool) -> N
             assert synthesize(collective, topology, engine=engine, blocking=blocking).time_ps >= optimum.time_ps
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(small_networks(), st.data())
 def test_removing_a_link_never_helps(topology: Topology, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from([Kind.ALL_GATHER, Kind.BROADCAST, Kind.REDUCE_SCATTER]))
@@ -89,7 +89,7 @@ def test_removing_a_link_never_helps(topology: Topology, data: st.DataObject) ->
     assert best <= worse
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(small_networks(), st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER]), st.data())
 def test_the_optimum_is_the_same_under_other_names(topology: Topology, kind: Kind, data: st.DataObject) -> None:
     name = np.array(data.draw(st.permutations(range(topology.num_ranks))))

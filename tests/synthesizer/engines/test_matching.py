@@ -18,7 +18,7 @@ def relabelled(topology: Topology, label: list[int]) -> Topology:
     return Topology.from_links(topology.name, topology.num_ranks, links, num_switches=switches)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(topology=networks(), blocking=st.booleans(), data=st.data())
 def test_labels_do_not_change_what_is_possible(topology: Topology, blocking: bool, data: st.DataObject) -> None:
     # Ties are broken by labels, so the schedule may differ; the bound does not, and both schedules keep to it.

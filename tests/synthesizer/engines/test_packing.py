@@ -72,7 +72,7 @@ def check_packing(topology: Topology, held: np.ndarray, roots: list[int], chunk_
     assert (load <= period_ps // held).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(topology=networks(), chunk_bytes=st.integers(1, 10**5), data=st.data())
 def test_any_connected_network(topology: Topology, chunk_bytes: int, data: st.DataObject) -> None:
     # Every rank has as many chunks as is drawn for it: none at some, so that one root alone is a broadcast.
@@ -83,7 +83,7 @@ def test_any_connected_network(topology: Topology, chunk_bytes: int, data: st.Da
     check_packing(topology, held, roots, chunk_bytes, 2**60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(topology=switched(), chunks=st.integers(1, 4), grain=st.sampled_from([1, 2, 2**60]))
 def test_switches_cost_nothing(topology: Topology, chunks: int, grain: int) -> None:
     roots = [rank for rank in range(topology.num_ranks) for _ in range(chunks)]
@@ -110,7 +110,7 @@ def test_published_optima(spec: str, trees: int, slots: int) -> None:
     assert abs(period_ps - slots * 10**6) <= slots
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     topology=st.one_of(networks(), switched()),
     kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.REDUCE, Kind.ALL_REDUCE]),

@@ -29,7 +29,7 @@ def fold(problem: Problem, way: RoundWay = WAY, seed: int = 0, threads: int = 1)
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     kind=st.sampled_from(["mesh", "torus"]),
     sizes=st.lists(st.integers(2, 6), min_size=1, max_size=3),
@@ -52,7 +52,7 @@ def test_folded_and_spelled_out_both_verify(
     assert spelled_out.time_ps == found.time_ps >= problem.bound.time_ps
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ranks=st.integers(2, 12), chunks=st.integers(1, 4), data=st.data(), seed=st.integers(0, 2**63 - 1))
 def test_graphs_of_equal_links(ranks: int, chunks: int, data: st.DataObject, seed: int) -> None:
     pairs = [(a, (a + 1) % ranks) for a in range(ranks)]

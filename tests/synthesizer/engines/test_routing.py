@@ -36,7 +36,7 @@ def networks(draw: st.DrawFn) -> Topology:
     return Topology.from_links("drawn", ranks, links, num_switches=switches)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), kind=st.sampled_from(KINDS), blocking=st.booleans(), seed=st.integers(0, 2**63 - 1))
 def test_any_connected_network(data: st.DataObject, kind: Kind, blocking: bool, seed: int) -> None:
     topology = data.draw(networks())
@@ -103,7 +103,7 @@ def first_found(topology: Topology, collective: Collective) -> Schedule:
     return next(ENGINES["routing"].solve(Problem(collective, topology, blocking=True), Search()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), kind=st.sampled_from(KINDS))
 def test_rounds_through_any_switches(data: st.DataObject, kind: Kind) -> None:
     """Ranks on switches that are joined in a circle and at random: whatever the ways, the rounds are a schedule."""

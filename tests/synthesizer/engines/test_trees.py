@@ -21,7 +21,7 @@ from hocket.topology import Topology, load
 KINDS = [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.REDUCE]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     topology=networks(),
     kind=st.sampled_from(KINDS),
@@ -44,7 +44,7 @@ def test_any_connected_network(
     assert schedule.num_transfers == trees * collective.num_chunks * (topology.num_ranks - 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     kind=st.sampled_from(["mesh", "torus"]),
     sizes=st.lists(st.integers(2, 6), min_size=1, max_size=3).filter(lambda sizes: 2 < math.prod(sizes) <= 64),

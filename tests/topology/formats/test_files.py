@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_topologies import topologies
 
@@ -76,7 +76,7 @@ def test_machines_can_be_said(tmp_path: Path) -> None:
 
 
 @given(topologies())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_topology_comes_back_as_saved(tmp_path: Path, topology: Topology) -> None:
     save(topology, tmp_path / "net.yaml")
     assert_equal(load(str(tmp_path / "net.yaml")), topology)
@@ -173,7 +173,7 @@ def test_refusals_name_file_and_link(tmp_path: Path, text: str, message: str) ->
         ),
     )
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_bytes_are_a_topology_or_an_error_that_names_the_file(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "net.yaml"
     path.write_bytes(text)

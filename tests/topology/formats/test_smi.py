@@ -182,7 +182,7 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert f"write smi:{tmp_path}/topo.txt,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s" in done.stderr
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_damaged_output_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     text = data.draw(st.sampled_from([hgx(), dgx_1()]))

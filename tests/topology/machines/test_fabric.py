@@ -75,7 +75,7 @@ def test_what_no_fabric_is(keys: str, message: str) -> None:
         load(f"dgx-h100:nodes=2,{keys}")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(FabricKind), st.integers(0, 4), st.integers(0, 3), st.integers(1, 5), st.integers(1, 9),
     st.integers(1, 4),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import HocketError, ScheduleError
@@ -187,7 +187,7 @@ def test_an_xml_for_another_topology(star: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 def test_mutated_files_never_crash(star: Path, data: st.DataObject) -> None:
     topology = load_topology(str(star / "star.yaml"))
     for text, name in ((csv_text(STAR, 4, 4), "mutated.csv"), (xml_text(STAR, 4, 4), "mutated.xml")):
@@ -206,7 +206,6 @@ def test_mutated_files_never_crash(star: Path, data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_bytes_are_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "random.csv").write_bytes(content)
     with pytest.raises(HocketError):

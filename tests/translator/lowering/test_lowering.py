@@ -76,7 +76,7 @@ def test_synthesized_schedules(kind: Kind, spec: str) -> None:
     in_place=st.booleans(),
     channels=st.integers(1, 3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_timed_schedules_on_uneven_graphs(
     kind: Kind, ranks: int, chunks_per_rank: int, seed: int, profile: str, in_place: bool, channels: int
 ) -> None:

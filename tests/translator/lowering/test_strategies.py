@@ -141,7 +141,7 @@ def test_who_cannot_have_coarser_chunks_is_told_how_many_there_may_be(tmp_path: 
         translate(apart, tmp_path / "fine.xml", "executor", Lowering(channels=1, slots=1))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     kind=st.sampled_from([Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.BROADCAST]),
     ranks=st.integers(2, 6),
@@ -159,7 +159,7 @@ def test_coarser_schedules_move_the_same_bytes(kind: Kind, ranks: int, chunks: i
         assert verify(coarse).wire_bytes == verify(schedule).wire_bytes
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     kind=st.sampled_from([Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE]),
     ranks=st.integers(2, 6),
