@@ -21,7 +21,7 @@ from hocket.schedule import Kernel
 from hocket.simulator import simulate_kernel, simulate_program
 from hocket.topology import Topology
 from hocket.topology.formats.nccl.read import read_nccl_topology
-from hocket.topology.formats.nccl.topology import from_nccl
+from hocket.topology.machines.nccl_topology import from_nccl
 
 __all__ = ["main"]
 

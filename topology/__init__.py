@@ -1,7 +1,6 @@
 """What the machine looks like: ranks, switches and the links between them."""
 
 from hocket.topology.automorphism import link_images
-from hocket.topology.formats.yaml_file import save
 from hocket.topology.loading import load
 from hocket.topology.machines.ports import Crossing, Ports
 from hocket.topology.measures import (
@@ -18,6 +17,7 @@ from hocket.topology.promotion import promote
 from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.spec import UnknownTopology
 from hocket.topology.subset import keep_links, links_within, subset
+from hocket.topology.yaml_file import save
 
 __all__ = [
     "Crossing",

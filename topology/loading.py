@@ -8,12 +8,12 @@ from hocket.base.files import read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.topology.formats.astra_sim import from_astra_sim
 from hocket.topology.formats.nccl.read import is_nccl_topology
-from hocket.topology.formats.nccl.topology import from_nccl
 from hocket.topology.formats.smi.matrix import is_smi_matrix
-from hocket.topology.formats.yaml_file import from_file
 from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.nccl_topology import from_nccl
 from hocket.topology.model import Topology
 from hocket.topology.spec import from_spec
+from hocket.topology.yaml_file import from_file
 
 __all__ = ["load"]
 

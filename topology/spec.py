@@ -9,11 +9,11 @@ from hocket.base.errors import FormatError, HocketError, TopologyError, placed
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_time
 from hocket.topology.builders import SHAPES, product
-from hocket.topology.formats.graphs import GRAPHS
-from hocket.topology.formats.nccl.topology import from_nccl, nccl_parts
+from hocket.topology.graphs import GRAPHS
 from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
 from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
 from hocket.topology.machines.loading import IMPORTED, split_imported
+from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
 from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.options import read_options
@@ -42,7 +42,7 @@ def from_spec(text: str) -> Topology:
     value or one for each `unwound_switch`: to how many ranks each of its ports is turned.
     `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
     `PRESET:nodes=N,gpus=G,link=B,latency=T,nvls=1,sharp=1` with the names of `presets.PRESETS`.
-    `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines that are as NCCL's topology file FILE says (`nccl_import.from_nccl`).
+    `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines that are as NCCL's topology file FILE says (`nccl_topology.from_nccl`).
     `smi:FILE,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s,nodes=N`: that are as `nvidia-smi topo -m` says in FILE.
     All of these take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
 

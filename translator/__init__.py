@@ -10,6 +10,7 @@ from hocket.translator.formats.tacos import read_tacos_csv, read_tacos_xml
 from hocket.translator.formats.transfers import transfer_table, write_transfers
 from hocket.translator.lowering.lower import lower
 from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.lowering.proving import Translated
 from hocket.translator.msccl.document import read_document, read_file
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.judge import Judgement, Verdict, judge
@@ -18,7 +19,6 @@ from hocket.translator.msccl.recipes import run_recipe
 from hocket.translator.msccl.xml_read import from_xml, read_xml
 from hocket.translator.msccl.xml_write import check_limits, to_xml
 from hocket.translator.program_schedule import program_schedule
-from hocket.translator.proving import Translated
 from hocket.translator.translate import lower_best, rewrite, translate
 
 __all__ = [

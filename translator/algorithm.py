@@ -19,9 +19,9 @@ from hocket.translator.lowering.fitting import fit
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.placement import LocalStep
+from hocket.translator.lowering.proving import Translated
 from hocket.translator.lowering.strategies import predictor, quickest, rounds
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
-from hocket.translator.proving import Translated
 
 __all__ = ["Algorithm", "Chunk"]
 

@@ -9,11 +9,11 @@ from hocket.schedule import Program, Schedule
 from hocket.translator.lowering.coarser import coarsen
 from hocket.translator.lowering.lower import lower_by
 from hocket.translator.lowering.lowering import Lowering, Strategy
+from hocket.translator.lowering.proving import Translated, prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.lowering.strategies import fewer_chunks, predictor, quickest, rounds
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
 from hocket.translator.msccl.xml_write import LimitError
-from hocket.translator.proving import Translated, prove
 
 __all__ = ["lower_best", "rewrite", "translate"]
 

@@ -15,7 +15,7 @@ from hocket.schedule.memory import call_sizes
 from hocket.schedule.program import STEP_ROW
 from hocket.translator import ProfileName, read_program
 from hocket.translator.bundle import is_bundle, read_bundle
-from hocket.translator.msccl.selection import Call, files_in_order, mismatch
+from hocket.translator.selection.msccl import Call, files_in_order, mismatch
 
 __all__ = ["IN_PLACE", "SHARED", "Algorithm", "Library", "read_library"]
 

@@ -27,7 +27,7 @@ from hocket.translator import (
     to_program_json,
     to_xml,
 )
-from hocket.translator.msccl.selection import Call, select
+from hocket.translator.selection.msccl import Call, select
 
 PAIRS = list(product(PROFILES, PROFILES))
 

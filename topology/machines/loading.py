@@ -9,10 +9,10 @@ from hocket.base.files import read_text
 from hocket.base.strict_yaml import nearest
 from hocket.topology.formats.nccl.machine import NcclMachine
 from hocket.topology.formats.nccl.read import read_nccl_topology
-from hocket.topology.formats.smi.machine import SMI_KEYS, read_smi_machine
 from hocket.topology.formats.smi.matrix import is_smi_matrix
 from hocket.topology.machines.nccl_presets import nccl_preset
 from hocket.topology.machines.presets import PRESETS
+from hocket.topology.machines.smi_machine import SMI_KEYS, read_smi_machine
 from hocket.topology.options import read_options
 
 __all__ = ["IMPORTED", "load_machine", "split_imported"]

@@ -14,9 +14,9 @@ from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.windows import Window
 from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.msccl.profiles import Profile
-from hocket.translator.proving import prove
 from hocket.translator.translate import lower_best
 
 __all__ = ["README", "SCRIPT", "Lowered", "Target", "Written", "XmlTarget"]

@@ -12,9 +12,9 @@ from hocket.topology import Topology
 from hocket.translator.lowering.coarser import mergeable
 from hocket.translator.lowering.fitting import with_remedy
 from hocket.translator.lowering.lowering import Candidate, Lowering, Strategy
+from hocket.translator.lowering.proving import Translated, prove
 from hocket.translator.msccl.profiles import Profile
 from hocket.translator.msccl.xml_write import LimitError, to_xml_noted
-from hocket.translator.proving import Translated, prove
 
 __all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
 

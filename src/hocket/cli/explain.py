@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.translator.msccl.selection import Call, Selection
+    from hocket.translator.selection.msccl import Call, Selection
 
 __all__ = ["app"]
 
@@ -42,9 +42,9 @@ def explain(
     from hocket.cli.options import bytes_of, data_type, one_of
     from hocket.schedule import Kind
     from hocket.translator import PROFILES
-    from hocket.translator.msccl.selection import ELEMENT_BYTES, Call, select
     from hocket.translator.mscclpp import PLAN_RUNTIME
-    from hocket.translator.mscclpp.selection import select_plan
+    from hocket.translator.selection.msccl import ELEMENT_BYTES, Call, select
+    from hocket.translator.selection.mscclpp import select_plan
 
     one_of("--collective", collective, [str(kind) for kind in Kind])
     one_of("--runtime", runtime, (*PROFILES, PLAN_RUNTIME))
@@ -68,9 +68,9 @@ def _in_folder(folder: Path, runtime: str) -> list[Path]:
     from hocket.base.errors import FormatError
     from hocket.translator.bundle import read_bundle
     from hocket.translator.bundle.manifest import is_bundle
-    from hocket.translator.msccl.selection import files_in_order
     from hocket.translator.mscclpp import PLAN_RUNTIME
-    from hocket.translator.mscclpp.selection import plans_in_order
+    from hocket.translator.selection.msccl import files_in_order
+    from hocket.translator.selection.mscclpp import plans_in_order
 
     if is_bundle(folder) and (made_for := str(read_bundle(folder).runtime)) != runtime:
         raise FormatError(

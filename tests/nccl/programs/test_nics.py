@@ -8,8 +8,8 @@ from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.schedule import Kernel
 from hocket.simulator import Prediction, simulate_kernel, simulate_program
 from hocket.topology import Ports, Topology, load
-from hocket.topology.formats.nccl.topology import from_nccl
 from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.nccl_topology import from_nccl
 
 MIB = 1 << 20
 

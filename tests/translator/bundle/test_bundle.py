@@ -12,7 +12,7 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.translator import Lowering, read_xml, translate
 from hocket.translator.bundle import read_bundle, write_bundle
-from hocket.translator.msccl.selection import Call, files_in_order, select
+from hocket.translator.selection.msccl import Call, files_in_order, select
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)

@@ -10,9 +10,9 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.translator import Lowering, translate
 from hocket.translator.bundle import read_bundle, write_bundle
-from hocket.translator.msccl.selection import Call
 from hocket.translator.mscclpp import read_plan
-from hocket.translator.mscclpp.selection import plans_in_order, select_plan
+from hocket.translator.selection.msccl import Call
+from hocket.translator.selection.mscclpp import plans_in_order, select_plan
 
 
 def test_a_bundle_of_plans(schedules: list[Path], tmp_path: Path) -> None:

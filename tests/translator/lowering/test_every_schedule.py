@@ -17,9 +17,9 @@ from hocket.synthesizer import ENGINES, synthesize
 from hocket.synthesizer.barrier import barrier
 from hocket.topology import load
 from hocket.translator import PROFILES, UNLIMITED, Lowering, ProfileName, lower
+from hocket.translator.lowering.proving import prove
 from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.mscclpp import lower_to_plan
-from hocket.translator.proving import prove
 
 KIB = 1 << 10
 ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)

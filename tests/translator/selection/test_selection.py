@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hocket.schedule import Kind
-from hocket.translator.msccl.selection import Call, files_in_order, select
+from hocket.translator.selection.msccl import Call, files_in_order, select
 
 TEXT = (Path(__file__).parents[2] / "data" / "msccl_xml" / "all_reduce_all_pairs_4.xml").read_text()
 HEAD = 'nchunksperloop="4" ngpus="4" coll="allreduce" inplace="0"'

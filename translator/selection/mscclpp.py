@@ -6,8 +6,8 @@ from pathlib import Path
 from hocket.base.units import format_bytes
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
-from hocket.translator.msccl.selection import Call, Choice, Selection, misfit
 from hocket.translator.mscclpp import PlanJudgement, judge_plan
+from hocket.translator.selection.msccl import Call, Choice, Selection, misfit
 
 __all__ = ["plans_in_order", "select_plan"]
 
