@@ -42,7 +42,7 @@ def from_spec(text: str) -> Topology:
     value or one for each `unwound_switch`: to how many ranks each of its ports is turned.
     `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
     `PRESET:nodes=N,gpus=G,link=B,latency=T,nvls=1,sharp=1` with the names of `presets.PRESETS`.
-    `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines that are as NCCL's topology file FILE says (`nccl_topology.from_nccl`).
+    `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines as NCCL's topology file FILE says (`nccl_topology.from_nccl`).
     `smi:FILE,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s,nodes=N`: that are as `nvidia-smi topo -m` says in FILE.
     All of these take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
 
