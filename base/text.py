@@ -1,6 +1,8 @@
 """Names as they come from files, made fit to be shown."""
 
-__all__ = ["printable"]
+from html import escape
+
+__all__ = ["markup", "printable"]
 
 
 def printable(text: str) -> str:
@@ -9,3 +11,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def markup(text: str) -> str:
+    """The text for HTML, SVG and XML, quotes included; it keeps its own line breaks."""
+    return escape("\n".join(map(printable, text.split("\n"))))

@@ -1,11 +1,11 @@
 """The dependency graph of a trace for graph tools: GraphML (Gephi, yEd, networkx) and DOT (Graphviz)."""
 
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 
 from hocket.base.errors import TraceError
 from hocket.base.files import atomic_write
+from hocket.base.text import markup, printable
 from hocket.chakra.trace import NodeType, Trace
 
 __all__ = ["FORMATS", "MOST_NODES", "write_graph"]
@@ -51,7 +51,7 @@ def _graphml(trace: Trace) -> Iterator[str]:
     yield '  <graph edgedefault="directed">'
     for row, node_id in enumerate(trace.id.tolist()):
         values = (
-            _printable(trace.text(trace.name, row)),
+            markup(printable(trace.text(trace.name, row))),
             NodeType(trace.type[row]).name,
             trace.start_us[row],
             trace.duration_ns[row],
@@ -65,17 +65,12 @@ def _graphml(trace: Trace) -> Iterator[str]:
     yield "</graphml>"
 
 
-def _printable(text: str) -> str:
-    """The text for XML, which has no control characters."""
-    return escape("".join(char if char.isprintable() else " " for char in text))
-
-
 def _dot(trace: Trace) -> Iterator[str]:
     yield "digraph trace {"
     yield '  node [shape=box, style=filled, fillcolor=white, fontname="sans-serif"];'
     for row, node_id in enumerate(trace.id.tolist()):
         kind = NodeType(trace.type[row])
-        name = trace.text(trace.name, row).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        name = printable(trace.text(trace.name, row)).replace("\\", "\\\\").replace('"', '\\"')
         yield f'  {node_id} [label="{node_id} {name}\\n{kind.name}", fillcolor={_COLORS.get(kind, "white")}];'
     for source, target, edge in _edges(trace):
         yield f"  {source} -> {target}{' [style=dashed]' if edge == 'ctrl' else ''};"

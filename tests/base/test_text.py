@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.base.errors import DeadlockError, FormatError, placed
-from hocket.base.text import printable
+from hocket.base.text import markup, printable
 from hocket.chakra import read_trace
 
 
@@ -51,3 +51,7 @@ def test_the_engine_s_own_errors_are_escaped(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as caught:
         read_trace(folder / "trace.0.et")
     assert str(caught.value).startswith(rf"{tmp_path}/two\rlines\x1b[2J/trace.0.et: byte 1 ")
+
+
+def test_markup_keeps_its_lines() -> None:
+    assert markup('<a "b">&\nnext\x1b[0m') == "&lt;a &quot;b&quot;&gt;&amp;\nnext\\x1b[0m"

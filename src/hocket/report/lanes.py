@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 
+from hocket.base.text import markup
 from hocket.schedule import Arrow, Place
 
 __all__ = ["Box", "Lane", "chunks", "draw_lanes"]
@@ -126,5 +126,5 @@ def chunks(buffer: str, offset: int, count: int) -> str:
 def _text(x: float, y: float, words: str, color: str, size: int, anchor: str = "start", more: str = "") -> str:
     return (
         f'<text x="{x:.0f}" y="{y:.0f}" fill="{color}" font-size="{size}" text-anchor="{anchor}" {more}>'
-        f"{escape(words)}</text>"
+        f"{markup(words)}</text>"
     )

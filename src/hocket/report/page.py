@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from itertools import repeat
 from typing import Any
 
 from hocket import __version__
+from hocket.base.text import markup, printable
 
 __all__ = ["Block", "Cards", "Code", "Figure", "Section", "Table", "Text", "render"]
 
@@ -19,7 +19,7 @@ class Text:
     text: str
 
     def html(self) -> str:
-        return f"<p>{escape(self.text)}</p>"
+        return f"<p>{markup(self.text)}</p>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Code:
     text: str
 
     def html(self) -> str:
-        return f"<pre>{escape(self.text)}</pre>"
+        return f"<pre>{markup(self.text)}</pre>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Cards:
 
     def html(self) -> str:
         body = "".join(
-            f'<div class="card"><div class="label">{escape(label)}</div><div class="value">{escape(value)}</div>'
-            f'<div class="hint">{escape(hint)}</div></div>'
+            f'<div class="card"><div class="label">{markup(label)}</div><div class="value">{markup(value)}</div>'
+            f'<div class="hint">{markup(hint)}</div></div>'
             for label, value, hint in self.cards
         )
         return f'<div class="cards">{body}</div>'
@@ -69,10 +69,17 @@ class Figure:
     caption: str
 
     def html(self) -> str:
-        drawing = self.figure.to_html(
-            auto_play=False, full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}
+        from plotly.io import to_html
+
+        drawing = to_html(
+            _shown(self.figure.to_dict()),
+            config={"displaylogo": False, "responsive": True},
+            auto_play=False,
+            full_html=False,
+            include_plotlyjs=False,
+            validate=False,
         )
-        return f"<figure>{drawing}<figcaption>{escape(self.caption)}</figcaption></figure>"
+        return f"<figure>{drawing}<figcaption>{markup(self.caption)}</figcaption></figure>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,7 @@ class Drawing:
     caption: str
 
     def html(self) -> str:
-        return f'<figure><div class="scroll">{self.svg}</div><figcaption>{escape(self.caption)}</figcaption></figure>'
+        return f'<figure><div class="scroll">{self.svg}</div><figcaption>{markup(self.caption)}</figcaption></figure>'
 
 
 Block = Text | Code | Cards | Table | Figure | Drawing
@@ -98,7 +105,16 @@ class Section:
 
     def html(self, number: int) -> str:
         blocks = "\n".join(block.html() for block in self.blocks)
-        return f'<section id="s{number}"><h2>{escape(self.title)}</h2>\n{blocks}\n</section>'
+        return f'<section id="s{number}"><h2>{markup(self.title)}</h2>\n{blocks}\n</section>'
+
+
+def _shown(part: Any) -> Any:
+    """A part of a figure with its texts printable."""
+    if isinstance(part, str):
+        return printable(part)
+    if isinstance(part, dict):
+        return {key: _shown(value) for key, value in part.items()}
+    return [_shown(each) for each in part] if isinstance(part, list | tuple) else part
 
 
 def _is_number(text: str) -> bool:
@@ -107,7 +123,7 @@ def _is_number(text: str) -> bool:
 
 def _cell(text: str, numeric: bool, tag: str) -> str:
     attribute = ' class="number"' if numeric else ""
-    return f"<{tag}{attribute}>{escape(text)}</{tag}>"
+    return f"<{tag}{attribute}>{markup(text)}</{tag}>"
 
 
 def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
@@ -116,15 +132,15 @@ def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
 
     sections = list(sections)
     style = files("hocket.report").joinpath("page.css").read_text(encoding="utf-8")
-    links = "".join(f'<a href="#s{number}">{escape(s.title)}</a>' for number, s in enumerate(sections))
+    links = "".join(f'<a href="#s{number}">{markup(s.title)}</a>' for number, s in enumerate(sections))
     body = "\n".join(section.html(number) for number, section in enumerate(sections))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
+<title>{markup(title)}</title>
 <style>{style}</style>
 <script>{get_plotlyjs()}</script>
 </head><body>
-<header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p><nav>{links}</nav></header>
+<header><h1>{markup(title)}</h1><p>{markup(subtitle)}</p><nav>{links}</nav></header>
 <main>{body}</main>
 <footer>Hocket {__version__}</footer>
 </body></html>

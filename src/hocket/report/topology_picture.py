@@ -1,9 +1,9 @@
 """A topology drawn: one machine of each kind in detail, and the switches that join the machines above them."""
 
 from collections.abc import Sequence
-from html import escape
 
 from hocket.base.errors import Infeasible
+from hocket.base.text import markup
 from hocket.base.units import format_bandwidth
 from hocket.report.topology_parts import Hop, Parts, Role, parts_of
 from hocket.topology import Topology
@@ -46,7 +46,7 @@ def draw_topology(topology: Topology) -> str:
 
 def as_html(title: str, svg: str) -> str:
     """The picture as a page of its own."""
-    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'
+    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{markup(title)}</title></head>'
     return f'{head}<body style="margin:0">\n{svg}</body></html>\n'
 
 
@@ -234,5 +234,5 @@ def _path(curve: str, hop: Hop) -> str:
 
 def _text(x: float, y: float, words: str, color: str, size: int, anchor: str = "start") -> str:
     return (
-        f'<text x="{x:.0f}" y="{y:.0f}" fill="{color}" font-size="{size}" text-anchor="{anchor}">{escape(words)}</text>'
+        f'<text x="{x:.0f}" y="{y:.0f}" fill="{color}" font-size="{size}" text-anchor="{anchor}">{markup(words)}</text>'
     )
