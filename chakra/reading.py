@@ -11,7 +11,7 @@ from hocket.chakra.groups import FILE_NAMES, read_groups
 from hocket.chakra.trace import Trace, TraceSet, members_of
 from hocket.chakra.trace_file import TraceFile
 
-__all__ = ["TraceFiles", "find_groups", "rank_files", "read_trace", "read_traces"]
+__all__ = ["TraceFiles", "find_groups", "open_traces", "rank_files", "read_trace", "read_traces"]
 
 _RANK_FILE = re.compile(r"(.+)\.(0|[1-9][0-9]*)\.et(?:\.gz)?")
 _LEAST_BLOCK = 1 << 20
@@ -88,6 +88,16 @@ class TraceFiles:
         """All of it in memory."""
         traces = tuple(next(file.blocks(None, complete)) for file in self.files)
         return TraceSet(traces, self.groups, self.paths)
+
+
+def open_traces(path: Path | str, groups: Path | str | None = None, era: Era | str | None = None) -> TraceFiles:
+    """The traces of a job, or the one of a file; nothing but their heads is read yet. Raises FormatError as
+    `read_traces` does."""
+    path = Path(path)
+    if not path.is_file():
+        return TraceFiles.of_job(path, groups, era)
+    groups = groups or find_groups(path.parent)
+    return TraceFiles((path,), read_groups(groups) if groups else {}, era)
 
 
 def find_groups(folder: Path) -> Path | None:

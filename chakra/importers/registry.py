@@ -15,7 +15,7 @@ from hocket.chakra.importers.nccl_inspector import is_nccl_inspector, read_nccl_
 from hocket.chakra.importers.pytorch.read import is_pytorch, read_pytorch
 from hocket.chakra.importers.rank import Notes, RankTrace
 
-__all__ = ["AUTO", "IMPORTERS", "Importer", "import_traces"]
+__all__ = ["AUTO", "IMPORTERS", "SOURCES", "Importer", "import_traces"]
 
 AUTO = "auto"
 
@@ -39,6 +39,9 @@ IMPORTERS = {
     ),
     "flight-recorder": Importer(is_flight_recorder, read_flight_recorder, "PyTorch Flight Recorder dumps"),
 }
+
+#: What may be said of the files' format.
+SOURCES = (AUTO, *IMPORTERS)
 
 
 def import_traces(paths: Sequence[Path | str], source: str = AUTO) -> ImportedJob:

@@ -28,7 +28,7 @@ def filled(request: type[Request]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field in request.fields():
         item = field.item_type
-        least = field.meta.ge if field.meta and field.meta.ge is not None else 0
+        least = field.bounds[0] or 0
         value = (
             field.known[0]
             if field.is_closed

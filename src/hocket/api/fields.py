@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+from hocket.base.errors import RequestError
+from hocket.base.strict_yaml import nearest
+
 __all__ = ["Field", "argument", "fields_of", "flag", "in_python", "option", "output"]
 
 
@@ -22,14 +25,17 @@ def option(
     positional: bool = False,
     known: str | None = None,
     choices: str | None = None,
+    variable: str | None = None,
 ) -> msgspec.Meta:
     """An option; its flags are `--<name of the field>` unless given (`--json`, `-t`). Python may give it by place.
 
     `known` says where the names are that it may take among others, `choices` where those are that are all it takes: a
     registry, an enum, names or a function that gives some (`hocket.synthesizer.engines:ENGINES`). Its help lists them.
+    `ge` and `le` bound a number, or those of a list. `variable`, of the environment, stands for it on command lines.
     """
     extra = {"flags": flags, "metavar": metavar, "positional": positional, "known": choices or known}
-    return msgspec.Meta(description=help, ge=ge, le=le, extra=extra | {"closed": choices is not None})
+    more = {"closed": choices is not None, "bounds": (ge, le), "variable": variable}
+    return msgspec.Meta(description=help, extra=extra | more)
 
 
 def output(help: str, *flags: str, metavar: str = "FILE") -> msgspec.Meta:
@@ -114,6 +120,29 @@ class Field:
         return bool(self._extra.get("closed"))
 
     @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The least and the greatest value of a number, or of the numbers of a list."""
+        least, most = self._extra.get("bounds", (None, None))
+        return least, most
+
+    @property
+    def variable(self) -> str | None:
+        return self._extra.get("variable")
+
+    def check(self, value: Any) -> None:
+        """Raises RequestError for a value, or an item of it, that is none of the choices or out of bounds."""
+        if value in (self.default, None):
+            return
+        least, most = self.bounds
+        asked = self.metavar or self.name if self.is_argument else self.flags[0]
+        for each in value if self.is_list else (value,):
+            if self.is_closed and each not in self.known:
+                raise RequestError(f"{asked} {each}: no such choice; {nearest(each, self.known)}")
+            if (least is not None and each < least) or (most is not None and each > most):
+                range = f"of at least {least}" if most is None else f"from {least} to {most}"
+                raise RequestError(f"{asked} {each}: expected a number {range}")
+
+    @property
     def _extra(self) -> dict[str, Any]:
         return (self.meta.extra if self.meta else None) or {}
 
@@ -151,5 +180,5 @@ def _taken_apart(hint: Any) -> tuple[Any, msgspec.Meta | None, bool]:
 
 def in_python(message: str, fields: Sequence[Field]) -> str:
     """A message with the names of Python for the flags in it: `--compute-scale` becomes `compute_scale`."""
-    names = {each: field.name for field in fields for each in field.flags}
+    names = {each: field.name for field in fields for flag in field.flags for each in flag.split("/")}
     return re.sub(r"(?<![\w-])--?[a-z][a-z-]*", lambda found: names.get(found.group(), found.group()), message)

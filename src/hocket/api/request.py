@@ -6,7 +6,7 @@ import os
 from collections.abc import Container, Mapping
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
@@ -34,6 +34,8 @@ class Request(
 
     examples: ClassVar[tuple[str, ...]] = ()
     performer: ClassVar[str] = ""
+    #: Whether its arguments are a command line of somebody else's: what is behind the first is all theirs.
+    launches: ClassVar[bool] = False
 
     @classmethod
     def words(cls) -> str:
@@ -86,11 +88,7 @@ class Request(
         except msgspec.ValidationError as error:
             raise RequestError(f"{source}: {validation_message(error, cls)}") from error
         for field in cls.fields():
-            if field.is_closed and (value := request.value_of(field)) is not None:
-                for name in value if field.is_list else [value]:
-                    if name not in field.known:
-                        asked = field.metavar or field.name if field.is_argument else field.flags[0]
-                        raise RequestError(f"{asked} {name}: no such choice; {nearest(name, field.known)}")
+            field.check(request.value_of(field))
         return request
 
     @classmethod
@@ -130,19 +128,12 @@ class Request(
 
     def given(self) -> dict[str, Any]:
         """The fields that differ from their defaults, by name."""
-        found = {}
-        for field in self.fields():
-            value = self.value_of(field)
-            if value != field.default:
-                found[field.name] = value
-        return found
+        values = ((field, self.value_of(field)) for field in self.fields())
+        return {field.name: value for field, value in values if value != field.default}
 
     def value_of(self, field: Field) -> Any:
         """What one of the `fields` has."""
-        value: Any = self
-        for part in field.path:
-            value = getattr(value, part)
-        return value
+        return reduce(getattr, field.path, self)
 
     def take_only(self, taken: Container[str], why: str) -> None:
         """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that

@@ -14,11 +14,17 @@ __all__ = ["VERBS", "Verb"]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Where a request is defined (`module:Class`), what is said of it in a line, and the name of its function."""
+    """The words of a command, its request (`folder:Class`: the class is in `hocket.api.<folder>.request`), and what is
+    said of it in a line."""
 
+    words: str
     target: str
     summary: str
-    function: str
+
+    @property
+    def function(self) -> str:
+        """Its name in `import hocket`."""
+        return self.words.replace(" ", "_").replace("-", "_")
 
     @property
     def request_name(self) -> str:
@@ -26,11 +32,24 @@ class Verb:
 
     def request(self) -> "type[Request]":
         """The request's class; imported now."""
-        module, _, name = self.target.partition(":")
-        found: type[Request] = getattr(import_module(module), name)
+        folder, _, name = self.target.partition(":")
+        found: type[Request] = getattr(import_module(f"hocket.api.{folder}.request"), name)
         return found
 
 
-VERBS: Mapping[str, Verb] = {
-    "compare": Verb("hocket.api.compare.request:Comparison", "Say what differs between two predictions.", "compare"),
-}
+_VERBS = (
+    Verb("compare", "compare:Comparison", "Say what differs between two predictions."),
+    Verb("trace info", "trace:TraceInfo", "Count what traces hold."),
+    Verb("trace validate", "trace:TraceValidation", "Check whether traces are complete and consistent."),
+    Verb("trace convert", "trace:TraceConversion", "Write traces for another reader."),
+    Verb("trace to-json", "trace:TraceText", "Print every field of a trace as JSON lines."),
+    Verb("trace import", "trace:TraceImport", "Turn what other tools recorded into Chakra traces."),
+    Verb("trace merge", "trace:TraceMerge", "Write traces from several places as those of one job."),
+    Verb("trace slice", "trace:TraceSlice", "Write a part of traces: steps, nodes, times or ranks."),
+    Verb("trace diff", "trace:TraceDiff", "Say how two runs communicate differently."),
+    Verb("trace anonymize", "trace:TraceAnonymization", "Write traces without names."),
+    Verb("trace timeline", "trace:TraceTimeline", "Write measured times for ui.perfetto.dev."),
+    Verb("trace graph", "trace:TraceGraph", "Write the dependency graph of a trace."),
+)
+
+VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}

@@ -14,17 +14,22 @@ from hocket.api.request import Request
 from hocket.base.errors import RequestError
 from hocket.cli.terminal import Terminal
 
-__all__ = ["command_of"]
+__all__ = ["SETTINGS", "command_of", "epilog_of"]
 
 
 def command_of(request: type[Request]) -> Any:
     """The command that reads a request, performs it and shows what it came to."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=SETTINGS)
-    app.command(help=inspect.cleandoc(request.__doc__ or ""), epilog=_epilog(request.examples))(_performer(request))
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(
+        help=inspect.cleandoc(request.__doc__ or ""),
+        epilog=epilog_of(request.examples),
+        context_settings=SETTINGS | _LAUNCH_LINE if request.launches else SETTINGS,
+    )(_performer(request))
     return typer.main.get_command(app)
 
 
-SETTINGS = {"help_option_names": ["-h", "--help"]}
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+_LAUNCH_LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
 def _performer(request: type[Request]) -> Callable[..., None]:
@@ -50,12 +55,14 @@ def _performer(request: type[Request]) -> Callable[..., None]:
 
 def _parameter(field: Field) -> inspect.Parameter:
     kind = Path if field.type is str and _is_path(field) else field.type
-    meta = field.meta
-    about: dict[str, Any] = {"help": field.help, "metavar": field.metavar}
-    if meta and meta.ge is not None:
-        about["min"] = meta.ge
-    if meta and meta.le is not None:
-        about["max"] = meta.le
+    least, most = field.bounds
+    about: dict[str, Any] = {
+        "help": field.help,
+        "metavar": field.metavar,
+        "min": least,
+        "max": most,
+        "envvar": field.variable,
+    }
     default = inspect.Parameter.empty if field.required else field.default
     if field.is_list:
         kind, default = list[field.item_type], default or None  # type: ignore[name-defined]
@@ -70,6 +77,6 @@ def _is_path(field: Field) -> bool:
     return field.metavar in ("FILE", "DIR", "FOLDER")
 
 
-def _epilog(examples: tuple[str, ...]) -> str | None:
+def epilog_of(examples: tuple[str, ...]) -> str | None:
     """Examples one a line: what follows a \\b keeps its lines."""
     return "\b\n" + "\n".join([f"Example{'s' if len(examples) > 1 else ''}:", *(f"  {each}" for each in examples)])

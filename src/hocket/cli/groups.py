@@ -10,15 +10,23 @@ from typer.core import TyperGroup
 
 from hocket import __version__
 from hocket.api.verbs import VERBS
-from hocket.cli.command import SETTINGS, command_of
+from hocket.cli.command import SETTINGS, command_of, epilog_of
 
 __all__ = ["group_of"]
 
 #: Groups of commands, by their words, and what each is about.
-GROUPS: dict[str, str] = {}
+GROUPS = {
+    "trace": "Look at, check, change and convert Chakra traces.",
+}
 
 
-EPILOG = "\b\nExample:\n  hocket synthesize all_reduce -t mesh:4x4,bandwidth=50GB/s,latency=500ns -s 64MiB"
+_EXAMPLE = "hocket synthesize all_reduce -t mesh:4x4,bandwidth=50GB/s,latency=500ns -s 64MiB"
+
+
+def _example(prefix: str) -> tuple[str, ...]:
+    """Of a group: that of its first command."""
+    first = next(verb for name, verb in VERBS.items() if name.startswith(prefix))
+    return first.request().examples[:1] if prefix else (_EXAMPLE,)
 
 
 def _print_version(wanted: bool) -> None:
@@ -41,12 +49,18 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
         def list_commands(self, ctx: Any) -> list[str]:
             return list(summaries)
 
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            name = prefix + args[0]
+            if name in VERBS and " ".join([name, *args[1:2]]) not in VERBS:  # a verb, though others begin like it
+                return args[0], command_of(VERBS[name].request()), args[1:]
+            return super().resolve_command(ctx, args)
+
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             name = prefix + cmd_name
-            if name in VERBS:
-                return command_of(VERBS[name].request())
             if name in GROUPS:
                 return group_of(name, GROUPS[name], {})
+            if name in VERBS:
+                return command_of(VERBS[name].request())
             if cmd_name in old:
                 return typer.main.get_command(import_module(old[cmd_name][0]).app)
             return None
@@ -62,7 +76,7 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
         no_args_is_help=True,
         rich_markup_mode=None,
         context_settings=SETTINGS,
-        epilog=None if words else EPILOG,
+        epilog=epilog_of(_example(prefix)),
     )
     app.callback()(_with_version if not words else _nothing)
     return typer.main.get_command(app)

@@ -12,8 +12,7 @@ from kineto_profiles import kineto, span
 
 from hocket.base.errors import HocketError
 from hocket.chakra.importers import IMPORTERS, import_traces
-from hocket.chakra.importers.registry import AUTO
-from hocket.cli.trace.importing import FORMATS
+from hocket.chakra.importers.registry import AUTO, SOURCES
 
 quickly = settings(max_examples=100)
 
@@ -52,7 +51,7 @@ def import_or_refuse(path: Path, content: bytes, source: str) -> None:
 
 
 def test_every_format_is_damaged_here() -> None:
-    assert SAMPLES.keys() == IMPORTERS.keys() == set(FORMATS) - {AUTO}
+    assert SAMPLES.keys() == IMPORTERS.keys() == set(SOURCES) - {AUTO}
 
 
 @pytest.mark.parametrize("source", SAMPLES)

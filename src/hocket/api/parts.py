@@ -1,0 +1,50 @@
+"""Parts that several requests share: flat on the command line and in Python, nested in JSON."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from hocket.api.fields import argument, option, output
+
+if TYPE_CHECKING:
+    from hocket.chakra.reading import TraceFiles as OpenFiles
+
+__all__ = ["Part", "Reader", "Schema", "TraceFiles", "TraceFolder"]
+
+Schema = Annotated[
+    str | None,
+    option(
+        "Schema of the traces, where they do not tell themselves.",
+        metavar="VERSION",
+        choices="hocket.chakra.eras:Era",
+    ),
+]
+Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.chakra.profile:Profile")]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of all parts of requests."""
+
+
+class TraceFiles(Part, frozen=True, kw_only=True):
+    """Traces to be read."""
+
+    traces: Annotated[str, argument("A folder of PREFIX.<rank>.et files, a prefix, or one .et file.", "TRACES")]
+    groups: Annotated[
+        str | None, option("Process groups as JSON; default: comm_groups.json beside the traces.", metavar="FILE")
+    ] = None
+    schema: Schema = None
+
+    def open(self) -> "OpenFiles":
+        """The traces of a job, or the one of a file."""
+        from hocket.chakra.reading import open_traces
+
+        return open_traces(self.traces, self.groups, self.schema)
+
+
+class TraceFolder(Part, frozen=True, kw_only=True):
+    """Where traces are written."""
+
+    output: Annotated[str, output("Folder for the traces and comm_groups.json.", "-o", metavar="DIR")]
+    prefix: Annotated[str, option("The files are called PREFIX.<rank>.et.")] = "trace"
+    gzip: Annotated[bool, option("Write PREFIX.<rank>.et.gz.")] = False

@@ -1,0 +1,1 @@
+"""Chakra traces: looked at, checked, changed, drawn."""

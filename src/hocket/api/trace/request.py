@@ -1,0 +1,182 @@
+"""What is asked of Chakra traces: the commands of `hocket trace`."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument, option, output
+from hocket.api.parts import Reader, Schema, TraceFiles, TraceFolder
+from hocket.api.request import Request
+
+__all__ = [
+    "TraceAnonymization",
+    "TraceConversion",
+    "TraceDiff",
+    "TraceGraph",
+    "TraceImport",
+    "TraceInfo",
+    "TraceMerge",
+    "TraceSlice",
+    "TraceText",
+    "TraceTimeline",
+    "TraceValidation",
+]
+
+_ROOM = "hocket.api.trace"
+_Lines = Annotated[str | None, output("File for the lines; default: printed.", "-o")]
+
+
+class TraceInfo(Request, frozen=True, kw_only=True, tag="trace info"):
+    """Print ranks, nodes of each type, process groups and a table of the communication."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace info traces/ --json -",)
+    performer: ClassVar[str] = f"{_ROOM}.info:perform"
+
+    files: TraceFiles
+    json: Annotated[str | None, output("Write what is counted here as JSON.")] = None
+
+
+class TraceValidation(Request, frozen=True, kw_only=True, tag="trace validate"):
+    """Check every node and what the ranks have to agree on; exit 1 when there are errors."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace validate traces/ --profile astra-sim",)
+    performer: ClassVar[str] = f"{_ROOM}.validate:perform"
+
+    files: TraceFiles
+    profile: Annotated[
+        str, option("Also check what this reader of traces needs.", choices="hocket.chakra.profile:Profile")
+    ] = "mlcommons"
+
+
+class TraceConversion(Request, frozen=True, kw_only=True, tag="trace convert"):
+    """Write traces for another reader, saying what had to change."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace convert traces/ --profile astra-sim -o astra/",)
+    performer: ClassVar[str] = f"{_ROOM}.convert:perform"
+
+    files: TraceFiles
+    written: TraceFolder
+    profile: Reader = "mlcommons"
+
+
+class TraceText(Request, frozen=True, kw_only=True, tag="trace to-json"):
+    """Print every field of a file as JSON lines: the file's metadata, then one node a line."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace to-json traces/trace.0.et | head -3",)
+    performer: ClassVar[str] = f"{_ROOM}.text:perform"
+
+    file: Annotated[str, argument("One rank's .et file.", "FILE")]
+    output: _Lines = None
+    schema: Schema = None
+
+
+class TraceImport(Request, frozen=True, kw_only=True, tag="trace import"):
+    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace import profiles/ --from auto -o traces/",)
+    performer: ClassVar[str] = f"{_ROOM}.imported:perform"
+
+    paths: Annotated[tuple[str, ...], argument("The files of one job, or their folder.", "FILES|DIR")]
+    written: TraceFolder
+    source: Annotated[
+        str, option("Who recorded them.", "--from", choices="hocket.chakra.importers.registry:SOURCES")
+    ] = "auto"
+    profile: Reader = "mlcommons"
+
+
+class TraceMerge(Request, frozen=True, kw_only=True, tag="trace merge"):
+    """Write the traces of ranks from several folders, or with other names or numbers, as one job's PREFIX.<rank>.et."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace merge host0/ host1/ -o traces/",)
+    performer: ClassVar[str] = f"{_ROOM}.merge:perform"
+
+    paths: Annotated[tuple[str, ...], argument("Folders, prefixes and .et files, whatever their names.", "TRACES...")]
+    written: TraceFolder
+    ranks: Annotated[
+        str | None, option("Rank of each file in the order given; else its metadata or name tells.", metavar="RANKS")
+    ] = None
+    in_order: Annotated[bool, option("The files are ranks 0, 1, ... as given; numbers in them stay.")] = False
+
+
+class TraceSlice(Request, frozen=True, kw_only=True, tag="trace slice"):
+    """Write a part of traces: steps, nodes, times or ranks.
+
+    A dependency on a node that is left out becomes one on what that node depended on. A group keeps those of its ranks
+    that are in the part, its collectives their sizes; messages from or to other ranks are left out. What had to change
+    is said. Ranks cut by --nodes or --time may end in the middle of a collective: `hocket trace validate` tells.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket trace slice traces/ --steps 2:4 -o part/",
+        "hocket trace slice traces/ --ranks 0-3 -o part/",
+        "hocket trace slice traces/ --time 10ms:20ms -o part/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.slice:perform"
+
+    files: TraceFiles
+    written: TraceFolder
+    steps: Annotated[str | None, option("Steps A up to, not with, B: 2:4, 3:, :2.", metavar="A:B")] = None
+    nodes: Annotated[str | None, option("Nodes by their ids, A up to B.", metavar="A:B")] = None
+    time: Annotated[
+        str | None, option("Nodes that start from A up to B of the trace's time: 0ms:20ms.", metavar="A:B")
+    ] = None
+    ranks: Annotated[str | None, option("Ranks, such as 0-3 or 4,6: they become ranks 0, 1, ...", metavar="RANKS")] = (
+        None
+    )
+
+
+class TraceDiff(Request, frozen=True, kw_only=True, tag="trace diff"):
+    """Say how two runs communicate differently; exit 1 when they do.
+
+    Compared are the ranks, the ranks of the groups, and what each rank communicates, in order: kind, group, bytes,
+    type, root, ends and tag. Durations and the computation between are shown, but do not count unless --durations
+    says how much they may change: no two runs have the same.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace diff monday/ tuesday/ && echo the runs communicate alike",)
+    performer: ClassVar[str] = f"{_ROOM}.diff:perform"
+
+    first: Annotated[str, argument("Traces of a run: a folder, a prefix or a file.", "FIRST")]
+    second: Annotated[str, argument("Traces of another run.", "SECOND")]
+    durations: Annotated[
+        float | None,
+        option(
+            "Exit 1 too when all ranks' computation or communication takes longer or shorter by more than this.",
+            metavar="PERCENT",
+            ge=0,
+        ),
+    ] = None
+    schema: Schema = None
+    json: Annotated[str | None, output("Write all differences here as JSON.")] = None
+
+
+class TraceAnonymization(Request, frozen=True, kw_only=True, tag="trace anonymize"):
+    """Write traces with other names of nodes and groups, the same on all ranks, without what else tells of it."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace anonymize traces/ -o public/",)
+    performer: ClassVar[str] = f"{_ROOM}.anonymize:perform"
+
+    files: TraceFiles
+    written: TraceFolder
+
+
+class TraceTimeline(Request, frozen=True, kw_only=True, tag="trace timeline"):
+    """Write the measured times of traces, as they were collected, for https://ui.perfetto.dev."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace timeline traces/ -o timeline.json.gz",)
+    performer: ClassVar[str] = f"{_ROOM}.draw:timeline"
+
+    files: TraceFiles
+    output: Annotated[str, output("File of JSON that Perfetto opens; .gz: gzipped.", "-o")]
+
+
+class TraceGraph(Request, frozen=True, kw_only=True, tag="trace graph"):
+    """Write the dependency graph of a trace: edges lead to what depends; in DOT, control dependencies are dashed."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket trace graph traces/trace.0.et -o graph.dot && dot -Tsvg -O graph.dot",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.draw:graph"
+
+    file: Annotated[str, argument("One rank's .et file.", "FILE")]
+    output: Annotated[str, output("File: .graphml (Gephi, yEd) or .dot (Graphviz).", "-o")]
+    limit: Annotated[int, option("Most nodes to draw.", metavar="N", ge=1)] = 5000
+    schema: Schema = None

@@ -1,0 +1,50 @@
+"""Checks whether traces are complete and consistent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hocket.api.progress import Progress
+from hocket.api.result import Result
+from hocket.api.trace.request import TraceValidation
+from hocket.base.errors import ExitCode
+from hocket.chakra.astra_sim import violations
+from hocket.chakra.profile import Profile
+from hocket.chakra.validate import Finding, Severity, validate_files
+
+__all__ = ["CheckedTraces", "perform"]
+
+
+def perform(request: TraceValidation, progress: Progress) -> CheckedTraces:
+    files = request.files
+    traces = request.files.open()
+    findings, num_nodes = validate_files(traces, across_ranks=not Path(files.traces).is_file())
+    if request.profile == Profile.ASTRA_SIM:
+        findings += violations(traces.read())
+    return CheckedTraces(request, traces.num_ranks, num_nodes, tuple(findings))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CheckedTraces(Result):
+    """What is wrong with traces; `exit_code` is not 0 where there are errors."""
+
+    request: TraceValidation
+    num_ranks: int
+    num_nodes: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> int:
+        return sum(finding.severity is Severity.ERROR for finding in self.findings)
+
+    @property
+    def exit_code(self) -> ExitCode:  # type: ignore[override]
+        return ExitCode.CHECK_FAILED if self.errors else ExitCode.DONE
+
+    def headline(self) -> str:
+        warnings = len(self.findings) - self.errors
+        return f"{self.num_ranks} ranks, {self.num_nodes} nodes: {self.errors} errors, {warnings} warnings"
+
+    def summary(self) -> str:
+        return "\n".join([*map(str, self.findings), self.headline()])
