@@ -46,7 +46,7 @@ COMMON = {
 # nanobind's run-time part comes from the wheel `nanobind-backend`.
 core = Extension(
     "hocket._core",
-    sources=paths("core/src/**/*.cpp") + paths("core/bind/*.cpp"),
+    sources=paths("core/src/**/*.cpp") + paths("core/bind/**/*.cpp"),
     include_dirs=["core/include", "core/bind", nanobind.include_dir()],
     define_macros=[
         ("NB_COMPACT_ASSERTIONS", None),
@@ -54,7 +54,7 @@ core = Extension(
         ("Py_LIMITED_API", "0x030A0000"),
     ],
     py_limited_api=True,
-    depends=["setup.py", *CORE_HEADERS, *paths("core/bind/*.hpp")],
+    depends=["setup.py", *CORE_HEADERS, *paths("core/bind/**/*.hpp")],
     **COMMON,
 )
 
@@ -127,6 +127,6 @@ class Wheel(bdist_wheel):
         super().finalize_options()
 
 
-nccl_tuner = nccl_plugin("tuner", ["core/src/checksum.cpp", *paths("core/src/nccl/tuner_*.cpp")])
+nccl_tuner = nccl_plugin("tuner", ["core/src/checksum.cpp", *paths("core/src/nccl/tuner/*.cpp")])
 
 setup(ext_modules=[core, nccl_plugin("profiler"), nccl_tuner], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})

@@ -13,7 +13,7 @@ __all__ = ["boxes", "flips"]
 
 # Of a topology without dimensions so many strides are tried, in every combination: each costs a look at all links.
 _MOST_STRIDES = 5
-_MOST_FLIPS = 6  # what hocket/synthesizer/orbits.hpp takes
+_MOST_FLIPS = 6  # what hocket/synthesizer/rounds/orbits.hpp takes
 
 
 def boxes(topology: Topology) -> Iterator[Symmetry]:

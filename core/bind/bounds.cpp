@@ -1,13 +1,13 @@
-#include "hocket/schedule/bounds.hpp"
+#include "hocket/schedule/bounds/bounds.hpp"
 
 #include <limits>
 
 #include "bind.hpp"
 #include "hocket/columns.hpp"
-#include "hocket/schedule/flow_bound.hpp"
-#include "hocket/schedule/path_bound.hpp"
-#include "hocket/synthesizer/packing.hpp"
-#include "hocket/synthesizer/slot_times.hpp"
+#include "hocket/schedule/bounds/flow.hpp"
+#include "hocket/schedule/bounds/path.hpp"
+#include "hocket/synthesizer/packing/packing.hpp"
+#include "hocket/synthesizer/packing/slot_times.hpp"
 
 namespace hocket::bind {
 namespace {

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "bind.hpp"
-#include "hocket/nccl/tuner_choice.hpp"
-#include "hocket/nccl/tuner_table.hpp"
+#include "hocket/nccl/tuner/choice.hpp"
+#include "hocket/nccl/tuner/table.hpp"
 
 namespace hocket::bind {
 namespace {

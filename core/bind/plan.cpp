@@ -1,4 +1,4 @@
-#include "hocket/schedule/plan.hpp"
+#include "hocket/schedule/plan/plan.hpp"
 
 #include "bind.hpp"
 

@@ -1,6 +1,6 @@
 #include "synthesizer.hpp"
 
-#include "hocket/synthesizer/rounds.hpp"
+#include "hocket/synthesizer/rounds/rounds.hpp"
 #include "hocket/synthesizer/stop.hpp"
 
 namespace hocket::bind {

@@ -18,7 +18,7 @@ _MOST_PAIRS = 200_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Matching(NamedEngine):
-    """The idea of TACOS (Won et al., MICRO 2024) with rules for slow links: hocket/synthesizer/matching.hpp."""
+    """The idea of TACOS (Won et al., MICRO 2024) with rules for slow links: core/src/synthesizer/matching."""
 
     name: str = "matching"
     summary: str = "unequal links, clusters of machines"

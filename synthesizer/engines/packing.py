@@ -37,7 +37,7 @@ _MOST_RANKS_SPREAD = 32
 @dataclass(frozen=True, kw_only=True)
 class SpanningTreePacking(NamedEngine):
     """Spanning trees from every chunk's origin, as many over each link as it has slots in the shortest period for which
-    cuts allow it; switches are replaced by connections of ranks first: hocket/synthesizer/packing.hpp. Then the trees'
+    cuts allow it; switches are replaced by connections of ranks first: core/src/synthesizer/packing. Then the trees'
     transfers are scheduled as those of `trees`."""
 
     name: str = "packing"

@@ -25,7 +25,7 @@ _NEVER_PS = 2**61
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds(NamedEngine):
-    """512 chunks compared at a time: hocket/synthesizer/rounds.hpp."""
+    """512 chunks compared at a time: core/src/synthesizer/rounds."""
 
     name: str = "rounds"
     summary: str = "meshes, failures, random graphs: the ingress bound"

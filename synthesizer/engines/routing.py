@@ -37,8 +37,8 @@ _LISTS_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Routing(NamedEngine):
-    """Rounds where switches join all pairs (hocket/synthesizer/routing_rounds.hpp), then rip-up and re-route
-    (hocket/synthesizer/routing_paths.hpp) and most remaining work first (hocket/synthesizer/routing_schedule.hpp):
+    """Rounds where switches join all pairs (hocket/synthesizer/routing/rounds.hpp), then rip-up and re-route
+    (hocket/synthesizer/routing/paths.hpp) and most remaining work first (hocket/synthesizer/routing/schedule.hpp):
     all_to_all, gather and scatter, also of uneven blocks."""
 
     name: str = "routing"

@@ -35,7 +35,7 @@ _SECONDS_PER_OFFER = 25e-9
 @dataclass(frozen=True, kw_only=True)
 class Symmetry(NamedEngine):
     """Cayley graphs of abelian groups: all_gather as broadcast trees, all_to_all as an open shop, each of one rank and
-    translated to all: hocket/synthesizer/translations.hpp, symmetric_spread.hpp, symmetric_exchange.hpp."""
+    translated to all: hocket/synthesizer/symmetry/translations.hpp, spread.hpp, exchange.hpp."""
 
     name: str = "symmetry"
     summary: str = "optimal or near it at once"

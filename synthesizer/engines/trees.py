@@ -66,7 +66,7 @@ _SPREADING = (
 @dataclass(frozen=True, kw_only=True)
 class TreePacking(NamedEngine):
     """Chunk by chunk a tree over the links least loaded so far, then list scheduling of all transfers, improved
-    forwards and backwards: hocket/synthesizer/trees.hpp.
+    forwards and backwards: core/src/synthesizer/trees.
 
     In an all_reduce a chunk is summed up over an in-tree into its root, and spread from there over an out-tree; early
     chunks are spread while late ones are summed up, so links are busy in both directions from the start to the end.

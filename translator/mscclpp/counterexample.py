@@ -13,7 +13,7 @@ _MOST_NAMED = 8
 
 
 class Words:
-    """Names for what a flat plan numbers, and counterexamples made of them; facts as in core's schedule/plan.hpp."""
+    """Names for what a flat plan numbers, and counterexamples made of them; facts as in core/src/schedule/plan."""
 
     def __init__(self, flat: FlatPlan) -> None:
         self._flat = flat

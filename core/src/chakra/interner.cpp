@@ -1,4 +1,4 @@
-#include "hocket/chakra/interner.hpp"
+#include "interner.hpp"
 
 #include <utility>
 

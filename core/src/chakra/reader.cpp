@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "hocket/chakra/interner.hpp"
-#include "hocket/chakra/schema.hpp"
-#include "hocket/chakra/wire.hpp"
 #include "hocket/error.hpp"
+#include "interner.hpp"
+#include "schema.hpp"
+#include "wire.hpp"
 
 namespace hocket::chakra {
 namespace {

@@ -1,4 +1,4 @@
-#include "hocket/chakra/wire.hpp"
+#include "wire.hpp"
 
 namespace hocket::chakra::wire {
 

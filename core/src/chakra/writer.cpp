@@ -3,9 +3,9 @@
 #include <bit>
 #include <limits>
 
-#include "hocket/chakra/schema.hpp"
-#include "hocket/chakra/wire.hpp"
 #include "hocket/error.hpp"
+#include "schema.hpp"
+#include "wire.hpp"
 
 namespace hocket::chakra {
 namespace {

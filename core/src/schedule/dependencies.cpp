@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "hocket/schedule/replay.hpp"
+#include "replay.hpp"
 
 namespace hocket::schedule {
 

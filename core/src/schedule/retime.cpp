@@ -5,7 +5,7 @@
 #include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "hocket/schedule/dependencies.hpp"
-#include "hocket/schedule/replay.hpp"
+#include "replay.hpp"
 
 namespace hocket::schedule {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "hocket/simulator/network/flight.hpp"
 #include "hocket/time.hpp"
+#include "network/flight.hpp"
 
 namespace hocket::simulator {
 namespace {

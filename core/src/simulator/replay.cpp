@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "event_queue.hpp"
 #include "hocket/error.hpp"
-#include "hocket/simulator/event_queue.hpp"
-#include "hocket/simulator/network/analytical.hpp"
-#include "hocket/simulator/network/congestion.hpp"
-#include "hocket/simulator/network/flow.hpp"
 #include "hocket/simulator/work.hpp"
+#include "network/analytical.hpp"
+#include "network/congestion.hpp"
+#include "network/flow.hpp"
 
 namespace hocket::simulator {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "hocket/nccl/tuner_table.hpp"
+#include "hocket/nccl/tuner/table.hpp"
 
 namespace hocket::nccl {
 

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "abi.hpp"
-#include "hocket/nccl/tuner_choice.hpp"
+#include "hocket/nccl/tuner/choice.hpp"
 #include "rules_file.hpp"
 
 namespace hocket::nccl {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "../event_queue.hpp"
 #include "hocket/error.hpp"
 #include "hocket/simulator/astra/setup.hpp"
-#include "hocket/simulator/event_queue.hpp"
 #include "pool.hpp"
 
 namespace hocket::simulator::astra {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "flight.hpp"
+#include "hocket/simulator/network/links.hpp"
+
+namespace hocket::simulator {
+
+/// Alpha-beta without contention: every message has its route to itself.
+///
+/// Sum of latencies + serialization at the narrowest link of each stretch of the route between nodes that store.
+class Analytical {
+ public:
+  Analytical(const topology::Graph& graph, const LinkSettings& settings) : links_(graph, settings) {}
+
+  template <class Engine>
+  void inject(Engine& engine, uint32_t id, Picoseconds now) {
+    Flight& flight = engine.flight(id);
+    Front front{now, now};
+    for (; flight.hop != flight.end; flight.hop++) {
+      Links::State& link = links_[*flight.hop];
+      const Picoseconds serialization = link.take(flight.bytes);
+      engine.occupied(*flight.hop, front.head, add_ps(front.head, serialization), serialization, id);
+      front.pass(front.head, serialization, link.latency_ps, link.stores);
+    }
+    engine.schedule(front.tail, NetworkEvent::kHeadArrives, id);
+  }
+
+  template <class Engine>
+  void handle(Engine& engine, NetworkEvent, uint32_t id, Picoseconds now) {
+    engine.deliver(id, now);
+  }
+
+  template <class Engine>
+  void settle(Engine&, Picoseconds) {}
+
+  const Links& links() const { return links_; }
+
+ private:
+  Links links_;
+};
+
+}  // namespace hocket::simulator

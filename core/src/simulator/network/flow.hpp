@@ -1,0 +1,154 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "flight.hpp"
+#include "hocket/simulator/network/links.hpp"
+#include "max_min.hpp"
+
+namespace hocket::simulator {
+
+/// Messages as fluids that share links max-min fairly.
+///
+/// A message flows over each stretch of its route between nodes that store, over all links of the stretch at once, and
+/// is at the end of it when it has drained and the latencies have passed. The messages of a collective that come to a
+/// stretch by one route follow one another, as on a connection. Rates change at whole picoseconds only: a flow that
+/// drains between two holds its links until the later. All changes of an instant are made before any rate is found.
+/// Nothing is ever faster than exact arithmetic would have it.
+class Flow {
+ public:
+  Flow(const topology::Graph& graph, const LinkSettings& settings)
+      : links_(graph, settings), sharing_(bandwidths(graph)) {}
+
+  template <class Engine>
+  void inject(Engine& engine, uint32_t id, Picoseconds now) {
+    if (id >= streams_.size()) streams_.resize(id + 1);
+    const Flight& flight = engine.flight(id);
+    Stream& stream = streams_[id];
+    stream = {.left = flight.bytes * Units{kUnitsPerByte}, .begin = flight.hop, .end = flight.hop};
+    while (!links_[*stream.end++].stores && stream.end != flight.end) {
+    }
+    const auto [last, first] = last_on_.try_emplace({flight.collective, flight.hop}, id);
+    if (first) return flow(engine, id, now);
+    streams_[std::exchange(last->second, id)].next = static_cast<int32_t>(id);
+  }
+
+  template <class Engine>
+  void handle(Engine& engine, NetworkEvent what, uint32_t id, Picoseconds now) {
+    if (what == NetworkEvent::kDrained) {
+      // Events of rates that have changed since are left in the queue.
+      if (streams_[id].rate.among == 0 || streams_[id].drained_at != now) return;
+      sharing_.remove(id);
+      drain(engine, id, now);
+    } else if (engine.flight(id).hop == engine.flight(id).end) {
+      engine.deliver(id, now);
+    } else {
+      inject(engine, id, now);
+    }
+  }
+
+  /// Finds the rates after the changes of this instant.
+  template <class Engine>
+  void settle(Engine& engine, Picoseconds now) {
+    for (const uint32_t id : sharing_.update()) {
+      Stream& stream = streams_[id];
+      if (stream.rate.among != 0) {
+        const Units scale = Units{kPicosecondsPerSecond} * stream.rate.among;
+        stream.left -= stream.rate.units * (now - stream.since) / scale;
+      }
+      stream.since = now;
+      stream.rate = sharing_.rate(id);
+      stream.drained_at = within_horizon(add_ps(now, time_to_drain(stream)));
+      engine.schedule(stream.drained_at, NetworkEvent::kDrained, id);
+    }
+  }
+
+  const Links& links() const { return links_; }
+
+ private:
+  /// A flight on the stretch `begin..end` of its route.
+  struct Stream {
+    Units left = 0;  // 1/kUnitsPerByte bytes still to flow at `since`
+    Rate rate{};     // from then on; `among` 0: it does not flow
+    Picoseconds since = 0;
+    Picoseconds drained_at = 0;  // at this rate
+    Picoseconds start = 0;
+    Picoseconds latency_ps = 0;
+    const int32_t* begin = nullptr;
+    const int32_t* end = nullptr;
+    int32_t next = -1;  // flight that flows when this one has drained, -1: none yet
+  };
+
+  /// A stretch of a route (by the place of its links in memory) in a collective.
+  struct Connection {
+    int32_t collective;
+    const int32_t* stretch;
+
+    bool operator==(const Connection&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Connection& connection) const {
+      const uint64_t place = reinterpret_cast<uintptr_t>(connection.stretch) / sizeof(int32_t);
+      return (place ^ (static_cast<uint64_t>(connection.collective) << 40)) * 0x9e3779b97f4a7c15u >> 7;
+    }
+  };
+
+  static std::vector<Bandwidth> bandwidths(const topology::Graph& graph) {
+    std::vector<Bandwidth> columns;
+    for (const topology::Link& link : graph.links()) columns.push_back(link.bandwidth);
+    return columns;
+  }
+
+  /// left / rate, rounded up.
+  static Picoseconds time_to_drain(const Stream& stream) {
+    Units scaled;
+    if (__builtin_mul_overflow(stream.left, Units{kPicosecondsPerSecond} * stream.rate.among, &scaled)) {
+      return kHorizon + 1;
+    }
+    return within_horizon((scaled + stream.rate.units - 1) / stream.rate.units);
+  }
+
+  /// The flight's turn on its connection.
+  template <class Engine>
+  void flow(Engine& engine, uint32_t id, Picoseconds now) {
+    Stream& stream = streams_[id];
+    const int64_t bytes = engine.flight(id).bytes;
+    stream.since = stream.start = now;
+    for (const int32_t* hop = stream.begin; hop != stream.end; hop++) {
+      links_[*hop].take(bytes);
+      stream.latency_ps = add_ps(stream.latency_ps, links_[*hop].latency_ps);
+    }
+    if (bytes == 0) return drain(engine, id, now);
+    sharing_.add(id, {stream.begin, stream.end});
+  }
+
+  /// All bytes of the stretch are on their way.
+  template <class Engine>
+  void drain(Engine& engine, uint32_t id, Picoseconds now) {
+    Flight& flight = engine.flight(id);
+    Stream& stream = streams_[id];
+    for (; flight.hop != stream.end; flight.hop++) {
+      const Picoseconds whole = serialization_ps(flight.bytes, links_[*flight.hop].bandwidth);
+      engine.occupied(*flight.hop, stream.start, now, std::min(whole, now - stream.start), id);
+    }
+    stream.rate = {};
+    engine.schedule(add_ps(now, stream.latency_ps), NetworkEvent::kHeadArrives, id);
+    if (stream.next >= 0) {
+      flow(engine, static_cast<uint32_t>(stream.next), now);
+    } else {
+      last_on_.erase({flight.collective, stream.begin});
+    }
+  }
+
+  Links links_;
+  MaxMin sharing_;
+  std::vector<Stream> streams_;
+  std::unordered_map<Connection, uint32_t, Hash> last_on_;  // who came last of those that flow on it or wait for it
+};
+
+}  // namespace hocket::simulator

@@ -1,0 +1,64 @@
+#include "../../src/simulator/event_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace hocket::simulator {
+namespace {
+
+/// splitmix64: the same numbers on every machine.
+uint64_t next_random(uint64_t& state) {
+  uint64_t z = (state += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+TEST(EventQueue, PopsInTimeOrder) {
+  EventQueue queue;
+  for (const Picoseconds time : {30, 10, 20}) queue.push({time, 0, 0});
+  EXPECT_EQ(queue.pop().time, 10);
+  EXPECT_EQ(queue.pop().time, 20);
+  EXPECT_EQ(queue.pop().time, 30);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(EventQueue, EqualTimesAreFirstInFirstOut) {
+  EventQueue queue;
+  for (uint32_t id = 0; id < 5; id++) queue.push({1'000'000, 0, id});
+  EXPECT_EQ(queue.pop().id, 0u);
+  queue.push({1'000'000, 0, 5});  // now, while this instant is being worked on: behind those that wait
+  for (uint32_t id = 1; id <= 5; id++) EXPECT_EQ(queue.pop().id, id);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(EventQueue, AgreesWithAStableSortWhileTimeAdvances) {
+  uint64_t state = 7;
+  EventQueue queue;
+  std::vector<Event> waiting;
+  uint32_t pushed = 0;
+  Picoseconds now = 0;
+  for (int round = 0; round < 20'000; round++) {
+    if (waiting.empty() || next_random(state) % 5 < 3) {
+      const Event event{now + static_cast<Picoseconds>(next_random(state) % (round % 7 == 0 ? 1'000'000'000 : 4)), 0,
+                        pushed++};
+      queue.push(event);
+      waiting.push_back(event);
+      continue;
+    }
+    const auto first = std::min_element(waiting.begin(), waiting.end(), [](const Event& a, const Event& b) {
+      return a.time != b.time ? a.time < b.time : a.id < b.id;
+    });
+    const Event popped = queue.pop();
+    ASSERT_EQ(popped.time, first->time);
+    ASSERT_EQ(popped.id, first->id);
+    now = popped.time;
+    waiting.erase(first);
+  }
+}
+
+}  // namespace
+}  // namespace hocket::simulator

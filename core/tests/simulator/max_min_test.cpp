@@ -1,0 +1,155 @@
+#include "../../src/simulator/network/max_min.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace hocket::simulator {
+namespace {
+
+/// Bytes/s, for comparisons.
+double value(const Rate& rate) {
+  return static_cast<double>(rate.units) / static_cast<double>(rate.among) / kUnitsPerByte;
+}
+
+/// splitmix64
+struct Random {
+  uint64_t state;
+  uint64_t below(uint64_t bound) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (z ^ (z >> 31)) % bound;
+  }
+};
+
+using Flows = std::map<uint32_t, std::vector<int32_t>>;
+
+/// All rates from nothing: raise all flows alike until a link is full, leave its flows there, go on with the others.
+std::map<uint32_t, double> progressive_filling(const std::vector<Bandwidth>& capacity, const Flows& flows) {
+  std::map<uint32_t, double> rate;
+  std::vector<double> left(capacity.begin(), capacity.end());
+  while (rate.size() < flows.size()) {
+    std::vector<int64_t> filling(capacity.size(), 0);
+    for (const auto& [flow, links] : flows) {
+      for (const int32_t link : links) filling[link] += !rate.contains(flow);
+    }
+    double share = std::numeric_limits<double>::infinity();
+    size_t lowest = 0;
+    for (size_t link = 0; link < capacity.size(); link++) {
+      if (filling[link] == 0 || left[link] / static_cast<double>(filling[link]) >= share) continue;
+      share = left[link] / static_cast<double>(filling[link]);
+      lowest = link;
+    }
+    for (const auto& [flow, links] : flows) {
+      if (rate.contains(flow) || std::ranges::find(links, static_cast<int32_t>(lowest)) == links.end()) continue;
+      rate[flow] = share;
+      for (const int32_t link : links) left[link] -= share;
+    }
+  }
+  return rate;
+}
+
+TEST(MaxMin, AloneHasTheNarrowestLink) {
+  const std::vector<Bandwidth> capacity{50, 20, 30};
+  const std::vector<int32_t> links{0, 1, 2};
+  MaxMin sharing(capacity);
+  sharing.add(0, links);
+  EXPECT_EQ(sharing.update(), std::vector<uint32_t>{0});
+  EXPECT_EQ(sharing.rate(0), (Rate{20 * Units{kUnitsPerByte}, 1}));
+}
+
+TEST(MaxMin, SharesAsInTheTextbook) {
+  // Links of 10 and 8. Flow 0 over both, 1 and 2 over the first, 3 over the second: the first gives 10 / 3 to each of
+  // its three, and flow 3 has 8 - 10 / 3 = 14 / 3.
+  const std::vector<Bandwidth> capacity{10, 8};
+  const std::vector<int32_t> both{0, 1}, first{0}, second{1};
+  MaxMin sharing(capacity);
+  sharing.add(0, both);
+  sharing.add(1, first);
+  sharing.add(2, first);
+  sharing.add(3, second);
+  EXPECT_EQ(sharing.update().size(), 4u);
+  const Units unit = kUnitsPerByte;
+  EXPECT_EQ(sharing.rate(0), (Rate{10 * unit, 3}));
+  EXPECT_EQ(sharing.rate(3), (Rate{14 * unit, 3}));
+  // Without flow 1 the second link is the narrow one: 8 / 2 = 4 each, and flow 2 has the rest of the first, 6.
+  sharing.remove(1);
+  EXPECT_EQ(sharing.update().size(), 3u);
+  EXPECT_EQ(sharing.rate(0), (Rate{4 * unit, 1}));
+  EXPECT_EQ(sharing.rate(2), (Rate{6 * unit, 1}));
+  EXPECT_EQ(sharing.rate(3), (Rate{4 * unit, 1}));
+}
+
+TEST(MaxMin, LeavesAloneWhoIsNotConcerned) {
+  const std::vector<Bandwidth> capacity{10, 10};
+  const std::vector<int32_t> first{0}, second{1};
+  MaxMin sharing(capacity);
+  sharing.add(0, first);
+  sharing.add(1, second);
+  sharing.update();
+  sharing.add(2, second);
+  std::vector<uint32_t> changed = sharing.update();
+  std::ranges::sort(changed);
+  EXPECT_EQ(changed, (std::vector<uint32_t>{1, 2}));
+}
+
+TEST(MaxMin, EqualLinksFillTogether) {
+  // Seven senders to seven receivers, everybody to everybody: no link is filled before another, so all have 10^9 / 7.
+  const int32_t ranks = 7;
+  const std::vector<Bandwidth> capacity(2 * ranks, 1'000'000'000);
+  std::vector<std::vector<int32_t>> links;
+  for (int32_t src = 0; src < ranks; src++) {
+    for (int32_t dst = 0; dst < ranks; dst++) links.push_back({src, ranks + dst});
+  }
+  MaxMin sharing(capacity);
+  for (uint32_t flow = 0; flow < links.size(); flow++) sharing.add(flow, links[flow]);
+  sharing.update();
+  for (uint32_t flow = 0; flow < links.size(); flow++) {
+    EXPECT_EQ(sharing.rate(flow), (Rate{Units{1'000'000'000} * kUnitsPerByte, ranks}));
+  }
+}
+
+TEST(MaxMin, IncrementsGiveWhatAFreshStartGives) {
+  Random random{1};
+  for (int trial = 0; trial < 60; trial++) {
+    const size_t num_links = 2 + random.below(12);
+    std::vector<Bandwidth> capacity;
+    for (size_t link = 0; link < num_links; link++) capacity.push_back(1'000'000 * (1 + random.below(9)));
+    MaxMin sharing(capacity);
+    Flows flows;
+    for (int step = 0; step < 60; step++) {
+      std::set<uint32_t> changed;
+      for (uint64_t change = random.below(3); change < 3; change++) {
+        const auto flow = static_cast<uint32_t>(random.below(25));
+        if (!changed.insert(flow).second) continue;
+        if (flows.contains(flow)) {
+          sharing.remove(flow);
+          flows.erase(flow);
+          continue;
+        }
+        std::vector<int32_t> links;
+        for (size_t link = 0; link < num_links; link++) {
+          if (random.below(3) == 0) links.push_back(static_cast<int32_t>(link));
+        }
+        if (links.empty()) links.push_back(0);
+        sharing.add(flow, flows.emplace(flow, std::move(links)).first->second);
+      }
+      sharing.update();
+      std::vector<double> load(num_links, 0);
+      for (const auto& [flow, expected] : progressive_filling(capacity, flows)) {
+        EXPECT_NEAR(value(sharing.rate(flow)), expected, 1e-3) << "flow " << flow << " at step " << step;
+        for (const int32_t link : flows[flow]) load[link] += value(sharing.rate(flow));
+      }
+      for (size_t link = 0; link < num_links; link++) EXPECT_LE(load[link], static_cast<double>(capacity[link]) + 1e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hocket::simulator
