@@ -11,16 +11,29 @@ namespace {
 constexpr int64_t kPciOrderSteps = 1 << 10;
 
 /// Keeps thousandths, without which many subtractions would not come back to where they began.
+/// A link that is taken from and given back to thousands of times must end where it began: the next channel compares
+/// what is left of it with a speed. NCCL rounds at the same place (SUB_ROUND of src/graph/search.cc).
 float less(float from, float amount) { return std::roundf((from - amount) * 1000) / 1000; }
 
 }  // namespace
 
+// What the search does, in NCCL's names (src/graph/search.cc of 2.30.7); every function here that has a counterpart
+// keeps its order of attempts, because the first of equally good solutions wins and because the steps run out:
+//   next_channel            ncclTopoSearchRec             enter          ncclTopoSearchTryGpu
+//   next_channel_from_net   ncclTopoSearchRecNet          visit          ncclTopoSearchRecGpu
+//   choose_nets             ncclTopoSelectNets            take           ncclTopoFollowPath
+//   next_gpus               ncclTopoSearchNextGpuSort     follow         followPath
+//   may_leave_by            ncclTopoSearchCheckNet        improves       ncclTopoCompareGraphs
+//   head_nvls, head_collnet ncclTopoSearchTryNvls, ncclTopoSearchTryCollnetDirect
+//   replayed                ncclTopoReplayGetGpu          pci_bandwidth  gpuPciBw
 ChannelSearch::ChannelSearch(System& system, const Settings& settings)
     : system_(system),
       settings_(settings),
       used_(system.of[kGpu].size(), 0),
       nets_((kDisconnected + 2) * (system.of[kGpu].size() + 1)) {}
 
+// Invariant of the recursion: whatever a call takes from links, NICs and `used_` it gives back before it returns, so
+// that each branch sees the machine as its ancestors left it and the machine is whole again at the end.
 int64_t ChannelSearch::run(Graph& wanted, Graph& best, int64_t steps) {
   graph_ = &wanted;
   best_ = &best;
@@ -34,6 +47,9 @@ int64_t ChannelSearch::run(Graph& wanted, Graph& best, int64_t steps) {
 
 /// Takes `bandwidth` from the first `steps` links of a path, or gives it back when negative; returns how many links had
 /// as much.
+/// Through an Intel CPU the path's PCI links are charged a fifth more (INTEL_P2P_OVERHEAD). Two kinds of links carry
+/// something back as well: one into a GPU before Ampere, of what comes from anything but a GPU, an eighth; and NVLink
+/// into a Power CPU all of it.
 size_t ChannelSearch::follow(const Path& path, const Node& start, size_t steps, float bandwidth) {
   float over_pci = bandwidth;
   if (path.type == kPhb && start.type == kGpu) {
@@ -46,12 +62,14 @@ size_t ChannelSearch::follow(const Path& path, const Node& start, size_t steps, 
   for (size_t step = 0; step < steps; step++) {
     Link& link = system_.links[path.links[step]];
     const Node& far = system_.nodes[link.to];
+    // kPix is the type of every PCI link; that paths of one are called PIX is NCCL's shorthand.
     const float forth = link.type == kPix ? over_pci : bandwidth;
     float back = 0;
     if (far.type == kDevice && far.sm < 80 && start.type != kGpu) back += forth / 8;
     if (far.type == kCpu && far.arch == Arch::kPower && link.type == kNvl) back += forth;
     Link* reverse = nullptr;
     if (back != 0) {
+      // Always there: `set_paths` goes only over links that have one back.
       const auto found = std::ranges::find_if(far.links, [&](int32_t id) {
         return system_.links[id].to == link.from && system_.links[id].type == link.type;
       });
@@ -65,6 +83,8 @@ size_t ChannelSearch::follow(const Path& path, const Node& start, size_t steps, 
 }
 
 /// Whether the channel can go on to `to`: then `times` its bandwidth is taken on the way.
+/// NVLS and CollNet take other multiples than one and are not asked how far the path is: the graph's types are a wish
+/// about rings and trees (ncclTopoFollowPath tests `mult == 1`).
 bool ChannelSearch::take(End from, End to, float times) {
   if (from.index < 0) return true;
   const bool inside = from.type != kNet && to.type != kNet;
@@ -97,6 +117,7 @@ void ChannelSearch::give_back(End from, End to, float times) {
   graph_->hops = static_cast<int32_t>(static_cast<float>(graph_->hops) - times * static_cast<float>(path.links.size()));
 }
 
+// Bit `channels` of `used_` is this channel's: at most kMostChannels of them, which is 64.
 void ChannelSearch::enter(End from, int32_t gpu, int32_t step, Turns turns, Order order) {
   const uint64_t mark = uint64_t{1} << graph_->channels;
   if (!take(from, {kGpu, gpu}, 1)) return;
@@ -106,6 +127,8 @@ void ChannelSearch::enter(End from, int32_t gpu, int32_t step, Turns turns, Orde
   give_back(from, {kGpu, gpu}, 1);
 }
 
+// A channel is whole. That the next one is tried even where this set was no better is what finds sets of more channels;
+// maximal sets end everything (steps -1: NCCL's "perfect").
 void ChannelSearch::finish() {
   graph_->channels++;
   if (improves()) {
@@ -116,6 +139,8 @@ void ChannelSearch::finish() {
   graph_->channels--;
 }
 
+// Bandwidth first, in sum over channels; then hops, of alike patterns only. NVLS counts heads, each of which pulls its
+// own part, or the bandwidth to the network.
 bool ChannelSearch::improves() const {
   const Graph &found = *graph_, &best = *best_;
   if (found.channels < found.min_channels) return false;
@@ -128,9 +153,12 @@ bool ChannelSearch::improves() const {
   return found.pattern == best.pattern && found.cross_nic == best.cross_nic && found.hops < best.hops;
 }
 
+// One step of the depth-first search: `gpu` is the `step`-th of the channel. Without the limit of steps it would be
+// exponential (8! orders of 8 GPUs, for each channel); with it, it costs at most `steps_` visits of O(gpus log gpus).
 void ChannelSearch::visit(int32_t gpu, int32_t step, Turns turns, Order order) {
   if (steps_ <= 0) return;
   steps_--;
+  // `gpu` is -1 where NVLS and CollNet come here: they look for heads, and no path leads through the machine.
   if (step == gpus()) {
     finish();
     return;
@@ -146,6 +174,8 @@ void ChannelSearch::visit(int32_t gpu, int32_t step, Turns turns, Order order) {
     std::vector<int32_t> next{step + 1};
     if (order == Order::kReplay) next = {replayed(step)};
     if (order == Order::kFree) {
+      // A channel that goes back to the network from the very next GPU wants one near the NIC there; one that does so
+      // later keeps those for then, if all else is equal.
       next = next_gpus(gpu, turns.to_net == -1 ? 0 : turns.to_net == step + 1 ? 1 : -1);
     }
     for (const int32_t far : next) enter({kGpu, gpu}, far, step + 1, turns, order);
@@ -160,6 +190,7 @@ void ChannelSearch::visit(int32_t gpu, int32_t step, Turns turns, Order order) {
   }
 }
 
+// The GPU stays the same: going out to the NIC takes a step of the search, not one of the channel.
 void ChannelSearch::leave_to_net(int32_t gpu, int32_t step, Turns turns, Order order) {
   const Node& start = system_.node(kNet, net_of(graph_->channels, 0));
   for (const int32_t net : choose_nets(graph_->type_inter, gpu)) {
@@ -180,6 +211,8 @@ void ChannelSearch::leave_to_net(int32_t gpu, int32_t step, Turns turns, Order o
 }
 
 /// Whether a channel that came in by `start` may leave by `net` after `step` GPUs.
+/// Rails keep traffic of one NIC on one switch of the fabric; without names of rails the card and port stand for them.
+/// Networking planes never meet, whatever NCCL_CROSS_NIC says.
 bool ChannelSearch::may_leave_by(const Node& start, const Node& net, int32_t step) const {
   if (net.plane != -1 && start.plane != -1 && net.plane != start.plane) return false;
   const bool same = &net == &start;
@@ -196,6 +229,7 @@ bool ChannelSearch::may_leave_by(const Node& start, const Node& net, int32_t ste
 }
 
 /// Whether every GPU can send to and receive from the NVSwitches as fast as is wanted, the head twice as fast.
+/// Taken from all GPUs at once for each head, since every GPU's part of the head's data goes through the switches.
 void ChannelSearch::head_nvls(int32_t head) {
   const End nvswitch{kNvSwitch, 0};
   const auto times = [&](int32_t gpu) { return gpu == head ? 2.0f : 1.0f; };
@@ -210,6 +244,8 @@ void ChannelSearch::head_nvls(int32_t head) {
 }
 
 /// Whether the head can send to and receive from every GPU its part of what is wanted.
+/// A head gives each other GPU, and gets from it, one (gpus - 1)-th: NCCL counts the head itself among the receivers,
+/// too (its path to itself is empty and costs nothing).
 void ChannelSearch::head_collnet(int32_t head) {
   const End own{kGpu, head};
   const float part = 1.0f / static_cast<float>(gpus() - 1);
@@ -229,6 +265,8 @@ void ChannelSearch::head_collnet(int32_t head) {
   while (sent-- > 0) give_back(own, {kGpu, sent}, part);
 }
 
+// What is left of the GPU's own PCI link, both ways: the next GPU to try is one whose link is not spent yet. Truncated
+// to whole GB/s where it is compared.
 float ChannelSearch::pci_bandwidth(int32_t gpu) const {
   for (const int32_t id : system_.nodes[system_.node(kGpu, gpu).parent].links) {
     const Link& up = system_.links[id];
@@ -241,6 +279,8 @@ float ChannelSearch::pci_bandwidth(int32_t gpu) const {
 }
 
 /// The GPUs to go on to, best first; `sort_by_net` 1: near the NIC first, -1: last, 0: regardless.
+/// The order decides what is found before the steps run out: nearest to the NIC by bandwidth, its own PCI link, hops;
+/// then to the present GPU by bandwidth and hops; then round the machine from the present GPU on.
 std::vector<int32_t> ChannelSearch::next_gpus(int32_t gpu, int sort_by_net) const {
   const uint64_t mark = uint64_t{1} << graph_->channels;
   // To minimize; NCCL compares bandwidths as whole GB/s.
@@ -260,6 +300,8 @@ std::vector<int32_t> ChannelSearch::next_gpus(int32_t gpu, int sort_by_net) cons
     scores.push_back(score);
   }
   std::ranges::sort(scores);
+  // GPUs that this one reaches equally well: the reverse order leaves those near the NIC to the end, where the channel
+  // meets the network.
   const bool all_alike = std::ranges::all_of(scores, [&](const Score& score) {
     return std::get<3>(score) == std::get<3>(scores[0]) && std::get<4>(score) == std::get<4>(scores[0]);
   });
@@ -271,6 +313,9 @@ std::vector<int32_t> ChannelSearch::next_gpus(int32_t gpu, int sort_by_net) cons
 }
 
 /// NVSwitches do best when every GPU talks to few others: only neighbours are tried.
+/// At most two branches a step: behind switches all orders cost the same, and trying the many that are alike would only
+/// burn steps. NCCL moves each preferred neighbour to the front and keeps only those, so that the last of `first` is
+/// tried first.
 void ChannelSearch::neighbours_first(int32_t gpu, std::vector<int32_t>& next) const {
   const int32_t before = (gpu - 1 + gpus()) % gpus(), after = (gpu + 1) % gpus();
   std::vector<int32_t> first{after};
@@ -289,6 +334,8 @@ int32_t ChannelSearch::replayed(int32_t step) const {
   return graph_->gpus[static_cast<size_t>((graph_->channels - 1) * gpus() + step + 1)];
 }
 
+// Where a ring meets the network again: at its last GPU; a split tree at its second, so that two GPUs share the NIC's
+// traffic; all others at the first (ncclTopoSearchParams).
 void ChannelSearch::next_channel() {
   const bool ring = graph_->pattern == kRingPattern;
   if (system_.inter) {
@@ -301,6 +348,8 @@ void ChannelSearch::next_channel() {
     enter(nowhere, graph_->channels, 0, turns, Order::kFree);
     return;
   }
+  // The file's order, which follows the PCI tree, is a sound first answer; a copy of the channel before is likely to
+  // fit as well.
   if (graph_->channels == 0) {
     enter(nowhere, 0, 0, turns, Order::kPci);
   } else {
@@ -310,6 +359,7 @@ void ChannelSearch::next_channel() {
   for (int32_t gpu = 0; gpu < gpus(); gpu++) enter(nowhere, gpu, 0, turns, Order::kFree);
 }
 
+// Channel c begins with the c-th NIC, so that the NICs are shared out evenly before one is used twice.
 void ChannelSearch::next_channel_from_net(Turns turns) {
   const auto whole = static_cast<float>(static_cast<int>(graph_->inter));  // NCCL counts NICs' bandwidth in whole GB/s
   const std::vector<int32_t>& nets = choose_nets(graph_->type_inter, -1);
@@ -319,7 +369,10 @@ void ChannelSearch::next_channel_from_net(Turns turns) {
     const int32_t net = nets[(static_cast<size_t>(channel) + i) % nets.size()];
     const Node& node = system_.node(kNet, net);
     if (graph_->collnet && !node.collnet) continue;
+    // The NIC's own bandwidth is counted besides its links': all ports of a card share it (`use_card`).
     if (node.bandwidth < whole) continue;
+    // Channels in pairs: the second enters where the first left, and `may_leave_by` has it leave where the first
+    // entered.
     if (graph_->pattern == kRingPattern && graph_->cross_nic == 2 && channel % 2 == 1 &&
         net != net_of(channel - 1, 1)) {
       continue;
@@ -357,6 +410,8 @@ bool ChannelSearch::head_at_net(int32_t net, Turns turns) {
   return true;
 }
 
+// A channel enters by the GPU that is nearest to the NIC: `nearest` gives those at the highest bandwidth and none
+// farther.
 void ChannelSearch::start_at_net(int32_t net, Turns turns) {
   const End from{kNet, net};
   if (graph_->channels > 0 && graph_->same_channels) {
@@ -365,6 +420,8 @@ void ChannelSearch::start_at_net(int32_t net, Turns turns) {
   }
   if (graph_->channels == 0 && system_.count(kNvSwitch) == 0) {
     int64_t few = kPciOrderSteps;
+    // The first attempt, in the file's order, has steps of its own: it gives a reference and must not use up the
+    // others'. Only "perfect" comes back from it.
     std::swap(steps_, few);
     enter(from, 0, 0, turns, Order::kPci);
     std::swap(steps_, few);
@@ -377,12 +434,15 @@ void ChannelSearch::start_at_net(int32_t net, Turns turns) {
   }
 }
 
+// Asked for at every visit of the search and the same all along, for the paths do not change: kept by distance and GPU.
 const std::vector<int32_t>& ChannelSearch::choose_nets(int32_t farthest, int32_t gpu) {
   std::vector<int32_t>& nets = nets_[static_cast<size_t>((farthest + 1) * (gpus() + 1) + gpu + 1)];
   if (nets.empty()) nets = list_nets(farthest, gpu);
   return nets;
 }
 
+// The preferred ones first; then, unless a policy limits their number, all others near enough, by distance and then
+// GPU.
 std::vector<int32_t> ChannelSearch::list_nets(int32_t farthest, int32_t gpu) const {
   const int32_t begin = gpu == -1 ? 0 : gpu, end = gpu == -1 ? gpus() : gpu + 1;
   std::vector<int32_t> chosen = preferred_nets(begin, end);
@@ -406,6 +466,7 @@ std::vector<int32_t> ChannelSearch::list_nets(int32_t farthest, int32_t gpu) con
 /// The NETs that the GPUs from `begin` to `end` use on their channels: GPU by GPU, or channel by channel where hosts
 /// are many, so that all of these take part.
 std::vector<int32_t> ChannelSearch::preferred_nets(int32_t begin, int32_t end) const {
+  // A GPU's NICs come round after as many channels as it may use: the first that repeats ends the list.
   std::vector<std::vector<int32_t>> of_gpu;
   size_t most = 0;
   for (int32_t gpu = begin; gpu < end; gpu++) {

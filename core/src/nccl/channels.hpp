@@ -9,6 +9,8 @@ namespace hocket::nccl {
 
 /// The exhaustive part of the search: channel after channel by depth first, each taking its bandwidth away from the
 /// links that it goes over.
+/// Answers are NCCL's own because the order of attempts, the float arithmetic and the steps are: a better order would
+/// find other channels than NCCL runs on. docs/nccl-model.md says what was held against NCCL's code.
 class ChannelSearch {
  public:
   /// The system must outlive this; its bandwidths are back as they were after each `run`.
@@ -23,6 +25,7 @@ class ChannelSearch {
   const std::vector<int32_t>& choose_nets(int32_t farthest, int32_t gpu);
 
  private:
+  // Which GPU a channel goes to next: any, best first; the next in the file; the one of the channel before.
   enum class Order { kFree, kPci, kReplay };
   struct End {
     NodeType type;
@@ -34,8 +37,11 @@ class ChannelSearch {
     int32_t to_first;
   };
 
+  // `take` and `give_back` are each other's inverse: both add to `hops` and take from the links `times` the graph's
+  // speed.
   bool take(End from, End to, float times);
   void give_back(End from, End to, float times);
+  // Returns where it got stuck, so that the caller can give back exactly what was taken.
   size_t follow(const Path& path, const Node& start, size_t steps, float bandwidth);
   std::vector<int32_t> list_nets(int32_t farthest, int32_t gpu) const;
   std::vector<int32_t> preferred_nets(int32_t begin, int32_t end) const;

@@ -17,6 +17,7 @@ constexpr int32_t kOperationsOfBatch = 8;  // collectives of a group that a kern
 
 int32_t log2_of(int64_t number) { return std::bit_width(static_cast<uint64_t>(number)) - 1; }
 
+// getNthreads: NCCL warns of a number that is no multiple of a warp and takes the most.
 int32_t threads_of(int32_t wanted, int32_t least, int32_t most, int32_t usual) {
   if (wanted <= 0) return usual;
   return wanted % kWarp != 0 ? most : std::clamp(wanted, least, most);
@@ -24,10 +25,14 @@ int32_t threads_of(int32_t wanted, int32_t least, int32_t most, int32_t usual) {
 
 }  // namespace
 
+// What `initTransportsRank` of src/init.cc does up to ncclTopoTuneModel, for all ranks at once: each rank of NCCL
+// searches its own machine and the ranks then agree on the least of all. Machines are equal here, so that the parts of
+// one stand for all.
 Model::Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants,
              const Given& given)
     : settings_(settings), constants_(constants) {
   System system = read_system(elements);
+  // Paths twice, as NCCL: with all GPUs, to see which talk without the network; and in `split` with those alone.
   system.inter = machines > 1;
   compute_paths(system, settings);
   std::vector<System> parts = split(system, settings);
@@ -56,8 +61,10 @@ Model::Model(std::span<const Element> elements, int32_t machines, const Settings
     }
     merge(graphs_, graphs);
   }
+  // CollNet serves only jobs of enough machines (NCCL_COLLNET_NODE_THRESHOLD).
   collnet_ =
       settings.collnet_enable != 0 && collnet_chain().channels > 0 && job_.machines >= settings.collnet_threshold;
+  // Rings and trees run on the same channels of the communicator.
   graphs_[kRingGraph].channels = graphs_[kTreeGraph].channels = std::min(ring().channels, tree().channels);
   count_heads();
   count_channels();
@@ -70,6 +77,7 @@ Model::Model(std::span<const Element> elements, int32_t machines, const Settings
   }
 }
 
+// Rings first: the trees and CollNet's chains have as many channels as rings were found.
 Model::Graphs Model::search_all(System& system, const Given& given) const {
   const auto find = [&](GraphId id, Graph wanted) {
     const auto own = std::ranges::find(given.graphs, id, &std::pair<GraphId, Graph>::first);
@@ -81,6 +89,7 @@ Model::Graphs Model::search_all(System& system, const Given& given) const {
     return search(system, settings_, std::move(wanted), &graph);
   };
   Graphs graphs;
+  // Half of the most, because `count_channels` doubles them.
   graphs[kRingGraph] = find(kRingGraph, {.pattern = kRingPattern, .max_channels = kMostChannels / 2});
   const int32_t rings = graphs[kRingGraph].channels;
   graphs[kTreeGraph] = find(kTreeGraph, {.pattern = kBalancedTree, .min_channels = rings, .max_channels = rings});
@@ -133,10 +142,14 @@ void Model::count_channels() {
   if (collnet_ && collnet_chain().intra > collnet_chain().inter && job_.ranks > job_.machines) {
     channels = std::min(kMostChannels, channels + channels / 2);
   }
+  // Four channels of the kernel for one that was found, to reach the peak with fewer than 8 GPUs a machine (NCCL's
+  // words).
   if (job_.least_sm >= 90 && job_.machines > 1 && ring().intra > 45 && channels < 16) channels *= 2;
+  // The most first, then the least: both set together repeat the first channels.
   channels = std::min({channels, settings_.max_channels, settings_.max_ctas});
   channels_ = std::max({channels, settings_.min_channels, settings_.min_ctas});
   if (nvls().channels == 0) return;
+  // NVLS_NCHANNELS_SM90, _SM100 and _SM100_NVL of src/transport/nvls.cc.
   nvls_channels_ = job_.least_sm < 100 ? 16 : job_.machines > 1 ? 32 : 24;
   if (settings_.nvls_channels > 0) nvls_channels_ = settings_.nvls_channels;
   nvls_channels_ = std::max(settings_.min_ctas, std::min(settings_.max_ctas, nvls_channels_));
@@ -158,10 +171,13 @@ const Graph& Model::graph_of(Algorithm algorithm) const {
   }
 }
 
+// ncclTopoGetAlgoTime, float for float: two algorithms' times are compared, and where they are close the rounding
+// decides.
 float Model::time(Function function, Algorithm algorithm, Protocol protocol, int64_t bytes, int32_t operations) const {
   const Term& term = terms_[function][algorithm][protocol];
   if (term.out != Out::kAvailable) return -1;
   float bandwidth = term.bandwidth, latency = term.latency;
+  // -1 below 64 bytes.
   const int32_t size = log2_of(bytes >> 6);
   if (function == kAllReduce && size >= 0) {
     const bool corrected = algorithm == kTree       ? size < 23
@@ -173,11 +189,13 @@ float Model::time(Function function, Algorithm algorithm, Protocol protocol, int
       latency = static_cast<float>(latency * (job_.least_sm < 80 ? 1.9 : 1.4));
     }
   }
+  // Collectives of one group follow each other through the tree's pipeline; a ring pays its latency for each.
   const int32_t latencies =
       algorithm == kRing ? operations : (operations + kOperationsOfBatch - 1) / kOperationsOfBatch;
   return latency * static_cast<float>(latencies) + static_cast<float>(bytes) / (1000 * bandwidth);
 }
 
+// NCCL keeps the first of equal times, algorithm by algorithm in its own order.
 Choice Model::choose(Function function, int64_t bytes, int32_t operations) const {
   Choice best{kAlgorithms, kProtocols, 0, 0, 0};
   for (int32_t a = 0; a < kAlgorithms; a++) {
@@ -197,6 +215,7 @@ Choice Model::choose(Function function, int64_t bytes, int32_t operations) const
   return best;
 }
 
+// The second half of topoGetAlgoInfo. The loops stop where every thread has `each` bytes to move.
 Launch Model::launch(Algorithm algorithm, Protocol protocol, int64_t bytes) const {
   int32_t threads = most_threads(algorithm, protocol);
   int32_t channels = channels_;
@@ -215,10 +234,13 @@ Launch Model::launch(Algorithm algorithm, Protocol protocol, int64_t bytes) cons
   return {channels, std::max(3, threads / kWarp)};
 }
 
-/// Fewer for small messages: down to 16, 8 and so on, each time at half of the bytes a thread.
+/// Fewer for small messages: down to 16, 8 and so on, each time at half of the bytes a thread. NCCL's loop with
+/// `ncSwitch`, 16, 8, 4, 2, 1; at 24 channels on the way to 16, at 12 on the way to 8 and so on the bytes a thread
+/// halve.
 int32_t Model::collnet_direct_channels(int64_t bytes) const {
   int64_t each = bytes_per_thread(kCollNetDirect, kSimple);
   int32_t channels = channels_;
+  // The bytes are shared out among the heads, too.
   const auto is_small = [&] { return bytes < int64_t{channels} * kMostThreads * direct_heads_ * each; };
   for (int32_t least = 16; least >= 1 && is_small(); least /= 2) {
     while (is_small() && channels > least) {
@@ -229,6 +251,7 @@ int32_t Model::collnet_direct_channels(int64_t bytes) const {
   return channels;
 }
 
+// comm->maxThreads of ncclTopoTuneModel.
 int32_t Model::most_threads(Algorithm algorithm, Protocol protocol) const {
   const bool nvls = algorithm == kNvls || algorithm == kNvlsTree;
   if (algorithm == kPat) return 0;  // counts none, so that it keeps all channels
@@ -239,6 +262,7 @@ int32_t Model::most_threads(Algorithm algorithm, Protocol protocol) const {
   return threads_of(settings_.threads, 2 * kWarp, kMostSimpleThreads, slow ? 256 : kMostSimpleThreads);
 }
 
+// comm->threadThresholds: NCCL_LL_THREAD_THRESHOLD and its like; a ring's LL counts for each rank.
 int64_t Model::bytes_per_thread(Algorithm algorithm, Protocol protocol) const {
   if (algorithm <= kRing && settings_.thread_thresholds[algorithm][protocol] >= 0) {
     return settings_.thread_thresholds[algorithm][protocol];

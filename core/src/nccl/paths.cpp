@@ -8,8 +8,13 @@ namespace hocket::nccl {
 namespace {
 
 /// Widest paths of the nearest type from every node to `base`, hop by hop outward (`ncclTopoSetPaths`).
+/// The paths run from every node to `base`, so the search goes from `base` outward against their direction: `path` is
+/// the path of `number` to `base`, `links` its links in travel order, and a step over `link` from `number` to `far`
+/// finds a path of `far` that begins with the link back. A node is looked at again whenever its path got better, which
+/// ends because a path only ever gets nearer, wider or shorter.
 void set_paths(System& system, const Settings& settings, NodeType type, int32_t index) {
   const int32_t base = system.of[type][index];
+  // 5000 GB/s is NCCL's LOC_BW: what is on the same node costs nothing.
   const auto path_of = [&](int32_t node) -> Path& {
     std::vector<Path>& paths = system.nodes[node].paths[type];
     if (paths.empty()) paths.resize(system.of[type].size());
@@ -29,17 +34,23 @@ void set_paths(System& system, const Settings& settings, NodeType type, int32_t 
         const Node& far = system.nodes[link.to];
         Path& path = path_of(number);
         Path& far_path = path_of(link.to);
+        // In a path to a GPU the device of `base` is one link away, so `relay_hops` counts the links up to the device
+        // next to it.
         const bool to_own_gpu = link.type == kLoc && far.type == kGpu;
         if (number != base_device && node.type == kDevice && !to_own_gpu) {
           const bool relays = settings.nvb_disable == 0 && link.type == kNvl && far.type == kDevice;
           if (!relays || path.links.size() > relay_hops) continue;
         }
+        // From here on a link's type is that of a path: NICs' own links count for nothing, two PCI switches make PXB, a
+        // host bridge PHB, NVLink through another GPU NVB.
         PathType hop = link.type == kNetwork ? kLoc : link.type;
         if (node.type == kPci && far.type == kPci) hop = kPxb;
         if (link.type == kPix && (node.type == kCpu || far.type == kCpu)) hop = kPhb;
         if (node.type == kDevice && path.type == kNvl && hop == kNvl && path.links.size() == relay_hops) hop = kNvb;
         const PathType reached = std::max(path.type, hop);
         const float bandwidth = std::min(path.bandwidth, link.bandwidth);
+        // By type, then bandwidth, then fewer links; of paths equal in all three the one found first stays, which is
+        // why the order of links (`Builder::connect`, `Builder::up_last`) matters.
         const bool better = reached < far_path.type ||
                             (reached == far_path.type &&
                              (far_path.bandwidth < bandwidth ||
@@ -59,6 +70,8 @@ void set_paths(System& system, const Settings& settings, NodeType type, int32_t 
   }
 }
 
+// ncclTopoComputePaths. The order of its passes is NCCL's and matters: paths between GPUs are mended before paths to
+// NICs, relaying by a GPU is judged by paths that are only partly mended, NIC by NIC and GPU by GPU.
 class Paths {
  public:
   Paths(System& system, const Settings& settings) : system_(system), settings_(settings) {}
@@ -67,6 +80,7 @@ class Paths {
     for (Node& node : system_.nodes) {
       for (std::vector<Path>& paths : node.paths) paths.clear();
     }
+    // No path to one node depends on the paths to another.
     for (const NodeType type : {kCpu, kDevice, kGpu, kNet, kNvSwitch}) {
       for (int32_t index = 0; index < system_.count(type); index++) set_paths(system_, settings_, type, index);
     }
@@ -94,12 +108,14 @@ class Paths {
     return system_.node(from, index).paths[to][other];
   }
 
+  // ncclGetLocalCpu: of the widest and nearest the one with the fewest links, of equal ones the first.
   int32_t local_cpu(int32_t gpu) {
     const std::vector<int32_t> cpus = nearest(system_, kGpu, gpu, kCpu);
     if (cpus.empty()) throw TopologyError("GPU " + std::to_string(gpu) + " reaches no CPU");
     return *std::ranges::min_element(cpus, {}, [&](int32_t cpu) { return path(kGpu, gpu, kCpu, cpu).links.size(); });
   }
 
+  // mergePathType: a CPU packaged with the GPU (C2C) is nearer than one behind PCI.
   static PathType merged(PathType one, PathType other) {
     const PathType far = std::max(one, other);
     return far == kPhb && std::min(one, other) == kC2c ? kP2c : far;
@@ -126,8 +142,11 @@ class Paths {
 
   /// Whether two GPUs talk inside the machine: not where both reach the network faster than each other
   /// (`ncclTopoCheckNet`), or where they share no memory, being on two hosts.
+  /// `canConnect` of src/transport/p2p.cc and shm.cc in one: shared memory serves all GPUs of a host but these.
   bool connects(int32_t one, int32_t other) {
     if (system_.node(kGpu, one).host != system_.node(kGpu, other).host && !reaches_directly(one, other)) return false;
+    // Only NICs no farther than PXB count: what goes through the CPU is no quicker than going to the other GPU that
+    // way.
     const auto speed = [&](int32_t gpu) {
       float fastest = 0;
       for (int32_t net = 0; net < system_.count(kNet); net++) {
@@ -141,6 +160,7 @@ class Paths {
   }
 
   /// NICs on the CPU that a GPU is packaged with count as near.
+  /// Only for the NICs nearest to the GPU; for the others PXN is preferred.
   void near_over_c2c() {
     for (int32_t gpu = 0; gpu < gpus(); gpu++) {
       const int32_t cpu = local_cpu(gpu);
@@ -152,6 +172,7 @@ class Paths {
     }
   }
 
+  // ncclTopoGetLocalGpu: of the GPUs nearest to the NIC the one that uses it on the earliest channel.
   int32_t nearest_gpu(int32_t net) {
     const std::vector<int32_t> local = nearest(system_, kNet, net, kGpu);
     for (int32_t channel = 0; channel < kMostChannels; channel++) {
@@ -163,6 +184,7 @@ class Paths {
   }
 
   /// Sends by way of the GPU next to the NIC (PXN), where that avoids the CPU or is faster.
+  /// For sending only, as NCCL receives locally: the path from the NIC to the GPU stays.
   void relay_by_gpu(int32_t gpu, int32_t net) {
     if (settings_.pxn_disable == 1) return;
     const int32_t relay = nearest_gpu(net);
@@ -170,12 +192,14 @@ class Paths {
     const PathType farthest = settings_.pxn_c2c != 0 ? kP2c : kPxb;
     const Path& out = path(kGpu, relay, kNet, net);
     const Path& own = path(kGpu, gpu, kNet, net);
+    // As the settings go, PXN is the type of the path whatever its parts are (`divert` by a GPU).
     if (out.type <= farthest && reads_by_rdma(relay, net, true) && path(kGpu, relay, kGpu, gpu).type <= kNvl &&
         (out.bandwidth > own.bandwidth || own.type > kPxn)) {
       divert(kGpu, relay, kGpu, gpu, kNet, net);
     }
   }
 
+  // Data goes through a buffer in the memory of the GPU's CPU, both ways.
   void divert_without_rdma(int32_t gpu, int32_t net) {
     if (path(kGpu, gpu, kNet, net).type >= kPhb || reads_by_rdma(gpu, net, false)) return;
     const int32_t cpu = local_cpu(gpu);
@@ -189,6 +213,8 @@ class Paths {
     if (!system_.node(kNet, net).gdr || !node.gdr) return false;
     if (read) {
       if (settings_.net_gdr_read == 0) return false;
+      // Before Ampere a NIC's reads compete with the GPU's other PCI traffic; where NVLink carries that, or there is
+      // one GPU, they do not.
       if (settings_.net_gdr_read < 0 && node.sm < 80 && gpus() > 1) {
         bool nvlink = false;
         for (int32_t peer = 0; peer < gpus(); peer++) {
@@ -207,6 +233,8 @@ class Paths {
 };
 
 /// What a channel and a GPU can carry at most (`ncclTopoSearchInit`).
+/// What a path carries bounds a channel; what a GPU's links carry in sum, over NVLink or PCI, bounds all of them. The
+/// search begins below both.
 void set_bandwidths(System& system) {
   if (!system.inter && system.count(kGpu) == 1) {
     system.max_bandwidth = system.total_bandwidth = 5000;
@@ -230,6 +258,7 @@ void set_bandwidths(System& system) {
 
 }  // namespace
 
+// ncclTopoGetLocal: bandwidth before distance, unlike `set_paths`.
 std::vector<int32_t> nearest(const System& system, NodeType from, int32_t index, NodeType to) {
   const std::vector<Path>& paths = system.node(from, index).paths[to];
   PathType type = kDisconnected;
@@ -247,6 +276,9 @@ std::vector<int32_t> nearest(const System& system, NodeType from, int32_t index,
   return found;
 }
 
+// ncclTopoGetLocalNet: `sharing` GPUs share `count` NICs, each taking `each` of them on channel after channel from a
+// first one of its own. Mirroring the bits (mirrorBits) spreads the first ones: of 8 NICs, GPU 0 begins at 0, GPU 1 at
+// 4, GPU 2 at 2.
 int32_t local_net(const System& system, const Settings& settings, int32_t gpu, int32_t channel) {
   const std::vector<int32_t> nets = nearest(system, kGpu, gpu, kNet);
   if (nets.empty()) throw TopologyError("GPU " + std::to_string(gpu) + " reaches no NIC");
@@ -264,6 +296,8 @@ int32_t local_net(const System& system, const Settings& settings, int32_t gpu, i
   return nets[(first + channel % each) % count];
 }
 
+// ncclTopoGetIntermediateRank: a PXN path runs GPU, device, switches, device of the relay; the first GPU of that device
+// is the one.
 int32_t relay(const System& system, int32_t gpu, int32_t net) {
   const Path& path = system.path(kGpu, gpu, kNet, net);
   if (path.type != kPxn) return gpu;
@@ -280,12 +314,15 @@ void compute_paths(System& system, const Settings& settings) {
   set_bandwidths(system);
 }
 
+// Every part keeps the whole machine's CPUs, switches and NICs, as in NCCL, and loses the other parts' GPUs. A part's
+// paths are computed again without them: a GPU that is gone relays for nobody.
 std::vector<System> split(const System& system, const Settings& settings) {
   const int32_t gpus = system.count(kGpu);
   std::vector<int32_t> part(gpus);
   for (int32_t gpu = 0; gpu < gpus; gpu++) {
     part[gpu] = gpu;
     for (int32_t before = 0; before < gpu; before++) {
+      // One pass suffices where reaching is transitive; NCCL does the same pass and takes its answer as it is.
       if (system.path(kGpu, gpu, kGpu, before).type < kNetwork) part[gpu] = std::min(part[gpu], part[before]);
     }
   }

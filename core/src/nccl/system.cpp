@@ -15,6 +15,7 @@ constexpr float kLocalBandwidth = 5000;
 float from_mb(int64_t mb) { return static_cast<float>(static_cast<double>(mb) / 1000.0); }
 
 /// Generation of a Broadcom PCI switch that shows its levels as switches of their own; 0: another switch.
+/// getBcmGen; the id is vendor, device, and those of the subsystem, 16 bits each.
 int broadcom_generation(uint64_t device, uint64_t level) {
   const uint64_t model = device & 0xfffffffffffff000;
   if (model == 0x1000c0101000a000) return 4;
@@ -22,6 +23,8 @@ int broadcom_generation(uint64_t device, uint64_t level) {
 }
 
 /// Throws TopologyError where an element is in none that it may be in, or a number is none that a machine could have.
+/// What follows reads `value` without looking again: positions, types and ranges are checked here, once, and so no file
+/// can make it index or divide out of range.
 void require_sound(std::span<const Element> elements) {
   const auto in = [&](const Element& element, std::initializer_list<Kind> kinds) {
     return std::ranges::find(kinds, elements[element.parent].kind) != kinds.end();
@@ -53,6 +56,7 @@ void require_sound(std::span<const Element> elements) {
     const std::string where = "element " + std::to_string(at) + " of a machine ";
     if (!placed(element)) throw TopologyError(where + "is in none that it may be in");
     for (size_t i = 0; i < element.value.size(); i++) {
+      // Rail and plane.
       const bool may_lack = element.kind == Kind::kNet && (i == 5 || i == 6);
       const int64_t value = element.value[i];
       if (is_id(element.kind, i) || (value >= (may_lack ? -1 : 0) && value <= INT32_MAX)) continue;
@@ -67,6 +71,8 @@ struct Edge {
   int32_t to;
 };
 
+// ncclTopoGetSystemFromXml. Nodes first, in the order of the file; then links that name nodes by their bus id, which
+// may stand later in the file; then what NCCL does to the whole (Broadcom's switches, CPUs, the order of links).
 class Builder {
  public:
   explicit Builder(std::span<const Element> elements) : elements_(elements), node_of_(elements.size(), -1) {}
@@ -88,6 +94,8 @@ class Builder {
   const Element& around(const Element& element) const { return elements_[element.parent]; }
 
   /// The node of the host whose elements are read.
+  /// Ids are bus ids or NUMA numbers and unique on one host alone; NCCL packs host and id into one number
+  /// (NCCL_TOPO_ID).
   int32_t find(NodeType type, int64_t id) const {
     for (const int32_t node : system_.of[type]) {
       if (system_.nodes[node].id == id && system_.nodes[node].host == host_) return node;
@@ -110,6 +118,8 @@ class Builder {
   }
 
   /// One way; a link that is there gets wider. Widest first, of equal ones the older.
+  /// ncclTopoConnectNodes: bubbles the link forward past strictly narrower ones only, so that equal links keep their
+  /// order.
   void connect(int32_t from, int32_t to, PathType type, float bandwidth) {
     std::vector<Edge>& edges = edges_[from];
     auto edge = std::ranges::find_if(edges, [&](const Edge& e) { return e.to == to && e.type == type; });
@@ -158,6 +168,7 @@ class Builder {
     }
   }
 
+  // Lanes times 100 Mbit/s each, in GB/s: a PCI Gen3 x16 slot (80 a lane) is 16.
   static float pci_bandwidth(const Element& pci) { return static_cast<float>(pci.value[4] * pci.value[3] / 80.0); }
 
   bool has_nic(int32_t at) const {
@@ -177,6 +188,8 @@ class Builder {
     put_below(node_of_[at], above, pci_bandwidth(element));
   }
 
+  // A device is the GPU's silicon, on which links end; a GPU is a rank's use of it. Several ranks on one device
+  // (NCCL_MULTI_RANK_GPU_ENABLE) are several GPUs there.
   void add_gpu(int32_t at) {
     const Element& element = elements_[at];
     const Element& pci = around(element);
@@ -197,6 +210,7 @@ class Builder {
     connect_both(device, gpu, kLoc, kLocalBandwidth);
   }
 
+  // The ports of a card are one NIC: they share the card's PCI link.
   void add_nic(int32_t at) {
     const Element& above = around(elements_[at]);
     const bool of_cpu = above.kind == Kind::kCpu;  // such NICs of all CPUs are one, at the first of them
@@ -217,6 +231,7 @@ class Builder {
     net.port = static_cast<int32_t>(port);
     net.gdr = gdr != 0;
     net.collnet = collnet != 0;
+    // Without a GUID each device is a card of its own.
     net.asic = static_cast<uint64_t>(guid == -1 ? (int64_t{host_} << 56) + dev : guid);
     net.rail = static_cast<int32_t>(rail);
     net.plane = static_cast<int32_t>(plane);
@@ -235,6 +250,7 @@ class Builder {
     const int32_t device = node_of_[element.parent];
     const auto& value = element.value;
     if (element.kind == Kind::kPciLink) {
+      // A PCI link between switches costs nothing and counts for no distance.
       const int32_t other = find(kPci, value[0]);
       if (other >= 0) connect(device, other, kLoc, kLocalBandwidth);
       return;
@@ -272,6 +288,8 @@ class Builder {
   }
 
   /// Broadcom's switches show a switch below them for each group of ports, though all ports are equal.
+  /// ncclTopoFlattenBcmSwitches, which begins anew after each switch; one pass over the switches as they were does the
+  /// same, for a switch that was flattened is marked, and one that went into another is gone.
   void flatten_broadcom() {
     const std::vector<int32_t> switches = system_.of[kPci];
     for (const int32_t upper : switches) {
@@ -315,6 +333,7 @@ class Builder {
   }
 
   /// The link up the PCI tree is tried after all others of a node.
+  /// ncclTopoSort: with links sorted by bandwidth before, a node's links are tried NVLink, PCI down, PCI up.
   void up_last(int32_t node, int32_t up) {
     std::vector<Edge>& edges = edges_[node];
     if (up >= 0) {
@@ -326,6 +345,7 @@ class Builder {
     }
   }
 
+  // Ids go node by node, so that a path is a list of numbers and the bandwidth of a link is in one place.
   void number_links() {
     for (size_t from = 0; from < edges_.size(); from++) {
       for (const Edge& edge : edges_[from]) {

@@ -18,6 +18,7 @@ bool does(Algorithm algorithm, Function function) {
   return algorithm == kRing || algorithm == kNvls || algorithm == kPat || algorithm == kCollNetDirect;
 }
 
+// NCCL_MAX_DIRECT_ARITY + 1 and NCCL_MAX_NVLS_ARITY.
 constexpr int32_t kMostCollNetGpus = 8;
 constexpr int32_t kMostNvlsGpus = 32;
 
@@ -35,6 +36,9 @@ Term Model::make_term(Function function, Algorithm algorithm, Protocol protocol)
   return {out, latency(function, algorithm, protocol), bus_bandwidth(function, algorithm, protocol)};
 }
 
+// NCCL sets a bandwidth to 0 in ncclTopoTuneModel, or leaves the entry of its cost table at "ignore" in
+// updateCollCostTable of src/enqueue.cc, and does not say why; the order of the reasons here is ours, whether there is
+// one is NCCL's.
 Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) const {
   if (!does(algorithm, function)) return Out::kNotForFunction;
   if (algorithm > kRing && protocol != kSimple) return Out::kNotForProtocol;
@@ -60,6 +64,8 @@ Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) co
   return protocol == kLl128 && allowed == 2 && !allows_ll128(graph_of(algorithm)) ? Out::kLl128Path : Out::kAvailable;
 }
 
+// LL128 relies on 128 bytes that are stored in one piece: inside a machine over NVLink alone; to the network NCCL
+// allows it as far as PXB, from Hopper on as far as PXN.
 bool Model::allows_ll128(const Graph& graph) const {
   const bool hopper = job_.least_sm >= 90;
   const int32_t farthest = settings_.ll128_c2c != 0 && hopper ? kPxn : kPxb;
@@ -67,6 +73,9 @@ bool Model::allows_ll128(const Graph& graph) const {
          job_.least_sm >= 70;
 }
 
+// The channels times the speed of each, times what the algorithm reaches of it (NCCL's refinements in its order), then
+// turned from bus bandwidth into that of the collective's size (n/steps for rings and NVLS, half for what reduces up
+// and broadcasts down).
 float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol protocol) const {
   const Graph& graph = graph_of(algorithm);
   const int gpu = generation(job_.least_sm), machines = scale(job_.machines);
@@ -115,9 +124,11 @@ float Model::step(int hardware, Algorithm algorithm, Protocol protocol) const {
   return static_cast<float>(constants_.step_latency[hardware][power ? kRing : algorithm][protocol]);
 }
 
+// Latencies are NVIDIA's measurements (`Constants`), except that a NIC's own latency of the topology file is added.
 Steps Model::steps(Algorithm algorithm, Protocol protocol) const {
   const Graph& graph = graph_of(algorithm);
   float inside = step(graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware, algorithm, protocol);
+  // With one GPU a machine nothing hides a ring's network steps: NCCL takes a tree's latency for them.
   float between = step(kNetHardware, job_.ranks == job_.machines ? kTree : algorithm, protocol) + graph.latency;
   if (protocol == kSimple) between += graph.latency;  // flushing what was received
   if (algorithm == kRing && job_.machines > 1) {      // posting to the network, also while the step goes inside
@@ -137,17 +148,21 @@ float Model::latency(Function function, Algorithm algorithm, Protocol protocol) 
   switch (algorithm) {
     case kRing: {
       const int32_t count = steps_of(function, ranks);
+      // A pipeline along the ring: with channels all alike it is counted as one step; otherwise as one for each rank.
       if (function == kBroadcast || function == kReduce) {
         const int inside = graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware;
         const int hardware = job_.machines == 1 ? inside : kNetHardware;
         if (graph.same_channels) return total + step(hardware, kRing, protocol);
         return total + static_cast<float>(count) * step(hardware, protocol == kSimple ? kTree : kRing, protocol);
       }
+      // NCCL counts machines - 1 steps over the network for each time round the ring.
       const int32_t over_net = function == kAllReduce ? 2 * between : between;
       return total + (static_cast<float>(count - over_net) * intra + static_cast<float>(over_net) * inter);
     }
+    // A chain inside the machine, a binary tree between machines; up and down.
     case kTree:
       return total + 2 * (static_cast<float>(peers) * intra + levels * inter);
+    // 0.4 us for each GPU of the machine that a head serves one after the other.
     case kCollNetDirect:
       return static_cast<float>(
           total + (2 * (static_cast<float>(std::min(1, peers)) * intra + peers * .4) + static_cast<double>(inter)));
@@ -157,6 +172,7 @@ float Model::latency(Function function, Algorithm algorithm, Protocol protocol) 
       return job_.machines > 1 ? intra + inter : intra;
     case kNvlsTree:
       return total + (intra + 2 * levels * inter);
+    // log2 of the machines, and a linear part that NCCL's authors hope to remove (their words).
     default:  // PAT
       return static_cast<float>(total + (levels * (inter / 3.5) + ranks * 2.8));
   }

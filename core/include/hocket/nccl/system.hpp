@@ -12,9 +12,14 @@ namespace hocket::nccl {
 // Bandwidths are floats of GB/s, as NCCL has them: its search and its model compare rounded sums and products of
 // floats, and only the same arithmetic gives its answers.
 
+// A device is a GPU's silicon, which links end at; a GPU is a rank's place on it. NIC is a card, NET one of its ports
+// as the network plugin shows it.
 enum NodeType : int32_t { kGpu, kPci, kNvSwitch, kCpu, kNic, kNet, kDevice, kNodeTypes };
 
-/// How far a path goes, and what a link is: NCCL's scale, near to far.
+/// How far a path goes, and what a link is: NCCL's scale, near to far. NVB: over NVLink through another GPU; C2C: to
+/// the CPU in the same package; PIX: one PCI switch; PXB: several; P2C: to a NIC by a C2C CPU; PXN: over NVLink to the
+/// GPU next to a NIC; PHB: a host bridge; SYS: between CPUs. `std::max` of two is that of a path over both, but for
+/// P2C.
 enum PathType : int32_t { kLoc, kNvl, kNvb, kC2c, kPix, kPxb, kP2c, kPxn, kPhb, kSys, kNetwork, kDisconnected };
 
 enum class Arch : int32_t { kX86, kPower, kArm };
@@ -32,6 +37,7 @@ struct Element {
   std::array<int64_t, 9> value;
 };
 
+// One direction of a connection.
 struct Link {
   PathType type;
   float bandwidth;
@@ -72,6 +78,7 @@ struct Node {
 
 /// One machine as NCCL sees it (`ncclTopoSystem`), which NVLink may make of several hosts: nodes, the links out of each
 /// in the order in which it tries them.
+/// The search takes bandwidth from `links` and from NETs and gives it back; nothing else changes after `compute_paths`.
 struct System {
   std::vector<Node> nodes;
   std::vector<Link> links;
