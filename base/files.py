@@ -7,7 +7,6 @@ and what it leads to is replaced, with its mode. Devices, pipes and standard out
 import json
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ __all__ = [
     "atomic_folder",
     "atomic_path",
     "atomic_write",
+    "is_streamed",
     "make_folder",
     "read_text",
     "require_place",
@@ -153,6 +153,13 @@ def require_place(path: Path | str) -> None:
         )
 
 
+def is_streamed(path: Path | str) -> bool:
+    """Whether what is written to the path goes to standard output, a device or a pipe: no file takes that name."""
+    with _named(path):
+        place = Descriptor(1) if is_standard_output(path) else place_of(Path(path))
+    return isinstance(place, Descriptor) or _is_special(place)
+
+
 def read_text(path: Path | str) -> str:
     """The file's text. Raises FormatError, naming the file, when it is absent, a folder or not UTF-8."""
     try:
@@ -189,7 +196,7 @@ def _place(path: Path | str) -> Path | Descriptor:
 
 def _is_special(place: Path) -> bool:
     """Whether a device, pipe or socket stands there."""
-    return place.exists() and not stat.S_ISREG(place.stat().st_mode)
+    return place.exists() and not (place.is_file() or place.is_dir())
 
 
 def _begin(transaction: Transaction, place: Path, path: Path | str) -> tuple[Replacement, Sink]:

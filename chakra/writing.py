@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from hocket._core import chakra as engine
-from hocket.base.files import atomic_write
+from hocket.base.files import atomic_write, make_folder
 from hocket.chakra.astra_sim import adapt, adapt_trace
 from hocket.chakra.eras import Era
 from hocket.chakra.groups import FILE_NAMES, write_groups
@@ -77,7 +77,7 @@ def write_traces(
     changes: Counter[str] = Counter()
     if Profile(profile) is Profile.ASTRA_SIM:
         traces, changes = adapt(traces)
-    folder = Path(folder)
+    folder = make_folder(folder)
     for rank, trace in enumerate(traces.traces):
         write_trace(folder / f"{prefix}.{rank}{suffix}", trace)
         if on_written:

@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
@@ -12,7 +12,7 @@ from hocket.cli import main
 def hocket(*arguments: object) -> CompletedProcess[str]:
     """What `hocket ARGUMENTS` prints, and its exit code."""
     words = [str(argument) for argument in arguments]
-    out, error = StringIO(), StringIO()
+    out, error = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: object = 0
     # Threads of other tests must not make the command end the process, which is pytest's here.
     with redirect_stdout(out), redirect_stderr(error), patch("hocket.cli._leave", sys.exit):
@@ -21,4 +21,5 @@ def hocket(*arguments: object) -> CompletedProcess[str]:
         except SystemExit as left:
             code = left.code or 0
     assert isinstance(code, int), code
-    return CompletedProcess(words, code, out.getvalue(), error.getvalue())
+    printed = (stream.buffer.getvalue().decode() for stream in (out, error))  # type: ignore[attr-defined]
+    return CompletedProcess(words, code, *printed)

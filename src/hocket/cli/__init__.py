@@ -11,7 +11,7 @@ from typing import NoReturn
 import typer
 
 from hocket.base.errors import ExitCode, HocketError, exit_code
-from hocket.base.processes import ended_by_signals
+from hocket.base.interrupts import ended_by_signals
 from hocket.base.standard_output import guarded_streams, result_stream
 from hocket.cli.groups import group_of
 

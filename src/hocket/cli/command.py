@@ -12,6 +12,7 @@ import typer
 from hocket.api.fields import Field
 from hocket.api.request import Request
 from hocket.base.errors import RequestError
+from hocket.base.standard_output import is_standard_output, keep_for_results
 from hocket.cli.terminal import Terminal
 
 __all__ = ["SETTINGS", "command_of", "epilog_of"]
@@ -37,8 +38,9 @@ def _performer(request: type[Request]) -> Callable[..., None]:
 
     def perform(**values: Any) -> None:
         taken = {name: value for name, value in values.items() if value is not None}
-        outputs = [taken.get(field.name) for field in fields if field.is_output]
-        terminal = Terminal(stdout_taken=any(str(output) == "-" for output in outputs))
+        if any(is_standard_output(taken.get(field.name)) for field in fields if field.is_output):
+            keep_for_results()
+        terminal = Terminal()
         try:
             result = request.of(**taken).perform(terminal)
         except RequestError as error:

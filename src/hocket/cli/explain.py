@@ -57,8 +57,7 @@ def explain(
     found = select_plan(files, call) if runtime == PLAN_RUNTIME else select(files, call, runtime)
     if json_path is not None:
         _write_json(found, json_path)
-    if str(json_path) != "-":
-        _print(found, call, runtime)
+    _print(found, call, runtime)
     if found.chosen is None or found.chosen.warnings:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
@@ -87,21 +86,14 @@ def _in_folder(folder: Path, runtime: str) -> list[Path]:
 
 
 def _write_json(found: "Selection", path: Path) -> None:
-    import json
-
-    from hocket.base.files import atomic_write
+    from hocket.base.files import write_json
 
     rows = [
         {"file": str(one.path), "runs": one.runs, "reason": one.reason, "warnings": list(one.warnings)}
         for one in found.choices
     ]
     chosen = None if found.chosen is None else str(found.chosen.path)
-    text = json.dumps({"chosen": chosen, "files": rows, "notes": list(found.notes)}, indent=1)
-    if str(path) == "-":
-        typer.echo(text)
-    else:
-        with atomic_write(path) as output:
-            output.write(text + "\n")
+    write_json(path, {"chosen": chosen, "files": rows, "notes": list(found.notes)})
 
 
 def _print(found: "Selection", call: "Call", runtime: str) -> None:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from hocket import __version__
 from hocket.api.verbs import VERBS
+from hocket.base.standard_output import is_standard_output, keep_for_results
 from hocket.cli.command import SETTINGS, command_of, epilog_of
 
 __all__ = ["group_of"]
@@ -62,7 +63,7 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
             if name in VERBS:
                 return command_of(VERBS[name].request())
             if cmd_name in old:
-                return typer.main.get_command(import_module(old[cmd_name][0]).app)
+                return _keeping_results(typer.main.get_command(import_module(old[cmd_name][0]).app))
             return None
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -80,6 +81,22 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
     )
     app.callback()(_with_version if not words else _nothing)
     return typer.main.get_command(app)
+
+
+def _keeping_results(command: Any) -> Any:
+    """The command; where one of its options says `-`, standard output is kept for results."""
+
+    def kept(ctx: Any, parameter: Any, value: Any) -> Any:
+        if is_standard_output(value):
+            keep_for_results()
+        return value
+
+    for parameter in command.params:
+        if parameter.param_type_name == "option" and parameter.callback is None:
+            parameter.callback = kept
+    for each in getattr(command, "commands", {}).values():
+        _keeping_results(each)
+    return command
 
 
 def _nothing() -> None:

@@ -13,17 +13,16 @@ _SECONDS_BETWEEN = 0.2
 
 
 class Terminal:
-    """Shows progress and results; where an output is standard output (`-`), text for people goes to standard error."""
+    """Shows progress and results."""
 
-    def __init__(self, stdout_taken: bool = False) -> None:
-        self._stdout_taken = stdout_taken
+    def __init__(self) -> None:
         self._begin = time.perf_counter()
         self._shown = -1.0
         self._counting = False
 
     def say(self, line: str) -> None:
         self._end_count()
-        typer.echo(line, err=self._stdout_taken)
+        typer.echo(line)
 
     def note(self, line: str) -> None:
         self._end_count()

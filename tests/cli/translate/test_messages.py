@@ -33,7 +33,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--min-bytes", "2MiB", "--max-bytes", "1MiB"), "--min-bytes 2MiB is above --max-bytes 1MiB"),
         (("--max-bytes", "lots"), "--max-bytes: 'lots' is not a size such as 64MiB"),
         (("--protocol", "ll"), "did you mean 'LL'?"),
-        (("-o", "-"), "--output -: "),
     ],
 )
 def test_a_bad_value_is_a_usage_error(folder: Path, options: tuple[object, ...], told: str) -> None:

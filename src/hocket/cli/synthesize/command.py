@@ -118,7 +118,7 @@ def synthesize(
     one_of("--objective", objective, synthesizer.Objective)
     if not group and (relays or priority is not None):
         raise typer.BadParameter("--relays and --priority say how --group is served: give groups")
-    for path in (output, report, None if json_path is None or str(json_path) == "-" else json_path):
+    for path in (output, report, json_path):
         if path is not None:
             require_place(path)
     asked = Asked(kind, size, sizes, conditions, chunks, root)
@@ -127,7 +127,6 @@ def synthesize(
     problems = read_problems(asked, network, group, relays=relays, blocking=blocking)
     priorities = read_priorities(priority, len(problems))
     threads = threads or len(os.sched_getaffinity(0))
-    to_stdout = str(json_path) == "-"
     at_once, ranged = len(problems) > 1, len(asked.all_sizes) > 1
     if (at_once or ranged or kind == BARRIER) and objective != synthesizer.Objective.AUTO:
         raise typer.BadParameter("--objective is for one collective of one size")
@@ -137,7 +136,7 @@ def synthesize(
         raise typer.BadParameter("several groups take one size")
     with keeping(output, {name: value for name, value in context.params.items() if name not in _NO_MATTER}) as partial:
         search = synthesizer.Search(seed, threads, attempts, partial=partial)
-        with watching(quiet=to_stdout) as watch:
+        with watching() as watch:
             if at_once:
                 together = synthesizer.solve_together(
                     problems,
@@ -171,18 +170,14 @@ def synthesize(
                     time_limit_s=seconds,
                     watch=watch,
                 )
-        if not to_stdout:
-            for note in network.notes:
-                typer.echo(f"note: {note}")
+        for note in network.notes:
+            typer.echo(f"note: {note}")
         if at_once:
             write_together(together, output, json_path, report)
-            if not to_stdout:
-                print_together(together, output)
+            print_together(together, output)
         elif ranged:
             write_windows(found, output, json_path, report)
-            if not to_stdout:
-                print_windows(found, output)
+            print_windows(found, output)
         else:
             write_one(one, output, json_path, report)
-            if not to_stdout:
-                print_one(one, output, search.progress)
+            print_one(one, output, search.progress)

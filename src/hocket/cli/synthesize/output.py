@@ -1,6 +1,5 @@
 """What `hocket synthesize` shows while it works, prints and writes."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from rich.table import Table
 
 from hocket import synthesizer
 from hocket.base.errors import Stopped
-from hocket.base.files import atomic_write, make_folder
+from hocket.base.files import atomic_write, is_streamed, make_folder, write_json
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.schedule import save
 from hocket.synthesizer.attendance import Watch
@@ -34,9 +33,9 @@ __all__ = [
 
 
 @contextmanager
-def watching(quiet: bool) -> Iterator[Watch | None]:
+def watching() -> Iterator[Watch | None]:
     """A progress bar on a terminal: what the engine has found of its attempt, the best time and the bound."""
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[best]}"), TimeElapsedColumn())
@@ -64,7 +63,7 @@ def resumed(progress: synthesizer.Progress) -> str:
 def keeping(output: Path | None, options: dict[str, Any]) -> Iterator[Partial | None]:
     """What long searches keep beside the output, to be written within the block. `options`: those of the command that
     decide what is found."""
-    if output is None:
+    if output is None or is_streamed(output):
         yield None
         return
     partial = Partial.beside(output, options)
@@ -86,7 +85,7 @@ def write_one(one: synthesizer.Synthesized, output: Path | None, json_path: Path
     if report is not None:
         from hocket.report.schedule_page import schedule_page
 
-        _write_page(schedule_page(one), report, json_path)
+        _write_page(schedule_page(one), report)
 
 
 def print_one(one: synthesizer.Synthesized, output: Path | None, progress: synthesizer.Progress) -> None:
@@ -116,7 +115,7 @@ def write_windows(
     if report is not None:
         from hocket.report.schedule_page import windows_page
 
-        _write_page(windows_page(found), report, json_path)
+        _write_page(windows_page(found), report)
 
 
 def print_windows(found: list[synthesizer.Window], folder: Path | None) -> None:
@@ -153,7 +152,7 @@ def write_together(
     if report is not None:
         from hocket.report.schedule_page import groups_page
 
-        _write_page(groups_page(found), report, json_path)
+        _write_page(groups_page(found), report)
 
 
 def print_together(found: synthesizer.Together, output: Path | None) -> None:
@@ -190,16 +189,11 @@ def _name(window: synthesizer.Window, number: int) -> str:
 
 
 def _write_json(numbers: dict[str, Any], json_path: Path | None) -> None:
-    text = json.dumps(numbers, indent=2)
-    if str(json_path) == "-":
-        typer.echo(text)
-    elif json_path is not None:
-        with atomic_write(json_path) as file:
-            file.write(text + "\n")
+    if json_path is not None:
+        write_json(json_path, numbers)
 
 
-def _write_page(page: str, report: Path, json_path: Path | None) -> None:
+def _write_page(page: str, report: Path) -> None:
     with atomic_write(report) as file:
         file.write(page)
-    if str(json_path) != "-":
-        typer.echo(f"wrote {report}")
+    typer.echo(f"wrote {report}")

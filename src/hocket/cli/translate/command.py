@@ -144,8 +144,6 @@ def translate(
     if slots is not None and slots > FIFO_DEPTH[protocol or "Simple"]:
         holds = f"connections of {protocol or 'Simple'} hold {FIFO_DEPTH[protocol or 'Simple']} messages"
         raise typer.BadParameter(f"--slots {slots}: {holds}")
-    if str(output) == "-":
-        raise typer.BadParameter("--output -: the text is written whole or not at all, so not to a pipe; give a file")
     file = files[0]
     if bundle is not None:
         one_of("--to", to, (*PROFILES, "mscclpp"))

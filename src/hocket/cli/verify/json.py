@@ -1,13 +1,10 @@
 """The JSON of `hocket verify --json`: what each runtime does with a file."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hocket.base.files import atomic_write
+from hocket.base.files import write_json
 
 if TYPE_CHECKING:
     from hocket.translator import Judgement
@@ -17,13 +14,8 @@ __all__ = ["write_verdicts"]
 
 
 def write_verdicts(file: Path, judgements: "Sequence[Judgement | PlanJudgement]", path: Path) -> None:
-    """Writes the verdicts (`-`: prints them), by runtime."""
-    text = json.dumps({"file": str(file), "runtimes": {str(one.runtime): _fields(one) for one in judgements}}, indent=1)
-    if str(path) == "-":
-        typer.echo(text)
-    else:
-        with atomic_write(path) as output:
-            output.write(text + "\n")
+    """Writes the verdicts , by runtime."""
+    write_json(path, {"file": str(file), "runtimes": {str(one.runtime): _fields(one) for one in judgements}})
 
 
 def _fields(one: "Judgement | PlanJudgement") -> dict[str, Any]:

@@ -37,20 +37,17 @@ def verify_plan(
             output.write(plan_page(str(file), judgement))
     if plan is None:
         raise FormatError(judgement.reasons[0])
-    if str(json_path) != "-":
-        typer.echo(
-            f"{file}: {plan.collective} on {plan.num_ranks} ranks in {plan.slots} chunks, MSCCL++ {plan.protocol}"
-        )
-        outcome = judgement.outcome
-        if isinstance(outcome, PlanProof):
-            typer.echo(f"proved: {outcome.describe()}")
-            if outcome.assumed:
-                typer.echo(f"assumed: {outcome.assumed}")
-        for note in judgement.notes:
-            typer.echo(f"note: {note}")
-        for reason in judgement.reasons:
-            typer.echo(f"NOT PROVED: {reason}", err=True)
-        if page is not None:
-            typer.echo(f"written {page}")
+    typer.echo(f"{file}: {plan.collective} on {plan.num_ranks} ranks in {plan.slots} chunks, MSCCL++ {plan.protocol}")
+    outcome = judgement.outcome
+    if isinstance(outcome, PlanProof):
+        typer.echo(f"proved: {outcome.describe()}")
+        if outcome.assumed:
+            typer.echo(f"assumed: {outcome.assumed}")
+    for note in judgement.notes:
+        typer.echo(f"note: {note}")
+    for reason in judgement.reasons:
+        typer.echo(f"NOT PROVED: {reason}", err=True)
+    if page is not None:
+        typer.echo(f"written {page}")
     if not judgement.good:
         raise typer.Exit(ExitCode.CHECK_FAILED)

@@ -50,8 +50,7 @@ def verify_xml(
     if not judgements[0].readable:
         finding = judgements[0].findings[0]
         raise FormatError(f"{file}:{finding.line}: {finding.message}; {finding.remedy}")
-    if str(json_path) != "-":
-        _print(file, judgements, page)
+    _print(file, judgements, page)
     good = [judgement.good for judgement in judgements]
     if not (any(good) if runtime is None else all(good)):
         raise typer.Exit(ExitCode.CHECK_FAILED)

@@ -1,0 +1,39 @@
+"""Folders for files that nobody needs afterwards, which do not outlive their process by long."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["scratch_folder"]
+
+_LOCK = ".held-while-in-use"
+
+
+@contextmanager
+def scratch_folder(purpose: str, parent: Path | None = None) -> Iterator[Path]:
+    """A folder `hocket-PURPOSE-...`, for this user alone, in the temporary directory or `parent`, gone when the block
+    ends. One whose process was killed is removed by the next process that makes one there. Raises OSError where none
+    can be made."""
+    parent = parent or Path(tempfile.gettempdir())
+    _remove_abandoned(parent)
+    folder = Path(tempfile.mkdtemp(prefix=f"hocket-{purpose}-", dir=parent))
+    try:
+        with open(folder / f"{_LOCK}.new", "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.rename(lock.name, folder / _LOCK)  # seen only when it is held
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Removes those of this user whose lock nobody holds."""
+    for path in parent.glob(f"hocket-*/{_LOCK}"):
+        with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as lock:
+            if {os.fstat(lock.fileno()).st_uid, path.parent.lstat().st_uid} == {os.getuid()}:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path.parent, ignore_errors=True)
