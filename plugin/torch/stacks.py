@@ -7,15 +7,13 @@ from pathlib import Path
 
 import torch
 
-import hocket
-
 __all__ = ["issuing_line"]
 
 # What lies here is nobody's script: Python's library and what is installed, PyTorch and Hocket wherever they are.
 _FOREIGN = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     str(Path(torch.__file__).parent),
-    str(Path(hocket.__file__).parent),
+    str(Path(__file__).parents[2]),
     "<",
 )
 _names: dict[str, str] = {}
