@@ -9,7 +9,7 @@ from hocket.api.fields import argument, option, output
 if TYPE_CHECKING:
     from hocket.chakra.reading import TraceFiles as OpenFiles
 
-__all__ = ["Part", "Reader", "Schema", "TraceFiles", "TraceFolder"]
+__all__ = ["AcceleratorName", "GroupsFile", "Part", "Reader", "Schema", "TraceFiles", "TraceFolder"]
 
 Schema = Annotated[
     str | None,
@@ -21,6 +21,17 @@ Schema = Annotated[
 ]
 Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.chakra.profile:Profile")]
 
+GroupsFile = Annotated[
+    str | None, option("Process groups as JSON; default: comm_groups.json beside the traces.", metavar="FILE")
+]
+AcceleratorName = Annotated[
+    str,
+    option(
+        "What prices operations and bytes: a published one, or peak=989TFLOP/s,memory=3.35TB/s,capacity=80GB.",
+        known="hocket.workload.accelerators:ACCELERATORS",
+    ),
+]
+
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of all parts of requests."""
@@ -30,9 +41,7 @@ class TraceFiles(Part, frozen=True, kw_only=True):
     """Traces to be read."""
 
     traces: Annotated[str, argument("A folder of PREFIX.<rank>.et files, a prefix, or one .et file.", "TRACES")]
-    groups: Annotated[
-        str | None, option("Process groups as JSON; default: comm_groups.json beside the traces.", metavar="FILE")
-    ] = None
+    groups: GroupsFile = None
     schema: Schema = None
 
     def open(self) -> "OpenFiles":

@@ -50,6 +50,10 @@ _VERBS = (
     Verb("trace anonymize", "trace:TraceAnonymization", "Write traces without names."),
     Verb("trace timeline", "trace:TraceTimeline", "Write measured times for ui.perfetto.dev."),
     Verb("trace graph", "trace:TraceGraph", "Write the dependency graph of a trace."),
+    Verb("generate collective", "generate:CollectiveGeneration", "Make traces of a collective, or a ring of messages."),
+    Verb("generate network", "generate:NetworkGeneration", "Make traces of training a layered network."),
+    Verb("generate llm", "generate:LlmGeneration", "Make traces of a step of training a large language model."),
+    Verb("extrapolate", "extrapolate:Extrapolation", "Make the traces of a larger job from those of a small one."),
 )
 
 VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}

@@ -25,8 +25,6 @@ SUMMARY = "Collect, predict, synthesize, translate and run collective communicat
 # Commands that are no requests yet: module that defines `app`, and what `hocket --help` says.
 COMMANDS = {
     "collect": ("hocket.cli.collect.command", "Capture a PyTorch job's collectives into Chakra traces."),
-    "generate": ("hocket.cli.generate.command", "Make Chakra traces of jobs that nobody ran."),
-    "extrapolate": ("hocket.cli.extrapolate", "Make the traces of a larger job from those of a small one."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
     "simulate": ("hocket.cli.simulate.command", "Predict times of traces, schedules and collectives."),
     "sweep": ("hocket.cli.sweep", "Simulate a grid of what-ifs, resumable."),

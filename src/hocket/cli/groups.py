@@ -17,6 +17,7 @@ __all__ = ["group_of"]
 
 #: Groups of commands, by their words, and what each is about.
 GROUPS = {
+    "generate": "Make Chakra traces of jobs that nobody ran.",
     "trace": "Look at, check, change and convert Chakra traces.",
 }
 

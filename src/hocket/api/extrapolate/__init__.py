@@ -1,0 +1,1 @@
+"""The traces of a larger job from those of a small one."""

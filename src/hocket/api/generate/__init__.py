@@ -1,0 +1,1 @@
+"""Traces of jobs that nobody ran."""

@@ -1,0 +1,101 @@
+"""Makes traces of one step of training a large language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from hocket.api.generate.request import LlmGeneration
+from hocket.api.progress import Progress
+from hocket.api.trace.written import WrittenTraces, write_job
+from hocket.base.errors import FormatError
+from hocket.base.strict_yaml import nearest
+from hocket.base.units import format_bytes, parse_bytes
+from hocket.workload.accelerators import Precision, parse_accelerator, parse_efficiency
+from hocket.workload.llm import (
+    MODELS,
+    ContextMethod,
+    ModelCard,
+    PipelineSchedule,
+    Plan,
+    Recomputation,
+    llm_traces,
+)
+from hocket.workload.llm.huggingface import read_card
+from hocket.workload.llm.memory import memory_of
+
+__all__ = ["perform"]
+
+
+def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces:
+    card, plan = _card(request), _plan(request)
+    accelerator = parse_accelerator(request.accelerator).with_efficiency(
+        None if request.efficiency is None else parse_efficiency(request.efficiency),
+        None if request.memory_efficiency is None else parse_efficiency(request.memory_efficiency),
+    )
+    plan.check(card)
+    memories = [memory_of(card, plan, stage) for stage in range(plan.pp)]
+    stage = max(range(plan.pp), key=lambda stage: memories[stage].total)
+    memory = memories[stage]
+    if 0 < accelerator.memory_bytes < memory.total:
+        progress.note(
+            f"warning: that does not fit: {accelerator.name} has {format_bytes(accelerator.memory_bytes)};"
+            " choose more tp or pp, a higher --zero, or --recompute full"
+        )
+    parts = ", ".join(
+        f"{format_bytes(getattr(memory, part))} {part}"
+        for part in ("parameters", "gradients", "optimizer", "activations")
+    )
+    before = [
+        *_described(card, plan),
+        f"  memory: about {format_bytes(memory.total)} on a rank of stage {stage}, the fullest: {parts}",
+    ]
+    traces = llm_traces(card, plan, accelerator)
+    return write_job(request, traces, request.written, request.profile, progress, before)
+
+
+def _card(request: LlmGeneration) -> ModelCard:
+    if request.model in MODELS:
+        card = MODELS[request.model]
+    elif Path(request.model).exists():
+        card = read_card(request.model)
+    else:
+        raise FormatError(f"{request.model}: no such model or config.json; {nearest(request.model, MODELS)}")
+    return card if request.sequence is None else replace(card, sequence=request.sequence)
+
+
+def _plan(request: LlmGeneration) -> Plan:
+    return Plan(
+        tp=request.tp,
+        pp=request.pp,
+        dp=request.dp,
+        cp=request.cp,
+        ep=request.ep,
+        sequence_parallel=request.sequence_parallel,
+        schedule=PipelineSchedule(request.schedule),
+        chunks=request.chunks,
+        zero=request.zero,
+        context=ContextMethod(request.context),
+        global_batch=request.global_batch,
+        micro_batch=request.micro_batch,
+        recomputation=Recomputation(request.recompute),
+        precision=Precision(request.precision),
+        gradient_bytes=request.gradient_bytes,
+        bucket_bytes=parse_bytes(request.bucket_size),
+        embeddings_count=request.embeddings_count,
+        order=tuple(request.order.split(",")),
+    )
+
+
+def _described(card: ModelCard, plan: Plan) -> Iterator[str]:
+    tokens = plan.global_batch * card.sequence
+    parameters, active = card.num_parameters, card.num_active_parameters
+    met = f", of which a token meets {active / 1e9:.4g} billion" if active < parameters else ""
+    yield f"{card.name}: {parameters / 1e9:.4g} billion parameters{met}"
+    yield (
+        f"  step: {tokens} tokens, {3 * card.forward_flops(tokens) / 1e15:.4g} PFLOP without recomputation;"
+        f" {plan.micro_batches} micro-batches of {plan.micro_batch} x {card.sequence} tokens on each rank"
+    )
+    sizes = " x ".join(f"{name} {getattr(plan, name)}" for name in plan.order)
+    yield f"  ranks: {plan.num_ranks} = {sizes}" + (f"; ep {plan.ep}" if plan.ep > 1 else "")

@@ -1,0 +1,146 @@
+"""Which jobs that nobody ran to make traces of: the commands of `hocket generate`."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument, option, output
+from hocket.api.parts import AcceleratorName, Reader, TraceFolder
+from hocket.api.request import Request
+
+__all__ = ["CollectiveGeneration", "LlmGeneration", "NetworkGeneration"]
+
+_ROOM = "hocket.api.generate"
+_Precision = Annotated[str, option("Format of the multiplications.", choices="hocket.workload.accelerators:Precision")]
+
+
+class CollectiveGeneration(Request, frozen=True, kw_only=True, tag="generate collective"):
+    """Make traces of one collective, or a ring of messages, done once or again and again."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket generate collective all_reduce --ranks 64 --size 64MiB -o traces/",
+        "hocket generate collective all_to_all --ranks 16 --group 0-7 --group 8-15 --size 1MiB --repeat 10"
+        " --compute 1ms -o traces/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.collective:perform"
+
+    pattern: Annotated[
+        str,
+        argument(
+            "What is done; ring_exchange: everybody sends to the next rank.",
+            "KIND",
+            choices="hocket.workload.collective:Pattern",
+        ),
+    ]
+    written: TraceFolder
+    ranks: Annotated[int, option("Number of ranks of the job.", ge=2, le=1 << 20)]
+    size: Annotated[
+        tuple[str, ...],
+        option("Size as nccl-tests counts it; given once a member: each one's input (all_to_all, all_gather, gather)."),
+    ] = ()
+    split: Annotated[
+        str | None, option("Parts of an input for the members, in proportion: 3,1,1,1 (all_to_all, ...).")
+    ] = None
+    group: Annotated[tuple[str, ...], option("Ranks of a process group, 0-7 or 0,2,4; several run side by side.")] = ()
+    root: Annotated[int, option("Position of the root in the group, where there is one.", ge=0)] = 0
+    repeat: Annotated[int, option("Rounds, one after the other.", ge=1, le=1 << 20)] = 1
+    compute: Annotated[str | None, option("Computation before each round: 1ms.")] = None
+    profile: Reader = "mlcommons"
+
+
+class NetworkGeneration(Request, frozen=True, kw_only=True, tag="generate network"):
+    """Make traces of training steps of a layered network: data-, model- or hybrid-parallel."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket generate network resnet50 --ranks 64 --parallel data -o traces/",
+        "hocket generate network turing-nlg --ranks 256 --parallel hybrid:4 --accelerator a100 -o traces/",
+        "hocket generate network layers.csv --ranks 8 --parallel hybrid:4 --steps 2 -o traces/",
+        "hocket generate network Resnet50_DataParallel.txt --ranks 8 -o traces/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.network:perform"
+
+    what: Annotated[
+        str,
+        argument(
+            "A table (.csv, .yaml), a workload text file of ASTRA-sim 1.0, or a published architecture.",
+            "TABLE|PRESET",
+            known="hocket.workload.presets:PRESETS",
+        ),
+    ]
+    written: TraceFolder
+    ranks: Annotated[int, option("Number of ranks of the job.", ge=2, le=1 << 20)]
+    parallel: Annotated[
+        str | None,
+        option(
+            "data (default), model, or hybrid:8: groups of 8 neighbours share a model"
+            " (hybrid:8:spread: ranks far apart do)."
+        ),
+    ] = None
+    steps: Annotated[int, option("Training steps.", ge=1, le=1 << 16)] = 1
+    batch: Annotated[
+        int | None, option("Samples a replica and step, of a preset; each has its own.", ge=1, le=1 << 30)
+    ] = None
+    accelerator: AcceleratorName = "h100"
+    precision: _Precision = "bf16"
+    element_bytes: Annotated[int, option("Of a preset's weights and activations.", ge=1, le=8)] = 2
+    gradient_bytes: Annotated[int, option("Of a preset's communicated gradients.", ge=1, le=8)] = 4
+    table: Annotated[str | None, output("Also write the layers here as CSV, to edit and use.")] = None
+    profile: Reader = "mlcommons"
+
+
+class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
+    """Make traces of one step of training a large language model by a parallel plan."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket generate llm llama3-8b --dp 8 --zero 3 --global-batch 8 -o traces/",
+        "hocket generate llm gpt3-175b --tp 8 --sequence-parallel --pp 8 --dp 16 --global-batch 256 -o traces/",
+        "hocket generate llm mixtral/config.json --sequence 4096 --dp 8 --ep 8 --global-batch 64 -o traces/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.llm:perform"
+
+    model: Annotated[
+        str,
+        argument(
+            "A published model, or the config.json of one on Hugging Face.",
+            "MODEL",
+            known="hocket.workload.llm:MODELS",
+        ),
+    ]
+    written: TraceFolder
+    global_batch: Annotated[int, option("Sequences of a step on all ranks.", ge=1, le=1 << 30)]
+    micro_batch: Annotated[int, option("Sequences that a rank works on at a time.", ge=1, le=1 << 20)] = 1
+    sequence: Annotated[int | None, option("Tokens; the model's unless given.", ge=1, le=1 << 30)] = None
+    tp: Annotated[int, option("Tensor parallel ranks.", ge=1, le=1 << 16)] = 1
+    sequence_parallel: Annotated[bool, option("Divide norms and residuals among the tensor parallel ranks.")] = False
+    pp: Annotated[int, option("Pipeline stages.", ge=1, le=1 << 16)] = 1
+    schedule: Annotated[
+        str,
+        option("Order of the passes of a pipeline stage.", choices="hocket.workload.llm:PipelineSchedule"),
+    ] = "1f1b"
+    chunks: Annotated[int, option("Model chunks of a stage, for interleaved.", ge=1, le=1 << 10)] = 1
+    embeddings_count: Annotated[bool, option("Embedding and output take a layer's place in their stages.")] = False
+    dp: Annotated[int, option("Data parallel ranks.", ge=1, le=1 << 20)] = 1
+    zero: Annotated[int, option("Stage of ZeRO; 3 is FSDP.", ge=0, le=3)] = 0
+    bucket_size: Annotated[str, option("Gradients are reduced when this much is there.")] = "160MB"
+    gradient_bytes: Annotated[int, option("Bytes of a gradient: 4 (FP32) or 2 (BF16).")] = 4
+    cp: Annotated[int, option("Context parallel ranks.", ge=1, le=1 << 16)] = 1
+    context: Annotated[
+        str,
+        option("How context parallel ranks share keys and values.", choices="hocket.workload.llm:ContextMethod"),
+    ] = "ring"
+    ep: Annotated[int, option("Expert parallel ranks, taken from dp * cp.", ge=1, le=1 << 16)] = 1
+    recompute: Annotated[
+        str,
+        option(
+            "What is computed again backward: nothing, scores, whole layers.",
+            choices="hocket.workload.llm:Recomputation",
+        ),
+    ] = "selective"
+    order: Annotated[str, option("What varies from rank to rank, the fastest first.")] = "tp,cp,dp,pp"
+    accelerator: AcceleratorName = "h100"
+    efficiency: Annotated[
+        str | None, option("Part of the peak that matrices reach, 0.6; the accelerator's unless given.")
+    ] = None
+    memory_efficiency: Annotated[str | None, option("Part of the memory's bandwidth that kernels reach, likewise.")] = (
+        None
+    )
+    precision: _Precision = "bf16"
+    profile: Reader = "mlcommons"
