@@ -11,8 +11,8 @@ from hocket.bench.command_line import command_line
 from hocket.chakra import NodeType, TraceBuilder, TraceSet
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model
-from hocket.simulator.planned import Planned
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import Call, Workload, single_call
@@ -64,11 +64,11 @@ def main() -> None:
         _measure(name, FLOWS, random_flows(topology.num_ranks), topology, [])
     topology = load("ring:256,bandwidth=50GB/s,latency=500ns")
     call = Call(Kind.ALL_REDUCE, tuple(range(256)), 2**26)
-    ring = Planned(build("ring", call.collective, topology), "ring")
+    ring = CollectivePlan(build("ring", call.collective, topology), "ring")
     _measure("disjoint, ring all_reduce", ring.plan.num_messages, single_call(call, 256), topology, [ring])
 
 
-def _measure(name: str, flows: int, workload: Workload, topology: Topology, planned: list[Planned]) -> None:
+def _measure(name: str, flows: int, workload: Workload, topology: Topology, planned: list[CollectivePlan]) -> None:
     job = engine_job(workload, topology)
     for model in (Model.CONGESTION, Model.FLOW):
         seconds = float("inf")

@@ -10,8 +10,8 @@ from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import pattern
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model
-from hocket.simulator.planned import Planned
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
 from hocket.simulator.workload import Call, single_call
 from hocket.topology import Topology, load
@@ -36,14 +36,14 @@ def main() -> None:
         topology = load(spec)
         call = Call(kind, tuple(range(topology.num_ranks)), SIZE)
         start = time.process_time()
-        planned = Planned(pattern(algorithm, call.collective, topology), algorithm)
+        planned = CollectivePlan(pattern(algorithm, call.collective, topology), algorithm)
         _ = planned.plan
         plan_s = time.process_time() - start
         for model in (Model.CONGESTION, Model.FLOW, Model.ANALYTICAL):
             _print_case(call, topology, planned, plan_s, model)
 
 
-def _print_case(call: Call, topology: Topology, planned: Planned, plan_s: float, model: Model) -> None:
+def _print_case(call: Call, topology: Topology, planned: CollectivePlan, plan_s: float, model: Model) -> None:
     job = engine_job(single_call(call, topology.num_ranks), topology)
     fidelity = Fidelity(model)
     run_s = float("inf")

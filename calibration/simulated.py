@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hocket.calibration.curve import Curve
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
-from hocket.simulator.planning import DEFAULT_ALGORITHMS
+from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS
 from hocket.topology import Topology
 
 __all__ = ["algorithm_of", "is_leading", "simulated_us"]

@@ -16,7 +16,7 @@ from hocket._core.nccl import Given, Model, Settings
 from hocket.base.errors import HocketError, TopologyError
 from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
-from hocket.nccl.given import given_graphs
+from hocket.nccl.graph_file_channels import graph_file_channels
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.topology.formats.nccl.graph import NcclGraphs
 from hocket.topology.formats.nccl.machine import NcclMachine
@@ -110,7 +110,7 @@ class NcclModel:
         self.nodes = nodes
         self.settings = settings or Settings()
         self.constants = constants or Constants.of_nccl()
-        given = given_graphs(graphs, machine, domain) if graphs else Given()
+        given = graph_file_channels(graphs, machine, domain) if graphs else Given()
         try:
             self._model = Model(
                 elements_of(machine, domain), nodes // domain, self.settings, self.constants.flat(), given

@@ -22,7 +22,7 @@ from hocket.recording.lines import (
     ShapeLine,
     StepLine,
 )
-from hocket.recording.losses import without_lost
+from hocket.recording.lost_lines import without_lost
 from hocket.recording.operations import PEER_TO_PEER
 from hocket.recording.waits import NONE, Calls, find_waits
 

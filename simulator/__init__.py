@@ -1,5 +1,6 @@
 """How long it takes: replays traces and schedules on a topology, next to the physical bound."""
 
+from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS
 from hocket.simulator.api import (
     simulate_collective,
     simulate_kernel,
@@ -11,7 +12,6 @@ from hocket.simulator.disturbance import Disturbance, Flow
 from hocket.simulator.memory import RemoteMemory, parse_remote_memory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
 from hocket.simulator.placement import parse_placement
-from hocket.simulator.planning import DEFAULT_ALGORITHMS
 from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
 from hocket.simulator.timeline import write_timeline
 

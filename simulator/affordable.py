@@ -8,7 +8,7 @@ from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective
 from hocket.schedule.algorithms import ALGORITHMS
 from hocket.schedule.algorithms.place import Place
-from hocket.simulator.planned import Planned
+from hocket.simulator.collective_plan import CollectivePlan
 
 __all__ = ["MAX_MESSAGES", "affordable"]
 
@@ -16,7 +16,9 @@ MAX_MESSAGES = 2**22
 """Where more are to be simulated an algorithm is not tried: each would take seconds and hundreds of MiB."""
 
 
-def affordable(collective: Collective, place: Place, native: Callable[[str], Planned]) -> Iterator[Planned]:
+def affordable(
+    collective: Collective, place: Place, native: Callable[[str], CollectivePlan]
+) -> Iterator[CollectivePlan]:
     """What native algorithms do, by name, that can do the collective in its place, in the order of ALGORITHMS: those
     with up to MAX_MESSAGES to simulate. If there are none, the one in which ranks do alike and the busiest link has the
     least to do, of those with the fewest messages. A note names what is left out.
@@ -24,8 +26,8 @@ def affordable(collective: Collective, place: Place, native: Callable[[str], Pla
     `native` raises ScheduleError where an algorithm cannot do it. What ranks that do alike do is small and made at
     once, the rest when asked for.
     """
-    tried: dict[str, Planned | None] = {}
-    left_out: dict[str, Planned | None] = {}
+    tried: dict[str, CollectivePlan | None] = {}
+    left_out: dict[str, CollectivePlan | None] = {}
     for name, algorithm in ALGORITHMS.items():
         if collective.kind not in algorithm.kinds:
             continue
@@ -45,7 +47,7 @@ def affordable(collective: Collective, place: Place, native: Callable[[str], Pla
             yield replace(planned or native(name), note=note)
 
 
-def _cheapest(natives: dict[str, Planned | None]) -> dict[str, Planned | None]:
+def _cheapest(natives: dict[str, CollectivePlan | None]) -> dict[str, CollectivePlan | None]:
     """The best one to tell without simulating any."""
     made = [planned for planned in natives.values() if planned is not None]
     if not made:

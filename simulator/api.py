@@ -23,13 +23,13 @@ from hocket.schedule import (
     verify,
 )
 from hocket.schedule.algorithms.place import Place
+from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, AlgorithmChooser, Programs
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.disturbance import UNDISTURBED, Disturbance, disturbed
 from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.placement import check_placement
-from hocket.simulator.planned import Planned
-from hocket.simulator.planning import AUTO, DEFAULT_ALGORITHMS, Planner, Programs
 from hocket.simulator.prediction import CollectiveTime, Prediction
 from hocket.simulator.programs import program_workload
 from hocket.simulator.simulation import Fidelity, simulate
@@ -62,7 +62,7 @@ def simulate_schedule(
     fidelity = _fidelity(schedule.topology, model, switching, queueing, record_links, link_bins, latencies)
     call = Call.of(schedule.collective, schedule.ranks.tolist())
     workload = single_call(call, schedule.topology.num_ranks)
-    return simulate(workload, schedule.topology, fidelity, lambda _: [Planned(schedule, schedule.generator)])
+    return simulate(workload, schedule.topology, fidelity, lambda _: [CollectivePlan(schedule, schedule.generator)])
 
 
 def simulate_collective(
@@ -86,7 +86,7 @@ def simulate_collective(
     """
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies)
     call = Call.of(collective, range(collective.num_ranks))
-    planner = Planner(topology, {collective.kind: algorithm}, programs)
+    planner = AlgorithmChooser(topology, {collective.kind: algorithm}, programs)
     return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
 
 
@@ -251,7 +251,7 @@ def simulate_traces(
         places = check_placement(placement, workload.num_ranks, topology)
         note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
         workload = replace(workload, placement=places, notes=(*workload.notes, note))
-    return simulate(workload, topology, fidelity, Planner(topology, chosen, programs).candidates)
+    return simulate(workload, topology, fidelity, AlgorithmChooser(topology, chosen, programs).candidates)
 
 
 def _fidelity(

@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from hocket._core.simulator import Job, Plan, replay
 from hocket.base.errors import TopologyError
 from hocket.schedule import Bound, lower_bound
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.expansion import Expansion
-from hocket.simulator.floor import Floor
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.message_routes import message_routes, port_notes
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
-from hocket.simulator.planned import Planned
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import BARRIER, Call, NodeKind, Workload, single_call
+from hocket.simulator.workload_bound import WorkloadBound
 from hocket.topology import Topology
 
 __all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
 
-Candidates = Callable[[Call], Iterable[Planned | SpelledOut]]
+Candidates = Callable[[Call], Iterable[CollectivePlan | SpelledOut]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +62,36 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         )
     placed = workload.placed()
     calls = placed.calls
-    planned = None
+    followed = None
     if fidelity.model is not Model.BOUND:
-        planned = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
+        followed = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
     # Bounds are for chunks of a size: a schedule's own, where there is one.
-    collectives = [choice.collective for choice in planned] if planned else [call.collective for call in calls]
-    relays = [choice.relays for choice in planned] if planned else [False] * len(calls)
+    collectives = [choice.collective for choice in followed] if followed else [call.collective for call in calls]
+    relays = [choice.relays for choice in followed] if followed else [False] * len(calls)
     bounds = [
         lower_bound(collective, topology, group=call.members, shared=fidelity.model is Model.FLOW, relays=helped)
         for collective, call, helped in zip(collectives, calls, relays, strict=True)
     ]
     job = engine_job(placed, topology)
-    floor = Floor.of(placed, topology, job, bounds, relays=any(relays))
-    if planned is None:
-        outcome = Outcome.without_network(floor.start_ps, floor.finish_ps, workload.num_ranks, topology.num_links)
+    workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(relays))
+    if followed is None:
+        outcome = Outcome.without_network(
+            workload_bound.start_ps, workload_bound.finish_ps, workload.num_ranks, topology.num_links
+        )
     else:
-        outcome = _run(workload, placed, job, planned, topology, fidelity)
+        outcome = _run(workload, placed, job, followed, topology, fidelity)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
-    choices = [choice.algorithm for choice in planned] if planned else [fidelity.model.value] * len(calls)
+    choices = [choice.algorithm for choice in followed] if followed else [fidelity.model.value] * len(calls)
     latencies: list[int | None] = [None] * len(calls)
-    if planned and fidelity.latencies:
+    if followed and fidelity.latencies:
         latencies = [
-            _latency(choice, call, topology, fidelity) if isinstance(choice, Planned) else None
-            for choice, call in zip(planned, calls, strict=True)
+            _latency(choice, call, topology, fidelity) if isinstance(choice, CollectivePlan) else None
+            for choice, call in zip(followed, calls, strict=True)
         ]
-    remarks = dict.fromkeys(choice.note for choice in planned or () if choice.note)
-    spelled_out = [choice.workload for choice in planned or () if not isinstance(choice, Planned)]
+    remarks = dict.fromkeys(choice.note for choice in followed or () if choice.note)
+    spelled_out = [choice.workload for choice in followed or () if not isinstance(choice, CollectivePlan)]
     crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
     return Prediction(
         model=fidelity.model,
@@ -97,12 +99,12 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         queueing=setting_name(fidelity.queueing),
         topology=topology,
         workload=workload,
-        time_ps=int(finish.max(initial=0)) if planned is not None else floor.bound_ps,
-        bound_ps=floor.bound_ps,
+        time_ps=int(finish.max(initial=0)) if followed is not None else workload_bound.bound_ps,
+        bound_ps=workload_bound.bound_ps,
         finish_ps=finish,
         compute_ps=_compute_time(workload, outcome),
         collectives=_collective_times(
-            workload, outcome, bounds, choices, latencies, floor.collective_ps if planned is None else 0
+            workload, outcome, bounds, choices, latencies, workload_bound.collective_ps if followed is None else 0
         ),
         link_busy_ps=outcome.link_busy_ps,
         link_bytes=outcome.link_bytes,
@@ -123,14 +125,14 @@ def _run(
     workload: Workload,
     placed: Workload,
     job: Job,
-    planned: list[Planned | SpelledOut],
+    followed: list[CollectivePlan | SpelledOut],
     topology: Topology,
     fidelity: Fidelity,
 ) -> Outcome:
     """Simulates one rank where all ranks do alike, else all of them."""
-    plans = [choice for choice in planned if isinstance(choice, Planned)]
-    if len(plans) < len(planned):
-        spelled = {call: choice for call, choice in enumerate(planned) if not isinstance(choice, Planned)}
+    plans = [choice for choice in followed if isinstance(choice, CollectivePlan)]
+    if len(plans) < len(followed):
+        spelled = {call: choice for call, choice in enumerate(followed) if not isinstance(choice, CollectivePlan)}
         expansion = Expansion(placed, spelled)
         return expansion.folded_back(run_engine(engine_job(expansion.workload, topology), plans, topology, fidelity))
     may_fold = fidelity.fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
@@ -140,9 +142,9 @@ def _run(
     return _replay(_job_alone((0,), 1, topology), [folded.plan], topology, fidelity).unfolded(folded.order, folded.link)
 
 
-def run_engine(job: Job, planned: list[Planned], topology: Topology, fidelity: Fidelity) -> Outcome:
-    """Runs a job whose calls follow `planned`."""
-    return _replay(job, [choice.plan for choice in planned], topology, fidelity)
+def run_engine(job: Job, followed: list[CollectivePlan], topology: Topology, fidelity: Fidelity) -> Outcome:
+    """Runs a job whose calls follow `followed`."""
+    return _replay(job, [choice.plan for choice in followed], topology, fidelity)
 
 
 def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity) -> Outcome:
@@ -162,17 +164,17 @@ def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity)
 
 
 def _fastest(
-    candidates: Iterable[Planned | SpelledOut], call: Call, topology: Topology, fidelity: Fidelity
-) -> Planned | SpelledOut:
+    candidates: Iterable[CollectivePlan | SpelledOut], call: Call, topology: Topology, fidelity: Fidelity
+) -> CollectivePlan | SpelledOut:
     """The candidate that is fastest when the group does nothing else; the first of equals. Plans are large: it holds
     no more than two at a time, and makes none for what the busiest link alone already makes too slow."""
     choices = iter(candidates)
     best, second = next(choices), next(choices, None)
-    if second is None or not isinstance(best, Planned):
+    if second is None or not isinstance(best, CollectivePlan):
         return best
     least = _time_alone(best, call, topology, fidelity)
     for choice in chain([second], choices):
-        assert isinstance(choice, Planned)  # a program has no rivals
+        assert isinstance(choice, CollectivePlan)  # a program has no rivals
         if fidelity.model in (Model.CONGESTION, Model.FLOW) and choice.busiest_link_ps >= least:
             continue
         if (time := _time_alone(choice, call, topology, fidelity)) < least:
@@ -180,13 +182,13 @@ def _fastest(
     return best
 
 
-def _latency(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity) -> int:
+def _latency(choice: CollectivePlan, call: Call, topology: Topology, fidelity: Fidelity) -> int:
     """Picoseconds that a call takes alone, by its algorithm, when it moves no bytes."""
     empty = replace(call, size_bytes=0, block_bytes=None)
     return _time_alone(choice.without_bytes(), empty, topology, fidelity)
 
 
-def _time_alone(choice: Planned, call: Call, topology: Topology, fidelity: Fidelity) -> int:
+def _time_alone(choice: CollectivePlan, call: Call, topology: Topology, fidelity: Fidelity) -> int:
     """Picoseconds that a call takes when its group does nothing else."""
     without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
     folded = choice.folded if fidelity.fold and call.group == tuple(range(topology.num_ranks)) else None

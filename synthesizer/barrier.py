@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from hocket.schedule import Chunk, Collective, Conditions
-from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
+from hocket.synthesizer.supervision import Watch
 from hocket.synthesizer.synthesis import Synthesized, solve
 
 __all__ = ["barrier", "solve_barrier"]

@@ -21,8 +21,8 @@ from hocket.schedule import (
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
-from hocket.synthesizer.turned import Mirrored, best_half
-from hocket.topology import eccentricity_ps, promote
+from hocket.synthesizer.time_reversal import TimeReversed, best_half
+from hocket.topology import eccentricity_ps, switches_as_ranks
 
 __all__ = ["InNetwork"]
 
@@ -61,7 +61,7 @@ class InNetwork:
             found: Iterator[AnySchedule] = self._at_switches(problem, search)
         else:
             promoted = _promoted(problem)
-            ways = [Mirrored(one) if problem.collective.reducing else one for one in self._engines(problem)]
+            ways = [TimeReversed(one) if problem.collective.reducing else one for one in self._engines(problem)]
             found = chain.from_iterable(way.solve(promoted, search) for way in ways)
         for schedule in found:
             yield _demoted(schedule.expand(), problem)
@@ -121,7 +121,7 @@ def _needed(schedule: Schedule, wanted: NDArray[np.bool_]) -> Schedule:
 @lru_cache(maxsize=4)
 def _promoted(problem: Problem) -> Problem:
     """The problem as conditions on all ranks and switches that compute."""
-    topology, collective, sent = promote(problem.topology), problem.collective, problem.demanded
+    topology, collective, sent = switches_as_ranks(problem.topology), problem.collective, problem.demanded
     table = RankSetTable(topology.num_ranks)
     conditions = Conditions(
         collective.renumbered(collective.origin[sent], problem.ranks, table),

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from hocket.base.errors import Infeasible, ScheduleError, Stopped
 from hocket.schedule import AnySchedule, Bound
+from hocket.synthesizer.derived_engines import derived_engines
 from hocket.synthesizer.engine import Engine, NamedEngine
 from hocket.synthesizer.engines import ENGINES, engine_named
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.resources import require_memory, require_patience, require_routes, why_not_spelled_out
 from hocket.synthesizer.search import Search
-from hocket.synthesizer.turned import Halves
-from hocket.synthesizer.ways import ways
+from hocket.synthesizer.time_reversal import Halves
 
 __all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "good_enough_ps", "worth_s"]
 
@@ -130,6 +130,6 @@ def _able(problem: Problem, tireless: bool) -> Iterator[Engine]:
 
 
 def _fitting(engine: NamedEngine, problem: Problem) -> tuple[list[Engine], str]:
-    """The ways of an engine (`ways`) whose schedules fit in memory, and why there are none if so."""
+    """The ways of an engine (`derived_engines`) whose schedules fit in memory, and why there are none if so."""
     reason = None if engine.folds else why_not_spelled_out(problem)
-    return ways(engine, problem) if reason is None else ([], reason)
+    return derived_engines(engine, problem) if reason is None else ([], reason)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import AnySchedule, Collective, VerifyReport, verify
-from hocket.synthesizer.attendance import Watch, attend
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.objective import Objective, aim, resize
 from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, best_schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
+from hocket.synthesizer.supervision import Watch, supervise
 from hocket.topology import Topology
 
 __all__ = ["Synthesized", "solve", "synthesize"]
@@ -90,7 +90,7 @@ def solve(
     if time_limit_s is not None and not time_limit_s > 0:
         raise ScheduleError(f"the time limit must be more than 0 seconds, got {time_limit_s:g}")
     aimed = aim(problem, objective)
-    attend(lambda: aimed.bound, search.progress, watch=watch)
+    supervise(lambda: aimed.bound, search.progress, watch=watch)
     affordable_s = AFFORDABLE_S if time_limit_s is None else max(AFFORDABLE_S, time_limit_s)
 
     def work() -> AnySchedule:
@@ -100,7 +100,7 @@ def solve(
         return best_schedule(chosen, tireless, engine, affordable_s, known)
 
     begin = time.perf_counter()
-    found = attend(work, search.progress, time_limit_s=time_limit_s, watch=watch)
+    found = supervise(work, search.progress, time_limit_s=time_limit_s, watch=watch)
     seconds = time.perf_counter() - begin
     schedule = replace(resize(found, problem.collective.size_bytes), seed=search.seed)
     return Synthesized.of(schedule, problem, seconds)

@@ -9,11 +9,11 @@ import numpy as np
 
 from hocket.base.errors import ScheduleError, Stopped
 from hocket.schedule import Joint, Schedule, retime
-from hocket.synthesizer.attendance import Watch, attend
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.portfolio import AUTO, good_enough_ps
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Progress, Search
+from hocket.synthesizer.supervision import Watch, supervise
 from hocket.synthesizer.synthesis import Synthesized, solve
 from hocket.topology import links_within
 
@@ -177,7 +177,7 @@ def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, solve
         return problem
 
     search = solver.fresh()
-    found = attend(
+    found = supervise(
         lambda: choose_chunks(cut, search, solver.engine),
         search.progress,
         time_limit_s=solver.time_limit_s,

@@ -8,11 +8,11 @@ import numpy as np
 
 from hocket.base.errors import ScheduleError, Stopped
 from hocket.schedule import AnySchedule, FoldedSchedule
-from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.objective import resize
 from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Progress, Search
+from hocket.synthesizer.supervision import Watch
 from hocket.synthesizer.synthesis import Synthesized, solve
 
 __all__ = ["Window", "windows"]

@@ -83,7 +83,7 @@ DOORS = {
     "recording": {"devices", "merge", "profiles", "summary", "tables", "timeline"},
     "runtime": set(),
     "plugin": {"autoload"},
-    "plugin/torch": {"choice", "collector"},
+    "plugin/torch": {"hook_choice", "collector"},
 }
 # Packages of others: what is not for everybody is loaded where it is needed alone.
 PACKAGES = {

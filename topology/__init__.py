@@ -13,10 +13,10 @@ from hocket.topology.measures import (
 )
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.naming import link_name, node_name
-from hocket.topology.promotion import promote
 from hocket.topology.routing import Routes, rank_routes, routes
 from hocket.topology.spec import UnknownTopology
 from hocket.topology.subset import keep_links, links_within, subset
+from hocket.topology.switches_as_ranks import switches_as_ranks
 from hocket.topology.yaml_file import save
 
 __all__ = [
@@ -36,11 +36,11 @@ __all__ = [
     "load",
     "node_name",
     "part_ingress_bandwidth",
-    "promote",
     "rank_egress_bandwidth",
     "rank_ingress_bandwidth",
     "rank_routes",
     "routes",
     "save",
     "subset",
+    "switches_as_ranks",
 ]

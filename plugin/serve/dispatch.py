@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from hocket.plugin.torch.below import SERVING, Kernel, hand_on_to_torch, served
+from hocket.plugin.torch.redispatch import SERVING, Kernel, hand_on_to_torch, served
 
 __all__ = ["Dispatch", "Kernel"]
 

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from hocket.base.errors import HocketError
 from hocket.plugin.serve.binding import Binding
 from hocket.plugin.serve.counts import Counts
-from hocket.plugin.serve.obituaries import Obituaries
+from hocket.plugin.serve.failure_notices import FailureNotices
 from hocket.plugin.serve.streams import Mark, Streams
 
 __all__ = ["Engine", "Task", "Transport"]
@@ -97,7 +97,7 @@ class Engine:
         self.size: int = group.size()
         self._transport = transport
         self._counts = counts
-        self._obituaries = Obituaries(group)
+        self._failure_notices = FailureNotices(group)
         self._failure: HocketError | None = None
         #: Kept until somebody waits for them.
         self.failed: list[Task] = []
@@ -143,8 +143,8 @@ class Engine:
         try:
             why = _words(error)
             if self._transport.lost >= 0:
-                why += f": {self._obituaries.of(self._transport.lost)}"
-            self._obituaries.leave(self.rank, why)
+                why += f": {self._failure_notices.of(self._transport.lost)}"
+            self._failure_notices.leave(self.rank, why)
         finally:
             self._transport.close()
         return why

@@ -16,12 +16,12 @@ import torch
 import torch.distributed as dist
 
 from hocket.plugin.torch.batches import watch_batches
-from hocket.plugin.torch.choice import choose_hook
 from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset, read_clocks
 from hocket.plugin.torch.compiling import stay_uncompiled
 from hocket.plugin.torch.completions import Completions
 from hocket.plugin.torch.futures import watch_futures
 from hocket.plugin.torch.groups import watch_destroyed
+from hocket.plugin.torch.hook_choice import choose_hook
 from hocket.plugin.torch.profiling import OperatorProfiler
 from hocket.plugin.torch.sections import watch_sections
 from hocket.plugin.torch.steps import Steps

@@ -17,9 +17,9 @@ from weakref import WeakValueDictionary, ref
 import torch
 import torch.distributed as dist
 
-from hocket.plugin.torch.below import Kernel, hand_on
 from hocket.plugin.torch.describe import describer, is_async_reader, on_device, tensor_reader
 from hocket.plugin.torch.groups import Groups
+from hocket.plugin.torch.redispatch import Kernel, hand_on
 from hocket.plugin.torch.signature import (
     Signature,
     sending_operations,

@@ -12,8 +12,8 @@ from hocket.base.strict_yaml import Document, nearest, read_yaml
 from hocket.base.units import parse_sizes
 from hocket.schedule import NAMED_KINDS
 from hocket.schedule.algorithms import ALGORITHMS
+from hocket.simulator.algorithm_choice import AUTO, SCHEDULE_SUFFIX
 from hocket.simulator.models import Model, Queueing, Switching, parse_setting
-from hocket.simulator.planning import AUTO, SCHEDULE_SUFFIX
 from hocket.simulator.sweep.grid import grid
 from hocket.simulator.sweep.point import Point
 from hocket.topology import load

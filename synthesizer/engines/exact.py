@@ -1,4 +1,4 @@
-"""The optimum, proved, for small problems: boxes of up to 16 accelerators with a chunk or two each."""
+"""The optimum, proved, for small problems: nodes of up to 16 GPUs with a chunk or two each."""
 
 from collections.abc import Iterator
 from contextlib import suppress

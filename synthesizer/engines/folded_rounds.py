@@ -11,7 +11,7 @@ from hocket._core import synthesizer as core
 from hocket.base.errors import ScheduleError
 from hocket.base.units import format_bytes
 from hocket.schedule import FoldedSchedule, Phase, Rounds, RoundShape, RoundSpool, Symmetry
-from hocket.synthesizer.boxes import flips
+from hocket.synthesizer.candidate_symmetries import mirror_symmetry
 from hocket.synthesizer.engines.round_run import RoundWay, Run
 from hocket.synthesizer.engines.spreading import deliveries
 from hocket.synthesizer.problem import Problem
@@ -25,7 +25,7 @@ class FoldedRun:
 
     def __init__(self, problem: Problem, search: Search, way: RoundWay, number: int) -> None:
         self._problem = problem
-        symmetry = Symmetry() if problem.collective.rooted else flips(problem.topology)
+        symmetry = Symmetry() if problem.collective.rooted else mirror_symmetry(problem.topology)
         self._run = Run(problem, search, way, number, symmetry)
 
     def schedule(self, below_ps: int, name: str) -> FoldedSchedule | None:

@@ -11,7 +11,7 @@ from hocket.base.errors import Stopped
 from hocket.schedule import AnySchedule, FoldedSchedule, Kind, Motion, Phase, TransferColumns
 from hocket.schedule import Symmetry as Group
 from hocket.schedule.link_symmetry import LinkSymmetry
-from hocket.synthesizer.boxes import boxes
+from hocket.synthesizer.candidate_symmetries import candidate_symmetries
 from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.spreading import spread_schedule
 from hocket.synthesizer.problem import Problem
@@ -81,7 +81,7 @@ class _Turning:
 @lru_cache(maxsize=8)
 def _turning(problem: Problem) -> _Turning | None:
     """By the shifts of the first box that has any which join all ranks."""
-    for box in boxes(problem.topology):
+    for box in candidate_symmetries(problem.topology):
         shifts = np.array([motion is Motion.SHIFT for motion in box.motions])
         found = core.Translations(problem.network, np.array(box.sizes, np.int32), shifts)
         if found.order > 1 and found.connected:

@@ -12,7 +12,7 @@ from hocket._core import synthesizer as core
 from hocket.base.splitmix import SplitMix
 from hocket.schedule import Kind, Schedule, Symmetry, retime
 from hocket.schedule.link_symmetry import LinkSymmetry
-from hocket.synthesizer.boxes import flips
+from hocket.synthesizer.candidate_symmetries import mirror_symmetry
 from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.spreading import deliveries, timed_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
@@ -175,7 +175,7 @@ def _passes(problem: Problem) -> int:
 def _symmetry(problem: Problem) -> Symmetry:
     """Under which trees and transfers repeat: mirrors of the topology, where every chunk may have any root."""
     direct = problem.topology.num_nodes == problem.topology.num_ranks
-    return flips(problem.topology) if problem.collective.reducing and direct else Symmetry()
+    return mirror_symmetry(problem.topology) if problem.collective.reducing and direct else Symmetry()
 
 
 def _link_images(problem: Problem, symmetry: Symmetry) -> NDArray[np.int32]:

@@ -7,7 +7,7 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, patterns
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator import affordable, simulate_collective
-from hocket.simulator.planned import Planned
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.topology import load
 
 LINK = "bandwidth=50GB/s,latency=500ns"
@@ -50,7 +50,7 @@ def test_one_is_chosen_by_its_busiest_link_where_all_take_too_many(monkeypatch: 
     prediction = simulate_collective(collective, topology)
     chosen = prediction.collectives[0].algorithm
     busiest = {
-        made.generator: Planned(made, made.generator).busiest_link_ps
+        made.generator: CollectivePlan(made, made.generator).busiest_link_ps
         for made in patterns(collective, topology)
         if made.symmetry.order == 16 and made.num_transfers == 480
     }

@@ -13,8 +13,8 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, pattern
 from hocket.simulator import simulate_collective
 from hocket.simulator.analysis import prediction_json
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model, Queueing, Switching
-from hocket.simulator.planned import Planned
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.simulation import Fidelity, simulate
 from hocket.simulator.workload import Call, single_call
@@ -50,7 +50,7 @@ def topology_of(spec: str) -> Topology:
     return load(spec if spec.startswith("dgx") else f"{spec},{LINK}")
 
 
-def simulated(planned: Planned, fidelity: Fidelity) -> Prediction:
+def simulated(planned: CollectivePlan, fidelity: Fidelity) -> Prediction:
     topology, ranks = planned.source.topology, range(planned.collective.num_ranks)
     workload = single_call(Call.of(planned.collective, list(ranks)), topology.num_ranks)
     return simulate(workload, topology, fidelity, lambda _: [planned])
@@ -65,7 +65,7 @@ def test_folded_is_what_all_ranks_do(data: st.DataObject) -> None:
     size = data.draw(st.sampled_from([0, 1, 999, 5040])) * topology.num_ranks**2
     collective = Collective(kind, topology.num_ranks, size, data.draw(st.integers(1, 4)))
     try:
-        alike = Planned(pattern(name, collective, topology), name)
+        alike = CollectivePlan(pattern(name, collective, topology), name)
     except ScheduleError:
         return  # not for this number of ranks, or not here
     fidelity = Fidelity(
@@ -77,7 +77,7 @@ def test_folded_is_what_all_ranks_do(data: st.DataObject) -> None:
     one, copies, spelled_out = (
         simulated(alike, fidelity),
         simulated(alike, replace(fidelity, fold=False)),
-        simulated(Planned(alike.schedule, name), fidelity),
+        simulated(CollectivePlan(alike.schedule, name), fidelity),
     )
     assert (copies.folded, spelled_out.folded) == (1, 1)
     assert one.folded == (1 if alike.folded is None else topology.num_ranks)
@@ -93,7 +93,7 @@ def test_events_are_those_of_messages_however_often_links_wake_up() -> None:
     # 16 ranks send 15 messages over 2 links on average (without latency, many at one instant), each an event a link.
     topology = load("torus:4x4,bandwidth=333GB/s,latency=0ns")
     collective = Collective(Kind.REDUCE_SCATTER, 16, 2**20)
-    planned = Planned(pattern("pairwise", collective, topology), "pairwise")
+    planned = CollectivePlan(pattern("pairwise", collective, topology), "pairwise")
     fidelity = Fidelity(Model.CONGESTION, {"0": "store_and_forward", "1": "cut_through"}, Queueing.PRIORITY)
     one, each = simulated(planned, fidelity), simulated(planned, replace(fidelity, fold=False))
     assert (one.folded, each.folded) == (16, 1)
@@ -104,7 +104,7 @@ def test_ties_of_messages_without_bytes_break_alike() -> None:
     # 16 pieces of 5 chunks a rank hold a byte each or none; last in, first out on one class of links.
     topology = load("switch:4xswitch:4,bandwidth=1GB/s,latency=0ns")
     collective = Collective(Kind.ALL_GATHER, 16, 16, 5)
-    planned = Planned(pattern("swing", collective, topology), "swing")
+    planned = CollectivePlan(pattern("swing", collective, topology), "swing")
     fidelity = Fidelity(Model.CONGESTION, queueing={"0": "lifo", "1": "priority"})
     one, each = simulated(planned, fidelity), simulated(planned, replace(fidelity, fold=False))
     assert (one.folded, each.folded) == (16, 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hocket.schedule import Collective, Kind, Schedule, lower_bound, verify
 from hocket.synthesizer import ENGINES, Problem, Search, synthesize
 from hocket.synthesizer.in_network import InNetwork
-from hocket.topology import Topology, promote
+from hocket.topology import Topology, switches_as_ranks
 
 GB = 10**9
 KINDS = [Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE]
@@ -51,7 +51,7 @@ def test_promoted_switches_are_ranks_on_the_same_links() -> None:
     topology = Topology.from_links(
         "two", 2, [(0, 2, 5, GB), (2, 3, 6, GB), (3, 1, 7, GB)], num_switches=2, in_network=[3]
     )
-    promoted = promote(topology)
+    promoted = switches_as_ranks(topology)
     assert (promoted.num_ranks, promoted.num_nodes, promoted.in_network) == (3, 4, ())
     assert list(zip(promoted.src.tolist(), promoted.dst.tolist(), strict=True)) == [(0, 3), (3, 2), (2, 1)]
 

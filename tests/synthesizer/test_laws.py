@@ -11,7 +11,7 @@ from random_networks import networks
 from hocket.base.errors import Infeasible
 from hocket.schedule import NAMED_KINDS, Collective, Kind, lower_bound, verify
 from hocket.synthesizer import ENGINES, Problem, Search, solve
-from hocket.synthesizer.ways import ways
+from hocket.synthesizer.derived_engines import derived_engines
 from hocket.topology import Topology, load
 
 SEARCHING = [name for name in ENGINES if name != "exact"]  # test_exact.py is about that one
@@ -56,7 +56,7 @@ def test_every_engine_is_right_and_never_below_the_bound(
     topology = even if engine in ("symmetry", "rounds") else drawn
     root = data.draw(st.integers(0, topology.num_ranks - 1))
     problem = Problem(Collective(kind, topology.num_ranks, size, chunks, root), topology, blocking)
-    assume(ways(ENGINES[engine], problem)[0])
+    assume(derived_engines(ENGINES[engine], problem)[0])
     found = solve(problem, Search(attempts=2), engine=engine).schedule
     assert verify(found).time_ps == found.time_ps >= problem.bound.time_ps
 

@@ -11,7 +11,7 @@ from hocket.base.errors import FormatError, ScheduleError
 from hocket.base.files import read_text
 from hocket.base.tags import tags
 from hocket.schedule import Collective, Kind, Schedule, retime
-from hocket.schedule.algorithms import GivenTree, along_trees
+from hocket.schedule.algorithms import PackedTree, along_trees
 from hocket.topology import Topology
 
 __all__ = ["is_forest", "read_forest"]
@@ -43,7 +43,7 @@ def read_forest(
     if len(rank) != topology.num_ranks:
         raise FormatError(f"{path}: trees of {len(rank)} GPUs, but {topology.name} has {topology.num_ranks} ranks")
     given = [
-        GivenTree(rank[root], {rank[dst]: rank[src] for dst, src in parent.items()}, carried)
+        PackedTree(rank[root], {rank[dst]: rank[src] for dst, src in parent.items()}, carried)
         for root, carried, parent in trees
     ]
     try:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import ENGINES, Problem, Search, solve, synthesize
-from hocket.synthesizer.ways import ways
+from hocket.synthesizer.derived_engines import derived_engines
 from hocket.topology import Topology, load
 
 pytest.importorskip("highspy", reason="the exact engine needs the extra `solve`")
@@ -66,7 +66,7 @@ def test_no_engine_beats_it(topology: Topology, kind: Kind, blocking: bool) -> N
     optimum = synthesize(collective, topology, engine="exact", blocking=blocking)
     problem = Problem(collective, topology, blocking)
     for engine in ENGINES:
-        if ways(ENGINES[engine], problem)[0]:
+        if derived_engines(ENGINES[engine], problem)[0]:
             assert synthesize(collective, topology, engine=engine, blocking=blocking).time_ps >= optimum.time_ps
 
 

@@ -15,7 +15,7 @@ from hocket.bench.peers.graphs import network_of
 from hocket.bench.peers.recorded import cases
 from hocket.schedule import Collective, Kind, retime, verify
 from hocket.synthesizer import synthesize
-from hocket.synthesizer.boxes import flips
+from hocket.synthesizer.candidate_symmetries import mirror_symmetry
 from hocket.topology import Topology, load
 
 KINDS = [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.REDUCE]
@@ -69,7 +69,7 @@ def test_what_mirrors_do_is_done_at_the_same_time() -> None:
     # A 4x6 mesh has two mirrors: of every transfer there are four at its time, each over another link.
     topology = load("mesh:4x6,bandwidth=50GB/s,latency=500ns")
     schedule = synthesize(Collective(Kind.ALL_REDUCE, 24, 24 * 2**20, 8), topology, engine="trees", attempts=1)
-    assert flips(topology).order == 4
+    assert mirror_symmetry(topology).order == 4
     four = schedule.start_ps.reshape(-1, 4)
     assert (four == four[:, :1]).all()
     assert all(len(set(links)) == 4 for links in schedule.route_links[schedule.route].reshape(-1, 4).tolist())

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hocket.schedule import Collective, Kernel
     from hocket.schedule.algorithms.place import Place
     from hocket.simulator import Prediction
-    from hocket.simulator.planning import Programs
+    from hocket.simulator.algorithm_choice import Programs
     from hocket.simulator.spelled_out import SpelledOut
     from hocket.simulator.sweep.curves import Curve
     from hocket.simulator.workload import Call

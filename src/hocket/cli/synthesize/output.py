@@ -16,8 +16,8 @@ from hocket.base.errors import Stopped
 from hocket.base.files import atomic_write, is_streamed, make_folder, write_json
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.schedule import save
-from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.partial import Partial
+from hocket.synthesizer.supervision import Watch
 from hocket.topology.naming import spans
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import ENGINES, Problem, Progress, Search
-from hocket.synthesizer.ways import Halves
+from hocket.synthesizer.derived_engines import Halves
 from hocket.topology import load
 
 

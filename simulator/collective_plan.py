@@ -10,7 +10,7 @@ from hocket._core.simulator import Plan
 from hocket.schedule import Collective, Schedule, busiest_link_ps
 from hocket.schedule.algorithms import Pattern
 
-__all__ = ["Folded", "Planned"]
+__all__ = ["CollectivePlan", "Folded"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Folded:
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class CollectivePlan:
     """The schedule that a collective follows or the pattern of it, the name of the algorithm (or schedule file) it came
     from, and why it is not what was asked for. `sized`: the collective, where it differs from the source's in sizes."""
 
@@ -103,10 +103,10 @@ class Planned:
         offset, links = pattern.routes_home
         return busiest_link_ps(pattern.topology, offset, pattern.links.first[links], amount)
 
-    def without_bytes(self) -> "Planned":
+    def without_bytes(self) -> "CollectivePlan":
         """The same for a collective that moves nothing."""
         collective = self.collective.without_bytes()
-        return Planned(self.source, self.algorithm, sized=collective)
+        return CollectivePlan(self.source, self.algorithm, sized=collective)
 
     @cached_property
     def _bytes(self) -> NDArray[np.int64] | None:

@@ -9,7 +9,7 @@ from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["Halves", "Mirrored", "best_half"]
+__all__ = ["Halves", "TimeReversed", "best_half"]
 
 # A rule of thumb, no proof: halves overlap in part of their latencies only, so they are not tried where a known
 # schedule would be quicker than the sum of their bounds even if it took so much (in percent).
@@ -17,7 +17,7 @@ _OVERLAP = 125
 
 
 @dataclass(frozen=True)
-class Mirrored:
+class TimeReversed:
     """Summing up is spreading on the reversed topology, run backwards in time; gather is scatter so."""
 
     engine: Engine
@@ -73,7 +73,7 @@ class Halves:
 
 def best_half(engine: Engine, problem: Problem, search: Search) -> AnySchedule | None:
     """The quickest that the engine finds for one half, straight or mirrored, until it is asked to stop."""
-    way = engine if engine.why_not(problem) is None else Mirrored(engine)
+    way = engine if engine.why_not(problem) is None else TimeReversed(engine)
     best: AnySchedule | None = None
     try:
         for schedule in way.solve(problem, search):

@@ -11,12 +11,12 @@ from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.affordable import affordable
-from hocket.simulator.planned import Planned
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import BARRIER, Call
 from hocket.topology import Topology
 
-__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "Planner", "Programs"]
+__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser", "Programs"]
 
 #: The programs and kernels that calls (on ranks of the topology) follow, by the name of the algorithm that asks for
 #: them; a text says why there is none.
@@ -33,7 +33,7 @@ DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in NAMED_KINDS} | {
 }
 
 
-class Planner:
+class AlgorithmChooser:
     """Builds the plan of each distinct call once.
 
     `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto` or a name in `programs`;
@@ -58,14 +58,14 @@ class Planner:
             name: _load_for(kind, name, topology) for kind, name in algorithms.items() if name.endswith(SCHEDULE_SUFFIX)
         }
 
-    def candidates(self, call: Call) -> Iterable[Planned | SpelledOut]:
+    def candidates(self, call: Call) -> Iterable[CollectivePlan | SpelledOut]:
         """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
         name, note = self._algorithms[call.kind], None
         if name in self._files:
             schedule = self._files[name]
             if tuple(schedule.ranks.tolist()) == call.group and schedule.collective.root == call.root:
                 scaled = replace(schedule, collective=_of_sizes(schedule.collective, call))
-                return [Planned(scaled, Path(name).name)]
+                return [CollectivePlan(scaled, Path(name).name)]
             note = f"{name} is for other ranks or another root than some {call.kind}: these use a native algorithm"
             name = DEFAULT_ALGORITHMS[call.kind]
         if name in self._programs:
@@ -78,15 +78,15 @@ class Planner:
         place = Place(self._topology, call.members)
         return affordable(call.collective, place, lambda name: self._native(name, call))
 
-    def _native(self, name: str, call: Call, note: str | None = None) -> Planned:
+    def _native(self, name: str, call: Call, note: str | None = None) -> CollectivePlan:
         collective = call.collective
         if collective.num_ranks * collective.chunks_per_rank > _FEW:
-            return Planned(pattern(name, collective, self._topology, call.members), name, note)
+            return CollectivePlan(pattern(name, collective, self._topology, call.members), name, note)
         like = call if ALGORITHMS[name].by_size else replace(call, size_bytes=0, block_bytes=None)
         kept = _kept(name, like, self._topology)
         if isinstance(kept, str):
             raise ScheduleError(kept)
-        return Planned(kept, name, note, collective)
+        return CollectivePlan(kept, name, note, collective)
 
 
 @lru_cache(maxsize=512)

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from hocket.base.errors import ScheduleError, Stopped
-from hocket.synthesizer.attendance import attend
 from hocket.synthesizer.search import Progress
+from hocket.synthesizer.supervision import supervise
 
 
 def search_until_stopped(progress: Progress) -> str:
@@ -20,7 +20,7 @@ def search_until_stopped(progress: Progress) -> str:
 
 def test_a_time_limit_asks_the_search_to_stop() -> None:
     progress = Progress()
-    assert attend(lambda: search_until_stopped(progress), progress, time_limit_s=0.05) == "best so far"
+    assert supervise(lambda: search_until_stopped(progress), progress, time_limit_s=0.05) == "best so far"
     assert progress.stop.asked
 
 
@@ -29,7 +29,7 @@ def test_ctrl_c_asks_the_search_to_stop() -> None:
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        assert attend(lambda: search_until_stopped(progress), progress) == "best so far"
+        assert supervise(lambda: search_until_stopped(progress), progress) == "best so far"
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -44,16 +44,16 @@ def test_ctrl_c_counts_while_somebody_watches_and_a_second_one_leaves() -> None:
             raise key
 
     with pytest.raises(KeyboardInterrupt):
-        attend(lambda: time.sleep(60), progress, watch=press)
+        supervise(lambda: time.sleep(60), progress, watch=press)
     assert progress.interrupted and progress.stop.asked
 
 
 def test_what_cannot_be_interrupted_is_left_where_nothing_is_found() -> None:
     progress = Progress()
     with pytest.raises(Stopped, match="give it more time"):
-        attend(lambda: time.sleep(60), progress, time_limit_s=0.01)
+        supervise(lambda: time.sleep(60), progress, time_limit_s=0.01)
     found = Progress(found=True)
-    assert attend(lambda: time.sleep(1.3) or "best so far", found, time_limit_s=0.01) == "best so far"
+    assert supervise(lambda: time.sleep(1.3) or "best so far", found, time_limit_s=0.01) == "best so far"
 
 
 def test_who_watches_sees_the_progress_and_errors_come_through() -> None:
@@ -65,5 +65,5 @@ def test_who_watches_sees_the_progress_and_errors_come_through() -> None:
         raise ScheduleError("nothing fits")
 
     with pytest.raises(ScheduleError, match="nothing fits"):
-        attend(fail, progress, watch=lambda now: seen.append(now.engine))
+        supervise(fail, progress, watch=lambda now: seen.append(now.engine))
     assert seen[:2] == ["rounds", "rounds"]

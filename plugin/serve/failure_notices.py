@@ -3,10 +3,10 @@
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import _get_default_store
 
-__all__ = ["Obituaries"]
+__all__ = ["FailureNotices"]
 
 
-class Obituaries:
+class FailureNotices:
     """Of the ranks of one group."""
 
     def __init__(self, group: dist.ProcessGroup) -> None:

@@ -12,11 +12,11 @@ from hocket.simulator.traffic import traffic_bound_ps
 from hocket.simulator.workload import NodeKind, Workload
 from hocket.topology import Topology
 
-__all__ = ["Floor"]
+__all__ = ["WorkloadBound"]
 
 
 @dataclass(frozen=True, eq=False)
-class Floor:
+class WorkloadBound:
     """Earliest times of each node (int64, -1: never), earliest ends of each collective instance (int64), and the time
     before which the workload cannot be done."""
 
@@ -26,7 +26,9 @@ class Floor:
     bound_ps: int
 
     @classmethod
-    def of(cls, workload: Workload, topology: Topology, job: Job, bounds: list[Bound], *, relays: bool) -> "Floor":
+    def of(
+        cls, workload: Workload, topology: Topology, job: Job, bounds: list[Bound], *, relays: bool
+    ) -> "WorkloadBound":
         """The largest of: the critical path with each collective at its members' bounds; a rank's whole computation;
         each collective's bound after its first member's earliest start; all the bytes through the ranks' links.
         `bounds` are those of the workload's calls; `relays`: ranks outside a group take part in its collective."""

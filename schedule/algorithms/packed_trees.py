@@ -12,13 +12,13 @@ from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
 from hocket.topology import Topology
 
-__all__ = ["GivenTree", "along_trees"]
+__all__ = ["PackedTree", "along_trees"]
 
 _KINDS = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE)
 
 
 @dataclass(frozen=True, slots=True)
-class GivenTree:
+class PackedTree:
     """A tree of all ranks: from whom each but the root gets what it carries, the next `chunks` of the root's own."""
 
     root: int
@@ -26,7 +26,7 @@ class GivenTree:
     chunks: int
 
 
-def along_trees(trees: Sequence[GivenTree], collective: Collective, topology: Topology) -> Schedule:
+def along_trees(trees: Sequence[PackedTree], collective: Collective, topology: Topology) -> Schedule:
     """The untimed schedule of trees: out of the roots (all_gather), into them (reduce_scatter), or both (all_reduce).
 
     Raises ScheduleError for other kinds, for what is no tree of all ranks, and where the trees of a root do not carry
@@ -54,7 +54,7 @@ def along_trees(trees: Sequence[GivenTree], collective: Collective, topology: To
     return Pattern.of(moves, collective, topology, None, "trees").spelled_out()
 
 
-def _depth(tree: GivenTree, rank: int) -> int:
+def _depth(tree: PackedTree, rank: int) -> int:
     depth = 0
     while rank != tree.root:
         rank = tree.parent[rank]

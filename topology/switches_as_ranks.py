@@ -6,10 +6,10 @@ import numpy as np
 
 from hocket.topology.model import Topology
 
-__all__ = ["promote"]
+__all__ = ["switches_as_ranks"]
 
 
-def promote(topology: Topology) -> Topology:
+def switches_as_ranks(topology: Topology) -> Topology:
     """The same network, where the switches that compute are ranks too: they follow the ranks, in the order of
     `in_network`. Links and their ids stay as they are; it is a product no more."""
     switches = np.arange(topology.num_ranks, topology.num_nodes)

@@ -9,14 +9,14 @@ from hocket.schedule import Motion, Symmetry
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.topology import Topology
 
-__all__ = ["boxes", "flips"]
+__all__ = ["candidate_symmetries", "mirror_symmetry"]
 
 # Of a topology without dimensions so many strides are tried, in every combination: each costs a look at all links.
 _MOST_STRIDES = 5
 _MOST_FLIPS = 6  # what hocket/synthesizer/rounds/orbits.hpp takes
 
 
-def boxes(topology: Topology) -> Iterator[Symmetry]:
+def candidate_symmetries(topology: Topology) -> Iterator[Symmetry]:
     """Guesses, the likeliest first; whether a topology has the symmetry is for the engine to check, link by link.
 
     Of a product it is the box of its dimensions, in which lines with two ends do not shift. Else the numbers of ranks
@@ -43,7 +43,7 @@ def boxes(topology: Topology) -> Iterator[Symmetry]:
                 yield Symmetry.shifts(*(after // before for before, after in pairwise(edges)))
 
 
-def flips(topology: Topology) -> Symmetry:
+def mirror_symmetry(topology: Topology) -> Symmetry:
     """The mirrors of the topology's even dimensions, where its links have them; else nothing."""
     motions: list[Motion] = []
     for dimension in topology.dimensions:

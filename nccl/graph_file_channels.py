@@ -8,12 +8,12 @@ from hocket.nccl.names import PATH_TYPES
 from hocket.topology.formats.nccl.graph import GraphId, NcclGraphs
 from hocket.topology.formats.nccl.machine import NcclMachine
 
-__all__ = ["given_graphs"]
+__all__ = ["graph_file_channels"]
 
 _HOST_BITS = 56  # a device of an NVLink domain of several hosts is `host << 56 | dev`
 
 
-def given_graphs(graphs: NcclGraphs, machine: NcclMachine, hosts: int = 1) -> Given:
+def graph_file_channels(graphs: NcclGraphs, machine: NcclMachine, hosts: int = 1) -> Given:
     """The graphs for a machine, or for an NVLink domain of `hosts` such machines.
 
     Raises FormatError, naming file and line, for a GPU or NIC that the machine has not, and for ranks that NCCL would

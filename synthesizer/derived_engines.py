@@ -3,16 +3,16 @@
 from hocket.synthesizer.engine import Engine, NamedEngine
 from hocket.synthesizer.in_network import InNetwork
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.turned import Halves, Mirrored
+from hocket.synthesizer.time_reversal import Halves, TimeReversed
 
-__all__ = ["ways"]
+__all__ = ["derived_engines"]
 
 
-def ways(engine: NamedEngine, problem: Problem) -> tuple[list[Engine], str]:
+def derived_engines(engine: NamedEngine, problem: Problem) -> tuple[list[Engine], str]:
     """The ways in which the engine can solve the problem, and why there are none if so."""
     candidates: list[Engine] = [engine]
     if not engine.as_asked:
-        candidates += [Mirrored(engine), Halves(engine), InNetwork(engine)]
+        candidates += [TimeReversed(engine), Halves(engine), InNetwork(engine)]
     reasons = [candidate.why_not(problem) for candidate in candidates]
     able = [candidate for candidate, reason in zip(candidates, reasons, strict=True) if reason is None]
     return able, reasons[0] or ""

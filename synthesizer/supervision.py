@@ -10,7 +10,7 @@ from typing import TypeVar
 from hocket.base.errors import Stopped
 from hocket.synthesizer.search import Progress
 
-__all__ = ["Watch", "attend"]
+__all__ = ["Watch", "supervise"]
 
 Result = TypeVar("Result")
 Watch = Callable[[Progress], None]
@@ -19,7 +19,7 @@ _PERIOD_S = 0.1
 _GRACE_S = 1.0
 
 
-def attend(
+def supervise(
     work: Callable[[], Result], progress: Progress, *, time_limit_s: float | None = None, watch: Watch | None = None
 ) -> Result:
     """What `work` returns. It runs in another thread, so that this one can ask it to stop: after `time_limit_s`, or on
