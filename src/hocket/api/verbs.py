@@ -54,6 +54,7 @@ _VERBS = (
     Verb("generate network", "generate:NetworkGeneration", "Make traces of training a layered network."),
     Verb("generate llm", "generate:LlmGeneration", "Make traces of a step of training a large language model."),
     Verb("extrapolate", "extrapolate:Extrapolation", "Make the traces of a larger job from those of a small one."),
+    Verb("calibrate", "calibrate:CalibrationRequest", "Fit a topology and protocols to what benchmarks measured."),
 )
 
 VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}

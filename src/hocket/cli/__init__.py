@@ -35,7 +35,6 @@ COMMANDS = {
     "launch": ("hocket.cli.launch", "Run an MPI job with programs in place of its collectives."),
     "run": ("hocket.cli.run.command", "Run an MSCCL XML on real processes, check every value."),
     "replay": ("hocket.cli.replay", "Issue a trace's communication again, measured against predicted."),
-    "calibrate": ("hocket.cli.calibrate", "Fit a topology and protocols to what benchmarks measured."),
     "nccl": ("hocket.cli.nccl.command", "Say what stock NCCL does on a machine."),
     "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),

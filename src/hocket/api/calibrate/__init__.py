@@ -1,0 +1,1 @@
+"""What benchmarks measured, turned into a topology and protocols that predict it."""

@@ -1,0 +1,117 @@
+"""Fits a topology and protocols to what benchmarks measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hocket.api.calibrate.request import CalibrationRequest
+from hocket.api.calibrate.result import CalibrationResult
+from hocket.api.progress import Progress
+from hocket.base.errors import FormatError, RequestError
+from hocket.base.files import atomic_write, require_place
+from hocket.base.strict_yaml import nearest
+from hocket.calibration import (
+    Assumed,
+    Calibration,
+    Measurement,
+    NcclCalibration,
+    Releases,
+    calibrate,
+    calibrate_nccl,
+    calibrated_topology,
+    curves_of,
+    disagreements,
+    hold_out,
+    measured_releases,
+    measured_settings,
+    on_machines,
+    predictor,
+    read_measurements,
+    save_parameters,
+)
+from hocket.calibration.measurement import kind_named
+from hocket.calibration.validation import freely
+from hocket.nccl import read_settings
+from hocket.report.calibration_page import calibration_page
+from hocket.topology import Topology, load, save
+from hocket.topology.machines.loading import load_machine
+
+__all__ = ["perform"]
+
+
+def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResult:
+    """The fits, what was held out and what disagrees; files where they are asked for."""
+    _check(request)
+    machine = load(request.topology) if request.topology else None
+    measurements, notes = _measurements(request, machine)
+    calibration = calibrate(measurements, machine)
+    releases = _releases(request, measurements) if request.nccl else None
+    of_nccl = calibrate_nccl(calibration.fits, releases) if releases else None
+    predict = predictor(of_nccl, releases) if of_nccl and releases else freely
+    result = CalibrationResult(
+        request,
+        calibration,
+        of_nccl,
+        hold_out(curves_of(measurements), request.holdout, predict) if request.holdout else (),
+        disagreements(calibration, machine, measurements) if machine else (),
+        len(measurements),
+        notes,
+    )
+    if machine is not None:
+        result = _calibrated(result, machine, of_nccl)
+    if request.report is not None:
+        with atomic_write(request.report) as file:
+            file.write(calibration_page(calibration, machine, result.held_out, result.disagreements))
+        result.written.append(request.report)
+    return result
+
+
+def _check(request: CalibrationRequest) -> None:
+    if request.topology is None and (request.output is not None or request.by is not None):
+        raise RequestError("-o and --by are of the calibrated topology: say --topology, the machine it is of")
+    if request.settings and request.nccl is None:
+        raise RequestError("--set is of NCCL's model: say --nccl, the machine's topology file")
+    for path in (request.output, request.report):
+        if path is not None:
+            require_place(path)
+
+
+def _measurements(request: CalibrationRequest, machine: Topology | None) -> tuple[tuple[Measurement, ...], list[str]]:
+    """What was measured, by the machines of the topology, and what there is to say of that."""
+    kind = kind_named(request.collective, "--collective") if request.collective else None
+    assumed = Assumed(kind, request.ranks, request.nodes)
+    told = read_measurements([Path(file) for file in request.files], assumed, partial=request.partial)
+    measurements = on_machines(told, machine) if machine else told
+    if measurements == told:
+        return told, []
+    joined = f"note: several nodes of the measurements are one machine of {request.topology}, joined by its links"
+    return measurements, [joined]
+
+
+def _releases(request: CalibrationRequest, measurements: tuple[Measurement, ...]) -> Releases:
+    try:
+        read_settings(request.settings)
+    except FormatError as error:
+        raise RequestError(str(error)) from error
+    settings = read_settings(measured_settings(measurements, list(request.settings)))
+    return Releases(load_machine(str(request.nccl)), settings, measured_releases(measurements))
+
+
+def _calibrated(result: CalibrationResult, machine: Topology, of_nccl: NcclCalibration | None) -> CalibrationResult:
+    """The result with the calibrated topology, which is written where that is asked for."""
+    request = result.request
+    result.calibrated = calibrated_topology(result.calibration, machine, _reference(request, result.calibration))
+    if request.output is not None:
+        save(result.calibrated.topology, request.output)
+        protocols = Path(request.output).with_suffix(".protocols.yaml")
+        save_parameters(result.calibration, protocols, of_nccl)
+        result.written.append(f"{request.output} and {protocols}")
+    return result
+
+
+def _reference(request: CalibrationRequest, calibration: Calibration) -> str:
+    """The collective that the topology is to predict."""
+    measured = {str(fit.curve.kind) for fit in calibration.fits}
+    if request.by and request.by not in measured:
+        raise RequestError(f"--by {request.by}: no such choice; {nearest(request.by, measured)}")
+    return request.by or calibration.reference

@@ -1,0 +1,57 @@
+"""What is to be fitted to which measurements."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument, option, output
+from hocket.api.request import Request
+
+__all__ = ["CalibrationRequest"]
+
+_Topology = Annotated[str | None, output("Write the calibrated topology (.yaml), and its protocols beside it.", "-o")]
+
+_Page = Annotated[str | None, output("Write a page of predicted against measured here (.html).")]
+
+
+class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
+    """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket calibrate all_reduce-1node.txt all_reduce-2nodes.txt --topology dgx-h100:nodes=2 -o calibrated.yaml"
+        " --report calibration.html",
+        "hocket calibrate nccl.json --holdout sizes",
+    )
+
+    files: Annotated[
+        tuple[str, ...],
+        argument(
+            "Output of nccl-tests or rccl-tests (text, JSON), perftest, OSU, hocket run or replay --json; CSV.",
+            "FILE...",
+        ),
+    ]
+    topology: Annotated[
+        str | None,
+        option("The machine as it should be; compared, corrected.", "--topology", "-t", metavar="SPEC|FILE"),
+    ] = None
+    output: _Topology = None
+    by: Annotated[
+        str | None, option("Collective that the topology is to predict; default all_reduce, if measured.")
+    ] = None
+    holdout: Annotated[
+        str | None,
+        option(
+            "Cross-validate: fit every other size, or the other counts of nodes.",
+            choices="hocket.calibration.validation:BY",
+        ),
+    ] = None
+    nccl: Annotated[
+        str | None, option("NCCL's topology XML, or a preset: fit what NCCL ran, too.", metavar="MACHINE")
+    ] = None
+    settings: Annotated[
+        tuple[str, ...],
+        option("With --nccl: a variable of NCCL's environment as measured.", "--set", metavar="NAME=VALUE"),
+    ] = ()
+    collective: Annotated[str | None, option("What was measured, for files that do not say it.")] = None
+    ranks: Annotated[int | None, option("Ranks, for files without them.", "-n", ge=2)] = None
+    nodes: Annotated[int | None, option("Machines, for files without them.", ge=1)] = None
+    partial: Annotated[bool, option("Take the lines of a run that was cut off.")] = False
+    report: _Page = None

@@ -1,0 +1,114 @@
+"""What a calibration came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hocket.api.calibrate.request import CalibrationRequest
+from hocket.api.result import Result
+from hocket.base.units import format_bandwidth, format_bytes
+from hocket.calibration import FREE, Calibration, Disagreement, HeldOut, NcclCalibration
+from hocket.calibration.nccl.segment import TERMS
+from hocket.calibration.validation import Errors
+
+__all__ = ["CalibrationResult"]
+
+
+@dataclass(eq=False, repr=False)
+class CalibrationResult(Result):
+    """The fits of measured curves (`calibration`), of what NCCL ran (`nccl`), errors of what was held out, what
+    disagrees with the topology; the `calibrated` topology, and which files were written."""
+
+    request: CalibrationRequest
+    calibration: Calibration
+    nccl: NcclCalibration | None
+    held_out: tuple[HeldOut, ...]
+    disagreements: tuple[Disagreement, ...]
+    num_measurements: int
+    notes: list[str]
+    calibrated: Any = None
+    written: list[str] = field(default_factory=list)
+
+    def headline(self) -> str:
+        count = len(self.calibration.fits)
+        return f"{self.num_measurements} measurements of {count} curve{'s' * (count != 1)}"
+
+    def summary(self) -> str:
+        return "\n".join(self._lines())
+
+    def columns(self) -> Mapping[str, Mapping[str, Any]]:
+        rows = [
+            (str(fit.curve.kind), fit.curve.ranks, fit.curve.nodes, name, fit.pieces.latency_us[at], bandwidth)
+            for fit in self.calibration.fits
+            for at, name in enumerate(fit.pieces.names)
+            for bandwidth in [float(fit.pieces.bandwidth[at])]
+        ]
+        names = ("collective", "ranks", "nodes", "protocol", "latency_us", "bandwidth")
+        return {"fits": {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}}
+
+    def _lines(self) -> Iterator[str]:
+        yield from self.notes
+        yield self.headline()
+        yield from self._fits()
+        yield from self._levels()
+        yield from self._of_nccl()
+        if self.held_out:
+            yield f"\nheld out by {self.request.holdout}: errors of what was predicted without being fitted"
+        for held in self.held_out:
+            yield f"  {held.curve.name}: {held.errors}"
+        if self.disagreements:
+            yield "\ndisagreements"
+        for found in self.disagreements:
+            yield f"  {found.what}\n    {found.because}"
+        if self.calibrated is not None:
+            yield from (f"note: {note}" for note in self.calibrated.notes)
+        yield from (f"wrote {path}" for path in self.written)
+
+    def _fits(self) -> Iterator[str]:
+        yield f"\n{'collective':<16} {'ranks':>5} {'nodes':>5}  {'protocol':<8} {'latency':>22} {'bandwidth':>26}  fit"
+        for fit in self.calibration.fits:
+            curve, pieces = fit.curve, fit.pieces
+            off = str(Errors.of(curve.size_bytes, fit.error))
+            for at, name in enumerate(pieces.names):
+                head = f"{curve.kind:<16} {curve.ranks:>5} {curve.nodes:>5}" if at == 0 else f"{'':28}"
+                latency = f"{pieces.latency_us[at]:.4g} us {_within(float(fit.latency_spread[at]))}"
+                spread = _within(float(fit.bandwidth_spread[at]))
+                bandwidth = f"{format_bandwidth(float(pieces.bandwidth[at]))} {spread}"
+                yield f"{head}  {name:<8} {latency:>22} {bandwidth:>26}  {off if at == 0 else ''}".rstrip()
+        for curve in self.calibration.left_out:
+            yield f"note: {curve.name}: {len(curve.sizes)} sizes are too few to fit; at least 4 are needed"
+
+    def _levels(self) -> Iterator[str]:
+        yield f"\n{'level':<16} {'collective':<16} {'protocol':<8} {'a step':>22} {'a rank, each way':>26}"
+        for each in self.calibration.levels:
+            step = "not told"
+            if each.latency_us is not None:
+                step = f"{each.latency_us.value:.4g} us {_within(each.latency_us.spread)}"
+            bandwidth = f"{format_bandwidth(each.bandwidth.value)} {_within(each.bandwidth.spread)}"
+            bandwidth = f"at least {format_bandwidth(each.bandwidth.value)}" if each.at_least else bandwidth
+            yield f"{each.level:<16} {each.kind:<16} {each.protocol:<8} {step:>22} {bandwidth:>26}"
+
+    def _of_nccl(self) -> Iterator[str]:
+        if self.nccl is None:
+            return
+        losses = ", ".join(
+            f"{'without NCCL' if name == FREE else f'NCCL {name}'} {loss:.1f}"
+            for name, loss in self.nccl.losses.items()
+        )
+        best = "the fits above" if self.nccl.best == FREE else f"the structure of NCCL {self.nccl.best}"
+        yield f"\nsizes left out are best predicted by {best} (losses: {losses})"
+        for fit in self.nccl.fits:
+            for (algorithm, protocol), segment in fit.segments.items():
+                head = f"{fit.kind:<16} {fit.ranks:>5} {fit.nodes:>5}  {algorithm}/{protocol}"
+                sizes = f"{format_bytes(segment.smallest)} .. {format_bytes(segment.largest)}"
+                terms = zip(TERMS, segment.weights.tolist(), strict=True)
+                yield f"{head:<46} {sizes:<20} " + " ".join(f"{name} {value:.4g}" for name, value in terms if value)
+
+
+def _within(spread: float) -> str:
+    """The 95 % interval as a factor, where it is told."""
+    return f"x/ {spread:.2f}" if spread < 1e3 else "(not told)"
