@@ -11,7 +11,7 @@ import yaml
 
 from hocket.base.errors import FormatError
 
-__all__ = ["Document", "nearest", "read_yaml", "validation_message"]
+__all__ = ["YamlDocument", "nearest", "read_yaml", "validation_message"]
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
@@ -24,7 +24,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 @dataclass
-class Document:
+class YamlDocument:
     """A YAML mapping, and the line of each of its parts by msgspec's path (`$.links[3].from`)."""
 
     source: str
@@ -72,12 +72,12 @@ def _keys(struct: type[msgspec.Struct], path: str) -> list[str]:
     return [field.encode_name for field in info.fields]
 
 
-def read_yaml(text: str, source: str) -> Document:
+def read_yaml(text: str, source: str) -> YamlDocument:
     """Reads one YAML mapping; `source` names it in messages.
 
     Raises FormatError, naming source and line, for bad syntax, a duplicate key, an alias, or anything but a mapping.
     """
-    document = Document(source)
+    document = YamlDocument(source)
     try:
         document.content = _Reader(text, document).root()
     except yaml.MarkedYAMLError as error:
@@ -103,7 +103,7 @@ class _Reader:
     """Turns parsing events into plain values, noting lines. Aliases, with which a few lines can stand for more than
     memory holds, are refused."""
 
-    def __init__(self, text: str, document: Document) -> None:
+    def __init__(self, text: str, document: YamlDocument) -> None:
         self.loader = _Loader(text)
         self.document = document
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
-from hocket.simulator.astra import AstraPrediction, AstraSetup, Backend, Dimension, SystemFile, simulate_astra
+from hocket.simulator.astra import AstraBackend, AstraDimension, AstraPrediction, AstraSetup, SystemFile, simulate_astra
 
 __all__ = ["Row", "agrees", "predict", "rows_of", "setup_of", "trace_of"]
 
@@ -48,7 +48,7 @@ def setup_of(row: Row) -> AstraSetup:
     shapes = row["topology"].split("x")
     columns = (row[name].split("x") for name in ("npus_count", "bandwidth_GBps", "latency_ns"))
     dimensions = tuple(
-        Dimension(shape, int(size), float(bandwidth), float(latency))
+        AstraDimension(shape, int(size), float(bandwidth), float(latency))
         for shape, size, bandwidth, latency in zip(shapes, *columns, strict=True)
     )
     system = SystemFile(
@@ -63,7 +63,7 @@ def setup_of(row: Row) -> AstraSetup:
         endpoint_delay=float(row["endpoint_delay"]),
         local_mem_bw=float(row["local_mem_bw"]),
     )
-    backend = Backend.CONGESTION if row["backend"] == "aware" else Backend.ANALYTICAL
+    backend = AstraBackend.CONGESTION if row["backend"] == "aware" else AstraBackend.ANALYTICAL
     return AstraSetup(dimensions, system, backend=backend, queues_per_dimension=int(row["queues_per_dim"]))
 
 

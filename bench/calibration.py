@@ -31,9 +31,9 @@ from hocket.bench.command_line import command_line
 from hocket.calibration import (
     FREE,
     MESSAGE,
-    Curve,
     Errors,
     HeldOut,
+    MeasuredCurve,
     Measurement,
     NcclCalibration,
     Releases,
@@ -72,7 +72,7 @@ class Cluster:
     def topology(self) -> Topology:
         return load(f"{self.preset}:nodes=2")
 
-    def curves(self, folder: Path) -> Iterator[tuple[Curve, list[Measurement]]]:
+    def curves(self, folder: Path) -> Iterator[tuple[MeasuredCurve, list[Measurement]]]:
         measurements = read_measurements([folder / f"{name}.csv" for name in self.files])
         for curve in curves_of(measurements):
             if len(curve.sizes) >= LEAST_SIZES:
@@ -111,7 +111,7 @@ def main(folder: Path) -> None:
     console.print("median / worst above 1 MiB; median up to 1 MiB, in %", free, nccl)
 
 
-def predictions(curve: Curve, rows: list[Measurement], topology: Topology) -> list[Errors | None]:
+def predictions(curve: MeasuredCurve, rows: list[Measurement], topology: Topology) -> list[Errors | None]:
     """The errors of each column of the first table; none where nothing predicts."""
     calibrated = calibrated_topology(calibrate(rows, topology), topology, curve.kind).topology
     (held,) = hold_out([curve])
@@ -120,7 +120,7 @@ def predictions(curve: Curve, rows: list[Measurement], topology: Topology) -> li
     return [*columns, interpolated.errors, repeated(curve)]
 
 
-def nccl_predictions(curve: Curve, calibration: NcclCalibration, releases: Releases) -> list[Errors | None]:
+def nccl_predictions(curve: MeasuredCurve, calibration: NcclCalibration, releases: Releases) -> list[Errors | None]:
     """The errors of each column of the second table."""
     fit = calibration.fit(curve.kind, curve.ranks, curve.nodes)
     structure = releases.structure(calibration.release, curve)
@@ -143,7 +143,7 @@ def nccl_predictions(curve: Curve, calibration: NcclCalibration, releases: Relea
     return [expected(Constants.of_nccl()), expected(calibration.constants), fitted, held.errors]
 
 
-def taken_anew(curves: list[Curve], releases: Releases) -> list[Errors]:
+def taken_anew(curves: list[MeasuredCurve], releases: Releases) -> list[Errors]:
     """Held out, each half of the sizes by what the other one alone takes for best."""
     errors = [np.zeros(len(curve.size_bytes)) for curve in curves]
     for half in range(2):
@@ -156,7 +156,7 @@ def taken_anew(curves: list[Curve], releases: Releases) -> list[Errors]:
     return [HeldOut(curve, error).errors for curve, error in zip(curves, errors, strict=True)]
 
 
-def errors_at_sizes(curve: Curve, times: NDArray[np.float64]) -> Errors:
+def errors_at_sizes(curve: MeasuredCurve, times: NDArray[np.float64]) -> Errors:
     """Of times at the curve's different sizes."""
     return HeldOut(curve, times[np.searchsorted(curve.sizes, curve.size_bytes)] / curve.time_us - 1).errors
 
@@ -170,7 +170,7 @@ def meets(errors: Errors) -> bool:
     )
 
 
-def repeated(curve: Curve) -> Errors | None:
+def repeated(curve: MeasuredCurve) -> Errors | None:
     """How far two measurements of a size are from their middle, twice that; none where there is one of each."""
     middle = np.array([np.median(curve.time_us[curve.size_bytes == size]) for size in curve.sizes])
     twice = np.bincount(np.searchsorted(curve.sizes, curve.size_bytes)).max() > 1
@@ -178,13 +178,13 @@ def repeated(curve: Curve) -> Errors | None:
     return HeldOut(curve, off).errors if twice else None
 
 
-def simulated(curve: Curve, topology: Topology) -> Errors | None:
+def simulated(curve: MeasuredCurve, topology: Topology) -> Errors | None:
     if curve.kind == MESSAGE:
         return None
     return errors_at_sizes(curve, simulated_us(curve, topology, curve.sizes.tolist()))
 
 
-def smooth(curve: Curve) -> NDArray[np.float64]:
+def smooth(curve: MeasuredCurve) -> NDArray[np.float64]:
     """Errors of interpolating between the neighbouring sizes (beyond the last: as the last two)."""
     size, time = np.log(curve.sizes), np.zeros(len(curve.sizes))
     for at, each in enumerate(curve.sizes):

@@ -29,7 +29,7 @@ from hocket.chakra import Trace, read_traces, write_traces
 from hocket.chakra.astra_sim import violations
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.reading import TraceFiles
-from hocket.chakra.slicing import Selection, slice_traces
+from hocket.chakra.slicing import TraceSelection, slice_traces
 from hocket.chakra.validate import validate
 from hocket.chakra.writing import write_blocks
 from hocket.recording.folder import stream_path
@@ -82,7 +82,7 @@ def cut(folder: Path, step: int, part: Path) -> None:
     def write(rank: int, blocks: Iterable[Trace]) -> int:
         return write_blocks(part / f"trace.{rank}.et", blocks)
 
-    groups, _ = slice_traces(TraceFiles.of_job(folder), Selection(steps=(step, step + 1)), write)
+    groups, _ = slice_traces(TraceFiles.of_job(folder), TraceSelection(steps=(step, step + 1)), write)
     write_groups(part / FILE_NAMES[0], groups)
 
 

@@ -15,7 +15,7 @@ from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
 from hocket.simulator.traces import Hardware, workload_of
-from hocket.simulator.workload import Call, Workload, single_call
+from hocket.simulator.workload import CollectiveCall, Workload, single_call
 from hocket.topology import Topology, load
 
 CONCURRENT, FLOWS = 1024, 16_384
@@ -63,7 +63,7 @@ def main() -> None:
         name = f"random, {topology.name.partition(',')[0]}"
         _measure(name, FLOWS, random_flows(topology.num_ranks), topology, [])
     topology = load("ring:256,bandwidth=50GB/s,latency=500ns")
-    call = Call(Kind.ALL_REDUCE, tuple(range(256)), 2**26)
+    call = CollectiveCall(Kind.ALL_REDUCE, tuple(range(256)), 2**26)
     ring = CollectivePlan(build("ring", call.collective, topology), "ring")
     _measure("disjoint, ring all_reduce", ring.plan.num_messages, single_call(call, 256), topology, [ring])
 

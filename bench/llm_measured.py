@@ -14,7 +14,7 @@ from hocket.bench.command_line import command_line
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import ModelCard, PipelineSchedule, Plan, Recomputation, llm_traces
+from hocket.workload.llm import ModelCard, ParallelPlan, PipelineSchedule, Recomputation, llm_traces
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Case:
             layer_norm=True, biases=True, positions=2048, tied_embeddings=True,
         )  # fmt: skip
 
-    def plan(self, recomputation: Recomputation) -> Plan:
-        return Plan(
+    def plan(self, recomputation: Recomputation) -> ParallelPlan:
+        return ParallelPlan(
             tp=8,
             pp=self.stages,
             schedule=PipelineSchedule.INTERLEAVED if self.chunks > 1 else PipelineSchedule.ONE_F_ONE_B,

@@ -14,7 +14,7 @@ from hocket.bench.command_line import command_line
 from hocket.chakra import TraceSet
 from hocket.schedule import Collective, Kind
 from hocket.simulator import simulate_collective
-from hocket.simulator.astra import AstraSetup, Dimension, SystemFile, simulate_astra
+from hocket.simulator.astra import AstraDimension, AstraSetup, SystemFile, simulate_astra
 from hocket.topology import Topology
 from hocket.topology.formats.astra_sim import from_astra_sim
 
@@ -76,7 +76,7 @@ CASES = tuple(_cases())
 def judge(case: Case) -> Verdict:
     """Runs one case both ways."""
     setup = AstraSetup(
-        tuple(Dimension(*dimension) for dimension in case.dimensions),
+        tuple(AstraDimension(*dimension) for dimension in case.dimensions),
         SystemFile(
             scheduling_policy="LIFO",
             collective_optimization=case.optimization,  # type: ignore[arg-type]  # one of the two literals

@@ -13,7 +13,7 @@ from hocket.schedule.algorithms import pattern
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model
 from hocket.simulator.simulation import Fidelity, engine_job, run_engine
-from hocket.simulator.workload import Call, single_call
+from hocket.simulator.workload import CollectiveCall, single_call
 from hocket.topology import Topology, load
 
 CASES = [
@@ -34,7 +34,7 @@ def main() -> None:
     )
     for kind, algorithm, spec in CASES:
         topology = load(spec)
-        call = Call(kind, tuple(range(topology.num_ranks)), SIZE)
+        call = CollectiveCall(kind, tuple(range(topology.num_ranks)), SIZE)
         start = time.process_time()
         planned = CollectivePlan(pattern(algorithm, call.collective, topology), algorithm)
         _ = planned.plan
@@ -43,7 +43,7 @@ def main() -> None:
             _print_case(call, topology, planned, plan_s, model)
 
 
-def _print_case(call: Call, topology: Topology, planned: CollectivePlan, plan_s: float, model: Model) -> None:
+def _print_case(call: CollectiveCall, topology: Topology, planned: CollectivePlan, plan_s: float, model: Model) -> None:
     job = engine_job(single_call(call, topology.num_ranks), topology)
     fidelity = Fidelity(model)
     run_s = float("inf")

@@ -16,7 +16,7 @@ from hocket.bench.command_line import command_line
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import MODELS, Plan, llm_traces
+from hocket.workload.llm import MODELS, ParallelPlan, llm_traces
 
 _TP, _PP = 8, 8
 _GPUS_PER_MACHINE = 8
@@ -30,7 +30,7 @@ Row = dict[str, float]
 def measure(dp: int, micro_batches: int, model: str) -> Row:
     """One point: nodes, seconds to generate and to simulate, prediction and memory."""
     start = time.process_time()
-    plan = Plan(tp=_TP, sequence_parallel=True, pp=_PP, dp=dp, zero=1, global_batch=dp * micro_batches)
+    plan = ParallelPlan(tp=_TP, sequence_parallel=True, pp=_PP, dp=dp, zero=1, global_batch=dp * micro_batches)
     traces = llm_traces(MODELS["gpt3-175b"], plan, ACCELERATORS["h100"])
     generated = time.process_time()
     topology = load(f"dgx-h100:nodes={plan.num_ranks // _GPUS_PER_MACHINE}")

@@ -2,7 +2,7 @@
 
 from hocket.calibration.calibrated import Calibrated, calibrated_topology
 from hocket.calibration.calibration import Calibration, calibrate
-from hocket.calibration.curve import Curve, curves_of
+from hocket.calibration.curve import MeasuredCurve, curves_of
 from hocket.calibration.disagreements import Disagreement, disagreements
 from hocket.calibration.fitting import CurveFit, fit_curve
 from hocket.calibration.levels import Estimate, LevelFit
@@ -21,13 +21,13 @@ __all__ = [
     "Assumed",
     "Calibrated",
     "Calibration",
-    "Curve",
     "CurveFit",
     "Disagreement",
     "Errors",
     "Estimate",
     "HeldOut",
     "LevelFit",
+    "MeasuredCurve",
     "Measurement",
     "NcclCalibration",
     "Pieces",

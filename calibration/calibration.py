@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hocket.base.errors import FormatError
-from hocket.calibration.curve import Curve, curves_of
+from hocket.calibration.curve import MeasuredCurve, curves_of
 from hocket.calibration.fitting import LEAST_SIZES, CurveFit, fit_curve
 from hocket.calibration.levels import LevelFit, fit_levels, pieces_of
 from hocket.calibration.machine import group_of
@@ -26,7 +26,7 @@ class Calibration:
 
     fits: tuple[CurveFit, ...]
     levels: tuple[LevelFit, ...]
-    left_out: tuple[Curve, ...]
+    left_out: tuple[MeasuredCurve, ...]
 
     def pieces(self, kind: str, ranks: int, nodes: int) -> Pieces | None:
         """The model of a call: of its own curve, else of the levels; None where they were not measured."""

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from hocket.calibration.measurement import Measurement
 
-__all__ = ["Curve", "curves_of"]
+__all__ = ["MeasuredCurve", "curves_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class MeasuredCurve:
     """One (kind, ranks, nodes): `size_bytes` (int64, ascending; a size has a row a measurement of it) and `time_us`
     (float64); `place` says where each row stands; `ran` is the algorithm and protocol by which NCCL ran a size, where
     that was told."""
@@ -35,13 +35,13 @@ class Curve:
         """The different sizes, ascending."""
         return np.unique(self.size_bytes)
 
-    def at(self, chosen: NDArray[np.bool_]) -> "Curve":
+    def at(self, chosen: NDArray[np.bool_]) -> "MeasuredCurve":
         """The rows that are chosen."""
         place = tuple(place for place, kept in zip(self.place, chosen.tolist(), strict=True) if kept)
         return replace(self, size_bytes=self.size_bytes[chosen], time_us=self.time_us[chosen], place=place)
 
 
-def curves_of(measurements: Iterable[Measurement]) -> tuple[Curve, ...]:
+def curves_of(measurements: Iterable[Measurement]) -> tuple[MeasuredCurve, ...]:
     """The curves of measurements of one call at a time, by kind, nodes and ranks; in and out of place together."""
     rows: dict[tuple[str, int, int], list[Measurement]] = {}
     for each in measurements:
@@ -53,5 +53,5 @@ def curves_of(measurements: Iterable[Measurement]) -> tuple[Curve, ...]:
         size = np.array([each.size_bytes for each in found], np.int64)
         time = np.array([each.time_ps for each in found], np.float64) / 1e6
         ran = {each.size_bytes: (each.choice.algorithm, each.choice.protocol) for each in found if each.choice}
-        curves.append(Curve(kind, ranks, nodes, size, time, tuple(each.place for each in found), ran))
+        curves.append(MeasuredCurve(kind, ranks, nodes, size, time, tuple(each.place for each in found), ran))
     return tuple(curves)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
-from hocket.calibration.curve import Curve
+from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.pieces import Pieces
 
 __all__ = ["LEAST_SIZES", "TUNING", "CurveFit", "fit_curve", "leave_one_out", "noise_of"]
@@ -34,7 +34,7 @@ class CurveFit:
     protocol, value / spread to value x spread (inf: the measurements do not tell); `weight` (0 to 1) of each row tells
     outliers."""
 
-    curve: Curve
+    curve: MeasuredCurve
     pieces: Pieces
     latency_spread: _Floats
     bandwidth_spread: _Floats
@@ -52,7 +52,7 @@ class CurveFit:
         return np.flatnonzero(self.weight < 1 / (1 + 5**2))
 
 
-def fit_curve(curve: Curve) -> CurveFit:
+def fit_curve(curve: MeasuredCurve) -> CurveFit:
     """Raises FormatError for a curve of fewer than four sizes."""
     if len(curve.sizes) < LEAST_SIZES:
         raise FormatError(
@@ -88,7 +88,7 @@ def leave_one_out(fit: CurveFit) -> float:
     return loss
 
 
-def noise_of(curve: Curve) -> float:
+def noise_of(curve: MeasuredCurve) -> float:
     """Robust standard deviation of the logarithms of times around the line between the neighbouring sizes, and of
     several measurements of a size around their median."""
     log_time = np.log(curve.time_us)

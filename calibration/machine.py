@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import TopologyError
-from hocket.calibration.curve import Curve
+from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.measurement import Measurement
 from hocket.calibration.structure import INTER, INTRA
 from hocket.topology import Topology, routes
@@ -91,7 +91,7 @@ def on_machines(measurements: Iterable[Measurement], topology: Topology) -> tupl
     return tuple(map(placed, measurements))
 
 
-def group_of(curve: Curve, topology: Topology) -> NDArray[np.int32]:
+def group_of(curve: MeasuredCurve, topology: Topology) -> NDArray[np.int32]:
     """Ranks of the topology that a curve's ranks stand for: the first of as many machines, equally many of each.
 
     Raises TopologyError, saying what is missing, when there are none such.

@@ -7,7 +7,7 @@ from hocket.base.errors import FormatError
 from hocket.nccl.choice import Forced, NcclChoice, forced
 from hocket.schedule import Collective, Kind
 
-__all__ = ["MESSAGE", "NCCL_NAMES", "Assumed", "Measurement", "Run", "bus_factor", "kind_named"]
+__all__ = ["MESSAGE", "NCCL_NAMES", "Assumed", "BenchmarkRun", "Measurement", "bus_factor", "kind_named"]
 
 #: Messages from rank to rank: nccl-tests' sendrecv, perftest, OSU's point-to-point tests.
 MESSAGE = "message"
@@ -33,7 +33,7 @@ NCCL_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BenchmarkRun:
     """What a benchmark's output says of the whole run: its GPUs' models, and NCCL's variables and version (`2.28.9`),
     None where it does not show them."""
 
@@ -63,7 +63,7 @@ class Measurement:
     place: str
     stream: bool = False
     choice: NcclChoice | None = None
-    run: Run | None = None
+    run: BenchmarkRun | None = None
 
     @property
     def algbw(self) -> float:

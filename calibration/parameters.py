@@ -9,7 +9,7 @@ import yaml
 
 from hocket.base.errors import FormatError
 from hocket.base.files import atomic_write, read_text
-from hocket.base.strict_yaml import Document, read_yaml
+from hocket.base.strict_yaml import YamlDocument, read_yaml
 from hocket.base.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.calibration.calibration import Calibration
 from hocket.calibration.levels import Estimate
@@ -22,7 +22,7 @@ __all__ = ["read_nccl_calibration", "read_parameters", "save_parameters"]
 _FORMAT, _VERSION = "hocket.calibration", 2  # 1 had no `nccl`
 
 
-class Protocol(msgspec.Struct, forbid_unknown_fields=True):
+class FittedProtocol(msgspec.Struct, forbid_unknown_fields=True):
     """Values with a unit; of each a factor: with 95 % certainty it lies between value / factor and value x factor."""
 
     name: str
@@ -39,7 +39,7 @@ class FittedCurve(msgspec.Struct, forbid_unknown_fields=True):
     pipelining: Annotated[float, msgspec.Meta(ge=0, le=2)]
     smallest: str
     largest: str
-    protocols: Annotated[list[Protocol], msgspec.Meta(min_length=1, max_length=3)]
+    protocols: Annotated[list[FittedProtocol], msgspec.Meta(min_length=1, max_length=3)]
 
 
 class FittedLevel(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class FittedLevel(msgspec.Struct, forbid_unknown_fields=True):
     at_least: bool = False
 
 
-class Parameters(msgspec.Struct, forbid_unknown_fields=True):
+class FittedParameters(msgspec.Struct, forbid_unknown_fields=True):
     format: str
     version: int
     curves: list[FittedCurve]
@@ -72,7 +72,7 @@ def save_parameters(calibration: Calibration, path: Path | str, nccl: NcclCalibr
             f"{fit.curve.sizes[0]}B",
             f"{fit.curve.sizes[-1]}B",
             [
-                Protocol(
+                FittedProtocol(
                     name,
                     _time(float(fit.pieces.latency_us[at])),
                     exact_bandwidth(max(1, round(float(fit.pieces.bandwidth[at])))),
@@ -97,7 +97,9 @@ def save_parameters(calibration: Calibration, path: Path | str, nccl: NcclCalibr
         )
         for each in calibration.levels
     ]
-    content = msgspec.to_builtins(Parameters(_FORMAT, _VERSION, curves, levels, section_of(nccl) if nccl else None))
+    content = msgspec.to_builtins(
+        FittedParameters(_FORMAT, _VERSION, curves, levels, section_of(nccl) if nccl else None)
+    )
     with atomic_write(path) as file:
         yaml.safe_dump(content, file, sort_keys=False, width=120)
 
@@ -128,9 +130,9 @@ def read_nccl_calibration(path: Path | str) -> NcclCalibration:
     return nccl_of(parameters.nccl, document)
 
 
-def _read(path: Path | str) -> tuple[Document, Parameters]:
+def _read(path: Path | str) -> tuple[YamlDocument, FittedParameters]:
     document = read_yaml(read_text(path), str(path))
-    parameters = document.convert(Parameters)
+    parameters = document.convert(FittedParameters)
     if parameters.format != _FORMAT or not 1 <= parameters.version <= _VERSION:
         raise FormatError(f"{document.where('$.format')}: expected format {_FORMAT}, version 1 to {_VERSION}")
     return document, parameters

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
 from hocket.calibration.calibration import Calibration
-from hocket.calibration.curve import Curve
+from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.fitting import LEAST_SIZES, fit_curve
 from hocket.calibration.levels import fit_levels
 
@@ -44,7 +44,7 @@ class Errors:
 class HeldOut:
     """Rows of a curve that were predicted without them, and predicted / measured - 1 of each."""
 
-    curve: Curve
+    curve: MeasuredCurve
     error: NDArray[np.float64]
 
     @property
@@ -53,15 +53,15 @@ class HeldOut:
 
 
 #: Predicts sizes (ascending, different) of a curve that has other ones.
-Predict = Callable[[Curve, NDArray[np.int64]], NDArray[np.float64]]
+Predict = Callable[[MeasuredCurve, NDArray[np.int64]], NDArray[np.float64]]
 
 
-def freely(curve: Curve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def freely(curve: MeasuredCurve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     """By the pieces of `fit_curve`."""
     return fit_curve(curve).pieces.time_us(sizes)
 
 
-def hold_out(curves: Sequence[Curve], by: str = "sizes", predict: Predict = freely) -> tuple[HeldOut, ...]:
+def hold_out(curves: Sequence[MeasuredCurve], by: str = "sizes", predict: Predict = freely) -> tuple[HeldOut, ...]:
     """By `sizes`: each curve is fitted on every other size and predicts those between, then the other way round. By
     `nodes`: each curve of several machines is predicted from the levels that the other curves of its kind tell.
 
@@ -80,7 +80,7 @@ def hold_out(curves: Sequence[Curve], by: str = "sizes", predict: Predict = free
     return tuple(held)
 
 
-def _sizes(curves: Sequence[Curve], predict: Predict) -> list[HeldOut]:
+def _sizes(curves: Sequence[MeasuredCurve], predict: Predict) -> list[HeldOut]:
     held = []
     for curve in curves:
         if len(curve.sizes) < _FOLDS * LEAST_SIZES:
@@ -94,7 +94,7 @@ def _sizes(curves: Sequence[Curve], predict: Predict) -> list[HeldOut]:
     return held
 
 
-def _nodes(curves: Sequence[Curve]) -> list[HeldOut]:
+def _nodes(curves: Sequence[MeasuredCurve]) -> list[HeldOut]:
     held = []
     fits = [fit_curve(curve) for curve in curves if len(curve.sizes) >= LEAST_SIZES]
     for left_out in fits:

@@ -13,7 +13,7 @@ from hocket.chakra.reading import TraceFiles
 from hocket.chakra.summary import kind_of_node
 from hocket.chakra.trace import NodeType, Trace, members_of
 
-__all__ = ["CommunicationChange", "Difference", "Divergence", "DurationChange", "difference"]
+__all__ = ["CommunicationChange", "Difference", "DurationChange", "FirstDifference", "difference"]
 
 
 # Types of nodes that are no communication.
@@ -53,7 +53,7 @@ class CommunicationChange:
 
 
 @dataclass(frozen=True)
-class Divergence:
+class FirstDifference:
     """The first communication of a rank that is not the same in both runs; None: the run has no more."""
 
     rank: int
@@ -92,7 +92,7 @@ class Difference:
     groups_only_first: tuple[tuple[int, ...], ...]
     groups_only_second: tuple[tuple[int, ...], ...]
     communication: tuple[CommunicationChange, ...]
-    divergences: tuple[Divergence, ...]
+    divergences: tuple[FirstDifference, ...]
     durations: tuple[DurationChange, ...]
     totals: tuple[DurationChange, ...]
 
@@ -184,9 +184,9 @@ def _changes(first: _Run, second: _Run) -> Iterator[CommunicationChange]:
             yield CommunicationChange(*key, first.calls[key], second.calls[key])
 
 
-def _diverge(rank: int, first: list[tuple[_Call, int]], second: list[tuple[_Call, int]]) -> Divergence | None:
+def _diverge(rank: int, first: list[tuple[_Call, int]], second: list[tuple[_Call, int]]) -> FirstDifference | None:
     for index, (one, other) in enumerate(zip_longest(first, second)):
         if one is None or other is None or one[0] != other[0]:
             texts = [(None, None) if call is None else (str(call[0]), call[1]) for call in (one, other)]
-            return Divergence(rank, index, *texts[0], *texts[1])
+            return FirstDifference(rank, index, *texts[0], *texts[1])
     return None

@@ -16,13 +16,13 @@ from hocket.chakra.subset import Cutter, is_ordered, references_back
 from hocket.chakra.trace import Trace
 from hocket.chakra.trace_file import TraceFile
 
-__all__ = ["Selection", "slice_traces"]
+__all__ = ["TraceSelection", "slice_traces"]
 
 _WHOLE = None  # the size of a block that is the whole trace
 
 
 @dataclass(frozen=True)
-class Selection:
+class TraceSelection:
     """Which nodes of which ranks; None: all. `steps` and `nodes` are a first number and one behind the last, `time_us`
     when a node of the part starts: from, and before."""
 
@@ -48,13 +48,13 @@ class Selection:
 
 
 def slice_traces(
-    traces: TraceFiles, selection: Selection, write: Callable[[int, Iterator[Trace]], int]
+    traces: TraceFiles, selection: TraceSelection, write: Callable[[int, Iterator[Trace]], int]
 ) -> tuple[dict[str, tuple[int, ...]], Counter[str]]:
     """Has `write(rank, blocks)` write the part of each rank; returns its groups, and what was done (in words: count).
 
     Dependencies on what is left out become dependencies on what that depended on, if it is in the part. Ranks get the
     numbers from 0 on, in the order that is asked for. Raises TraceError for a rank that is not there, one without a
-    node in the part, and as `Selection.rows`; nothing is written then.
+    node in the part, and as `TraceSelection.rows`; nothing is written then.
     """
     wanted = tuple(range(traces.num_ranks)) if selection.ranks is None else selection.ranks
     ranks = RankSubset(traces, wanted)
@@ -69,7 +69,7 @@ def slice_traces(
 class _Part:
     """The part of one rank: reads the trace once to see where it is and whether the trace can be cut block by block."""
 
-    def __init__(self, file: TraceFile, selection: Selection, ranks: RankSubset) -> None:
+    def __init__(self, file: TraceFile, selection: TraceSelection, ranks: RankSubset) -> None:
         self._file, self._selection, self._ranks = file, selection, ranks
         self._first, self._last, before = (1 << 64) - 1, 0, -1
         self._ordered, any_kept = True, False

@@ -7,7 +7,7 @@ import numpy as np
 
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSource
 
-__all__ = ["CollectiveRow", "Collectives", "Summary", "kind_of_node", "summarize"]
+__all__ = ["CollectiveRow", "EqualCollectives", "TraceSummary", "kind_of_node", "summarize"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class CollectiveRow:
 
 
 @dataclass(frozen=True)
-class Collectives:
+class EqualCollectives:
     """The equal collectives of one rank: `bytes` is the comm_size of one (-1: not recorded), `dtype` as recorded ("":
     it was not), `count` how many there are; `group_ranks` are world ranks, none where the group is unknown."""
 
@@ -37,7 +37,7 @@ class Collectives:
 
 
 @dataclass(frozen=True)
-class Summary:
+class TraceSummary:
     """Counts over all ranks; `communication` is sorted by total bytes, largest first, `collectives` by rank."""
 
     num_ranks: int
@@ -46,13 +46,13 @@ class Summary:
     num_dependencies: int
     groups: dict[str, tuple[int, ...]]
     communication: tuple[CollectiveRow, ...]
-    collectives: tuple[Collectives, ...]
+    collectives: tuple[EqualCollectives, ...]
 
 
 _Key = tuple[int, str, str, int, str]  # rank, kind, group, bytes, dtype
 
 
-def summarize(traces: TraceSource) -> Summary:
+def summarize(traces: TraceSource) -> TraceSummary:
     """Counts the nodes of all ranks, holding one block of them at a time; sizes are bytes, -1 where a node has none."""
     types: Counter[int] = Counter()
     nodes: Counter[_Key] = Counter()
@@ -64,7 +64,7 @@ def summarize(traces: TraceSource) -> Summary:
         for key, count, micros in _communication(rank, trace):
             nodes[key] += count
             duration_us[key] += micros
-    return Summary(
+    return TraceSummary(
         num_ranks=traces.num_ranks,
         num_nodes=types.total(),
         nodes_per_type={kind.name: types[kind] for kind in NodeType if types[kind]},
@@ -109,13 +109,13 @@ def _over_ranks(nodes: Counter[_Key], duration_us: Counter[_Key]) -> tuple[Colle
     return tuple(sorted(rows, key=lambda row: (-row.total_bytes, row.kind, row.group, row.num_bytes)))
 
 
-def _collectives(traces: TraceSource, nodes: Counter[_Key]) -> tuple[Collectives, ...]:
+def _collectives(traces: TraceSource, nodes: Counter[_Key]) -> tuple[EqualCollectives, ...]:
     messages = {kind_of_node(kind, -1) for kind in (NodeType.COMM_SEND, NodeType.COMM_RECV)}
     counts: Counter[tuple[int, str, tuple[int, ...], int, str]] = Counter()
     for (rank, kind, group, size, dtype), count in nodes.items():
         if kind not in messages:
             counts[rank, kind, _members(traces, group), size, dtype] += count
-    return tuple(Collectives(*key, counts[key]) for key in sorted(counts))
+    return tuple(EqualCollectives(*key, counts[key]) for key in sorted(counts))
 
 
 def _members(traces: TraceSource, group: str) -> tuple[int, ...]:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.recording.matching import ABSENT, Matched
-from hocket.recording.messages import Channel, Traffic, find_unequal
+from hocket.recording.messages import ChannelTraffic, MessageChannel, find_unequal
 from hocket.recording.naming import format_ranks, name_ranks
-from hocket.recording.recording import Recording, Shape
+from hocket.recording.recording import CallShape, Recording
 from hocket.recording.waits import NONE
 
 __all__ = ["ASPECTS", "Mismatch", "aspect", "clock_residual", "differing", "mismatches"]
@@ -33,7 +33,7 @@ class Mismatch:
     message: str
 
 
-def aspect(shape: Shape, name: str) -> Hashable:
+def aspect(shape: CallShape, name: str) -> Hashable:
     """What a rank's call has of one of ASPECTS; None where ranks need not agree.
 
     Of torch's all_gather of a list it is what all ranks get, for each may give another size.
@@ -47,7 +47,7 @@ def aspect(shape: Shape, name: str) -> Hashable:
 
 
 def mismatches(
-    recordings: Sequence[Recording], groups: Sequence[Matched], messages: Mapping[Channel, Traffic]
+    recordings: Sequence[Recording], groups: Sequence[Matched], messages: Mapping[MessageChannel, ChannelTraffic]
 ) -> Iterator[Mismatch]:
     """Everything on which the ranks disagree, of each group what is alike in one line where there is much of it."""
     for recording in recordings:
@@ -132,7 +132,7 @@ def _different(group: Matched) -> Iterator[Mismatch]:
         yield Mismatch("different", f"{more} differ between ranks, the last one #{group.sequence[columns[-1]]}")
 
 
-def _unmatched(messages: Mapping[Channel, Traffic]) -> Iterator[Mismatch]:
+def _unmatched(messages: Mapping[MessageChannel, ChannelTraffic]) -> Iterator[Mismatch]:
     """Sends without a receive and the other way round."""
     for channel, (sends, receives) in messages.items():
         if len(sends) != len(receives):
@@ -153,7 +153,7 @@ def _unreceived(recording: Recording) -> Iterator[Mismatch]:
         yield Mismatch("incomplete", f"rank {recording.rank}: {more} more receives did not end")
 
 
-def _unequal(recordings: Sequence[Recording], messages: Mapping[Channel, Traffic]) -> Iterator[Mismatch]:
+def _unequal(recordings: Sequence[Recording], messages: Mapping[MessageChannel, ChannelTraffic]) -> Iterator[Mismatch]:
     for channel, unequal in find_unequal(recordings, messages).items():
         more = f", and {len(unequal) - 1} more differ" if len(unequal) > 1 else ""
         number, sent, received = unequal[0].tolist()
@@ -172,5 +172,5 @@ def clock_residual(groups: Sequence[Matched]) -> tuple[int, str]:
     return worst, where
 
 
-def _at(shape: Shape) -> str:
+def _at(shape: CallShape) -> str:
     return f" ({shape.line})" if shape.line else ""

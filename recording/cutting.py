@@ -7,12 +7,12 @@ import numpy as np
 
 from hocket.recording.agreement import differing
 from hocket.recording.matching import ABSENT, Matched
-from hocket.recording.messages import Channel, Traffic, find_unequal
+from hocket.recording.messages import ChannelTraffic, MessageChannel, find_unequal
 from hocket.recording.naming import name_ranks
-from hocket.recording.recording import Columns, Recording
+from hocket.recording.recording import CallColumns, Recording
 from hocket.recording.waits import NONE
 
-__all__ = ["Cut", "cut_recordings"]
+__all__ = ["RecordingCut", "cut_recordings"]
 
 # What a replay cannot do without.
 _NEEDED = ("kind", "bytes", "root")
@@ -20,7 +20,7 @@ _NEVER = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
-class Cut:
+class RecordingCut:
     """The last `left_out` calls of a rank are not in its trace: what the first of them is, and why it cannot be."""
 
     rank: int
@@ -34,8 +34,8 @@ class Cut:
 
 
 def cut_recordings(
-    recordings: Sequence[Recording], groups: Sequence[Matched], messages: Mapping[Channel, Traffic]
-) -> tuple[list[Recording], list[Cut]]:
+    recordings: Sequence[Recording], groups: Sequence[Matched], messages: Mapping[MessageChannel, ChannelTraffic]
+) -> tuple[list[Recording], list[RecordingCut]]:
     """The recordings up to the first collective or message of each rank that another rank with a recording does not
     have, or has differently: what is left has all its partners. What a rank does later may depend on it and goes too,
     and its partners with it.
@@ -64,7 +64,7 @@ def cut_recordings(
         if kept == before:
             break
     cuts = [
-        Cut(recording.rank, len(recording) - kept[recording.rank], reasons[recording.rank])
+        RecordingCut(recording.rank, len(recording) - kept[recording.rank], reasons[recording.rank])
         for recording in recordings
         if recording.rank in reasons
     ]
@@ -101,7 +101,7 @@ class _GroupCutter:
 
 
 def _shorten_channel(
-    channel: Channel, traffic: Traffic, kept: Mapping[int, int], shorten: Callable[[int, int, str], None]
+    channel: MessageChannel, traffic: ChannelTraffic, kept: Mapping[int, int], shorten: Callable[[int, int, str], None]
 ) -> None:
     if channel.source not in kept or channel.destination not in kept:
         return
@@ -117,9 +117,9 @@ def _shortened(recording: Recording, count: int) -> Recording:
     """The first `count` calls, and what came before the next."""
     if count == len(recording):
         return recording
-    columns = {field.name: getattr(recording.columns, field.name)[:count] for field in fields(Columns)}
+    columns = {field.name: getattr(recording.columns, field.name)[:count] for field in fields(CallColumns)}
     end = int(recording.columns.start[count])
     later = columns["wait_begin"] >= end
     columns |= {name: np.where(later, NONE, columns[name]) for name in ("wait_begin", "wait_end")}
     steps = tuple((number, time) for number, time in recording.steps if time <= end)
-    return replace(recording, columns=Columns(**columns), steps=steps)
+    return replace(recording, columns=CallColumns(**columns), steps=steps)

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.pytorch.device_trace import device_trace, issues_of_kernels
 from hocket.chakra.importers.pytorch.issues import Issue
-from hocket.chakra.importers.rank import Call, Notes
+from hocket.chakra.importers.rank import IssuedCall, Notes
 from hocket.chakra.trace import Trace
 from hocket.recording.agreement import Mismatch
 from hocket.recording.matching import Numbering
 from hocket.recording.naming import name_ranks
 from hocket.recording.nccl.join import Attributes
-from hocket.recording.profile import Profile
+from hocket.recording.profile import RecordedProfile
 from hocket.recording.recording import Recording
 from hocket.recording.timeline import attributes_of, step_begins
 
@@ -25,7 +25,7 @@ Numbers = NDArray[np.int64]
 
 
 def joined_devices(
-    profiles: Mapping[int, Profile],
+    profiles: Mapping[int, RecordedProfile],
     recordings: Sequence[Recording],
     numbering: Numbering,
     sizes: Mapping[int, Numbers],
@@ -45,7 +45,7 @@ def joined_devices(
         return {}, [Mismatch("profile", lacking)]
     notes = Notes()
     kernels = {rank: issues_of_kernels(profile.kineto, profile.issues, notes) for rank, profile in profiles.items()}
-    calls: dict[int, dict[Issue, Call]] = {}
+    calls: dict[int, dict[Issue, IssuedCall]] = {}
     for recording in recordings:
         profile = profiles[recording.rank]
         done = {issue for own in kernels[recording.rank].values() for issue in own}
@@ -79,10 +79,10 @@ def joined_devices(
 
 def _call(
     recording: Recording, row: int, numbering: Numbering, sizes: Numbers, tags: Numbers, chosen: Attributes
-) -> Call:
+) -> IssuedCall:
     columns = recording.columns
     shape = recording.shapes[columns.shape[row]]
-    return Call(
+    return IssuedCall(
         shape.kind,
         str(numbering[shape.group.key][0]),
         int(sizes[row]),
@@ -98,7 +98,7 @@ def _call(
     )
 
 
-def _steps(profile: Profile, recording: Recording) -> list[tuple[int, int]]:
+def _steps(profile: RecordedProfile, recording: Recording) -> list[tuple[int, int]]:
     """The recording's steps by the timeline's clock; those of before its first event begin with that."""
     numbers, marks = step_begins(recording)
     starts = [event.start for event in profile.kineto.device] + [event.start for event in profile.kineto.operations]

@@ -7,7 +7,7 @@ from hocket.base.units import format_bytes
 from hocket.recording.agreement import ASPECTS, aspect, differing
 from hocket.recording.matching import ABSENT, Matched
 from hocket.recording.naming import name_ranks
-from hocket.recording.recording import Shape
+from hocket.recording.recording import CallShape
 
 __all__ = ["Divergence", "Variant", "find_divergences"]
 
@@ -69,7 +69,7 @@ def _divergence(group: Matched, column: int) -> Divergence:
     return Divergence(group.number, group.group.title, int(group.sequence[column]), tuple(variants), guess)
 
 
-def _identity(shape: Shape) -> tuple[Hashable, ...]:
+def _identity(shape: CallShape) -> tuple[Hashable, ...]:
     return tuple(aspect(shape, name) for name in ASPECTS)
 
 

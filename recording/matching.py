@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.recording.operations import PEER_TO_PEER
-from hocket.recording.recording import Group, GroupKey, Recording, Shape
+from hocket.recording.recording import CallShape, Group, GroupKey, Recording
 from hocket.recording.waits import NONE
 
 __all__ = ["ABSENT", "SYNCHRONIZING", "Catalogue", "Matched", "Numbering", "match", "number_groups"]
@@ -44,10 +44,10 @@ class Catalogue:
     """Numbers what the shapes of all ranks are apart from their groups; `shapes` has an example of each."""
 
     def __init__(self) -> None:
-        self.shapes: list[Shape] = []
+        self.shapes: list[CallShape] = []
         self._known: dict[_Key, int] = {}
 
-    def number(self, shape: Shape) -> int:
+    def number(self, shape: CallShape) -> int:
         """The number of a shape."""
         sizes = shape.num_bytes, shape.input_bytes, shape.output_bytes
         key = _Key(shape.op, shape.kind, *sizes, shape.dtype, shape.root, shape.reduction, shape.line)

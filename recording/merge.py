@@ -19,14 +19,14 @@ from hocket.recording.messages import find_messages, tags_in_trace
 from hocket.recording.profiles import read_profiles
 from hocket.recording.recording import Recording, read_recording
 from hocket.recording.scatters import scattered_bytes, sizes_in_trace
-from hocket.recording.summary import Summary, summarize
+from hocket.recording.summary import RecordingSummary, summarize
 from hocket.recording.tables import render
 from hocket.recording.timeline import build_trace, window
 
 __all__ = ["merge"]
 
 
-def merge(folder: Path | str, kineto: Path | None = None, nccl: Path | None = None) -> Summary:
+def merge(folder: Path | str, kineto: Path | None = None, nccl: Path | None = None) -> RecordingSummary:
     """Writes `trace.<rank>.et` of every rank that recorded something, comm_groups.json, summary.txt and summary.json.
 
     The ranks' profiles, those of `--ops` or in the file or folder `kineto`, and those of NCCL in the folder `nccl` are

@@ -12,13 +12,13 @@ from hocket.recording.operations import PEER_TO_PEER
 from hocket.recording.recording import Recording
 from hocket.recording.waits import NONE
 
-__all__ = ["Channel", "Traffic", "find_messages", "find_unequal", "tags_in_trace"]
+__all__ = ["ChannelTraffic", "MessageChannel", "find_messages", "find_unequal", "tags_in_trace"]
 
 Numbers = NDArray[np.int64]
 _NOTHING: Numbers = np.empty(0, np.int64)
 
 
-class Channel(NamedTuple):
+class MessageChannel(NamedTuple):
     """What messages go in order through: two world ranks, the number of a group and a tag."""
 
     source: int
@@ -31,16 +31,16 @@ class Channel(NamedTuple):
         return f"rank {self.source} to {self.destination}, tag {self.tag}{group}"
 
 
-class Traffic(NamedTuple):
+class ChannelTraffic(NamedTuple):
     """The messages of a channel: rows of the sends among the source's calls, of receives among the destination's."""
 
     sends: Numbers
     receives: Numbers
 
 
-def find_messages(recordings: Sequence[Recording], numbering: Numbering) -> dict[Channel, Traffic]:
+def find_messages(recordings: Sequence[Recording], numbering: Numbering) -> dict[MessageChannel, ChannelTraffic]:
     """All channels that are used, in order; without receives from anyone whose source is not known."""
-    found: dict[Channel, Traffic] = {}
+    found: dict[MessageChannel, ChannelTraffic] = {}
     for recording in recordings:
         groups = recording.by_shape(lambda shape: numbering[shape.group.key][0])
         tags = recording.by_shape(lambda shape: shape.tag)
@@ -51,15 +51,17 @@ def find_messages(recordings: Sequence[Recording], numbering: Numbering) -> dict
         for number, (kind, peer, group, tag) in enumerate(values.tolist()):
             own = rows[which == number]
             if PEER_TO_PEER[kind] == "send":
-                channel = Channel(recording.rank, peer, group, tag)
-                found[channel] = Traffic(own, found.get(channel, Traffic(_NOTHING, _NOTHING)).receives)
+                channel = MessageChannel(recording.rank, peer, group, tag)
+                found[channel] = ChannelTraffic(own, found.get(channel, ChannelTraffic(_NOTHING, _NOTHING)).receives)
             else:
-                channel = Channel(peer, recording.rank, group, tag)
-                found[channel] = Traffic(found.get(channel, Traffic(_NOTHING, _NOTHING)).sends, own)
+                channel = MessageChannel(peer, recording.rank, group, tag)
+                found[channel] = ChannelTraffic(found.get(channel, ChannelTraffic(_NOTHING, _NOTHING)).sends, own)
     return dict(sorted(found.items()))
 
 
-def find_unequal(recordings: Sequence[Recording], messages: Mapping[Channel, Traffic]) -> dict[Channel, Numbers]:
+def find_unequal(
+    recordings: Sequence[Recording], messages: Mapping[MessageChannel, ChannelTraffic]
+) -> dict[MessageChannel, Numbers]:
     """The messages whose two ends differ in size, a row each: number in its channel, bytes sent, bytes received.
 
     Of MPI, where a receive ends with the size that was sent, there are none.
@@ -80,7 +82,9 @@ def find_unequal(recordings: Sequence[Recording], messages: Mapping[Channel, Tra
     return found
 
 
-def tags_in_trace(recordings: Sequence[Recording], messages: Mapping[Channel, Traffic]) -> dict[int, Numbers]:
+def tags_in_trace(
+    recordings: Sequence[Recording], messages: Mapping[MessageChannel, ChannelTraffic]
+) -> dict[int, Numbers]:
     """Of each rank the tags that its trace gives its calls, 0 for no message.
 
     Readers of traces match messages by ranks and tag alone: where several groups use a tag between two ranks, it stays
@@ -95,7 +99,7 @@ def tags_in_trace(recordings: Sequence[Recording], messages: Mapping[Channel, Tr
     return tags
 
 
-def _tags_apart(channels: Sequence[Channel]) -> list[tuple[Channel, int]]:
+def _tags_apart(channels: Sequence[MessageChannel]) -> list[tuple[MessageChannel, int]]:
     """The channels between two ranks that share the tag of one before, each with a tag that is free."""
     used = {channel.tag for channel in channels}
     free = (tag for tag in itertools.count() if tag not in used)

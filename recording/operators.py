@@ -6,15 +6,15 @@ import numpy as np
 
 from hocket.chakra.importers.lanes import Operator
 from hocket.chakra.importers.pytorch.host_trace import operators
-from hocket.chakra.importers.pytorch.kineto import Operation
-from hocket.recording.profile import Profile
+from hocket.chakra.importers.pytorch.kineto import HostOperator
+from hocket.recording.profile import RecordedProfile
 
 __all__ = ["operators_of"]
 
 
-def operators_of(profile: Profile) -> dict[int, list[Operator]]:
+def operators_of(profile: RecordedProfile) -> dict[int, list[Operator]]:
     """By thread, in order, the operators of a rank's profile."""
-    by_thread: dict[int, list[Operation]] = defaultdict(list)
+    by_thread: dict[int, list[HostOperator]] = defaultdict(list)
     for operation in profile.kineto.operations:
         if operation.thread in profile.threads:
             by_thread[operation.thread].append(operation)

@@ -13,7 +13,7 @@ from hocket.chakra.importers.pytorch.issues import Issue, issues_of
 from hocket.chakra.importers.pytorch.kineto import Kineto
 from hocket.recording.recording import Recording, read_recording
 
-__all__ = ["Profile", "join"]
+__all__ = ["RecordedProfile", "join"]
 
 Numbers = NDArray[np.int64]
 
@@ -23,7 +23,7 @@ _JITTER = 50_000
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
+class RecordedProfile:
     """A rank's timeline beside its recording, whose times are on the job's clock.
 
     `threads` are the recording's names of the timeline's threads that issued calls; `issues` the timeline's operations,
@@ -51,7 +51,7 @@ class Profile:
         return moved
 
 
-def join(path: Path, kineto: Kineto, recording: Recording) -> Profile:
+def join(path: Path, kineto: Kineto, recording: Recording) -> RecordedProfile:
     """Puts the timeline read from `path` together with the recording of the rank, which has calls.
 
     The collector's calls lie within the profiler's `c10d::` operations, so these tell by how much the two clocks
@@ -71,7 +71,7 @@ def join(path: Path, kineto: Kineto, recording: Recording) -> Profile:
     threads = _threads(issues, own, offset + apart)
     rows = _rows(issues, own, offset + apart, threads)
     shifts = offset + apart + recording.columns.start - own.columns.start
-    return Profile(kineto, recording, threads, issues, rows, shifts)
+    return RecordedProfile(kineto, recording, threads, issues, rows, shifts)
 
 
 def _apart(operations: Numbers, calls: Numbers) -> int | None:

@@ -15,7 +15,7 @@ from hocket.recording.naming import name_ranks
 from hocket.recording.nccl.join import NcclCalls
 from hocket.recording.nccl.profiles import read_nccl_profiles
 from hocket.recording.operators import operators_of
-from hocket.recording.profile import Profile, join
+from hocket.recording.profile import RecordedProfile, join
 from hocket.recording.recording import Recording
 
 __all__ = ["Profiles", "read_profiles"]
@@ -28,7 +28,7 @@ class Profiles:
     have in common."""
 
     operators: dict[int, dict[int, list[Operator]]] = field(default_factory=dict)
-    devices: dict[int, Profile] = field(default_factory=dict)
+    devices: dict[int, RecordedProfile] = field(default_factory=dict)
     nccl: dict[int, NcclCalls] = field(default_factory=dict)
     problems: list[Mismatch] = field(default_factory=list)
 

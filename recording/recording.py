@@ -26,7 +26,7 @@ from hocket.recording.lost_lines import without_lost
 from hocket.recording.operations import PEER_TO_PEER
 from hocket.recording.waits import NONE, Calls, find_waits
 
-__all__ = ["Columns", "Group", "GroupKey", "Recording", "Shape", "read_recording"]
+__all__ = ["CallColumns", "CallShape", "Group", "GroupKey", "Recording", "read_recording"]
 
 Numbers = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Shape:
+class CallShape:
     """What calls have in common. Sizes are bytes, `root` and `peer` world ranks.
 
     `in_splits` are the parts of the input for the group's ranks (rows of the tensor, or bytes), empty when all are the
@@ -88,7 +88,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Columns:
+class CallColumns:
     """The calls of a rank in order of issue, a column an aspect; NONE (of `waits`) where there is none.
 
     `shape` counts in `Recording.shapes`. Times are ns. `end` is when completion was seen, `wait_begin` to `wait_end`
@@ -124,8 +124,8 @@ class Recording:
     job: str
     boot: str
     meta: Meta
-    shapes: tuple[Shape, ...]
-    columns: Columns
+    shapes: tuple[CallShape, ...]
+    columns: CallColumns
     steps: tuple[tuple[int, int], ...]
     offsets: tuple[tuple[int, int, int], ...]
     errors: tuple[str, ...]
@@ -138,7 +138,7 @@ class Recording:
         """The number of calls."""
         return len(self.columns.start)
 
-    def by_shape(self, value: Callable[[Shape], int]) -> Numbers:
+    def by_shape(self, value: Callable[[CallShape], int]) -> Numbers:
         """For each call the value of its shape."""
         return np.array([value(shape) for shape in self.shapes], dtype=np.int64)[self.columns.shape]
 
@@ -197,7 +197,7 @@ def _without_cancelled(session: Session) -> Session:
     return replace(session, numbers=numbers)
 
 
-def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
+def _shapes(session: Session) -> tuple[tuple[CallShape, ...], dict[int, int]]:
     """The shapes, and where among them each number of the stream is."""
     groups = {
         line.id: Group(line.name, line.description, line.ranks, line.backend, line.order)
@@ -213,8 +213,8 @@ def _shapes(session: Session) -> tuple[tuple[Shape, ...], dict[int, int]]:
     return shapes, {line.id: index for index, line in enumerate(lines)}
 
 
-def _shape(line: ShapeLine, group: Group) -> Shape:
-    return Shape(
+def _shape(line: ShapeLine, group: Group) -> CallShape:
+    return CallShape(
         op=line.op,
         kind=line.kind or OPERATIONS[line.op].kind,
         group=group,
@@ -234,11 +234,11 @@ def _shape(line: ShapeLine, group: Group) -> Shape:
 
 def _columns(
     session: Session,
-    shapes: tuple[Shape, ...],
+    shapes: tuple[CallShape, ...],
     numbers: dict[int, int],
     steps: tuple[tuple[int, int], ...],
     first_step: int,
-) -> Columns:
+) -> CallColumns:
     lines = session.numbers
     calls = lines["c"][np.argsort(lines["c"][:, 0], kind="stable")]
     ids, shape_ids, sequence, start, thread = calls.T
@@ -263,7 +263,7 @@ def _columns(
     waits_for_all = np.array([shape.stream is None for shape in shapes], dtype=bool)[shape]
     end = np.where(waited & ((done == NONE) | (waits_for_all & (waits.end < done))), waits.end, done)
     ended = np.searchsorted(np.array([t for _, t in steps], dtype=np.int64), start, side="right")
-    return Columns(
+    return CallColumns(
         shape=shape,
         sequence=np.where(message, -1, sequence),
         step=np.array([first_step, *(number + 1 for number, _ in steps)], dtype=np.int64)[ended],

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.recording.agreement import Mismatch
 from hocket.recording.alignment import Clock, describe_clocks
-from hocket.recording.cutting import Cut
+from hocket.recording.cutting import RecordingCut
 from hocket.recording.divergence import Divergence, find_divergences
 from hocket.recording.matching import Matched, Numbering
 from hocket.recording.nccl.join import NcclCalls
@@ -19,7 +19,7 @@ from hocket.recording.timeline import window
 from hocket.recording.unwaited import Unwaited, find_unwaited
 from hocket.recording.waits import NONE
 
-__all__ = ["GroupRow", "KindRow", "NcclRow", "RankRow", "Summary", "summarize"]
+__all__ = ["GroupRow", "KindRow", "NcclRow", "RankRow", "RecordingSummary", "summarize"]
 
 Numbers = NDArray[np.int64]
 
@@ -84,7 +84,7 @@ class NcclRow:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RecordingSummary:
     """A collection. `absent` ranks have no stream or call; the scripts of `unended` ones did not come to their end.
 
     `hooks` are those that recorded: "native", or "python" and why not the native one. `stands` tells where ranks stood
@@ -108,7 +108,7 @@ class Summary:
     divergences: tuple[Divergence, ...]
     mismatches: tuple[Mismatch, ...]
     stands: tuple[Stand, ...]
-    cuts: tuple[Cut, ...]
+    cuts: tuple[RecordingCut, ...]
     nccl: tuple[NcclRow, ...]
 
     def stragglers(self) -> list[str]:
@@ -136,14 +136,14 @@ def summarize(
     mismatches: Sequence[Mismatch],
     clocks: Sequence[Clock],
     clock_residual_ns: int,
-    cuts: Sequence[Cut],
+    cuts: Sequence[RecordingCut],
     nccl: Mapping[int, NcclCalls],
-) -> Summary:
+) -> RecordingSummary:
     """The summary of recordings that were aligned and matched."""
     world = recordings[0].world
     present = [recording for recording in recordings if len(recording)]
     arrived = arrivals([recording.rank for recording in present], matched)
-    return Summary(
+    return RecordingSummary(
         world=world,
         steps=max((len(_steps(recording)) for recording in recordings), default=0),
         absent=tuple(sorted(set(range(world)) - {recording.rank for recording in present})),

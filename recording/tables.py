@@ -7,12 +7,12 @@ from rich.console import Console
 from rich.table import Table
 
 from hocket.base.units import format_bytes, format_time
-from hocket.recording.summary import GroupRow, KindRow, RankRow, Summary
+from hocket.recording.summary import GroupRow, KindRow, RankRow, RecordingSummary
 
 __all__ = ["render"]
 
 
-def render(summary: Summary) -> str:
+def render(summary: RecordingSummary) -> str:
     """The text of summary.txt."""
     text = StringIO()
     console = Console(file=text, width=120, color_system=None, highlight=False, soft_wrap=True)

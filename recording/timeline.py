@@ -12,7 +12,7 @@ from hocket.chakra.importers.lanes import Operator
 from hocket.chakra.steps import NO_STEP, step_metadata
 from hocket.recording.matching import Numbering
 from hocket.recording.nccl.join import Attributes
-from hocket.recording.recording import Recording, Shape
+from hocket.recording.recording import CallShape, Recording
 from hocket.recording.waits import NONE
 
 __all__ = ["attributes_of", "build_trace", "step_begins", "window"]
@@ -136,7 +136,7 @@ def _fill_calls(
     def text(value: str) -> int:
         return strings.setdefault(value, len(strings)) if value else -1
 
-    def group(shape: Shape) -> int:
+    def group(shape: CallShape) -> int:
         return numbering[shape.group.key][0]
 
     def put(column: str, value: NDArray[np.generic]) -> None:
@@ -188,7 +188,7 @@ def _rest(
     return offset, np.frombuffer(b"".join(texts), np.uint8)[places]
 
 
-def attributes_of(shape: Shape, batch: int) -> dict[str, int | str]:
+def attributes_of(shape: CallShape, batch: int) -> dict[str, int | str]:
     """A call's attributes without a column: the batch of a message, by its number on this rank, the reduction, and the
     CUDA stream that was current at the issue."""
     attributes: dict[str, int | str] = {} if batch == NONE else {"batch": batch}

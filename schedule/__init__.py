@@ -5,7 +5,7 @@ from hocket.schedule.certificate import certificate
 from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
 from hocket.schedule.compose import concatenate, mirror, reverse
 from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
-from hocket.schedule.counterexample import Arrow, Counterexample, Place
+from hocket.schedule.counterexample import Arrow, Counterexample, StepPlace
 from hocket.schedule.exchange import Exchange, ExchangePlan
 from hocket.schedule.exchange_planning import plan_exchanges
 from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
@@ -51,7 +51,6 @@ __all__ = [
     "Pace",
     "Passes",
     "Phase",
-    "Place",
     "Program",
     "Proof",
     "Protocol",
@@ -61,6 +60,7 @@ __all__ = [
     "Rounds",
     "Schedule",
     "Step",
+    "StepPlace",
     "StepType",
     "Steps",
     "Symmetry",

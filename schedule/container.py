@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hocket.base.errors import FormatError
 from hocket.base.files import atomic_write
 
-__all__ = ["ArrayEntry", "Count", "Stream", "array", "header", "write"]
+__all__ = ["ArrayEntry", "ByteStream", "Count", "array", "header", "write"]
 
 _MAGIC = b"HOCKETS\x01"
 _PREAMBLE = struct.Struct("<8sQI")
@@ -38,7 +38,7 @@ class ArrayEntry(msgspec.Struct, forbid_unknown_fields=True):
     crc32: int | None
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     """An array of bytes that need not fit in memory, with checksums of its own."""
 
     @property
@@ -50,7 +50,7 @@ def write(
     path: Path | str,
     header: Callable[[list[ArrayEntry]], bytes],
     arrays: Mapping[str, NDArray[Any]],
-    streams: Mapping[str, Stream],
+    streams: Mapping[str, ByteStream],
 ) -> None:
     """Writes the arrays, then the streams, after the header that is made of their table; whole or not at all."""
     table = [

@@ -8,7 +8,7 @@ import numpy as np
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.program import BUFFERS
 
-__all__ = ["Arrow", "Counterexample", "Place", "count_mismatch", "deadlock", "race", "unreceived", "wrong_value"]
+__all__ = ["Arrow", "Counterexample", "StepPlace", "count_mismatch", "deadlock", "race", "unreceived", "wrong_value"]
 
 _MOST_NAMED = 8
 _WAITS = ("for", "for a message from", "for a free slot until")
@@ -16,7 +16,7 @@ _WAIT_NAMES = ("dependency", "message", "free slot")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepPlace:
     """A step of a program: rank, thread block and position in it."""
 
     rank: int
@@ -28,8 +28,8 @@ class Place:
 class Arrow:
     """From a step to the one that it waits for, or is in conflict with."""
 
-    tail: Place
-    head: Place
+    tail: StepPlace
+    head: StepPlace
     words: str
 
 
@@ -38,7 +38,7 @@ class Counterexample:
     """Why a program is wrong: in words, and the steps to look at."""
 
     text: str
-    places: tuple[Place, ...]
+    places: tuple[StepPlace, ...]
     arrows: tuple[Arrow, ...] = ()
     deadlock: bool = False
 
@@ -72,13 +72,13 @@ def _arrow(flat: FlatProgram, step: int, wait: int, _other: int, awaited: int) -
     if wait > 0:  # for a peer that has no step there, or none any more
         return None
     named = flat.steps[step]
-    return Arrow(tail, Place(tail.rank, named.depend_block, named.depend_step), "never published")
+    return Arrow(tail, StepPlace(tail.rank, named.depend_block, named.depend_step), "never published")
 
 
-def _place(flat: FlatProgram, step: int) -> Place:
+def _place(flat: FlatProgram, step: int) -> StepPlace:
     block = int(flat.step_block[step])
     rank = int(flat.block_rank[block])
-    return Place(rank, block - int(flat.first_block[rank]), step - int(flat.first_step[block]))
+    return StepPlace(rank, block - int(flat.first_block[rank]), step - int(flat.first_step[block]))
 
 
 def _wait(flat: FlatProgram, step: int, wait: int, other: int, awaited: int) -> str:

@@ -13,7 +13,16 @@ import msgspec
 from hocket.base.errors import FormatError
 from hocket.schedule.program import BUFFERS
 
-__all__ = ["EXCHANGE_BUFFERS", "STAGING", "Exchange", "ExchangePlan", "LocalStep", "Message", "Piece", "RankPlan"]
+__all__ = [
+    "EXCHANGE_BUFFERS",
+    "STAGING",
+    "Exchange",
+    "ExchangeMessage",
+    "ExchangePlan",
+    "LocalStep",
+    "Piece",
+    "RankPlan",
+]
 
 #: The buffer that a plan adds to a program's: messages that wait to be reduced or to be sent.
 STAGING = "t"
@@ -27,7 +36,7 @@ class Piece(NamedTuple):
     offset: int
 
 
-class Message(NamedTuple):
+class ExchangeMessage(NamedTuple):
     """So many chunks to or from a rank."""
 
     peer: int
@@ -55,8 +64,8 @@ class Exchange:
     """
 
     round: int
-    sends: tuple[Message, ...]
-    receives: tuple[Message, ...]
+    sends: tuple[ExchangeMessage, ...]
+    receives: tuple[ExchangeMessage, ...]
     local_steps: tuple[LocalStep, ...]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import DeadlockError
-from hocket.schedule.exchange import STAGING, Exchange, ExchangePlan, LocalStep, Message, Piece, RankPlan
+from hocket.schedule.exchange import STAGING, Exchange, ExchangeMessage, ExchangePlan, LocalStep, Piece, RankPlan
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out
 from hocket.schedule.program import BUFFERS, Program, StepType
@@ -91,8 +91,8 @@ class _Rank:
     def _exchange(self, number: int) -> Exchange:
         return Exchange(
             number,
-            tuple(Message(peer, _piece(place), count) for peer, place, count in self.sends.get(number, ())),
-            tuple(Message(peer, _piece(place), count) for peer, place, count in self.receives.get(number, ())),
+            tuple(ExchangeMessage(peer, _piece(place), count) for peer, place, count in self.sends.get(number, ())),
+            tuple(ExchangeMessage(peer, _piece(place), count) for peer, place, count in self.receives.get(number, ())),
             tuple(
                 LocalStep(_piece(source), None if other is None else _piece(other), _piece(target), count)
                 for source, other, target, count in self.local_steps.get(number, ())

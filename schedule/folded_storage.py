@@ -12,7 +12,7 @@ import msgspec
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
-from hocket.schedule.container import ArrayEntry, Count, Stream
+from hocket.schedule.container import ArrayEntry, ByteStream, Count
 from hocket.schedule.folded import FoldedSchedule, Phase, TransferColumns, Transfers
 from hocket.schedule.rounds import Rounds, RoundShape
 from hocket.schedule.symmetry import Motion, Symmetry
@@ -62,7 +62,7 @@ def folded_arrays(schedule: FoldedSchedule) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def folded_streams(schedule: FoldedSchedule) -> dict[str, Stream]:
+def folded_streams(schedule: FoldedSchedule) -> dict[str, ByteStream]:
     """The rounds of its phases."""
     numbered = enumerate(phase.transfers for phase in schedule.phases)
     return {f"{_PREFIX}{number}.rounds": rounds for number, rounds in numbered if isinstance(rounds, Rounds)}

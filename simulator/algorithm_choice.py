@@ -13,14 +13,14 @@ from hocket.schedule.algorithms.place import Place
 from hocket.simulator.affordable import affordable
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.spelled_out import SpelledOut
-from hocket.simulator.workload import BARRIER, Call
+from hocket.simulator.workload import BARRIER, CollectiveCall
 from hocket.topology import Topology
 
 __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser", "Programs"]
 
 #: The programs and kernels that calls (on ranks of the topology) follow, by the name of the algorithm that asks for
 #: them; a text says why there is none.
-Programs = Mapping[str, Callable[[Call], SpelledOut | str]]
+Programs = Mapping[str, Callable[[CollectiveCall], SpelledOut | str]]
 
 AUTO = "auto"
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
@@ -58,7 +58,7 @@ class AlgorithmChooser:
             name: _load_for(kind, name, topology) for kind, name in algorithms.items() if name.endswith(SCHEDULE_SUFFIX)
         }
 
-    def candidates(self, call: Call) -> Iterable[CollectivePlan | SpelledOut]:
+    def candidates(self, call: CollectiveCall) -> Iterable[CollectivePlan | SpelledOut]:
         """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
         name, note = self._algorithms[call.kind], None
         if name in self._files:
@@ -78,7 +78,7 @@ class AlgorithmChooser:
         place = Place(self._topology, call.members)
         return affordable(call.collective, place, lambda name: self._native(name, call))
 
-    def _native(self, name: str, call: Call, note: str | None = None) -> CollectivePlan:
+    def _native(self, name: str, call: CollectiveCall, note: str | None = None) -> CollectivePlan:
         collective = call.collective
         if collective.num_ranks * collective.chunks_per_rank > _FEW:
             return CollectivePlan(pattern(name, collective, self._topology, call.members), name, note)
@@ -90,7 +90,7 @@ class AlgorithmChooser:
 
 
 @lru_cache(maxsize=512)
-def _kept(name: str, call: Call, topology: Topology) -> Pattern | str:
+def _kept(name: str, call: CollectiveCall, topology: Topology) -> Pattern | str:
     """The pattern, kept for calls of other sizes; or why there is none."""
     try:
         return pattern(name, call.collective, topology, call.members)
@@ -98,7 +98,7 @@ def _kept(name: str, call: Call, topology: Topology) -> Pattern | str:
         return str(error)
 
 
-def _of_sizes(collective: Collective, call: Call) -> Collective:
+def _of_sizes(collective: Collective, call: CollectiveCall) -> Collective:
     return replace(collective, size_bytes=call.size_bytes, block_bytes=call.block_bytes)
 
 

@@ -34,7 +34,7 @@ from hocket.simulator.prediction import CollectiveTime, Prediction
 from hocket.simulator.programs import program_workload
 from hocket.simulator.simulation import Fidelity, simulate
 from hocket.simulator.traces import Hardware, workload_of
-from hocket.simulator.workload import Call, Workload, single_call
+from hocket.simulator.workload import CollectiveCall, Workload, single_call
 from hocket.topology import Topology
 from hocket.workload.accelerators import Accelerator
 
@@ -60,7 +60,7 @@ def simulate_schedule(
     queueing under a model other than congestion, and an odd number of bins.
     """
     fidelity = _fidelity(schedule.topology, model, switching, queueing, record_links, link_bins, latencies)
-    call = Call.of(schedule.collective, schedule.ranks.tolist())
+    call = CollectiveCall.of(schedule.collective, schedule.ranks.tolist())
     workload = single_call(call, schedule.topology.num_ranks)
     return simulate(workload, schedule.topology, fidelity, lambda _: [CollectivePlan(schedule, schedule.generator)])
 
@@ -85,7 +85,7 @@ def simulate_collective(
     model, switching, queueing or class of links.
     """
     fidelity = _fidelity(topology, model, switching, queueing, record_links, link_bins, latencies)
-    call = Call.of(collective, range(collective.num_ranks))
+    call = CollectiveCall.of(collective, range(collective.num_ranks))
     planner = AlgorithmChooser(topology, {collective.kind: algorithm}, programs)
     return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
 
@@ -189,7 +189,7 @@ def _one_call(
         prediction,
         workload=replace(
             workload,
-            calls=(Call.of(collective, call.group),),
+            calls=(CollectiveCall.of(collective, call.group),),
             call_of=np.zeros(1, np.int32),
             groups=("",),
             group_of=np.zeros(1, np.int32),

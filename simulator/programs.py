@@ -24,7 +24,7 @@ from hocket.simulator.pass_rows import PassRows
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.workload import NodeKind, Workload
 
-__all__ = ["Pieces", "first_pass", "program_workload"]
+__all__ = ["StepPieces", "first_pass", "program_workload"]
 
 _NAMES = (*StepType, "launch")
 _MAX_NODES = 1 << 26  # a few GB
@@ -46,7 +46,7 @@ def program_workload(program: Program, passes: Passes) -> Workload:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class StepPieces:
     """What the first pass does, thread block after thread block (int64 columns): the `step` that each piece is one
     message of, or all of; its first chunk, counted from the step's; its chunks; when it has received and when it begins
     to send (the same moment, where it does neither)."""
@@ -58,11 +58,11 @@ class Pieces:
     sent_ps: NDArray[np.int64]
 
 
-def first_pass(program: Program, passes: Passes, prediction: Prediction) -> Pieces:
+def first_pass(program: Program, passes: Passes, prediction: Prediction) -> StepPieces:
     """When a prediction of `program_workload(program, passes)` does what."""
     one = OnePass(program, passes)
     row = _Call(one, passes).rows.of(np.arange(len(one.kind)))[0]
-    return Pieces(
+    return StepPieces(
         step=one.piece_step,
         first_chunk=one.first_chunk,
         count=one.chunks,

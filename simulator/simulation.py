@@ -21,13 +21,13 @@ from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
-from hocket.simulator.workload import BARRIER, Call, NodeKind, Workload, single_call
+from hocket.simulator.workload import BARRIER, CollectiveCall, NodeKind, Workload, single_call
 from hocket.simulator.workload_bound import WorkloadBound
 from hocket.topology import Topology
 
 __all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
 
-Candidates = Callable[[Call], Iterable[CollectivePlan | SpelledOut]]
+Candidates = Callable[[CollectiveCall], Iterable[CollectivePlan | SpelledOut]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity)
 
 
 def _fastest(
-    candidates: Iterable[CollectivePlan | SpelledOut], call: Call, topology: Topology, fidelity: Fidelity
+    candidates: Iterable[CollectivePlan | SpelledOut], call: CollectiveCall, topology: Topology, fidelity: Fidelity
 ) -> CollectivePlan | SpelledOut:
     """The candidate that is fastest when the group does nothing else; the first of equals. Plans are large: it holds
     no more than two at a time, and makes none for what the busiest link alone already makes too slow."""
@@ -182,13 +182,13 @@ def _fastest(
     return best
 
 
-def _latency(choice: CollectivePlan, call: Call, topology: Topology, fidelity: Fidelity) -> int:
+def _latency(choice: CollectivePlan, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int:
     """Picoseconds that a call takes alone, by its algorithm, when it moves no bytes."""
     empty = replace(call, size_bytes=0, block_bytes=None)
     return _time_alone(choice.without_bytes(), empty, topology, fidelity)
 
 
-def _time_alone(choice: CollectivePlan, call: Call, topology: Topology, fidelity: Fidelity) -> int:
+def _time_alone(choice: CollectivePlan, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int:
     """Picoseconds that a call takes when its group does nothing else."""
     without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
     folded = choice.folded if fidelity.fold and call.group == tuple(range(topology.num_ranks)) else None
@@ -202,7 +202,7 @@ def _time_alone(choice: CollectivePlan, call: Call, topology: Topology, fidelity
 @lru_cache(maxsize=16)
 def _job_alone(group: tuple[int, ...], num_ranks: int, topology: Topology) -> Job:
     """The job of so many ranks in which a group does one collective; which one, its plan says."""
-    return engine_job(single_call(Call(BARRIER, group, 0), num_ranks), topology)
+    return engine_job(single_call(CollectiveCall(BARRIER, group, 0), num_ranks), topology)
 
 
 def engine_job(workload: Workload, topology: Topology) -> Job:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective
-from hocket.simulator.workload import Call, NodeKind, Workload, single_call
+from hocket.simulator.workload import CollectiveCall, NodeKind, Workload, single_call
 from hocket.topology import Crossing
 
 __all__ = ["Timed"]
@@ -35,7 +35,7 @@ class Timed:
         waits[done], waits[all_here] = 1, ranks
         none, zeros = np.zeros(0, np.int32), np.zeros(len(kind), np.int32)
         return replace(
-            single_call(Call.of(self.collective, range(ranks)), ranks),
+            single_call(CollectiveCall.of(self.collective, range(ranks)), ranks),
             rank_offset=np.append(0, done + 1),
             kind=kind.astype(np.uint8),
             operand=operand,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hocket.schedule import Kind
 from hocket.simulator.member_bounds import MemberBounds
-from hocket.simulator.workload import Call, Workload
+from hocket.simulator.workload import CollectiveCall, Workload
 from hocket.topology import Topology
 
 __all__ = ["traffic_bound_ps"]
@@ -38,7 +38,7 @@ def traffic_bound_ps(workload: Workload, topology: Topology, members: Sequence[M
     )
 
 
-def _all_reduced(call: Call) -> int:
+def _all_reduced(call: CollectiveCall) -> int:
     """Bytes that an all_reduce delivers: each chunk n-1 times to sum it up, n-1 times to spread it (lower_bound)."""
     collective = call.collective
     return 2 * (collective.num_ranks - 1) * collective.size_bytes if collective.kind is Kind.ALL_REDUCE else 0

@@ -13,7 +13,7 @@ from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Conditions, Kind
 from hocket.topology import Crossing
 
-__all__ = ["BARRIER", "Call", "NodeKind", "Workload", "single_call"]
+__all__ = ["BARRIER", "CollectiveCall", "NodeKind", "Workload", "single_call"]
 
 BARRIER = "barrier"
 
@@ -31,7 +31,7 @@ class NodeKind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Call:
+class CollectiveCall:
     """A collective as its group calls it; equal calls follow the same plan.
 
     `kind` is a Kind or `barrier`; `group` the ranks in group order; the rest, with `root` as a position in the
@@ -47,7 +47,7 @@ class Call:
     conditions: Conditions | None = None
 
     @classmethod
-    def of(cls, collective: Collective, group: Iterable[int]) -> "Call":
+    def of(cls, collective: Collective, group: Iterable[int]) -> "CollectiveCall":
         """The call of a collective by these ranks."""
         return cls(
             kind=collective.kind,
@@ -105,7 +105,7 @@ class Workload:
     strings: tuple[str, ...]
     dependency_offset: NDArray[np.int64]
     dependency: NDArray[np.int64]
-    calls: tuple[Call, ...]
+    calls: tuple[CollectiveCall, ...]
     call_of: NDArray[np.int32]
     groups: tuple[str, ...]
     group_of: NDArray[np.int32]
@@ -169,7 +169,7 @@ class Workload:
         return f"rank {rank}, node {self.node_id[node]} ({self.strings[self.name[node]]})"
 
 
-def single_call(call: Call, num_ranks: int) -> Workload:
+def single_call(call: CollectiveCall, num_ranks: int) -> Workload:
     """The workload in which the group does one collective, starting together; other ranks do nothing."""
     n = len(call.group)
     order = np.argsort(np.array(call.group))

@@ -10,7 +10,7 @@ from hocket.synthesizer.search import Progress, Search, Stop
 from hocket.synthesizer.summary import describe, summarize
 from hocket.synthesizer.synthesis import Synthesized, solve, synthesize
 from hocket.synthesizer.together import Together, solve_together
-from hocket.synthesizer.windows import Window, windows
+from hocket.synthesizer.windows import ScheduleWindow, windows
 
 __all__ = [
     "AUTO",
@@ -19,11 +19,11 @@ __all__ = [
     "Objective",
     "Problem",
     "Progress",
+    "ScheduleWindow",
     "Search",
     "Stop",
     "Synthesized",
     "Together",
-    "Window",
     "choose_chunks",
     "describe",
     "engine_names",

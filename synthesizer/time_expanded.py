@@ -18,7 +18,7 @@ from hocket.base.errors import ScheduleError
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["Answer", "TimeExpanded", "TooLarge"]
+__all__ = ["SolverAnswer", "TimeExpanded", "TooLarge"]
 
 _MOST_INSTANTS = 300
 _MOST_VARIABLES = 120_000
@@ -31,7 +31,7 @@ class TooLarge(ScheduleError):
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SolverAnswer:
     """Whether there is a schedule within a horizon (None: the search was cut short), and one as columns if so: chunk,
     route, start and finish in picoseconds."""
 
@@ -94,7 +94,7 @@ class TimeExpanded:
                 raise TooLarge(f"more than {_MOST_INSTANTS} instants at which transfers could start")
         return sorted(found)
 
-    def decide(self, horizon_ps: int, search: Search, max_nodes: int) -> Answer:
+    def decide(self, horizon_ps: int, search: Search, max_nodes: int) -> SolverAnswer:
         """Whether some schedule ends by the horizon; exact unless it was stopped or took more than `max_nodes` nodes of
         the solver's tree. Raises TooLarge."""
         return _Program(self, horizon_ps).solve(search, max_nodes)
@@ -195,11 +195,11 @@ class _Program:
                 count += len(self.instants)
         self.num_columns = count
 
-    def solve(self, search: Search, max_nodes: int) -> Answer:
+    def solve(self, search: Search, max_nodes: int) -> SolverAnswer:
         import highspy
 
         if any(len(ids) == 0 and low > 0 for ids, _, low, _ in self.rows):
-            return Answer(False)
+            return SolverAnswer(False)
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = self.num_columns, len(self.rows)
         program.col_cost_ = np.zeros(self.num_columns)
@@ -229,13 +229,13 @@ class _Program:
         solver.run()
         status = solver.getModelStatus()
         if status == highspy.HighsModelStatus.kInfeasible:
-            return Answer(False)
+            return SolverAnswer(False)
         if status != highspy.HighsModelStatus.kOptimal:
-            return Answer(None)
+            return SolverAnswer(None)
         chosen = np.flatnonzero(np.array(solver.getSolution().col_value[:binary]) > 0.5)
         chosen = chosen[np.lexsort((self.route[chosen], self.at[chosen]))]
         start = self.instants[self.at[chosen]]
-        return Answer(
+        return SolverAnswer(
             True,
             (
                 self.chunk[chosen].astype(np.int32),

@@ -15,11 +15,11 @@ from hocket.synthesizer.search import Progress, Search
 from hocket.synthesizer.supervision import Watch
 from hocket.synthesizer.synthesis import Synthesized, solve
 
-__all__ = ["Window", "windows"]
+__all__ = ["ScheduleWindow", "windows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class ScheduleWindow:
     """One schedule, timed for each of the neighbouring sizes (ascending) for which it is the quickest."""
 
     at: tuple[Synthesized, ...]
@@ -39,7 +39,7 @@ def windows(
     free_chunks: bool = True,
     time_limit_s: float | None = None,
     watch: Watch | None = None,
-) -> list[Window]:
+) -> list[ScheduleWindow]:
     """The Pareto set over ascending message sizes: a schedule is searched for each size, each is timed at every size,
     and the quickest keeps it; neighbours with the same schedule are one window.
 
@@ -66,14 +66,14 @@ def windows(
             break
         if progress.interrupted:
             break
-    result: list[Window] = []
+    result: list[ScheduleWindow] = []
     before = None
     for size in sizes[: len(found)]:
         origin, quickest = _quickest(found, size, problem)
         if before is not None and _alike(before.schedule, origin.schedule):
-            result.append(Window((*result.pop().at, quickest)))
+            result.append(ScheduleWindow((*result.pop().at, quickest)))
         else:
-            result.append(Window((quickest,)))
+            result.append(ScheduleWindow((quickest,)))
         before = origin
     return result
 

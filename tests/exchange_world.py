@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import BUFFERS, Exchange, ExchangePlan, Program
-from hocket.schedule.exchange import STAGING, Message, Piece
+from hocket.schedule.exchange import STAGING, ExchangeMessage, Piece
 from hocket.schedule.memory import lay_out
 
 
@@ -87,7 +87,7 @@ class World:
         for message in exchange.sends:
             assert not self.addresses(rank, message) & received
 
-    def addresses(self, rank: int, message: Message) -> set[int]:
+    def addresses(self, rank: int, message: ExchangeMessage) -> set[int]:
         chunks = self.at(rank, message.place, message.chunks)
         first = chunks.__array_interface__["data"][0]
         return set(range(first, first + chunks.nbytes, chunks.itemsize))
@@ -109,14 +109,14 @@ class Waiting:
         self.receives = self.by_peer(exchange.receives)
 
     @staticmethod
-    def by_peer(messages: tuple[Message, ...]) -> dict[int, deque[Message]]:
-        found: defaultdict[int, deque[Message]] = defaultdict(deque)
+    def by_peer(messages: tuple[ExchangeMessage, ...]) -> dict[int, deque[ExchangeMessage]]:
+        found: defaultdict[int, deque[ExchangeMessage]] = defaultdict(deque)
         for message in messages:
             found[message.peer].append(message)
         return dict(found)
 
     @staticmethod
-    def take(messages: dict[int, deque[Message]], peer: int) -> Message:
+    def take(messages: dict[int, deque[ExchangeMessage]], peer: int) -> ExchangeMessage:
         message = messages[peer].popleft()
         if not messages[peer]:
             del messages[peer]

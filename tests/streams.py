@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hocket.recording.folder import stream_path
-from hocket.recording.recording import Columns, Recording
+from hocket.recording.recording import CallColumns, Recording
 from hocket.recording.waits import NONE
 
 Record = dict[str, Any]
@@ -96,7 +96,7 @@ def calls(path: Path) -> list[Record]:
 
 def issued(recording: Recording) -> list[Any]:
     """The calls of a recording as objects, with what their shapes and columns tell; None where there is none."""
-    columns = {field.name: getattr(recording.columns, field.name).tolist() for field in fields(Columns)}
+    columns = {field.name: getattr(recording.columns, field.name).tolist() for field in fields(CallColumns)}
     shapes = [recording.shapes[number] for number in columns.pop("shape")]
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return [

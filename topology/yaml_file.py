@@ -12,7 +12,7 @@ import yaml
 
 from hocket.base.errors import FormatError, TopologyError
 from hocket.base.files import atomic_write
-from hocket.base.strict_yaml import Document
+from hocket.base.strict_yaml import YamlDocument
 from hocket.base.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.topology.builders import product
 from hocket.topology.model import DEFAULT_CLASS, Dimension, Topology
@@ -64,7 +64,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
     notes: list[str] = []
 
 
-def from_file(document: Document) -> Topology:
+def from_file(document: YamlDocument) -> Topology:
     """The topology a file of ours describes; without `name` it is called after the file.
 
     Raises FormatError naming file and line, TopologyError naming the link.
@@ -99,7 +99,7 @@ def from_file(document: Document) -> Topology:
     return replace(topology, machine=np.array(file.machine, np.int32))
 
 
-def _topology(document: Document, file: TopologyFile, name: str) -> Topology:
+def _topology(document: YamlDocument, file: TopologyFile, name: str) -> Topology:
     if file.spec:
         topology = from_spec(file.spec)
         return replace(topology, name=file.name or topology.name, notes=topology.notes + tuple(file.notes))
@@ -138,7 +138,7 @@ def _topology(document: Document, file: TopologyFile, name: str) -> Topology:
     )
 
 
-def _quantities(document: Document, path: str, entry: Link | DimensionEntry) -> tuple[int, int]:
+def _quantities(document: YamlDocument, path: str, entry: Link | DimensionEntry) -> tuple[int, int]:
     """Latency in picoseconds and bandwidth in bytes/s of one entry."""
     values = []
     for key, parse in (("latency", parse_time), ("bandwidth", parse_bandwidth)):

@@ -11,7 +11,7 @@ from hocket.base.enums import StrEnum
 from hocket.base.errors import TraceError
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.network import Layer, Network, Pass, Scope
-from hocket.workload.plan import Plan
+from hocket.workload.plan import HybridPlan
 
 __all__ = ["Architecture", "Block", "Split", "to_network"]
 
@@ -80,7 +80,7 @@ class Architecture:
 class _Share:
     """What `to_network` needs to know of a rank."""
 
-    plan: Plan
+    plan: HybridPlan
     batch: int
     element_bytes: int
     gradient_bytes: int
@@ -98,7 +98,11 @@ class _Share:
 
 
 def to_network(
-    architecture: Architecture, plan: Plan, batch: int | None = None, element_bytes: int = 2, gradient_bytes: int = 4
+    architecture: Architecture,
+    plan: HybridPlan,
+    batch: int | None = None,
+    element_bytes: int = 2,
+    gradient_bytes: int = 4,
 ) -> Network:
     """What one rank does: weights and activations of `element_bytes`, weight gradients communicated as
     `gradient_bytes`, `batch` samples a replica.

@@ -8,10 +8,10 @@ from hocket.base.errors import TraceError
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.trace import CollectiveType, Trace, TraceSet
 
-__all__ = ["Benchmark", "Pattern", "generate_collective"]
+__all__ = ["Benchmark", "CommunicationPattern", "generate_collective"]
 
 
-class Pattern(StrEnum):
+class CommunicationPattern(StrEnum):
     """What a benchmark does: a collective of the schema, or `ring_exchange`, in which everybody sends to the next."""
 
     ALL_REDUCE = "all_reduce"
@@ -26,10 +26,15 @@ class Pattern(StrEnum):
     RING_EXCHANGE = "ring_exchange"
 
 
-_SIZE_COUNTS_OUTPUT = (Pattern.ALL_GATHER, Pattern.GATHER)  # a rank's input is its part of it
-_ROOTED = (Pattern.BROADCAST, Pattern.REDUCE, Pattern.GATHER, Pattern.SCATTER)
-_MAY_BE_UNEVEN = (Pattern.ALL_TO_ALL, Pattern.ALL_GATHER, Pattern.GATHER)
-_MAY_BE_CUT = (Pattern.ALL_TO_ALL, Pattern.REDUCE_SCATTER, Pattern.SCATTER)
+_SIZE_COUNTS_OUTPUT = (CommunicationPattern.ALL_GATHER, CommunicationPattern.GATHER)  # a rank's input is its part of it
+_ROOTED = (
+    CommunicationPattern.BROADCAST,
+    CommunicationPattern.REDUCE,
+    CommunicationPattern.GATHER,
+    CommunicationPattern.SCATTER,
+)
+_MAY_BE_UNEVEN = (CommunicationPattern.ALL_TO_ALL, CommunicationPattern.ALL_GATHER, CommunicationPattern.GATHER)
+_MAY_BE_CUT = (CommunicationPattern.ALL_TO_ALL, CommunicationPattern.REDUCE_SCATTER, CommunicationPattern.SCATTER)
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Benchmark:
     group. `groups` are disjoint world ranks; without any, all ranks are one group.
     """
 
-    pattern: Pattern
+    pattern: CommunicationPattern
     num_ranks: int
     size_bytes: int = 0
     sizes: tuple[int, ...] = ()
@@ -66,7 +71,7 @@ class Benchmark:
     def _check(self, num_members: int) -> None:
         if not 0 <= self.root < num_members:
             raise TraceError(f"root {self.root} is not a position in a group of {num_members}")
-        if num_members < 2 and self.pattern is Pattern.RING_EXCHANGE:
+        if num_members < 2 and self.pattern is CommunicationPattern.RING_EXCHANGE:
             raise TraceError("a group of one rank has nobody to exchange messages with")
         if self.sizes and self.pattern not in _MAY_BE_UNEVEN:
             raise TraceError(f"{self.pattern} has the same size on all ranks; only {', '.join(_MAY_BE_UNEVEN)} may not")
@@ -82,7 +87,9 @@ class Benchmark:
 
     def input_bytes(self, member: int, num_members: int) -> int:
         """Bytes of the input of the group's `member`: what a trace counts."""
-        if self.pattern is Pattern.BARRIER or (self.pattern is Pattern.SCATTER and member != self.root):
+        if self.pattern is CommunicationPattern.BARRIER or (
+            self.pattern is CommunicationPattern.SCATTER and member != self.root
+        ):
             return 0
         if self.sizes:
             return self.sizes[member]
@@ -126,7 +133,7 @@ def _add_pattern(
     """Adds one round; returns the nodes that end it."""
     member = members.index(rank)
     num_bytes = benchmark.input_bytes(member, len(members))
-    if benchmark.pattern is Pattern.RING_EXCHANGE:
+    if benchmark.pattern is CommunicationPattern.RING_EXCHANGE:
         after, before = members[(member + 1) % len(members)], members[member - 1]
         return (
             builder.add_recv("receive", num_bytes, src=before, dst=rank, tag=step, deps=deps),

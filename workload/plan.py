@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from hocket.base.errors import FormatError
 from hocket.workload.network import Scope
 
-__all__ = ["Plan", "parse_plan"]
+__all__ = ["HybridPlan", "parse_plan"]
 
 _HYBRID = re.compile(r"hybrid:([0-9]{1,9})(:spread)?")
 
 
 @dataclass(frozen=True)
-class Plan:
+class HybridPlan:
     """`num_ranks` ranks in model-parallel groups of `model_size`; ranks at one place of these are data-parallel.
 
     Neighbouring ranks share a model, or, if `spread`, ranks that are `num_ranks / model_size` apart.
@@ -53,14 +53,14 @@ class Plan:
         return f"{self.data_size} data-parallel replicas of {self.model_size} model-parallel ranks"
 
 
-def parse_plan(text: str, num_ranks: int) -> Plan:
+def parse_plan(text: str, num_ranks: int) -> HybridPlan:
     """A plan such as `data`, `model`, `hybrid:8` (8 neighbours share a model) or `hybrid:8:spread`.
 
     Raises FormatError for another form, and for groups that do not divide the ranks.
     """
     if text in ("data", "model"):
-        return Plan(num_ranks, num_ranks if text == "model" else 1)
+        return HybridPlan(num_ranks, num_ranks if text == "model" else 1)
     match = _HYBRID.fullmatch(text)
     if match is None:
         raise FormatError(f"'{text}' is no plan of parallelism: data, model, hybrid:8 or hybrid:8:spread")
-    return Plan(num_ranks, int(match[1]), match[2] is not None)
+    return HybridPlan(num_ranks, int(match[1]), match[2] is not None)

@@ -16,7 +16,7 @@ import msgspec
 
 from hocket.base.errors import FormatError, HocketError
 from hocket.base.files import atomic_write, read_text
-from hocket.base.strict_yaml import Document, nearest, read_yaml
+from hocket.base.strict_yaml import YamlDocument, nearest, read_yaml
 from hocket.base.units import exact_time, parse_bytes
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.network import Layer, Network, Pass, Scope
@@ -78,9 +78,9 @@ def read_table(path: Path | str) -> Network:
         raise FormatError(f"{path}: {error}") from error
 
 
-def _csv_document(text: str, source: str) -> Document:
+def _csv_document(text: str, source: str) -> YamlDocument:
     """The mapping that a YAML file would hold: a column `forward.time` is key `time` of key `forward`."""
-    document = Document(source, {"layers": []}, {"$": 1})
+    document = YamlDocument(source, {"layers": []}, {"$": 1})
     reader = csv.reader(io.StringIO(text), strict=True)
     try:
         header = [column.strip() for column in next(reader, [])]
@@ -109,7 +109,7 @@ def _csv_row(header: list[str], cells: list[str], place: str) -> dict[str, Any]:
     return row
 
 
-def _layer(document: Document, path: str, row: _Layer) -> Layer:
+def _layer(document: YamlDocument, path: str, row: _Layer) -> Layer:
     if not row.name:
         raise FormatError(f"{document.where(path)}: a layer needs a name")
     passes = {name: _pass(document, f"{path}.{name}", getattr(row, name), scope) for name, scope in _SCOPES.items()}
@@ -118,7 +118,7 @@ def _layer(document: Document, path: str, row: _Layer) -> Layer:
     )
 
 
-def _pass(document: Document, path: str, row: _Pass, scope: Scope) -> Pass:
+def _pass(document: YamlDocument, path: str, row: _Pass, scope: Scope) -> Pass:
     work = _work(document, path, row)
     if row.comm == "none":
         if row.bytes not in (0, "0") or row.group is not None:
@@ -134,7 +134,7 @@ def _pass(document: Document, path: str, row: _Pass, scope: Scope) -> Pass:
     )
 
 
-def _work(document: Document, path: str, row: _Work) -> dict[str, Any]:
+def _work(document: YamlDocument, path: str, row: _Work) -> dict[str, Any]:
     num_ops = _at(document, f"{path}.flops", _whole_number, row.flops)
     memory_bytes = _at(document, f"{path}.memory", _whole_bytes, row.memory)
     if row.time is None:
@@ -144,7 +144,7 @@ def _work(document: Document, path: str, row: _Work) -> dict[str, Any]:
     return {"duration_ns": _at(document, f"{path}.time", parse_nanoseconds, row.time)}
 
 
-def _at(document: Document, path: str, parse: Callable[[Any], _Value], value: object) -> _Value:
+def _at(document: YamlDocument, path: str, parse: Callable[[Any], _Value], value: object) -> _Value:
     """What `parse` makes of the value; its errors with their place."""
     try:
         return parse(value)

@@ -14,7 +14,7 @@ from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import Trace, TraceSet
 from hocket.workload.accelerators import Accelerator, Precision
 from hocket.workload.network import Layer, Network, Pass, Scope
-from hocket.workload.plan import Plan
+from hocket.workload.plan import HybridPlan
 
 __all__ = ["generate_training", "left_out"]
 
@@ -23,7 +23,7 @@ _PICOSECONDS_PER_NANOSECOND = 1000
 
 def generate_training(
     network: Network,
-    plan: Plan,
+    plan: HybridPlan,
     steps: int = 1,
     accelerator: Accelerator | None = None,
     precision: Precision = Precision.BF16,
@@ -42,12 +42,12 @@ def generate_training(
     return TraceSet(traces, {name: members for members, name in groups.items()})
 
 
-def left_out(network: Network, plan: Plan) -> int:
+def left_out(network: Network, plan: HybridPlan) -> int:
     """How many collectives of a step have nobody to talk to: their groups are of one rank."""
     return sum(step.kind is not None and plan.size(step.scope) == 1 for step in network.passes())
 
 
-def _of_rank(template: Trace, plan: Plan, rank: int, groups: dict[tuple[int, ...], str]) -> Trace:
+def _of_rank(template: Trace, plan: HybridPlan, rank: int, groups: dict[tuple[int, ...], str]) -> Trace:
     """The trace of a rank: all do the same, each in its own groups."""
     names = {}
     for scope in group_names(template):
@@ -59,7 +59,9 @@ def _of_rank(template: Trace, plan: Plan, rank: int, groups: dict[tuple[int, ...
 class _Program:
     """Adds nodes step by step. Groups bear the name of their scope; the group of all ranks has none."""
 
-    def __init__(self, network: Network, plan: Plan, accelerator: Accelerator | None, precision: Precision) -> None:
+    def __init__(
+        self, network: Network, plan: HybridPlan, accelerator: Accelerator | None, precision: Precision
+    ) -> None:
         self.builder = TraceBuilder({"world_size": plan.num_ranks})
         self._network = network
         self._plan = plan

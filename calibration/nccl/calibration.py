@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
 from hocket.calibration import fitting
-from hocket.calibration.curve import Curve
+from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.measurement import NCCL_NAMES
 from hocket.calibration.nccl import curve as nccl_curve
 from hocket.calibration.nccl.constants import constants_of
@@ -87,7 +87,7 @@ def calibrate_nccl(fits: Sequence[fitting.CurveFit], releases: Releases) -> Nccl
 def predictor(calibration: NcclCalibration, releases: Releases, by: str | None = None) -> Predict:
     """By a release, or FREE; by what predicted left-out sizes best, if not said."""
 
-    def by_nccl(curve: Curve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def by_nccl(curve: MeasuredCurve, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         if not has_structure(curve.kind, curve.nodes):
             return freely(curve, sizes)
         structure = releases.structure(RELEASES[name], curve, sizes)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.calibration.curve import Curve
+from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.fitting import TUNING, noise_of
 from hocket.calibration.measurement import MESSAGE, NCCL_NAMES
 from hocket.calibration.nccl.segment import SegmentFit, columns_of, fit_segment
@@ -105,7 +105,7 @@ def _messages(kind: str, ranks: int, sizes: NDArray[np.int64]) -> NDArray[np.int
     return sizes if kind == MESSAGE else np.maximum(sizes // ranks, 1)
 
 
-def fit_structure(curve: Curve, structure: Structure) -> NcclCurveFit:
+def fit_structure(curve: MeasuredCurve, structure: Structure) -> NcclCurveFit:
     """The fit of a curve whose sizes are among the structure's."""
     rows = _Rows(curve, structure)
     segments = {}
@@ -116,7 +116,7 @@ def fit_structure(curve: Curve, structure: Structure) -> NcclCurveFit:
     return NcclCurveFit(curve.kind, curve.ranks, curve.nodes, segments, rows.factor())
 
 
-def leave_one_out(curve: Curve, structure: Structure) -> float:
+def leave_one_out(curve: MeasuredCurve, structure: Structure) -> float:
     """The loss of every size's rows, predicted by the fit without them, as `fitting.leave_one_out` counts it."""
     rows = _Rows(curve, structure)
     loss = 0.0
@@ -136,7 +136,7 @@ def leave_one_out(curve: Curve, structure: Structure) -> float:
 class _Rows:
     """The measurements of a curve beside what NCCL ran: `at`, which size; `used`, which name; `columns`."""
 
-    def __init__(self, curve: Curve, structure: Structure) -> None:
+    def __init__(self, curve: MeasuredCurve, structure: Structure) -> None:
         self.time_us = curve.time_us
         self.at = np.searchsorted(structure.sizes, curve.size_bytes)
         self.used = structure.used[self.at]

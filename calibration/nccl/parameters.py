@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
-from hocket.base.strict_yaml import Document
+from hocket.base.strict_yaml import YamlDocument
 from hocket.base.units import parse_bytes
 from hocket.calibration.nccl.calibration import FREE, NcclCalibration
 from hocket.calibration.nccl.curve import NcclCurveFit
@@ -76,7 +76,7 @@ def section_of(calibration: NcclCalibration) -> FittedNccl:
     return FittedNccl(calibration.release.name, losses, curves, tables)
 
 
-def nccl_of(section: FittedNccl, document: Document) -> NcclCalibration:
+def nccl_of(section: FittedNccl, document: YamlDocument) -> NcclCalibration:
     """Raises FormatError, naming file and line."""
     if section.release not in RELEASES or not {section.release, FREE} <= set(section.losses) <= {*RELEASES, FREE}:
         raise FormatError(f"{document.where('$.nccl.release')}: expected one of the releases {', '.join(RELEASES)}")
@@ -99,7 +99,7 @@ def nccl_of(section: FittedNccl, document: Document) -> NcclCalibration:
     return NcclCalibration(RELEASES[section.release], tuple(fits), section.losses, _constants(section, document))
 
 
-def _constants(section: FittedNccl, document: Document) -> Constants:
+def _constants(section: FittedNccl, document: YamlDocument) -> Constants:
     where = document.where("$.nccl.constants")
     own = Constants.of_nccl()
     tables = {}

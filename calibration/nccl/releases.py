@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError, TopologyError
-from hocket.calibration.curve import Curve
+from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.measurement import Measurement
 from hocket.calibration.nccl.curve import Structure, structure_of
 from hocket.nccl import VARIABLES, Constants, NcclModel, Settings
@@ -77,7 +77,7 @@ class Releases:
     def with_constants(self, constants: Constants, nodes: int) -> NcclModel:
         return NcclModel(self.machine, nodes, self.settings, constants)
 
-    def structure(self, release: Release, curve: Curve, sizes: NDArray[np.int64] | None = None) -> Structure:
+    def structure(self, release: Release, curve: MeasuredCurve, sizes: NDArray[np.int64] | None = None) -> Structure:
         """Of the sizes of a curve that `has_structure`, or of others. Raises TopologyError where the machine has other
         ranks than the curve."""
         model = self.model(release, curve.nodes)

@@ -11,7 +11,7 @@ from hocket.calibration.nccl.calibration import NcclCalibration
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS, NcclModel
 from hocket.nccl.choice import FORCING, NcclChoice
 from hocket.nccl.names import can_do
-from hocket.nccl.tuning import Timed, model_choices
+from hocket.nccl.tuning import Timing, model_choices
 
 __all__ = ["calibrated_timings", "timings"]
 
@@ -26,7 +26,7 @@ def timings(
     measurements: Iterable[Measurement],
     declared: Mapping[NcclChoice, Iterable[Measurement]] | None = None,
     baseline: Iterable[Measurement] = (),
-) -> list[Timed]:
+) -> list[Timing]:
     """Of `measurements`, of runs that say themselves what NCCL chose or that it was free to; of those that do not:
     `declared` by the choice that was forced, `baseline` where NCCL was free.
 
@@ -41,7 +41,7 @@ def timings(
 
 def calibrated_timings(
     calibration: NcclCalibration, model: NcclModel, collectives: Iterable[str], sizes: Iterable[int]
-) -> list[Timed]:
+) -> list[Timing]:
     """What the fitted times say of NCCL's own choice (the model's) and of what else was measured on as many ranks, as
     far as the calibration tells them; nothing of collectives of which only one choice was.
     """
@@ -60,11 +60,11 @@ def calibrated_timings(
             known = {NcclChoice(*name): float(time_us) for name, time_us in of_each if np.isfinite(time_us)}
             for choice, time_us in known.items() if own in known else ():
                 where = collective, model.ranks, model.nodes, measured[at], False, max(1, round(time_us * 1e6))
-                found.append(Timed(*where, choice, own=choice == own, place=model.machine.source))
+                found.append(Timing(*where, choice, own=choice == own, place=model.machine.source))
     return found
 
 
-def _declared(each: Measurement, choice: NcclChoice) -> Timed:
+def _declared(each: Measurement, choice: NcclChoice) -> Timing:
     told = each.choice
     if told is not None and (told.algorithm, told.protocol) != (choice.algorithm, choice.protocol):
         raise FormatError(f"{each.place}: NCCL ran {told.name} here, not {choice.name} as --run says")
@@ -75,7 +75,7 @@ def _declared(each: Measurement, choice: NcclChoice) -> Timed:
     return timed
 
 
-def _own(each: Measurement) -> Timed:
+def _own(each: Measurement) -> Timing:
     timed = _as(each, each.choice, own=True)
     forced = each.run.forced(each.kind, each.place) if each.run else None
     if forced is not None and not forced.free:
@@ -83,7 +83,7 @@ def _own(each: Measurement) -> Timed:
     return timed
 
 
-def _timed(each: Measurement) -> Timed:
+def _timed(each: Measurement) -> Timing:
     own = _as(each, each.choice, own=True)
     forced = each.run.forced(each.kind, each.place) if each.run else None
     if forced is not None and forced.free:
@@ -99,13 +99,13 @@ def _timed(each: Measurement) -> Timed:
     )
 
 
-def _as(each: Measurement, choice: NcclChoice | None, *, own: bool) -> Timed:
+def _as(each: Measurement, choice: NcclChoice | None, *, own: bool) -> Timing:
     if each.kind not in NCCL_NAMES:
         raise FormatError(
             f"{each.place}: NCCL asks no tuner about {each.kind}, only about {', '.join(NCCL_NAMES)}: take it out"
         )
     where = NCCL_NAMES[each.kind], each.ranks, each.nodes, each.size_bytes, each.in_place, each.time_ps
-    return Timed(*where, choice=choice, own=own, place=each.place)
+    return Timing(*where, choice=choice, own=own, place=each.place)
 
 
 def _check_alike(rows: list[Measurement]) -> None:

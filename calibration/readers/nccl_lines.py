@@ -8,7 +8,7 @@ of their own.
 import re
 from collections.abc import Callable, Iterable
 
-from hocket.calibration.measurement import NCCL_NAMES, Run
+from hocket.calibration.measurement import NCCL_NAMES, BenchmarkRun
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.log import Logged, read_setting, read_tuning
 
@@ -40,11 +40,11 @@ class NcclLines:
             line, self._piece = f"{self._piece} {line}", ""
         return line
 
-    def run(self, devices: Iterable[str], version: str | None) -> Run:
+    def run(self, devices: Iterable[str], version: str | None) -> BenchmarkRun:
         """What is known of the run; its variables where NCCL said of any that it read it."""
-        return Run(frozenset(devices), dict(self._variables) or None, version)
+        return BenchmarkRun(frozenset(devices), dict(self._variables) or None, version)
 
-    def choices(self, kind: str, ranks: int, run: Run, place: str) -> Callable[[int], NcclChoice | None]:
+    def choices(self, kind: str, ranks: int, run: BenchmarkRun, place: str) -> Callable[[int], NcclChoice | None]:
         """By size: what NCCL chose, where it logged one choice for the size; else what its variables left."""
         if kind not in NCCL_NAMES:
             return lambda size: None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.calibration.measurement import NCCL_NAMES, Assumed, Measurement, Run, bus_factor, kind_named
+from hocket.calibration.measurement import NCCL_NAMES, Assumed, BenchmarkRun, Measurement, bus_factor, kind_named
 from hocket.calibration.readers.printed import Printed, Row, check_row
 from hocket.nccl.releases import version_of_code
 
@@ -124,12 +124,14 @@ def read_nccl_tests_json(content: Any, source: str, assumed: Assumed) -> tuple[M
     return tuple(found)
 
 
-def _run(output: Output) -> Run:
+def _run(output: Output) -> BenchmarkRun:
     devices = frozenset(device.device_info for device in output.config.devices if device.device_info)
     version = version_of_code(output.nccl_version) if output.nccl_version else None
     if output.env is None:
-        return Run(devices, None, version)
-    return Run(devices, dict(each.split("=", 1) for each in output.env if re.match(r"NCCL_\w+=", each)), version)
+        return BenchmarkRun(devices, None, version)
+    return BenchmarkRun(
+        devices, dict(each.split("=", 1) for each in output.env if re.match(r"NCCL_\w+=", each)), version
+    )
 
 
 def _machine(output: Output, source: str, assumed: Assumed) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from hocket.chakra.importers.rank import Call, Notes
+from hocket.chakra.importers.rank import IssuedCall, Notes
 
 __all__ = ["agreeing"]
 
@@ -11,12 +11,12 @@ _SHOWN = 8
 
 
 def agreeing(
-    calls: Mapping[int, Sequence[Call]], groups: Mapping[str, tuple[int, ...]], notes: Notes
-) -> dict[int, list[Call]]:
+    calls: Mapping[int, Sequence[IssuedCall]], groups: Mapping[str, tuple[int, ...]], notes: Notes
+) -> dict[int, list[IssuedCall]]:
     """Each rank's calls without collectives that another of the given ranks of the group lacks, and without messages
     whose other end, one of the given ranks, lacks them: `notes` says which. A collective is known by its kind, of each
     of which NCCL counts by itself, and its `sequence`."""
-    by_kind: dict[tuple[str, str], dict[int, dict[int, Call]]] = defaultdict(lambda: defaultdict(dict))
+    by_kind: dict[tuple[str, str], dict[int, dict[int, IssuedCall]]] = defaultdict(lambda: defaultdict(dict))
     for rank, own in calls.items():
         for call in own:
             if not call.is_message and call.sequence is not None:
@@ -42,9 +42,9 @@ def agreeing(
     return {rank: [call for call in own if id(call) not in dropped] for rank, own in calls.items()}
 
 
-def _unpaired(calls: Mapping[int, Sequence[Call]], dropped: set[int], notes: Notes) -> None:
+def _unpaired(calls: Mapping[int, Sequence[IssuedCall]], dropped: set[int], notes: Notes) -> None:
     """Adds to `dropped` the last messages of each channel that the other end lacks."""
-    ends: dict[tuple[int, int, int], dict[str, list[Call]]] = defaultdict(lambda: {"send": [], "recv": []})
+    ends: dict[tuple[int, int, int], dict[str, list[IssuedCall]]] = defaultdict(lambda: {"send": [], "recv": []})
     for rank, own in calls.items():
         for call in own:
             if call.is_message:

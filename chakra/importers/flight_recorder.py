@@ -21,7 +21,7 @@ from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, tensors_bytes
 from hocket.chakra.importers.files import read_bytes
 from hocket.chakra.importers.lanes import build_lanes
-from hocket.chakra.importers.rank import Call, Notes, RankTrace
+from hocket.chakra.importers.rank import IssuedCall, Notes, RankTrace
 
 __all__ = ["is_flight_recorder", "read_flight_recorder"]
 
@@ -172,7 +172,9 @@ def _groups(dumps: Mapping[int, _Dump], notes: Notes) -> dict[str, tuple[int, ..
     return groups
 
 
-def _calls(rank: int, dump: _Dump, groups: Mapping[str, tuple[int, ...]], source: str, notes: Notes) -> Iterator[Call]:
+def _calls(
+    rank: int, dump: _Dump, groups: Mapping[str, tuple[int, ...]], source: str, notes: Notes
+) -> Iterator[IssuedCall]:
     lanes: dict[str, int] = {}
     for entry in sorted(dump.entries, key=lambda entry: entry.record_id):
         place = f"{source}: record {entry.record_id} '{entry.profiling_name}'"
@@ -188,7 +190,7 @@ def _calls(rank: int, dump: _Dump, groups: Mapping[str, tuple[int, ...]], source
             if peer >= len(groups[group]):
                 raise FormatError(f"{place}: the group has {len(groups[group])} ranks")
             num_bytes = _output_bytes(entry, place) if kind == "recv" else _input_bytes(entry, place)
-            yield Call(kind, group, num_bytes, begin, _end(entry, notes), lane, peer=groups[group][peer])
+            yield IssuedCall(kind, group, num_bytes, begin, _end(entry, notes), lane, peer=groups[group][peer])
         elif kind := _KINDS.get(operation.lower().lstrip("_"), ""):
             if kind in ("broadcast", "reduce", "gather", "scatter"):
                 notes[f"{kind} operations with unknown root"] += 1
@@ -201,7 +203,7 @@ def _calls(rank: int, dump: _Dump, groups: Mapping[str, tuple[int, ...]], source
             number = entry.collective_seq_id
             dtype = common_dtype(map(dtype_name, entry.input_dtypes or entry.output_dtypes))
             end = _end(entry, notes)
-            yield Call(kind, group, num_bytes, begin, end, lane, dtype=dtype, sequence=number, queue=queue)
+            yield IssuedCall(kind, group, num_bytes, begin, end, lane, dtype=dtype, sequence=number, queue=queue)
         else:
             notes[f"operations '{entry.profiling_name}' that stand for no collective of their own: left out"] += 1
 

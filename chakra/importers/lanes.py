@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.chakra.builder import TraceBuilder
-from hocket.chakra.importers.rank import Call
+from hocket.chakra.importers.rank import IssuedCall
 from hocket.chakra.trace import CollectiveType, Trace
 
-__all__ = ["Operator", "Step", "add_call", "build_lanes"]
+__all__ = ["LaneStep", "Operator", "add_call", "build_lanes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LaneStep:
     """A training step of this number begins."""
 
     number: int
@@ -33,7 +33,7 @@ class Step:
 
 
 def build_lanes(
-    rank: int, items: Iterable[Operator | Call | Step], gap: str | None, metadata: Mapping[str, object]
+    rank: int, items: Iterable[Operator | IssuedCall | LaneStep], gap: str | None, metadata: Mapping[str, object]
 ) -> Trace:
     """The trace of a rank, which begins with the first of `items`.
 
@@ -42,15 +42,15 @@ def build_lanes(
     what follows there depends on it; between issue and wait both run side by side. The operators of a lane come in
     order and do not overlap.
     """
-    events: list[tuple[int, int, bool, Operator | Call | Step]] = []  # time, index, whether a wait
+    events: list[tuple[int, int, bool, Operator | IssuedCall | LaneStep]] = []  # time, index, whether a wait
     for index, item in enumerate(items):
-        events.append((item.start, -1 if isinstance(item, Step) else index, False, item))
-        if isinstance(item, Call) and item.wait is not None:
+        events.append((item.start, -1 if isinstance(item, LaneStep) else index, False, item))
+        if isinstance(item, IssuedCall) and item.wait is not None:
             events.append((max(item.wait.begin, item.start), index, True, item))
     events.sort(key=lambda event: event[:3])
     lanes = _Lanes(rank, gap, events[0][0] if events else 0, metadata)
     for time, index, is_wait, item in events:
-        if isinstance(item, Step):
+        if isinstance(item, LaneStep):
             lanes.begin_step(item)
         elif isinstance(item, Operator):
             lanes.compute(item)
@@ -73,7 +73,7 @@ class _Lanes:
         self._queues: dict[str, int] = {}
         self._calls: dict[int, tuple[int, frozenset[int]]] = {}  # by index: node, what it depends on
 
-    def begin_step(self, step: Step) -> None:
+    def begin_step(self, step: LaneStep) -> None:
         for lane in list(self._until):
             self._fill(lane, step.start)
         self.builder.begin_step(step.number)
@@ -89,7 +89,7 @@ class _Lanes:
             tensor_bytes=operator.tensor_bytes,
         )
 
-    def issue(self, index: int, call: Call) -> None:
+    def issue(self, index: int, call: IssuedCall) -> None:
         self._fill(call.lane, call.start)
         deps = self._tails[call.lane]
         queued = {self._queues[call.queue]} if call.queue in self._queues else set()
@@ -98,7 +98,7 @@ class _Lanes:
             self._queues[call.queue] = node
         self._calls[index] = node, deps
 
-    def wait(self, index: int, call: Call, time: int) -> None:
+    def wait(self, index: int, call: IssuedCall, time: int) -> None:
         if call.wait is not None:
             lane = call.wait.lane
             self._fill(lane, time)
@@ -119,7 +119,7 @@ class _Lanes:
         self._until[lane] = max(end, begin)
 
 
-def add_call(builder: TraceBuilder, rank: int, call: Call, deps: list[int]) -> int:
+def add_call(builder: TraceBuilder, rank: int, call: IssuedCall, deps: list[int]) -> int:
     """Adds the node of a rank's call."""
     common: dict[str, Any] = {
         "start_us": call.start // 1000,

@@ -24,8 +24,8 @@ from hocket.chakra.importers.pytorch.execution_trace import (
     span_event,
 )
 from hocket.chakra.importers.pytorch.host import ProcessGroup
-from hocket.chakra.importers.pytorch.kineto import DEVICE, DeviceEvent, Kineto, Operation
-from hocket.chakra.importers.pytorch.profile import Profile, traces_of
+from hocket.chakra.importers.pytorch.kineto import DEVICE, DeviceEvent, HostOperator, Kineto
+from hocket.chakra.importers.pytorch.profile import RankProfile, traces_of
 from hocket.chakra.importers.pytorch.read import rank_of
 from hocket.chakra.importers.rank import Notes, RankTrace
 
@@ -51,7 +51,7 @@ def is_mlcommons(head: bytes) -> bool:
 
 def read_mlcommons(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
     """The ranks of a job, a file each, whose name tells the rank. Raises FormatError, naming the file, for others."""
-    profiles: dict[int, Profile] = {}
+    profiles: dict[int, RankProfile] = {}
     for path in paths:
         rank = rank_of(path, len(paths))
         if rank in profiles:
@@ -60,7 +60,7 @@ def read_mlcommons(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
     return traces_of(profiles, max(profiles, default=-1) + 1, notes)
 
 
-def _read(path: Path, notes: Notes) -> Profile:
+def _read(path: Path, notes: Notes) -> RankProfile:
     array: JsonArray[_Node, HostRest] = JsonArray(path, "nodes", _Node, HostRest)
     kineto = Kineto()
     groups: dict[str, ProcessGroup] = {}
@@ -80,7 +80,7 @@ def _read(path: Path, notes: Notes) -> Profile:
         notes[f"the end of {path}, which is cut off"] += 1
     kineto.groups = list(groups.values())
     kineto.events.sort(key=lambda event: (event.start, -event.end))
-    return Profile(kineto.groups, kineto.events, kineto)
+    return RankProfile(kineto.groups, kineto.events, kineto)
 
 
 def _add(kineto: Kineto, node: _Node) -> None:
@@ -100,4 +100,4 @@ def _add(kineto: Kineto, node: _Node) -> None:
         thread = told.get("tid")
         is_annotation = told.get("scope") == _USER_SCOPE
         number = thread if type(thread) is int else 0
-        kineto.operations.append(Operation(node.name, number, start, end, node.id, is_annotation, None))
+        kineto.operations.append(HostOperator(node.name, number, start, end, node.id, is_annotation, None))

@@ -16,7 +16,7 @@ from hocket.base.errors import FormatError
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.files import MALFORMED, read_bytes
 from hocket.chakra.importers.lanes import build_lanes
-from hocket.chakra.importers.rank import Call, Notes, RankTrace, Wait
+from hocket.chakra.importers.rank import IssuedCall, LaneWait, Notes, RankTrace
 
 __all__ = ["is_nccl_inspector", "read_nccl_inspector"]
 
@@ -139,7 +139,7 @@ def _groups(
     return {name: tuple(of_name[number] for number in sorted(of_name)) for name, of_name in members.items()}
 
 
-def _calls(own: list[_Record], groups: dict[str, tuple[int, ...]], source: Path, notes: Notes) -> Iterator[Call]:
+def _calls(own: list[_Record], groups: dict[str, tuple[int, ...]], source: Path, notes: Notes) -> Iterator[IssuedCall]:
     time = 0
     for record in own:
         name = record.header.id
@@ -162,5 +162,7 @@ def _calls(own: list[_Record], groups: dict[str, tuple[int, ...]], source: Path,
         else:
             continue
         end = time + round(duration_us * 1000)
-        yield Call(kind, name, num_bytes, time, end, peer=peer, sequence=sequence, queue=name, wait=Wait(0, time, end))
+        yield IssuedCall(
+            kind, name, num_bytes, time, end, peer=peer, sequence=sequence, queue=name, wait=LaneWait(0, time, end)
+        )
         time = end

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from hocket.chakra.trace import Trace
 
-__all__ = ["Call", "Notes", "RankTrace", "Wait"]
+__all__ = ["IssuedCall", "LaneWait", "Notes", "RankTrace"]
 
 # What could not be known, in words, and how often: printed at the end of an import.
 Notes = Counter[str]
 
 
 @dataclass(frozen=True)
-class Wait:
+class LaneWait:
     """Lane `lane` does not go on before the call is complete: it waits from `begin` on, and goes on at `end` (ns)."""
 
     lane: int
@@ -22,7 +22,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Call:
+class IssuedCall:
     """A collective or message on one rank, issued by `lane` at `start`; times in ns of the rank's clock, sizes bytes.
 
     `kind` is the name of a `CollectiveType` in small letters, send or recv; `num_bytes` this rank's input, of a scatter
@@ -45,7 +45,7 @@ class Call:
     dtype: str = ""
     sequence: int | None = None
     queue: str = ""
-    wait: Wait | None = None
+    wait: LaneWait | None = None
     extra: Mapping[str, int | str] = field(default_factory=dict)
 
     @property

@@ -9,15 +9,15 @@ from hocket.nccl.programs.collnet import collnet_chain, collnet_direct
 from hocket.nccl.programs.nvls import nvls
 from hocket.nccl.programs.nvls_tree import nvls_tree
 from hocket.nccl.programs.pat import pat
-from hocket.nccl.programs.request import KINDS, NcclProgram, Request
+from hocket.nccl.programs.request import KINDS, NcclCall, NcclProgram
 from hocket.nccl.programs.ring import ring
 from hocket.nccl.programs.tree import tree
 from hocket.schedule import Kernel
 
-__all__ = ["BUILDERS", "KINDS", "NcclProgram", "Request", "nccl_program"]
+__all__ = ["BUILDERS", "KINDS", "NcclCall", "NcclProgram", "nccl_program"]
 
 #: The algorithms, by NCCL's names: as programs of thread blocks, or as kernels over switches that compute.
-BUILDERS: Mapping[str, Callable[[Request], NcclProgram | Kernel]] = {
+BUILDERS: Mapping[str, Callable[[NcclCall], NcclProgram | Kernel]] = {
     "Ring": ring,
     "Tree": tree,
     "PAT": pat,
@@ -57,7 +57,7 @@ def _request(
     protocol: str | None,
     channels: int | None,
     root: int,
-) -> Request:
+) -> NcclCall:
     choice = model.choose(collective, [size_bytes])
     if algorithm is None:
         algorithm, protocol = ALGORITHMS[choice.algorithm[0]], PROTOCOLS[choice.protocol[0]]
@@ -66,4 +66,4 @@ def _request(
         protocol = min(terms, key=lambda term: term.time_us).protocol if terms else "Simple"
     if channels is None:
         channels = model.channels_for(algorithm, protocol, size_bytes)
-    return Request(model, collective, algorithm, protocol, channels, size_bytes, root)
+    return NcclCall(model, collective, algorithm, protocol, channels, size_bytes, root)

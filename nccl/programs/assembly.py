@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Gpu, Kind, Program, ThreadBlock
 
 __all__ = ["assemble"]
 
 
 def assemble(
-    request: Request, blocks: Sequence[Sequence[ThreadBlock]], chunks: int, channels: int, scratch: int = 0
+    request: NcclCall, blocks: Sequence[Sequence[ThreadBlock]], chunks: int, channels: int, scratch: int = 0
 ) -> Program:
     """The program of which rank r runs `blocks[r]`, on a buffer of `chunks` chunks; right in place and out of place."""
     block = chunks // request.ranks

@@ -7,7 +7,7 @@ import numpy as np
 
 from hocket.nccl.programs.nics import crossings
 from hocket.nccl.programs.pace import pace
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Kind, Passes, Program
 
 __all__ = ["SLOTS", "passes"]
@@ -24,7 +24,7 @@ _GRAIN = {"Simple": 512, "LL": 16, "LL128": 1920}
 _RING_SLOTS, _RING_SLICES = 4, 2  # of a chunk, with Simple, of rings that every rank's data goes round
 
 
-def passes(request: Request, program: Program, shares: Sequence[int], around: int = 1) -> Passes:
+def passes(request: NcclCall, program: Program, shares: Sequence[int], around: int = 1) -> Passes:
     """The call of the program whose channels have `shares` bytes of a rank's part. `around` chunks take a share at a
     time, of the last pass as much as is left, evenly."""
     parts = [_parts(request, share, around) for share in shares]
@@ -46,14 +46,14 @@ def passes(request: Request, program: Program, shares: Sequence[int], around: in
     )
 
 
-def _parts(request: Request, share: int, around: int) -> list[int]:
+def _parts(request: NcclCall, share: int, around: int) -> list[int]:
     """Bytes of a channel's chunk in each pass."""
     chunk = _chunk_bytes(request, share)
     loops, rest = divmod(share, chunk * around)
     return [chunk] * loops + [-(-rest // around)] * (rest > 0)
 
 
-def _chunk_bytes(request: Request, channel_bytes: int) -> int:
+def _chunk_bytes(request: NcclCall, channel_bytes: int) -> int:
     """Bytes of a chunk on a channel that has `channel_bytes` of a rank's part."""
     chunk = _SLOT[request.protocol] * _slots(request)
     size = channel_bytes * request.blocks
@@ -69,7 +69,7 @@ def _chunk_bytes(request: Request, channel_bytes: int) -> int:
     return chunk // _GRAIN[request.protocol] * _GRAIN[request.protocol]
 
 
-def _slots(request: Request) -> int:
+def _slots(request: NcclCall) -> int:
     """Of a chunk."""
     ring = request.algorithm == "Ring" and request.kind not in (Kind.BROADCAST, Kind.REDUCE)
     return _RING_SLOTS if ring and request.protocol == "Simple" else 1

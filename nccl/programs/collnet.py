@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hocket.nccl.programs.heads import Heads, finished, in_order, interleaved, slots, step_ps
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Actions, Kernel, Move, Wait
 
 __all__ = ["collnet_chain", "collnet_direct", "sharp"]
@@ -16,7 +16,7 @@ __all__ = ["collnet_chain", "collnet_direct", "sharp"]
 _SENDER_PS = 400_000  # what NCCL adds to a step's latency for each GPU of the machine beside the head
 
 
-def collnet_direct(request: Request) -> Kernel:
+def collnet_direct(request: NcclCall) -> Kernel:
     """all_reduce over several machines."""
     heads, actions = Heads.found(request, "CollNetDirect"), Actions()
     sizes = interleaved(request, len(heads))
@@ -58,7 +58,7 @@ def _summed(actions: Actions, chunk: int, head: int, scatter: dict[int, int], la
     return summed
 
 
-def collnet_chain(request: Request) -> Kernel:
+def collnet_chain(request: NcclCall) -> Kernel:
     """all_reduce over several machines."""
     graph, actions = request.model.graphs["CollNetChain"], Actions()
     chains = graph["gpus"].reshape(graph["channels"], -1).tolist()
@@ -95,7 +95,7 @@ def _down_chain(actions: Actions, chunk: int, order: Sequence[int], down: int, l
     in_order(actions, works[1:])
 
 
-def sharp(request: Request, actions: Actions, chunk: int, heads: tuple[int, ...], sums: Sequence[int]) -> list[int]:
+def sharp(request: NcclCall, actions: Actions, chunk: int, heads: tuple[int, ...], sums: Sequence[int]) -> list[int]:
     """A chunk from its heads, one a machine, into the fabric when their `sums` are done; the works of the heads that
     have the result."""
     through = actions.move(Move(chunk, heads, tuple(sums), heads, latency_ps=step_ps(request, between=True)))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hocket.base.errors import ScheduleError
 from hocket.nccl.head_chunks import head_chunk_bytes
 from hocket.nccl.programs.chunking import SLOTS
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.request import NcclCall
 from hocket.nccl.programs.split import split
 from hocket.schedule import Actions, Kernel, Kind, Wait
 
@@ -30,7 +30,7 @@ class Heads:
     machines: tuple[range, ...]
 
     @classmethod
-    def found(cls, request: Request, graph: str) -> "Heads":
+    def found(cls, request: NcclCall, graph: str) -> "Heads":
         """The first GPUs of the channels that NCCL's search found."""
         found = request.model.graphs[graph]
         local = dict.fromkeys(found["gpus"].reshape(found["channels"], -1)[:, 0].tolist())
@@ -44,7 +44,7 @@ class Heads:
         return len(self.of)
 
 
-def step_ps(request: Request, *, between: bool = False) -> int:
+def step_ps(request: NcclCall, *, between: bool = False) -> int:
     """NCCL's latency of a step inside a machine, or between two."""
     _, inside, other = request.model.steps_us(request.algorithm, request.protocol)
     return round((other if between else inside) * _PS)
@@ -61,7 +61,7 @@ def slots(works: Iterable[int]) -> list[Wait]:
     return [Wait(work, lag=SLOTS) for work in works]
 
 
-def each_channel(request: Request, heads: int, grain: int) -> NDArray[np.int64]:
+def each_channel(request: NcclCall, heads: int, grain: int) -> NDArray[np.int64]:
     """Bytes of every pass and chunk (passes x channels * heads), where each channel has a part of the buffer to itself:
     in its last pass the heads share what is left in multiples of `grain` bytes."""
     parts = split(request)
@@ -81,7 +81,7 @@ def each_channel(request: Request, heads: int, grain: int) -> NDArray[np.int64]:
     return sizes.reshape(len(sizes), -1)
 
 
-def interleaved(request: Request, chunks: int) -> NDArray[np.int64]:
+def interleaved(request: NcclCall, chunks: int) -> NDArray[np.int64]:
     """The same of an all_reduce in which the channels take turns, as over CollNet: in every pass the next chunks of
     the buffer, so many for each channel. Raises ScheduleError for the others, which are not simulated."""
     if request.kind is not Kind.ALL_REDUCE:
@@ -106,7 +106,7 @@ def _passes(part: int, chunk: int, heads: int, grain: int, shared: bool) -> list
 
 
 def finished(
-    request: Request, sizes: NDArray[np.int64], actions: Actions, owners: Sequence[int] = (-1,), share: int = 1
+    request: NcclCall, sizes: NDArray[np.int64], actions: Actions, owners: Sequence[int] = (-1,), share: int = 1
 ) -> Kernel:
     """The kernel whose chunks are the `owners`' in turn. A GPU works on a `share`-th of the buffer, at that part of
     NCCL's bandwidth."""

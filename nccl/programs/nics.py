@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Program
 from hocket.topology import Crossing
 
@@ -14,7 +14,7 @@ _GRAPHS = {"Ring": "Ring", "Tree": "Tree", "PAT": "Tree", "NVLSTree": "NVLS"}
 class Nics:
     """Those of the graph whose channels the algorithm connects."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: NcclCall) -> None:
         model, graph = request.model, request.model.graphs[_GRAPHS[request.algorithm]]
         self._gpus, self._places = request.gpus, model.places
         gpus = graph["gpus"].reshape(graph["channels"], -1)
@@ -43,7 +43,7 @@ class Nics:
         return into if self._first[at] == place else out
 
 
-def crossings(request: Request, program: Program) -> dict[tuple[int, int, int], Crossing]:
+def crossings(request: NcclCall, program: Program) -> dict[tuple[int, int, int], Crossing]:
     """Those of the program's connections between machines."""
     if request.nodes == 1:
         return {}

@@ -8,21 +8,21 @@ its own comes back through the switch too.
 
 from hocket.nccl.programs.collnet import sharp
 from hocket.nccl.programs.heads import Heads, each_channel, finished, in_order, interleaved, slots, step_ps
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Actions, Kernel, Kind, Move, Wait
 
-__all__ = ["Machine", "nvls"]
+__all__ = ["NvlsMachine", "nvls"]
 
 _GRAIN = 16 << 10
 
 
-def nvls(request: Request) -> Kernel:
+def nvls(request: NcclCall) -> Kernel:
     """all_reduce, all_gather and reduce_scatter in one machine; all_reduce over several by CollNet."""
     heads, actions = Heads.found(request, "NVLS"), Actions()
     if request.nodes > 1:
         sizes = interleaved(request, len(heads))
         for first in range(0, sizes.shape[1], len(heads)):
-            machines = [Machine(request, actions, ranks) for ranks in heads.machines]
+            machines = [NvlsMachine(request, actions, ranks) for ranks in heads.machines]
             for head, ranks in enumerate(heads.of):
                 chunk = first + head
                 loaded = [machine.load(rank, chunk) for machine, rank in zip(machines, ranks, strict=True)]
@@ -33,7 +33,7 @@ def nvls(request: Request) -> Kernel:
         return finished(request, sizes, actions, share=len(heads))
     sizes = each_channel(request, len(heads), _GRAIN)
     for first in range(0, sizes.shape[1], len(heads)):
-        machine = Machine(request, actions, heads.machines[0])
+        machine = NvlsMachine(request, actions, heads.machines[0])
         for head, (rank,) in enumerate(heads.of):
             chunk = first + head
             begun = machine.own(rank, chunk) if request.kind is Kind.ALL_GATHER else machine.load(rank, chunk)
@@ -43,14 +43,14 @@ def nvls(request: Request) -> Kernel:
     return finished(request, sizes, actions, owners, share=len(heads))
 
 
-class Machine:
+class NvlsMachine:
     """What the GPUs of a machine do on one channel. `scatter` and `gather` are their works of copying in and out.
 
     A load takes NCCL's latency from when the last GPU has copied in; the slots of the buffers let it overlap with those
     of the next passes.
     """
 
-    def __init__(self, request: Request, actions: Actions, ranks: range) -> None:
+    def __init__(self, request: NcclCall, actions: Actions, ranks: range) -> None:
         self.ranks = ranks
         self._actions = actions
         self._latency_ps = step_ps(request)

@@ -10,8 +10,8 @@ from functools import partial
 from hocket.nccl.programs.connect import double_tree
 from hocket.nccl.programs.heads import Heads, each_channel, finished, in_order, slots, step_ps
 from hocket.nccl.programs.nics import Nics
-from hocket.nccl.programs.nvls import Machine
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.nvls import NvlsMachine
+from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Actions, Kernel, Move, Wait
 from hocket.topology import Crossing
 
@@ -20,14 +20,14 @@ __all__ = ["nvls_tree"]
 _GRAIN = 16
 
 
-def nvls_tree(request: Request) -> Kernel:
+def nvls_tree(request: NcclCall) -> Kernel:
     """all_reduce over two machines or more."""
     heads, actions = Heads.found(request, "NVLS"), Actions()
     sizes = each_channel(request, len(heads), _GRAIN)
     nics = Nics(request)
     places = [double_tree(request.nodes, node) for node in range(request.nodes)]
     for channel, first in enumerate(range(0, sizes.shape[1], len(heads))):
-        machines = [Machine(request, actions, ranks) for ranks in heads.machines]
+        machines = [NvlsMachine(request, actions, ranks) for ranks in heads.machines]
         above = [place[channel % 2][0] for place in places]
         for head, ranks in enumerate(heads.of):
             _between(request, actions, machines, ranks, above, first + head, partial(nics.crossing, channel=channel))
@@ -35,9 +35,9 @@ def nvls_tree(request: Request) -> Kernel:
 
 
 def _between(
-    request: Request,
+    request: NcclCall,
     actions: Actions,
-    machines: list[Machine],
+    machines: list[NvlsMachine],
     ranks: tuple[int, ...],
     above: list[int],
     chunk: int,

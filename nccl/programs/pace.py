@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hocket.nccl.programs.request import Request
+from hocket.nccl.programs.request import NcclCall
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Pace
 
@@ -13,7 +13,7 @@ _MB = 10**6
 _PAT_BLOCK, _PAT_OVERLAP = 2.8, 3.5
 
 
-def pace(request: Request) -> Pace:
+def pace(request: NcclCall) -> Pace:
     """The latencies of src/graph/tuning.cc (2.30) for each step; the model's bandwidth, shared evenly by the channels
     on which NCCL would run a call of this size."""
     base, inside, between = request.model.steps_us(request.algorithm, request.protocol)

@@ -7,14 +7,14 @@ sends at once, as NCCL does while its buffers hold it.
 
 from hocket.nccl.programs.assembly import assemble
 from hocket.nccl.programs.chunking import passes
-from hocket.nccl.programs.request import NcclProgram, Request
+from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Step, StepType, ThreadBlock
 
 __all__ = ["pat"]
 
 
-def pat(request: Request) -> NcclProgram:
+def pat(request: NcclCall) -> NcclProgram:
     """The program of an all_gather or a reduce_scatter. Raises ScheduleError where NCCL would not run it."""
     shares = split(request)
     n, channels = request.ranks, len(shares)

@@ -8,7 +8,7 @@ from hocket.nccl.model import NcclModel, Term
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.schedule import Collective, Kind, Passes, Program
 
-__all__ = ["KINDS", "NcclProgram", "Request"]
+__all__ = ["KINDS", "NcclCall", "NcclProgram"]
 
 #: Kinds of collectives by NCCL's names.
 KINDS = {
@@ -21,7 +21,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class NcclCall:
     """A collective of `size_bytes` (NCCL's and nccl-tests': of all_gather and reduce_scatter the whole buffer) by an
     algorithm and a protocol, NCCL's names, on at most `channels` channels. Raises ScheduleError for what is none."""
 
@@ -104,7 +104,7 @@ class Request:
 class NcclProgram:
     """The `program` that answers a request, and how a call of its size is cut."""
 
-    request: Request
+    request: NcclCall
     program: Program
     passes: Passes
 

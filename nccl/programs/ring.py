@@ -8,14 +8,14 @@ from collections.abc import Callable
 from hocket.nccl.programs.assembly import assemble
 from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import rings
-from hocket.nccl.programs.request import NcclProgram, Request
+from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Step, StepType, ThreadBlock
 
 __all__ = ["ring"]
 
 
-def ring(request: Request) -> NcclProgram:
+def ring(request: NcclCall) -> NcclProgram:
     """The program of any collective."""
     shares = split(request)
     orders = rings(request.model)[: len(shares)]

@@ -7,14 +7,14 @@ wait for each other.
 from hocket.nccl.programs.assembly import assemble
 from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import Branch, trees
-from hocket.nccl.programs.request import NcclProgram, Request
+from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
 from hocket.schedule import Step, StepType, ThreadBlock
 
 __all__ = ["tree"]
 
 
-def tree(request: Request) -> NcclProgram:
+def tree(request: NcclCall) -> NcclProgram:
     """The program of an all_reduce."""
     shares = split(request)
     blocks: list[list[ThreadBlock]] = [[] for _ in range(request.ranks)]

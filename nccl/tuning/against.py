@@ -13,14 +13,14 @@ from hocket.nccl.tuning.check import choice_name
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
 from hocket.topology.formats.nccl.machine import NcclMachine
 
-__all__ = ["SIZES", "Comparison", "compare"]
+__all__ = ["SIZES", "RuleComparison", "compare"]
 
 #: 8 B to 16 GiB.
 SIZES = tuple(2**power for power in range(3, 35))
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RuleComparison:
     """From the `least` to the `most` of SIZES the rule of `line` (None: the constants) makes NCCL take `ruled` where it
     would take `own` without the table; with what the model expects of both at these two sizes, in us."""
 
@@ -42,7 +42,7 @@ def compare(
     domains: tuple[int, int, int] | None = None,
     pipe_operations: int = 1,
     registered: bool = False,
-) -> list[Comparison]:
+) -> list[RuleComparison]:
     """For the sizes that rules take, or at which constants change the choice; both times are by the table's constants.
     Raises TopologyError as NcclModel."""
     without = NcclModel(machine, nodes)
@@ -50,7 +50,7 @@ def compare(
     constants = table.rewrite_constants(nodes, ranks, Constants.of_nccl().flat())
     model = NcclModel(machine, nodes, constants=Constants.from_flat(constants))
     rules, chooser = table.rules, CommunicatorRules(table, nodes, ranks, domains)
-    found: list[Comparison] = []
+    found: list[RuleComparison] = []
     for collective in collectives:
         for size in SIZES:
             costs, own = _costs(model, collective, size), _quickest(_costs(without, collective, size))
@@ -60,7 +60,7 @@ def compare(
             ruled = algorithm * 3 + protocol if index >= 0 else _quickest(costs)
             if index < 0 and ruled == own:
                 continue
-            one = Comparison(
+            one = RuleComparison(
                 collective,
                 size,
                 size,
@@ -87,7 +87,7 @@ def _quickest(costs: NDArray[np.float32]) -> int:
     return int(np.where(costs < 0, np.inf, costs).argmin())
 
 
-def _continues(last: Comparison, one: Comparison) -> bool:
+def _continues(last: RuleComparison, one: RuleComparison) -> bool:
     return last.most * 2 == one.least and all(
         getattr(last, name) == getattr(one, name) for name in ("collective", "line", "ruled", "own")
     )

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from hocket.base.errors import FormatError
 from hocket.nccl.choice import NcclChoice
 
-__all__ = ["Timed", "Winners", "find_winners"]
+__all__ = ["Timing", "Winners", "find_winners"]
 
 _PPM = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class Timing:
     """A collective (of COLLECTIVES) of `size_bytes`, as NCCL's model counts it, took `time_ps` with `choice`; `own`
     where NCCL was free to choose, when `choice` is None if it was not told. `place` is the file and line."""
 
@@ -63,14 +63,14 @@ class Winners:
         return f"{self.collective} on {self.ranks} ranks of {self.nodes} node{'s' * (self.nodes > 1)}"
 
 
-def find_winners(timed: Iterable[Timed], margin_ppm: int) -> list[Winners]:
+def find_winners(timed: Iterable[Timing], margin_ppm: int) -> list[Winners]:
     """By collective, nodes and ranks. A switch must gain `margin_ppm`, or three times the noise where that is more: two
     standard errors of a difference.
 
     In and out of place count alike, each by the median of its repetitions, and only as far as all choices were measured
     so. Raises FormatError where only one choice was measured, or one only in place and another only out of place.
     """
-    groups: dict[tuple[str, int, int], list[Timed]] = defaultdict(list)
+    groups: dict[tuple[str, int, int], list[Timing]] = defaultdict(list)
     for each in timed:
         groups[each.collective, each.nodes, each.ranks].append(each)
     return [_winners(group, margin_ppm) for _, group in sorted(groups.items())]
@@ -79,7 +79,7 @@ def find_winners(timed: Iterable[Timed], margin_ppm: int) -> list[Winners]:
 _Times = dict[NcclChoice | None, dict[bool, list[int]]]  # of one size: by choice (None: own) and place
 
 
-def _winners(group: list[Timed], margin_ppm: int) -> Winners:
+def _winners(group: list[Timing], margin_ppm: int) -> Winners:
     table = _by_size(group)
     choices = sorted({choice for times in table.values() for choice in times if choice is not None})
     has_own = any(None in times for times in table.values())
@@ -120,7 +120,7 @@ def _winners(group: list[Timed], margin_ppm: int) -> Winners:
     )
 
 
-def _by_size(group: list[Timed]) -> dict[int, _Times]:
+def _by_size(group: list[Timing]) -> dict[int, _Times]:
     """The times of each size; where NCCL's own choice is known, both it and the same one forced have the times of
     both, as they are one."""
     told = {(each.size_bytes, each.choice) for each in group if each.own and each.choice is not None}
@@ -134,7 +134,7 @@ def _by_size(group: list[Timed]) -> dict[int, _Times]:
     return table
 
 
-def _compared(times: _Times, first: Timed, size: int) -> dict[NcclChoice | None, int]:
+def _compared(times: _Times, first: Timing, size: int) -> dict[NcclChoice | None, int]:
     """One time for each choice, by the places in which all were measured."""
     places = [place for place in (False, True) if all(place in of for of in times.values())]
     if not places:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.tuning.rules import Rule
+from hocket.nccl.tuning.rules import TunerRule
 
 __all__ = ["model_choices", "predicted_rules"]
 
@@ -17,7 +17,7 @@ def model_choices(model: NcclModel, collective: str, sizes: list[int]) -> list[N
     return [NcclChoice(ALGORITHMS[algorithm], PROTOCOLS[protocol]) for algorithm, protocol in pairs]
 
 
-def predicted_rules(model: NcclModel, collectives: Iterable[str], sizes: list[int]) -> list[Rule]:
+def predicted_rules(model: NcclModel, collectives: Iterable[str], sizes: list[int]) -> list[TunerRule]:
     """What the model chooses from the first of `sizes` (ascending) to the last, each change to the byte as far as a
     choice that ends between two neighbours does not come again before the second.
 
@@ -29,7 +29,7 @@ def predicted_rules(model: NcclModel, collectives: Iterable[str], sizes: list[in
         starts = list(_changes(model, collective, sizes))
         ends = [start - 1 for start, _ in starts[1:]] + [sizes[-1]]
         rules += [
-            Rule(collective, nodes, ranks, least, most, choice)
+            TunerRule(collective, nodes, ranks, least, most, choice)
             for (least, choice), most in zip(starts, ends, strict=True)
         ]
     return rules

@@ -13,7 +13,7 @@ from hocket.nccl.choice import NcclChoice
 from hocket.nccl.names import ALGORITHMS
 from hocket.nccl.tuning.measured import Winners
 
-__all__ = ["ALGORITHM_WORDS", "Rule", "rules_of", "write_rules", "written_range"]
+__all__ = ["ALGORITHM_WORDS", "TunerRule", "rules_of", "write_rules", "written_range"]
 
 _BY_BLOCK = ("AllGather", "ReduceScatter")
 _SPELLED = {"CollNetDirect": "collnet_direct", "CollNetChain": "collnet_chain", "NVLSTree": "nvls_tree"}
@@ -25,7 +25,7 @@ _REST = ("algorithm", "protocol", "channels", "nNodes", "nRanks")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TunerRule:
     """For a collective (of COLLECTIVES) of `least` to `most` bytes (None: any more): this choice, or NCCL's own (None).
     All ranges include both ends. Bytes are of all_gather and reduce_scatter the whole buffer, or where `per_rank` one
     rank's block."""
@@ -39,7 +39,7 @@ class Rule:
     per_rank: bool = False
 
 
-def rules_of(winners: Iterable[Winners], *, extrapolate: bool = False) -> list[Rule]:
+def rules_of(winners: Iterable[Winners], *, extrapolate: bool = False) -> list[TunerRule]:
     """A rule for each run of sizes with one choice; where NCCL's own is best only between others, to say that it is
     meant.
 
@@ -48,7 +48,7 @@ def rules_of(winners: Iterable[Winners], *, extrapolate: bool = False) -> list[R
     those of the next larger one that was measured, they are one, also for the numbers between; sizes of all_gather and
     reduce_scatter that were measured on several numbers of ranks are per rank, for there they are alike most often.
     """
-    rules: list[Rule] = []
+    rules: list[TunerRule] = []
     for _, of in groupby(sorted(winners, key=lambda each: each.collective), key=lambda each: each.collective):
         curves = sorted(of, key=lambda each: (each.nodes, each.ranks))
         whole = all(size % each.ranks == 0 for each in curves for size in each.sizes)
@@ -57,7 +57,7 @@ def rules_of(winners: Iterable[Winners], *, extrapolate: bool = False) -> list[R
     return rules
 
 
-def _rules(winners: Winners, extrapolate: bool, per_rank: bool) -> Iterator[Rule]:
+def _rules(winners: Winners, extrapolate: bool, per_rank: bool) -> Iterator[TunerRule]:
     sizes = [size // winners.ranks if per_rank else size for size in winners.sizes]
     for choice, grouped in groupby(range(len(sizes)), key=lambda at: winners.chosen[at]):
         run = list(grouped)
@@ -67,10 +67,10 @@ def _rules(winners: Winners, extrapolate: bool, per_rank: bool) -> Iterator[Rule
         least = isqrt(sizes[first - 1] * sizes[first]) + 1 if first else 0 if extrapolate else sizes[0]
         most = isqrt(sizes[after - 1] * sizes[after]) if after < len(sizes) else None if extrapolate else sizes[-1]
         nodes, ranks = (winners.nodes, winners.nodes), (winners.ranks, winners.ranks)
-        yield Rule(winners.collective, nodes, ranks, least, most, choice, per_rank)
+        yield TunerRule(winners.collective, nodes, ranks, least, most, choice, per_rank)
 
 
-def _merged(curves: list[list[Rule]]) -> Iterator[Rule]:
+def _merged(curves: list[list[TunerRule]]) -> Iterator[TunerRule]:
     """The rules of curves of rising nodes and ranks; where all of one are those of the next, as one."""
     for _, grouped in groupby(curves, key=lambda rules: [replace(rule, nodes=(0, 0), ranks=(0, 0)) for rule in rules]):
         alike = list(grouped)
@@ -78,7 +78,7 @@ def _merged(curves: list[list[Rule]]) -> Iterator[Rule]:
             yield replace(first, nodes=(first.nodes[0], last.nodes[1]), ranks=(first.ranks[0], last.ranks[1]))
 
 
-def write_rules(rules: Iterable[Rule], path: Path | str, notes: Iterable[str]) -> None:
+def write_rules(rules: Iterable[TunerRule], path: Path | str, notes: Iterable[str]) -> None:
     """The table, whole or not at all; `notes` stand above it as comments. Without ranges of nodes, sizes per rank and
     exceptions NVIDIA's example tuner reads it too."""
     listed = list(rules)

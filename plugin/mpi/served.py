@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from hocket.base.files import make_folder
 from hocket.plugin.native_build import cache_folder
 from hocket.plugin.serve.counts import Counts
-from hocket.plugin.serve.library import IN_PLACE, Algorithm, Library, read_library
+from hocket.plugin.serve.library import IN_PLACE, Library, ServedProgram, read_library
 from hocket.schedule import plan_exchanges
-from hocket.schedule.exchange import EXCHANGE_BUFFERS, Exchange, Message, Piece
+from hocket.schedule.exchange import EXCHANGE_BUFFERS, Exchange, ExchangeMessage, Piece
 from hocket.schedule.memory import call_sizes
 
 __all__ = ["served"]
@@ -60,7 +60,7 @@ def _write(library: Library, folder: Path) -> None:
     (folder / "index").write_text("\n".join(lines) + "\n")
 
 
-def _in_place(algorithm: Algorithm) -> bool:
+def _in_place(algorithm: ServedProgram) -> bool:
     """The way with buffers in which a program is used: the one that its calls are made in, if it is right for that."""
     program = algorithm.program
     return program.in_place if program.kind in IN_PLACE else not program.out_of_place
@@ -75,7 +75,7 @@ def _exchange(exchange: Exchange) -> str:
     return "  ".join(parts)
 
 
-def _messages(messages: tuple[Message, ...]) -> str:
+def _messages(messages: tuple[ExchangeMessage, ...]) -> str:
     written = [f"{message.peer} {_piece(message.place)} {message.chunks}" for message in messages]
     return " ".join([str(len(written)), *written])
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from hocket.plugin.serve.library import SHARED, Algorithm, Library
+from hocket.plugin.serve.library import SHARED, Library, ServedProgram
 from hocket.plugin.serve.requests import Reduction, Request, Unserved
 from hocket.schedule import Kind
 
@@ -32,7 +32,7 @@ class Binding:
     """A request and the algorithm that serves it. `share_bytes`: of one rank's share of the larger buffer (the whole of
     it where it is not shared); `element`: the engine's type."""
 
-    algorithm: Algorithm
+    algorithm: ServedProgram
     request: Request
     share_bytes: int
     chunk_bytes: int

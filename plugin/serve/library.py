@@ -15,9 +15,9 @@ from hocket.schedule.memory import call_sizes
 from hocket.schedule.program import STEP_ROW
 from hocket.translator import ProfileName, read_program
 from hocket.translator.bundle import is_bundle, read_bundle
-from hocket.translator.selection.msccl import Call, files_in_order, mismatch
+from hocket.translator.selection.msccl import RuntimeCall, files_in_order, mismatch
 
-__all__ = ["IN_PLACE", "SHARED", "Algorithm", "Library", "read_library"]
+__all__ = ["IN_PLACE", "SHARED", "Library", "ServedProgram", "read_library"]
 
 #: Collectives whose larger buffer holds a share for each rank.
 SHARED = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)
@@ -29,7 +29,7 @@ _COLUMNS = tuple(name for name in STEP_ROW.names or () if name != "has_dependent
 
 
 @dataclass(frozen=True, eq=False)
-class Algorithm:
+class ServedProgram:
     """A proved program; `name` is its file as reports show it."""
 
     name: str
@@ -50,11 +50,11 @@ class Algorithm:
         elements = size_bytes // shares // element_bytes
         return -(-elements // chunks) * element_bytes
 
-    def mismatch(self, call: Call, element_bytes: int) -> str | None:
+    def mismatch(self, call: RuntimeCall, element_bytes: int) -> str | None:
         """Why it does not serve a call on its number of ranks; a buffer that its chunks do not divide is padded."""
         program = self.program
         padded = self.chunk_bytes(call.size_bytes, element_bytes) * program.chunks_per_loop
-        whole = Call(call.kind, padded, call.data_type, call.num_ranks, call.in_place)
+        whole = RuntimeCall(call.kind, padded, call.data_type, call.num_ranks, call.in_place)
         return mismatch(whole, program.in_place, program.out_of_place, self.window, program.chunks_per_loop)
 
     def part(self, rank: int) -> engine.Program:
@@ -80,10 +80,10 @@ class Algorithm:
 class Library:
     """Algorithms in the order in which they are looked at."""
 
-    def __init__(self, source: str, algorithms: tuple[Algorithm, ...]) -> None:
+    def __init__(self, source: str, algorithms: tuple[ServedProgram, ...]) -> None:
         self.source = source
         self.algorithms = algorithms
-        self._found: dict[tuple[Kind, int, str, int, int], Algorithm | str] = {}
+        self._found: dict[tuple[Kind, int, str, int, int], ServedProgram | str] = {}
 
     @cached_property
     def fingerprint(self) -> int:
@@ -107,7 +107,7 @@ class Library:
 
     def find(
         self, kind: Kind, size_bytes: int, data_type: str, element_bytes: int, num_ranks: int, root: int
-    ) -> Algorithm | str:
+    ) -> ServedProgram | str:
         """The first algorithm that serves a call of `size_bytes` (the larger buffer of a rank), or why none does.
 
         Those of the call's own way with buffers, in place or out of place, come first; one of the other way runs on a
@@ -120,7 +120,7 @@ class Library:
 
     def _search(
         self, kind: Kind, size_bytes: int, data_type: str, element_bytes: int, num_ranks: int, root: int
-    ) -> Algorithm | str:
+    ) -> ServedProgram | str:
         alike = [
             found for found in self.algorithms if found.program.kind is kind and found.program.num_ranks == num_ranks
         ]
@@ -132,7 +132,7 @@ class Library:
                 return f"no program for root {root} of {num_ranks} ranks"
         natural = kind in IN_PLACE
         for in_place in (natural, not natural):
-            call = Call(kind, size_bytes, data_type, num_ranks, in_place)
+            call = RuntimeCall(kind, size_bytes, data_type, num_ranks, in_place)
             for found in alike:
                 if found.mismatch(call, element_bytes) is None:
                     return found
@@ -160,7 +160,7 @@ def read_library(source: str) -> Library:
     return Library(source, algorithms)
 
 
-def _read_place(place: Path, above: Path) -> list[Algorithm]:
+def _read_place(place: Path, above: Path) -> list[ServedProgram]:
     if place.is_file():
         return [_read(place, above, None)]
     if is_bundle(place):
@@ -173,13 +173,13 @@ def _read_place(place: Path, above: Path) -> list[Algorithm]:
     ]
 
 
-def _read(path: Path, above: Path, root: int | None) -> Algorithm:
+def _read(path: Path, above: Path, root: int | None) -> ServedProgram:
     program = read_program(path, root=root if path.suffix == ".xml" else None)
     if program.kind is Kind.CUSTOM:
         raise FormatError(f"{path}: a custom collective is none that a job calls; leave the file out")
     try:
         execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
-        algorithm = Algorithm(str(path.relative_to(above)), program)
+        algorithm = ServedProgram(str(path.relative_to(above)), program)
         for rank in range(program.num_ranks):
             algorithm.part(rank)
     except HocketError as error:

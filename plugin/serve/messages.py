@@ -10,10 +10,10 @@ import torch
 from hocket.base.errors import HocketError
 from hocket.plugin.serve.agreement import exchange_words
 from hocket.plugin.serve.binding import Binding
-from hocket.plugin.serve.library import Algorithm, Library
+from hocket.plugin.serve.library import Library, ServedProgram
 from hocket.plugin.serve.requests import Reduction
 from hocket.schedule import Exchange, plan_exchanges
-from hocket.schedule.exchange import STAGING, Message, RankPlan
+from hocket.schedule.exchange import STAGING, ExchangeMessage, RankPlan
 
 __all__ = ["MessageTransport"]
 
@@ -47,7 +47,7 @@ class MessageTransport:
         self._device = device
         self._rank: int = backend.rank()
         self._exchange = self._as_one_group if backend.name() == "nccl" else self._one_by_one
-        self._plans: dict[Algorithm, RankPlan] = {}
+        self._plans: dict[ServedProgram, RankPlan] = {}
         self._workspace = torch.empty(0, dtype=torch.uint8, device=device)
         exchange_words(backend, device, library, "")
 
@@ -69,7 +69,7 @@ class MessageTransport:
                     memory.reduce(memory.at(step.source, step.chunks), memory.at(step.other, step.chunks), out=into)
         binding.finish(target)
 
-    def _plan(self, algorithm: Algorithm) -> RankPlan:
+    def _plan(self, algorithm: ServedProgram) -> RankPlan:
         if algorithm not in self._plans:
             program = algorithm.program
             self._plans[algorithm] = plan_exchanges(program, program.in_place).ranks[self._rank]
@@ -129,5 +129,5 @@ class _Memory:
         buffer, offset = place
         return self._buffers[buffer][offset * self._chunk : (offset + chunks) * self._chunk]
 
-    def of(self, message: Message) -> torch.Tensor:
+    def of(self, message: ExchangeMessage) -> torch.Tensor:
         return self.at(message.place, message.chunks)

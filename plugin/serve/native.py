@@ -10,7 +10,7 @@ from hocket._core import executor as native
 from hocket.plugin.serve.address import own_address, shares_memory
 from hocket.plugin.serve.agreement import exchange_words
 from hocket.plugin.serve.binding import Binding
-from hocket.plugin.serve.library import Algorithm, Library
+from hocket.plugin.serve.library import Library, ServedProgram
 
 __all__ = ["NativeTransport"]
 
@@ -36,7 +36,7 @@ class NativeTransport:
         hosts, *numbers = zip(*(answer.split("|") for answer in answers), strict=True)
         ports, tokens, nearbys = (list(map(int, column)) for column in numbers)
         self._peers = list(hosts), ports, tokens, nearbys
-        self._parts: dict[Algorithm, native.Program] = {}
+        self._parts: dict[ServedProgram, native.Program] = {}
         self._calls = 0
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hocket.recording.recording import GroupKey, Shape
+from hocket.recording.recording import CallShape, GroupKey
 
 __all__ = ["Place", "expected_of"]
 
@@ -19,7 +19,7 @@ _FUNCTIONS = {
 }
 
 
-def expected_of(shape: Shape, rank: int, peer: int) -> Iterator[tuple[Place, int | None]]:
+def expected_of(shape: CallShape, rank: int, peer: int) -> Iterator[tuple[Place, int | None]]:
     """The functions that NCCL's communicators count for a call of this shape on a rank, each with its bytes, None where
     they are not known; `peer` is the message's other end.
 

@@ -10,19 +10,19 @@ from hocket.chakra.importers.nccl.calls import calls_done
 from hocket.chakra.importers.nccl.profile import COLLECTIVE, NcclProfile, profile_files, read_profile
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.names import COLLECTIVES, algorithm_named, protocol_named
-from hocket.nccl.tuning import Timed
+from hocket.nccl.tuning import Timing
 
 __all__ = ["profile_timings"]
 
 
-def profile_timings(path: Path | str, *, own: bool = False) -> list[Timed]:
+def profile_timings(path: Path | str, *, own: bool = False) -> list[Timing]:
     """A timing of each collective of a job's folder of profiles, or of one file; `own` where NCCL was free to choose.
 
     Ranks that come early wait for the last one: of the ranks that were recorded the shortest time is taken. Raises
     FormatError where no collective has both a known choice and the GPU's time.
     """
     profiles = [read_profile(file) for file in profile_files(path)]
-    of_calls: dict[tuple[int, int, str], Timed] = {}
+    of_calls: dict[tuple[int, int, str], Timing] = {}
     for profile in profiles:
         for call, timed in _timings(profile, own):
             known = of_calls.get(call)
@@ -36,7 +36,7 @@ def profile_timings(path: Path | str, *, own: bool = False) -> list[Timed]:
     return list(of_calls.values())
 
 
-def _timings(profile: NcclProfile, own: bool) -> Iterator[tuple[tuple[int, int, str], Timed]]:
+def _timings(profile: NcclProfile, own: bool) -> Iterator[tuple[tuple[int, int, str], Timing]]:
     """The collectives that the GPU's timer timed, each with what tells it apart in the job."""
     calls, place = calls_done(profile), str(profile.path)
     for row in np.flatnonzero((calls.gpu_ns > 0) & (calls.records["kind"] == COLLECTIVE)).tolist():
@@ -49,4 +49,4 @@ def _timings(profile: NcclProfile, own: bool) -> Iterator[tuple[tuple[int, int, 
             continue
         choice = NcclChoice(algorithm_named(algorithm, place), protocol_named(protocol, place))
         where = function, communicator.ranks, communicator.nodes, size, False, int(calls.gpu_ns[row]) * 1000
-        yield (communicator.id, int(calls.number[row]), function), Timed(*where, choice, own, place)
+        yield (communicator.id, int(calls.number[row]), function), Timing(*where, choice, own, place)

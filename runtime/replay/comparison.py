@@ -14,7 +14,7 @@ from hocket.simulator import Prediction
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.workload import BARRIER, NodeKind, Workload
 
-__all__ = ["MESSAGE", "Comparison", "OperationTimes", "RankTimes", "Times", "compare"]
+__all__ = ["MESSAGE", "OperationTimes", "RankTimes", "ReplayComparison", "Times", "compare"]
 
 MESSAGE = "message"
 _BUSY = (NodeKind.COMPUTE, NodeKind.MEMORY)
@@ -71,7 +71,7 @@ class RankTimes:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ReplayComparison:
     """`iterations_ps` are the times of the whole trace, from the first rank's start to the last one's end;
     `steps` how many steps of a job it holds (0: not told); `straggler` is the rank that was waited for longest (None:
     there are no collectives)."""
@@ -91,7 +91,7 @@ class Comparison:
         return sum(self.iterations_ps) // len(self.iterations_ps)
 
 
-def compare(traces: TraceSet, plan: ReplayPlan, measured: Measured, prediction: Prediction | None) -> Comparison:
+def compare(traces: TraceSet, plan: ReplayPlan, measured: Measured, prediction: Prediction | None) -> ReplayComparison:
     """The replay of these traces beside what they recorded, where they did, and a prediction of them."""
     workload = plan.workload
     replayed = [
@@ -118,7 +118,7 @@ def compare(traces: TraceSet, plan: ReplayPlan, measured: Measured, prediction: 
     notes = plan.notes
     if not measured.one_clock:
         notes = (*notes, "ranks on several machines: their times count from their own starts, which differ a little")
-    return Comparison(
+    return ReplayComparison(
         iterations_ps=tuple(_span(times) for times in replayed),
         recorded_ps=_span(recorded) if recorded else None,
         predicted_ps=None if prediction is None else prediction.time_ps,

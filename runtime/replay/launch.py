@@ -12,7 +12,7 @@ from hocket.runtime.replay.connect import launched_fabric
 from hocket.runtime.replay.measured import Measured
 from hocket.runtime.replay.operation import SEND
 from hocket.runtime.replay.plan import ReplayPlan
-from hocket.runtime.replay.playing import Settings, measured, play
+from hocket.runtime.replay.playing import ReplaySettings, measured, play
 from hocket.runtime.run.processes import run_workers
 
 __all__ = ["replay_here", "replay_launched"]
@@ -20,7 +20,7 @@ __all__ = ["replay_here", "replay_launched"]
 _STORE_GRACE_S = 60.0
 
 
-def replay_here(plan: ReplayPlan, settings: Settings, iteration_done: Callable[[int], None]) -> Measured:
+def replay_here(plan: ReplayPlan, settings: ReplaySettings, iteration_done: Callable[[int], None]) -> Measured:
     """Plays on processes of this machine, one a rank. Raises HocketError, naming the rank and where it was, when one
     fails or dies, or waits for longer than the settings say."""
     with tempfile.TemporaryDirectory(prefix="hocket-replay-") as name:
@@ -40,7 +40,7 @@ def replay_here(plan: ReplayPlan, settings: Settings, iteration_done: Callable[[
         return result
 
 
-def replay_launched(plan: ReplayPlan, settings: Settings) -> Measured | None:
+def replay_launched(plan: ReplayPlan, settings: ReplaySettings) -> Measured | None:
     """Plays as one rank among those of the launcher that started this process, which are as many as the plan's; the
     result is rank 0's."""
 

@@ -14,14 +14,14 @@ from hocket.runtime.replay.measured import Measured
 from hocket.runtime.replay.operation import RankProgram
 from hocket.runtime.replay.player import Player
 
-__all__ = ["Part", "Settings", "measured", "play"]
+__all__ = ["Part", "ReplaySettings", "measured", "play"]
 
 _Times = tuple[NDArray[np.int64], NDArray[np.int64]]
 _Encoded = tuple[str, list[int], list[tuple[bytes, bytes]]]
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReplaySettings:
     """How a replay goes: `iterations` timed ones after `warmup`, each of the whole trace."""
 
     backend: str
@@ -55,7 +55,7 @@ class Part:
 def play(
     program: RankProgram,
     fabric: Fabric,
-    settings: Settings,
+    settings: ReplaySettings,
     abort: Callable[[BaseException], None],
     iteration_done: Callable[[int], None],
 ) -> list[Part]:

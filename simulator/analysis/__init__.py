@@ -2,7 +2,7 @@
 
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
-from hocket.simulator.analysis.comparison import Change, Comparison, compare
+from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
 from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
 from hocket.simulator.analysis.json_form import prediction_json, write_prediction
 from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
@@ -18,8 +18,8 @@ __all__ = [
     "AlphaBeta",
     "Change",
     "Columns",
-    "Comparison",
     "CriticalPath",
+    "PredictionComparison",
     "StoredPrediction",
     "Waits",
     "alpha_beta",

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
-from hocket.simulator.workload import Call
+from hocket.simulator.workload import CollectiveCall
 
 __all__ = ["collective_table", "group_table", "sort_table"]
 
@@ -104,5 +104,5 @@ def _rate(size: NDArray[np.int64] | NDArray[np.float64], time_ps: NDArray[np.int
     return np.where(time_ps > 0, size / np.maximum(time_ps, 1) * _PICOSECONDS_PER_SECOND, 0.0)
 
 
-def _bus_factor(call: Call) -> float:
+def _bus_factor(call: CollectiveCall) -> float:
     return call.collective.bus_factor

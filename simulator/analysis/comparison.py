@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hocket.simulator.analysis.stored import StoredPrediction
 from hocket.topology import link_name
 
-__all__ = ["Change", "Comparison", "compare"]
+__all__ = ["Change", "PredictionComparison", "compare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PredictionComparison:
     """Changes by subject, the largest first but for `whole`: time, bound, exposed communication of the last rank,
     the part of it that it waited, and the waits summed over all ranks.
 
@@ -46,7 +46,7 @@ class Comparison:
         return time.delta_ps / max(time.first_ps, 1)
 
 
-def compare(first: StoredPrediction, second: StoredPrediction) -> Comparison:
+def compare(first: StoredPrediction, second: StoredPrediction) -> PredictionComparison:
     """The second prediction against the first."""
     both = (first, second)
     whole = [
@@ -58,7 +58,7 @@ def compare(first: StoredPrediction, second: StoredPrediction) -> Comparison:
     ]
     same_ranks = len(first.ranks.finish_ps) == len(second.ranks.finish_ps)
     same_links = first.topology.fingerprint == second.topology.fingerprint
-    return Comparison(
+    return PredictionComparison(
         tuple(whole),
         _changes(*(_kinds(each) for each in both)),
         _changes(*(_groups(each) for each in both)),

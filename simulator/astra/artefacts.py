@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.simulator.astra.program import Action, Nodes
+from hocket.simulator.astra.program import Action, AstraNodes
 from hocket.simulator.astra.setup import AstraSetup
-from hocket.simulator.astra.system import KIND_NAMES, Algorithm
+from hocket.simulator.astra.system import KIND_NAMES, AstraAlgorithm
 
 __all__ = ["artefacts"]
 
 _SHOWN = 6
 
 
-def artefacts(nodes: Nodes, columns: dict[str, NDArray[Any]], setup: AstraSetup, outcome: dict[str, Any]) -> list[str]:
+def artefacts(
+    nodes: AstraNodes, columns: dict[str, NDArray[Any]], setup: AstraSetup, outcome: dict[str, Any]
+) -> list[str]:
     """All notes about a simulation, whose nodes are all ranks' or stand for as many of all ranks."""
     copies = setup.num_ranks // nodes.traces.num_ranks
     native = (columns["action"] == Action.COLLECTIVE) & (columns["custom"] < 0)
@@ -95,7 +97,7 @@ def _partial(
                 f"{count} x {name} covers {len(configured)} of {len(setup.dimensions)} dimensions:"
                 f" only {ranks} of {setup.num_ranks} ranks take part with each other"
             )
-        if name != "all-reduce" and any(one.algorithm is Algorithm.DOUBLE_BINARY_TREE for one in configured):
+        if name != "all-reduce" and any(one.algorithm is AstraAlgorithm.DOUBLE_BINARY_TREE for one in configured):
             yield f"{count} x {name} by doubleBinaryTree sends what an all-reduce would"
     mask = columns["dimensions"][native & (columns["group"] < 0)]
     left_out = int((mask >> 4 == 0).sum()) * copies if len(setup.dimensions) > 4 else 0

@@ -11,15 +11,15 @@ from hocket.base.errors import FormatError, TraceError
 from hocket.base.files import read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
-from hocket.simulator.astra.program import EVERYBODY, Action, Nodes, columns_of
+from hocket.simulator.astra.program import EVERYBODY, Action, AstraNodes, columns_of
 from hocket.simulator.astra.setup import AstraSetup
-from hocket.simulator.astra.system import KIND_NAMES, Algorithm, Implementation
+from hocket.simulator.astra.system import KIND_NAMES, AstraAlgorithm, Implementation
 
 __all__ = ["Collectives", "rings_of"]
 
 _STREAMS_PER_GROUP = 1_000_000
 _ALL_GATHER = list(KIND_NAMES).index(CollectiveType.ALL_GATHER)
-_IN_GROUPS_OF_MANY = Implementation("ring", Algorithm.RING, -1, False)
+_IN_GROUPS_OF_MANY = Implementation("ring", AstraAlgorithm.RING, -1, False)
 
 
 def rings_of(setup: AstraSetup, kind: int, group: tuple[int, ...] | None) -> list[tuple[Implementation, int]]:
@@ -39,7 +39,7 @@ class Collectives:
     Raises TraceError or FormatError for what ASTRA-sim crashes on, hangs in or does not say.
     """
 
-    def __init__(self, nodes: Nodes, columns: dict[str, NDArray[Any]], setup: AstraSetup) -> None:
+    def __init__(self, nodes: AstraNodes, columns: dict[str, NDArray[Any]], setup: AstraSetup) -> None:
         self.setup = setup
         self.nodes = nodes
         self.groups: list[tuple[list[int], int]] = []
@@ -118,7 +118,7 @@ class Collectives:
     def _custom(self, prefix: str) -> int:
         if prefix not in self._custom_of_path:
             traces = read_traces(self._located(prefix, ".0.et"))
-            nodes = Nodes(TraceSet(traces.traces, {}, traces.paths))
+            nodes = AstraNodes(TraceSet(traces.traces, {}, traces.paths))
             columns = columns_of(nodes, traces.num_ranks)
             nodes.require(
                 np.isin(nodes.type, (NodeType.COMM_SEND, NodeType.COMM_RECV, NodeType.COMP)),
@@ -180,12 +180,12 @@ class Collectives:
         group = None if ranks is None else tuple(ranks)
         for implementation, size in rings_of(self.setup, kind, group):
             algorithm = implementation.algorithm
-            is_tree = algorithm is Algorithm.DOUBLE_BINARY_TREE
-            if (is_tree or algorithm is Algorithm.HALVING_DOUBLING) and size & (size - 1):
+            is_tree = algorithm is AstraAlgorithm.DOUBLE_BINARY_TREE
+            if (is_tree or algorithm is AstraAlgorithm.HALVING_DOUBLING) and size & (size - 1):
                 self.nodes.refuse(
                     row, f"{implementation.name} needs a power of two, not {size} ranks; use ring or direct"
                 )
             if is_tree and group is not None and len(group) < self.setup.num_ranks:
                 self.nodes.refuse(row, "doubleBinaryTree does not run in a communicator group; use ring or direct")
-            if algorithm is Algorithm.HALVING_DOUBLING and name == "all-to-all":
+            if algorithm is AstraAlgorithm.HALVING_DOUBLING and name == "all-to-all":
                 self.nodes.refuse(row, f"{implementation.name} is no algorithm for all_to_all; use ring or direct")

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hocket.base.errors import DeadlockError
-from hocket.simulator.astra.program import Nodes
+from hocket.simulator.astra.program import AstraNodes
 
 __all__ = ["explain"]
 
@@ -15,7 +15,7 @@ _ISSUED = 2
 _DONE = 3
 
 
-def explain(nodes: Nodes, outcome: dict[str, Any]) -> NoReturn:
+def explain(nodes: AstraNodes, outcome: dict[str, Any]) -> NoReturn:
     """Raises DeadlockError with the chain of waits from the first rank that does not finish."""
     unfinished = np.flatnonzero(outcome["finish_ns"] < 0)
     waits: dict[int, tuple[int, int, int]] = {}
@@ -41,7 +41,7 @@ def explain(nodes: Nodes, outcome: dict[str, Any]) -> NoReturn:
     )
 
 
-def _stuck(nodes: Nodes, outcome: dict[str, Any], rank: int) -> str:
+def _stuck(nodes: AstraNodes, outcome: dict[str, Any], rank: int) -> str:
     """What a rank that waits for no message does not get past."""
     first, last = nodes.rank_offset[rank], nodes.rank_offset[rank + 1]
     progress = outcome["progress"][first:last]

@@ -13,7 +13,7 @@ from hocket.base.errors import TraceError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceSet
 from hocket.simulator.astra.system import KIND_NAMES
 
-__all__ = ["EVERYBODY", "Action", "Nodes", "Resource", "are_alike", "columns_of", "columns_of_one"]
+__all__ = ["EVERYBODY", "Action", "AstraNodes", "Resource", "are_alike", "columns_of", "columns_of_one"]
 
 EVERYBODY = ("", "0")  # names of the process group of all ranks
 _TAGS = 500_000_000  # collectives have tags from here; those of single messages are cut to below
@@ -98,7 +98,7 @@ def _is_for_everybody(trace: Trace) -> bool:
     return not grouped.any() or all(trace.strings[at] in EVERYBODY for at in np.unique(trace.process_group[grouped]))
 
 
-class Nodes:
+class AstraNodes:
     """The nodes of all ranks of a job as columns, ascending by rank and id; `of` takes any column of `Trace`."""
 
     def __init__(self, traces: TraceSet) -> None:
@@ -181,13 +181,13 @@ class Nodes:
 @lru_cache(maxsize=64)
 def columns_of_one(
     trace: Trace, paths: tuple[str, ...], replay_only: bool
-) -> tuple[Nodes, MappingProxyType[str, NDArray[Any]]]:
+) -> tuple[AstraNodes, MappingProxyType[str, NDArray[Any]]]:
     """Nodes and columns of a trace that all ranks have (`are_alike`); kept for the next setup."""
-    nodes = Nodes(TraceSet((trace,), {}, paths))
+    nodes = AstraNodes(TraceSet((trace,), {}, paths))
     return nodes, MappingProxyType(columns_of(nodes, 1, replay_only))
 
 
-def columns_of(nodes: Nodes, num_ranks: int, replay_only: bool = False) -> dict[str, NDArray[Any]]:
+def columns_of(nodes: AstraNodes, num_ranks: int, replay_only: bool = False) -> dict[str, NDArray[Any]]:
     """The engine's columns, with every collective native, of everybody and on all dimensions.
 
     With `replay_only` every node only lasts as long as was recorded.
@@ -232,7 +232,7 @@ def columns_of(nodes: Nodes, num_ranks: int, replay_only: bool = False) -> dict[
     }
 
 
-def _kinds(nodes: Nodes, action: NDArray[np.uint8], comm_type: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _kinds(nodes: AstraNodes, action: NDArray[np.uint8], comm_type: NDArray[np.int64]) -> NDArray[np.uint8]:
     kind = _KIND_OF_TYPE[np.minimum(comm_type.view(np.uint64), 255)]  # none is 2^64 - 1
     is_collective = action == Action.COLLECTIVE
     nodes.require(
@@ -245,7 +245,7 @@ def _kinds(nodes: Nodes, action: NDArray[np.uint8], comm_type: NDArray[np.int64]
     return kind
 
 
-def _peers(nodes: Nodes, action: NDArray[np.uint8], num_ranks: int) -> NDArray[np.int32]:
+def _peers(nodes: AstraNodes, action: NDArray[np.uint8], num_ranks: int) -> NDArray[np.int32]:
     """The other end of each message; -1 for other nodes."""
     is_send, is_receive = action == Action.SEND, action == Action.RECEIVE
     is_message = is_send | is_receive

@@ -10,7 +10,7 @@ from hocket.base.files import read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.simulator.astra.system import (
     KIND_NAMES,
-    Backend,
+    AstraBackend,
     Implementation,
     MemoryFile,
     SystemFile,
@@ -20,7 +20,7 @@ from hocket.simulator.astra.system import (
 )
 from hocket.topology.formats.astra_sim import read_network
 
-__all__ = ["AstraSetup", "Dimension", "read_setup"]
+__all__ = ["AstraDimension", "AstraSetup", "read_setup"]
 
 # The engine's numbers.
 _SHAPES = ("Ring", "FullyConnected", "Switch")
@@ -32,7 +32,7 @@ _DEFAULT_ENDPOINT_DELAY_NS = 10  # which the injection scale leaves alone
 
 
 @dataclass(frozen=True)
-class Dimension:
+class AstraDimension:
     """One dimension of the network; latency in nanoseconds of one link, bandwidth in 2^30 bytes/s."""
 
     shape: str
@@ -60,10 +60,10 @@ class AstraSetup:
     Raises FormatError when a collective has more algorithms than there are dimensions.
     """
 
-    dimensions: tuple[Dimension, ...]
+    dimensions: tuple[AstraDimension, ...]
     system: SystemFile
     memory: MemoryFile = field(default_factory=MemoryFile)
-    backend: Backend = Backend.ANALYTICAL
+    backend: AstraBackend = AstraBackend.ANALYTICAL
     queues_per_dimension: int = 1
     injection_scale: float = 1.0
     rendezvous: bool = False
@@ -115,7 +115,7 @@ class AstraSetup:
             implementations=[[(one.algorithm, one.window, one.flat) for one in kind] for kind in self.implementations],
             policy=_POLICIES.index(system.scheduling_policy or "EXPLICIT"),
             shrinking=system.collective_optimization == "localBWAware",
-            congestion=self.backend is Backend.CONGESTION,
+            congestion=self.backend is AstraBackend.CONGESTION,
             rendezvous=self.rendezvous,
             splits=system.preferred_dataset_splits or 1,
             active_chunks=system.active_chunks_per_dimension,
@@ -131,7 +131,7 @@ def read_setup(
     system: Path | str,
     memory: Path | str | None = None,
     *,
-    backend: Backend | str = Backend.ANALYTICAL,
+    backend: AstraBackend | str = AstraBackend.ANALYTICAL,
     queues_per_dimension: int = 1,
     injection_scale: float = 1.0,
     rendezvous: bool = False,
@@ -145,20 +145,20 @@ def read_setup(
     for at, size in enumerate(read.npus_count):
         if size < 2:
             raise TopologyError(f"{document.where(f'$.npus_count[{at}]')}: a dimension needs at least 2 ranks")
-    if Backend(backend) is Backend.CONGESTION and len(read.topology) > 1:
+    if AstraBackend(backend) is AstraBackend.CONGESTION and len(read.topology) > 1:
         raise TopologyError(
             f"{network}: ASTRA-sim's congestion-aware backend has one dimension, {len(read.topology)} given;"
             " use --model analytical, or simulate without --compat"
         )
-    if Backend(backend) is Backend.CONGESTION and read.topology == ["Ring"] and read.npus_count == [2]:
+    if AstraBackend(backend) is AstraBackend.CONGESTION and read.topology == ["Ring"] and read.npus_count == [2]:
         raise TopologyError(
             f"{network}: ASTRA-sim's congestion-aware Ring needs 3 ranks; FullyConnected is the same for 2"
         )
     return AstraSetup(
-        dimensions=tuple(map(Dimension, read.topology, read.npus_count, read.bandwidth, read.latency)),
+        dimensions=tuple(map(AstraDimension, read.topology, read.npus_count, read.bandwidth, read.latency)),
         system=read_system(system),
         memory=read_memory(memory),
-        backend=Backend(backend),
+        backend=AstraBackend(backend),
         queues_per_dimension=queues_per_dimension,
         injection_scale=injection_scale,
         rendezvous=rendezvous,

@@ -14,7 +14,7 @@ from hocket.simulator.astra.artefacts import artefacts
 from hocket.simulator.astra.collectives import Collectives
 from hocket.simulator.astra.deadlock import explain
 from hocket.simulator.astra.prediction import AstraPrediction
-from hocket.simulator.astra.program import Action, Nodes, Resource, are_alike, columns_of, columns_of_one
+from hocket.simulator.astra.program import Action, AstraNodes, Resource, are_alike, columns_of, columns_of_one
 from hocket.simulator.astra.setup import AstraSetup
 
 __all__ = ["simulate_astra"]
@@ -41,7 +41,7 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
         outcome = engine.simulate_alike(setup.native, one.program)
         if outcome is not None:
             return one.prediction(outcome)
-    nodes = Nodes(traces)
+    nodes = AstraNodes(traces)
     workload = _Workload(nodes, columns_of(nodes, setup.num_ranks, replay_only), setup)
     groups, custom = workload.collectives.groups, workload.collectives.custom
     outcome = engine.simulate(setup.native, groups, workload.program, [engine.Program(**graph) for graph in custom])
@@ -58,7 +58,7 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
 class _Workload:
     """Nodes checked for a setup, and as the engine takes them: those of all ranks, or one's that stand for all."""
 
-    def __init__(self, nodes: Nodes, columns: Mapping[str, NDArray[Any]], setup: AstraSetup) -> None:
+    def __init__(self, nodes: AstraNodes, columns: Mapping[str, NDArray[Any]], setup: AstraSetup) -> None:
         self.nodes = nodes
         self.setup = setup
         self.columns = dict(columns)
@@ -79,7 +79,7 @@ class _Workload:
         )
 
 
-def _with_roofline(nodes: Nodes, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+def _with_roofline(nodes: AstraNodes, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
     """Actions: computations of the accelerator last as the roofline says; those without a tensor are skipped."""
     computes = (columns["action"] == Action.REPLAY) & (columns["resource"] == Resource.ACCELERATOR)
     for column, attribute in (("num_ops", "num_ops"), ("tensor_bytes", "tensor_size")):
@@ -88,7 +88,7 @@ def _with_roofline(nodes: Nodes, columns: Mapping[str, NDArray[Any]]) -> NDArray
     return np.where(skipped, Action.SKIP, np.where(computes, Action.ROOFLINE, columns["action"])).astype(np.uint8)
 
 
-def _check_memory(nodes: Nodes, columns: dict[str, NDArray[Any]], setup: AstraSetup) -> None:
+def _check_memory(nodes: AstraNodes, columns: dict[str, NDArray[Any]], setup: AstraSetup) -> None:
     accesses = columns["action"] == Action.MEMORY
     if setup.memory.memory_type == "NO_MEMORY_EXPANSION":
         nodes.require(~accesses, "remote memory is accessed, and there is none; give --memory")

@@ -17,8 +17,8 @@ from hocket.simulator.astra.strict_json import read_json
 
 __all__ = [
     "KIND_NAMES",
-    "Algorithm",
-    "Backend",
+    "AstraAlgorithm",
+    "AstraBackend",
     "Implementation",
     "MemoryFile",
     "SystemFile",
@@ -40,14 +40,14 @@ _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 _Count = Annotated[int, msgspec.Meta(ge=1, le=2**20)]
 
 
-class Backend(StrEnum):
+class AstraBackend(StrEnum):
     """ASTRA-sim's analytical network backends."""
 
     ANALYTICAL = "analytical"  # congestion-unaware
     CONGESTION = "congestion"  # congestion-aware
 
 
-class Algorithm(IntEnum):
+class AstraAlgorithm(IntEnum):
     """The engine's numbers."""
 
     RING = 0
@@ -61,7 +61,7 @@ class Implementation:
     """How one dimension does its part of a collective; `window` is that of direct, -1: all messages at once."""
 
     name: str
-    algorithm: Algorithm
+    algorithm: AstraAlgorithm
     window: int
     flat: bool
 
@@ -147,13 +147,13 @@ def read_memory(path: Path | str | None) -> MemoryFile:
 
 
 _ALGORITHMS = {
-    "ring": (Algorithm.RING, False),
-    "oneRing": (Algorithm.RING, True),
-    "direct": (Algorithm.DIRECT, False),
-    "oneDirect": (Algorithm.DIRECT, True),
-    "halvingDoubling": (Algorithm.HALVING_DOUBLING, False),
-    "oneHalvingDoubling": (Algorithm.HALVING_DOUBLING, True),
-    "doubleBinaryTree": (Algorithm.DOUBLE_BINARY_TREE, False),
+    "ring": (AstraAlgorithm.RING, False),
+    "oneRing": (AstraAlgorithm.RING, True),
+    "direct": (AstraAlgorithm.DIRECT, False),
+    "oneDirect": (AstraAlgorithm.DIRECT, True),
+    "halvingDoubling": (AstraAlgorithm.HALVING_DOUBLING, False),
+    "oneHalvingDoubling": (AstraAlgorithm.HALVING_DOUBLING, True),
+    "doubleBinaryTree": (AstraAlgorithm.DOUBLE_BINARY_TREE, False),
 }
 _WINDOWED = re.compile(r"((?:one)?[dD]irect)([1-9][0-9]{0,4})")
 

@@ -11,11 +11,11 @@ from hocket.simulator.analysis import AlphaBeta, Columns, alpha_beta, knee_bytes
 from hocket.simulator.sweep.execution import sweep
 from hocket.simulator.sweep.point import Point
 
-__all__ = ["Curve", "curve_of", "curves", "curves_json", "curves_table"]
+__all__ = ["SimulatedCurve", "curve_of", "curves", "curves_json", "curves_table"]
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class SimulatedCurve:
     """A topology and an algorithm. `columns`, a row a size, ascending: `size_bytes`, `time_ps`, `bound_ps` (int64),
     `algbw`, `busbw` (bytes/s), `ratio`, `regime` (latency or bandwidth) and `used_algorithm`. `floor_ps` is the time
     without any bytes; `knee_bytes` the size at which the time is twice that (None: not between the sizes); `fit`
@@ -35,7 +35,7 @@ def curves(
     topologies: Sequence[str],
     algorithms: Sequence[str] = ("auto",),
     **options: Any,
-) -> list[Curve]:
+) -> list[SimulatedCurve]:
     """A curve for each topology and algorithm; `options` are those of `Point`. Raises SimulationError for what cannot
     be simulated."""
     ascending = sorted(set(sizes))
@@ -51,7 +51,7 @@ def curves(
     return found
 
 
-def curve_of(topology: str, algorithm: str, table: Columns) -> Curve:
+def curve_of(topology: str, algorithm: str, table: Columns) -> SimulatedCurve:
     """The curve of rows by ascending size, the first without any bytes: `size_bytes`, `time_ps`, `bound_ps`, `busbw`,
     `ratio`, `used_algorithm`."""
     floor = int(table["time_ps"][0])
@@ -60,7 +60,7 @@ def curve_of(topology: str, algorithm: str, table: Columns) -> Curve:
     size, time = columns["size_bytes"], columns["time_ps"]
     columns["algbw"] = size / np.maximum(time, 1) * 1e12
     columns["regime"] = np.where(time < 2 * floor, "latency", "bandwidth")
-    return Curve(
+    return SimulatedCurve(
         topology,
         algorithm,
         columns,
@@ -70,8 +70,8 @@ def curve_of(topology: str, algorithm: str, table: Columns) -> Curve:
     )
 
 
-def curves_table(found: Sequence[Curve]) -> Columns:
-    """All curves as one table, a row a size: `topology`, `algorithm` and the columns of `Curve`."""
+def curves_table(found: Sequence[SimulatedCurve]) -> Columns:
+    """All curves as one table, a row a size: `topology`, `algorithm` and the columns of `SimulatedCurve`."""
     lengths = [len(curve.columns["size_bytes"]) for curve in found]
     table: Columns = {
         "topology": np.repeat([curve.topology for curve in found], lengths),
@@ -80,7 +80,7 @@ def curves_table(found: Sequence[Curve]) -> Columns:
     return table | {name: np.concatenate([curve.columns[name] for curve in found]) for name in found[0].columns}
 
 
-def curves_json(collective: str, found: Sequence[Curve]) -> dict[str, Any]:
+def curves_json(collective: str, found: Sequence[SimulatedCurve]) -> dict[str, Any]:
     """Plain values for `json.dump`: docs/results.md has the keys."""
     return {
         "format": "hocket.curves",

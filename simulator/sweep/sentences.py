@@ -2,12 +2,12 @@
 
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.simulator.analysis import crossovers
-from hocket.simulator.sweep.curves import Curve
+from hocket.simulator.sweep.curves import SimulatedCurve
 
 __all__ = ["crossover_sentence", "fit_sentence"]
 
 
-def fit_sentence(curve: Curve) -> str:
+def fit_sentence(curve: SimulatedCurve) -> str:
     """Alpha and beta; empty where there is no fit."""
     if curve.fit is None:
         return ""
@@ -15,7 +15,7 @@ def fit_sentence(curve: Curve) -> str:
     return f"alpha + beta * size: {alpha} + size / {bandwidth}, off by at most {curve.fit.worst:.1%}"
 
 
-def crossover_sentence(first: Curve, second: Curve) -> str:
+def crossover_sentence(first: SimulatedCurve, second: SimulatedCurve) -> str:
     """Which of two curves over the same sizes is faster, and from where on no longer."""
     sizes, ones, others = first.columns["size_bytes"], first.columns["time_ps"], second.columns["time_ps"]
     names = [f"{curve.algorithm} on {curve.topology}" for curve in (first, second)]

@@ -8,7 +8,7 @@ import msgspec
 
 from hocket.base.errors import FormatError, HocketError
 from hocket.base.files import read_text
-from hocket.base.strict_yaml import Document, nearest, read_yaml
+from hocket.base.strict_yaml import YamlDocument, nearest, read_yaml
 from hocket.base.units import parse_sizes
 from hocket.schedule import NAMED_KINDS
 from hocket.schedule.algorithms import ALGORITHMS
@@ -68,7 +68,7 @@ def load_sweep(path: Path | str) -> list[Point]:
     return points
 
 
-def _require_known_names(document: Document, content: SweepFile) -> None:
+def _require_known_names(document: YamlDocument, content: SweepFile) -> None:
     classes = {"*"}
     for at, text in enumerate(_list(content.topology)):
         try:
@@ -86,7 +86,7 @@ def _require_known_names(document: Document, content: SweepFile) -> None:
         _require_known(document, key, [value for setting in by_class for value in setting.values()], values)
 
 
-def _require_known(document: Document, key: str, names: Texts, known: Iterable[str]) -> None:
+def _require_known(document: YamlDocument, key: str, names: Texts, known: Iterable[str]) -> None:
     for name in _list(names):
         if name not in set(known):
             raise FormatError(f"{document.where(f'$.{key}')}: {key}: '{name}'; {nearest(name, known)}")

@@ -12,22 +12,22 @@ from hocket.simulator.traces.joins import Joins
 from hocket.simulator.traces.nodes import Nodes
 from hocket.simulator.traces.numbering import number_equal
 from hocket.simulator.traces.priority import highest_priority
-from hocket.simulator.workload import Call
+from hocket.simulator.workload import CollectiveCall
 
-__all__ = ["Collectives", "match_collectives"]
+__all__ = ["CollectiveNodes", "match_collectives"]
 
 _SIZE_IS_SHARD = (Kind.ALL_GATHER, Kind.GATHER)  # a rank's input is its block of the buffer
 
 
 @dataclass(frozen=True, eq=False)
-class Collectives:
+class CollectiveNodes:
     """Nodes `rows` take part in collective `instance` as member `member` of its group (int64); instance i is
     `calls[call_of[i]]` and that of process group `groups[group_of[i]]`, with the highest `priority` of its nodes."""
 
     rows: NDArray[np.int64]
     instance: NDArray[np.int64]
     member: NDArray[np.int64]
-    calls: tuple[Call, ...]
+    calls: tuple[CollectiveCall, ...]
     call_of: NDArray[np.int32]
     groups: tuple[str, ...]
     group_of: NDArray[np.int32]
@@ -35,12 +35,12 @@ class Collectives:
     notes: tuple[str, ...]
 
 
-def match_collectives(nodes: Nodes, chunks_per_rank: int) -> Collectives:
+def match_collectives(nodes: Nodes, chunks_per_rank: int) -> CollectiveNodes:
     """The collectives (see `Joins`), at their exact sizes (see `Blocks`). Raises TraceError as these do."""
     joins = Joins(nodes)
     blocks = Blocks(nodes, joins)
     calls, call_of = _calls(joins, blocks, chunks_per_rank)
-    return Collectives(
+    return CollectiveNodes(
         rows=joins.rows,
         instance=joins.instance,
         member=joins.position,
@@ -53,7 +53,7 @@ def match_collectives(nodes: Nodes, chunks_per_rank: int) -> Collectives:
     )
 
 
-def _calls(joins: Joins, blocks: Blocks, chunks_per_rank: int) -> tuple[tuple[Call, ...], NDArray[np.int32]]:
+def _calls(joins: Joins, blocks: Blocks, chunks_per_rank: int) -> tuple[tuple[CollectiveCall, ...], NDArray[np.int32]]:
     """The distinct calls, and which of them each collective is.
 
     A trace counts the input of a rank; a collective's size is its larger buffer (Collective)."""
@@ -71,13 +71,13 @@ def _calls(joins: Joins, blocks: Blocks, chunks_per_rank: int) -> tuple[tuple[Ca
     same_ranks = np.array([distinct_group[ranks] for ranks in groups.members], np.int64)[groups.of[first]]
     call_of, example = number_equal(joins.kind[first], same_ranks, size, joins.root[first], uneven)
 
-    def call(instance: int) -> Call:
+    def call(instance: int) -> CollectiveCall:
         at = int(first[instance])
         kind, ranks, root = joins.kind_of(at), joins.ranks_of(at), int(joins.root[at])
         if uneven[instance]:
             sizes = blocks.of_instance[instance]
-            return Call.of(Collective.uneven(Kind(kind), len(ranks), sizes, chunks_per_rank, root), ranks)
-        return Call(kind, ranks, int(size[instance]), root, chunks_per_rank)
+            return CollectiveCall.of(Collective.uneven(Kind(kind), len(ranks), sizes, chunks_per_rank, root), ranks)
+        return CollectiveCall(kind, ranks, int(size[instance]), root, chunks_per_rank)
 
     return tuple(map(call, example.tolist())), call_of.astype(np.int32)
 

@@ -10,11 +10,11 @@ from hocket.simulator.traces.nodes import Nodes
 from hocket.simulator.traces.numbering import number_equal, occurrence
 from hocket.simulator.traces.priority import highest_priority
 
-__all__ = ["Messages", "match_messages"]
+__all__ = ["MessageNodes", "match_messages"]
 
 
 @dataclass(frozen=True, eq=False)
-class Messages:
+class MessageNodes:
     """Nodes `rows` send (`sends`) or receive message `number` (int64); the other columns are those of messages."""
 
     rows: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Messages:
     notes: tuple[str, ...]
 
 
-def match_messages(nodes: Nodes) -> Messages:
+def match_messages(nodes: Nodes) -> MessageNodes:
     """The k-th message with a source, destination and tag is the k-th receive of these.
 
     Raises TraceError, naming file and node, for missing attributes, ranks that do not exist, and ends that disagree.
@@ -68,7 +68,7 @@ def match_messages(nodes: Nodes) -> Messages:
     received = np.zeros(len(first), np.bool_)
     received[number[~sends]] = True
     unreceived = int((~received).sum())
-    return Messages(
+    return MessageNodes(
         rows=rows,
         sends=sends,
         number=number,

@@ -15,7 +15,7 @@ from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.resources import memory_bytes
 from hocket.synthesizer.search import Search
 
-__all__ = ["RoundWay", "Run"]
+__all__ = ["RoundRun", "RoundWay"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class RoundWay:
 
 
 @dataclass(frozen=True)
-class Run:
+class RoundRun:
     """Attempt `number` of a search, in which only representatives of `symmetry`, flips of the problem, pick."""
 
     problem: Problem

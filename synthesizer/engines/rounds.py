@@ -8,7 +8,7 @@ from hocket._core import synthesizer as core
 from hocket.schedule import AnySchedule
 from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.folded_rounds import FoldedRun
-from hocket.synthesizer.engines.round_run import RoundWay, Run
+from hocket.synthesizer.engines.round_run import RoundRun, RoundWay
 from hocket.synthesizer.engines.spreading import attempts, deliveries, spread_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -64,7 +64,7 @@ class Rounds(NamedEngine):
     ) -> AnySchedule | None:
         if deliveries(problem) > _LARGE:
             return FoldedRun(problem, search, way, number).schedule(below_ps, self.name)
-        run = Run(problem, search, way, number)
+        run = RoundRun(problem, search, way, number)
         columns = core.RoundColumns(run.times)
         if run.start(columns, below_ps).run() is None:
             return None

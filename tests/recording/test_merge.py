@@ -21,14 +21,14 @@ from hocket.recording.folder import stream_path
 from hocket.recording.merge import merge
 from hocket.recording.recording import read_recording
 from hocket.recording.stream import MappedStream
-from hocket.recording.summary import Summary
+from hocket.recording.summary import RecordingSummary
 from hocket.recording.waits import NONE
 from hocket.simulator import simulate_traces
 from hocket.simulator.analysis import step_table
 from hocket.topology import load
 
 
-def problems(summary: Summary) -> list[str]:
+def problems(summary: RecordingSummary) -> list[str]:
     return [mismatch.problem for mismatch in summary.mismatches]
 
 

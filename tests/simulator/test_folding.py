@@ -17,7 +17,7 @@ from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model, Queueing, Switching
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.simulation import Fidelity, simulate
-from hocket.simulator.workload import Call, single_call
+from hocket.simulator.workload import CollectiveCall, single_call
 from hocket.topology import Topology, load
 
 SPECS = [
@@ -52,7 +52,7 @@ def topology_of(spec: str) -> Topology:
 
 def simulated(planned: CollectivePlan, fidelity: Fidelity) -> Prediction:
     topology, ranks = planned.source.topology, range(planned.collective.num_ranks)
-    workload = single_call(Call.of(planned.collective, list(ranks)), topology.num_ranks)
+    workload = single_call(CollectiveCall.of(planned.collective, list(ranks)), topology.num_ranks)
     return simulate(workload, topology, fidelity, lambda _: [planned])
 
 

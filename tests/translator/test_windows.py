@@ -27,7 +27,7 @@ from hocket.translator import (
     to_program_json,
     to_xml,
 )
-from hocket.translator.selection.msccl import Call, select
+from hocket.translator.selection.msccl import RuntimeCall, select
 
 PAIRS = list(product(PROFILES, PROFILES))
 
@@ -41,7 +41,7 @@ def broadcast(chunks: int, runtime: ProfileName, smallest: int, largest: int) ->
 
 
 def served(path: Path, runtime: ProfileName, sizes: list[int]) -> list[int]:
-    calls = (Call(Kind.BROADCAST, size, "int8", 2, in_place=True) for size in sizes)
+    calls = (RuntimeCall(Kind.BROADCAST, size, "int8", 2, in_place=True) for size in sizes)
     return [call.size_bytes for call in calls if select([path], call, runtime).chosen]
 
 

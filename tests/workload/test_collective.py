@@ -14,7 +14,7 @@ from hocket.chakra import NodeType, read_traces
 from hocket.chakra.validate import validate
 from hocket.simulator import simulate_traces
 from hocket.topology import load
-from hocket.workload.collective import Benchmark, Pattern, generate_collective
+from hocket.workload.collective import Benchmark, CommunicationPattern, generate_collective
 from hocket.workload.parsing import parse_nanoseconds, parse_ranks, parse_splits
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
@@ -36,8 +36,8 @@ def test_repeated_collective_takes_its_time_and_the_computation_between(tmp_path
     assert json.loads(out.read_text())["time_ps"] == 3 * (10**9 + 14 * (163_840 + 500_000))
 
 
-@pytest.mark.parametrize("pattern", [*Pattern])
-def test_every_pattern_is_valid_and_simulates(pattern: Pattern) -> None:
+@pytest.mark.parametrize("pattern", [*CommunicationPattern])
+def test_every_pattern_is_valid_and_simulates(pattern: CommunicationPattern) -> None:
     traces = generate_collective(Benchmark(pattern, 8, 1 << 20))
     assert not validate(traces)
     prediction = simulate_traces(traces, load(RING))
@@ -77,7 +77,7 @@ def test_uneven_inputs(arguments: list[object], inputs: list[int], tmp_path: Pat
 
 def test_a_cut_input_takes_as_long_as_its_largest_part() -> None:
     # Every rank sends 3/6 of 600 kB to rank 0: two such messages of 300 kB, 6 us each, meet at its one link of 50 GB/s.
-    traces = generate_collective(Benchmark(Pattern.ALL_TO_ALL, 3, 600_000, splits=(3, 2, 1)))
+    traces = generate_collective(Benchmark(CommunicationPattern.ALL_TO_ALL, 3, 600_000, splits=(3, 2, 1)))
     assert not validate(traces)
     assert simulate_traces(traces, load("switch:3,bandwidth=50GB/s,latency=500ns")).bound_ps >= 12_000_000
 
@@ -109,8 +109,10 @@ def test_what_is_refused(arguments: list[str], code: int, message: str, tmp_path
     assert not (tmp_path / "traces").exists()
 
 
-@given(st.sampled_from([*Pattern]), st.integers(4, 9), st.integers(0, 1000), st.integers(1, 3), st.data())
-def test_ranks_always_agree(pattern: Pattern, num_ranks: int, unit: int, repeat: int, data: st.DataObject) -> None:
+@given(st.sampled_from([*CommunicationPattern]), st.integers(4, 9), st.integers(0, 1000), st.integers(1, 3), st.data())
+def test_ranks_always_agree(
+    pattern: CommunicationPattern, num_ranks: int, unit: int, repeat: int, data: st.DataObject
+) -> None:
     order = data.draw(st.permutations(range(num_ranks)))
     cut = data.draw(st.integers(2, num_ranks - 2))
     benchmark = Benchmark(
@@ -119,7 +121,7 @@ def test_ranks_always_agree(pattern: Pattern, num_ranks: int, unit: int, repeat:
     traces = generate_collective(benchmark)
     assert not validate(traces)
     messages = sum(int((trace.type == NodeType.COMM_SEND).sum()) for trace in traces.traces)
-    assert messages == (num_ranks * repeat if pattern is Pattern.RING_EXCHANGE else 0)
+    assert messages == (num_ranks * repeat if pattern is CommunicationPattern.RING_EXCHANGE else 0)
 
 
 @given(st.text(alphabet="0123456789,- nmsu.e", max_size=12))

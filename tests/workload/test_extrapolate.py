@@ -15,9 +15,9 @@ from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSe
 from hocket.chakra.validate import validate
 from hocket.workload.accelerators import ACCELERATORS
 from hocket.workload.architecture import to_network
-from hocket.workload.collective import Benchmark, Pattern, generate_collective
+from hocket.workload.collective import Benchmark, CommunicationPattern, generate_collective
 from hocket.workload.extrapolate import Growth, extrapolate, spanning_groups
-from hocket.workload.plan import Plan
+from hocket.workload.plan import HybridPlan
 from hocket.workload.presets import PRESETS
 from hocket.workload.training import generate_training
 
@@ -138,9 +138,11 @@ def test_two_dimensions_grow(tmp_path: Path) -> None:
     assert (0, 1, 8, 9, 16, 17) in larger.groups.values()
 
 
-@given(st.sampled_from([*Pattern]), st.sampled_from([2, 4]), st.integers(1, 4), st.integers(1, 3))
-def test_collectives_grow_into_what_would_be_generated(pattern: Pattern, ranks: int, factor: int, unit: int) -> None:
-    if pattern in (Pattern.GATHER, Pattern.SCATTER, Pattern.RING_EXCHANGE):
+@given(st.sampled_from([*CommunicationPattern]), st.sampled_from([2, 4]), st.integers(1, 4), st.integers(1, 3))
+def test_collectives_grow_into_what_would_be_generated(
+    pattern: CommunicationPattern, ranks: int, factor: int, unit: int
+) -> None:
+    if pattern in (CommunicationPattern.GATHER, CommunicationPattern.SCATTER, CommunicationPattern.RING_EXCHANGE):
         return  # a rank's part stays the same, so the whole is larger; messages stay within a copy
     size = 48 * unit
     larger, _ = extrapolate(generate_collective(Benchmark(pattern, ranks, size, repeat=2)), [Growth(WORLD, factor)])
@@ -150,7 +152,7 @@ def test_collectives_grow_into_what_would_be_generated(pattern: Pattern, ranks: 
 
 @pytest.mark.parametrize("name", ["resnet50", "gnmt", "transformer"])
 def test_networks_grow_into_what_would_be_generated(name: str) -> None:
-    for small, large in ((Plan(2), Plan(6)), (Plan(4, 2), Plan(12, 2))):
+    for small, large in ((HybridPlan(2), HybridPlan(6)), (HybridPlan(4, 2), HybridPlan(12, 2))):
         network = to_network(PRESETS[name](), small, batch=1)
         traces = generate_training(network, small, accelerator=ACCELERATORS["h100"])
         spanning = frozenset(
@@ -231,13 +233,13 @@ def test_traces_that_are_not_valid_are_refused_by_node(tmp_path: Path) -> None:
 
 
 def test_uneven_cuts_are_refused_by_node() -> None:
-    traces = generate_collective(Benchmark(Pattern.ALL_TO_ALL, 2, 8, splits=(3, 1)))
+    traces = generate_collective(Benchmark(CommunicationPattern.ALL_TO_ALL, 2, 8, splits=(3, 1)))
     with pytest.raises(TraceError, match="rank 0: node 0 'all_to_all': in_split_size: "):
         extrapolate(traces, [Growth(WORLD, 2)])
 
 
 def test_ranks_without_collectives_are_refused() -> None:
-    traces = generate_collective(Benchmark(Pattern.RING_EXCHANGE, 4, 1))
+    traces = generate_collective(Benchmark(CommunicationPattern.RING_EXCHANGE, 4, 1))
     with pytest.raises(TraceError, match="nothing to do with each other"):
         spanning_groups(traces)
 
@@ -253,7 +255,7 @@ def test_groups_that_are_not_known_are_named(tmp_path: Path) -> None:
 
 
 def test_more_ranks_than_a_job_can_have_are_refused() -> None:
-    traces = generate_collective(Benchmark(Pattern.ALL_REDUCE, 4, 8))
+    traces = generate_collective(Benchmark(CommunicationPattern.ALL_REDUCE, 4, 8))
     with pytest.raises(Infeasible, match="4000000 ranks are too many: a job has at most 1048576"):
         extrapolate(traces, [Growth(WORLD, 1000), Growth(WORLD, 1000)])
 

@@ -15,7 +15,7 @@ from hocket.chakra import CollectiveType, NodeType, read_traces
 from hocket.chakra.validate import validate
 from hocket.workload.architecture import to_network
 from hocket.workload.network import Scope
-from hocket.workload.plan import Plan
+from hocket.workload.plan import HybridPlan
 from hocket.workload.presets import PRESETS
 from hocket.workload.training import left_out
 
@@ -128,7 +128,7 @@ def test_data_parallel_resnet_reduces_four_bytes_a_parameter(tmp_path: Path) -> 
 
 
 def test_hybrid_turing_nlg_communicates_as_megatron() -> None:
-    network = to_network(PRESETS["turing-nlg"](), Plan(16, 4), batch=1)
+    network = to_network(PRESETS["turing-nlg"](), HybridPlan(16, 4), batch=1)
     sums = network.communication()
     # A layer all_reduces its 1024 x 4256 activations of 2 bytes twice forward and twice backward; so do the embedding
     # (forward) and the output head (backward).
@@ -140,7 +140,7 @@ def test_hybrid_turing_nlg_communicates_as_megatron() -> None:
 
 
 def test_dlrm_exchanges_its_tables_rows() -> None:
-    sums = to_network(PRESETS["dlrm"](), Plan(8), batch=2048).communication()
+    sums = to_network(PRESETS["dlrm"](), HybridPlan(8), batch=2048).communication()
     # 26 vectors of 128 numbers of 2 bytes a sample, forward and backward.
     assert sums["all_to_all", Scope.ALL] == (2, 2 * 2048 * 26 * 128 * 2)
     widths = [13, 512, 256, 128], [479, 1024, 1024, 512, 256, 1]
@@ -167,13 +167,15 @@ def test_hybrid_ranks_have_their_groups(tmp_path: Path) -> None:
 
 @given(
     st.sampled_from(sorted(PRESETS)),
-    st.sampled_from([Plan(4), Plan(4, 2), Plan(4, 4), Plan(8, 4, spread=True), Plan(2, 2)]),
+    st.sampled_from(
+        [HybridPlan(4), HybridPlan(4, 2), HybridPlan(4, 4), HybridPlan(8, 4, spread=True), HybridPlan(2, 2)]
+    ),
     st.integers(1, 64),
 )
-def test_networks_shrink_with_the_ranks_that_share_them(name: str, plan: Plan, batch: int) -> None:
+def test_networks_shrink_with_the_ranks_that_share_them(name: str, plan: HybridPlan, batch: int) -> None:
     if name == "dlrm" and plan.model_size > 1:
         return
-    alone = to_network(PRESETS[name](), Plan(plan.num_ranks), batch)
+    alone = to_network(PRESETS[name](), HybridPlan(plan.num_ranks), batch)
     shared = to_network(PRESETS[name](), plan, batch)
     assert left_out(shared, plan) == 0
     for before, after in zip(alone.passes(), shared.passes(), strict=True):

@@ -12,7 +12,7 @@ from hocket.base.errors import FormatError, HocketError
 from hocket.chakra import CollectiveType
 from hocket.workload.astra_text import read_astra_text
 from hocket.workload.network import Layer, Network, Pass, Scope
-from hocket.workload.plan import Plan
+from hocket.workload.plan import HybridPlan
 from hocket.workload.table import KINDS, read_table, write_table
 from hocket.workload.training import generate_training
 
@@ -201,7 +201,7 @@ def check_reader(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     try:
         network = read_astra_text(path).network if path.suffix == ".txt" else read_table(path)
-        generate_training(network, Plan(4, 2))
+        generate_training(network, HybridPlan(4, 2))
     except FormatError as error:
         assert str(path) in str(error)
     except HocketError as error:

@@ -11,7 +11,7 @@ from hocket.base.errors import HocketError, ScheduleError
 from hocket.base.files import atomic_folder
 from hocket.schedule import Kind
 from hocket.topology import Topology
-from hocket.translator.bundle.calls import Call
+from hocket.translator.bundle.calls import CallPrograms
 from hocket.translator.bundle.manifest import MANIFEST, PROGRAMS, Bundle, read_bundle
 from hocket.translator.bundle.plan_files import REGISTRATION
 from hocket.translator.bundle.plan_target import PlanTarget
@@ -64,7 +64,7 @@ def write_bundle(
     both = [True, False] if sources.collective.kind is not Kind.ALL_TO_ALL else [False]
     calls = both if asked.in_place is None else [asked.in_place]
     most = None if target.max_files is None else target.max_files // len(calls)
-    served = [Call(sources, target, replace(asked, in_place=call), most) for call in calls]
+    served = [CallPrograms(sources, target, replace(asked, in_place=call), most) for call in calls]
     made = [(call, window) for call in served for window in call.windows]
     if not made:
         raise ScheduleError(f"{paths[0]}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
@@ -86,7 +86,7 @@ def write_bundle(
     return BundleReport(bundle, sum(one.proofs for one in written), _remarks(served, target, sources))
 
 
-def _remarks(served: Sequence[Call], target: Target, sources: Sources) -> tuple[str, ...]:
+def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -> tuple[str, ...]:
     found = []
     for source in sources.members:
         other = [call.name for call in served if source.path not in call.served]

@@ -10,15 +10,15 @@ from hocket.simulator import simulate_program
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
-from hocket.translator.bundle.windows import Window, multiples, reachable, windows
+from hocket.translator.bundle.windows import SizeWindow, multiples, reachable, windows
 from hocket.translator.lowering.lowering import Lowering
 
-__all__ = ["Call"]
+__all__ = ["CallPrograms"]
 
 _NEVER_PS = 1 << 62  # what a program takes at sizes that it cannot serve
 
 
-class Call:
+class CallPrograms:
     """The programs for one kind of call of the sizes of a lowering, in at most so many windows.
 
     `served`: sources that have a program for such calls; `used`: those that serve a window; `wanted`: those that would
@@ -44,13 +44,13 @@ class Call:
         self.windows = self._windows(most)
         self.used = self._sources_of(self.windows)
 
-    def _windows(self, most: int | None) -> list[Window]:
+    def _windows(self, most: int | None) -> list[SizeWindow]:
         if not self._members:
             return []
         found = windows(self._time_ps, len(self._members), self._sizes, self._min_bytes, most)
         return reachable(found, lambda program: self._members[program][1].unit_bytes)
 
-    def _sources_of(self, found: list[Window]) -> set[Path]:
+    def _sources_of(self, found: list[SizeWindow]) -> set[Path]:
         return {self._members[window.program][0].path for window in found}
 
     def _lowered(self, source: Source, lowering: Lowering) -> "list[Lowered]":
@@ -59,7 +59,7 @@ class Call:
         except (ScheduleError, DeadlockError) as error:
             raise placed(f"{source.path}: {self.name} calls", error) from error
 
-    def file(self, window: Window, number: int, total: int) -> tuple[BundleFile, Written]:
+    def file(self, window: SizeWindow, number: int, total: int) -> tuple[BundleFile, Written]:
         """The proved program of a window, the `number`-th of `total` files."""
         source, lowered = self._members[window.program]
         first, last = multiples(window.min_bytes, window.max_bytes, lowered.unit_bytes)

@@ -12,7 +12,7 @@ from hocket.translator.bundle.manifest import Bundle, BundleRuntime
 from hocket.translator.bundle.plan_files import REGISTRATION, plan_readme, plan_script, registration
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import README, SCRIPT, Written
-from hocket.translator.bundle.windows import Window
+from hocket.translator.bundle.windows import SizeWindow
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.mscclpp import TranslatedPlan, from_json, lower_to_plan, to_json, verify_plan
 from hocket.translator.program_schedule import program_schedule
@@ -78,7 +78,7 @@ class _LoweredPlan:
     def largest_bytes(self) -> int:
         return self.translation.plan.max_message_size
 
-    def written(self, name: str, window: Window) -> Written:
+    def written(self, name: str, window: SizeWindow) -> Written:
         open_plan = self.translation.plan
         if window.max_bytes > open_plan.max_message_size:
             raise ScheduleError(

@@ -12,7 +12,7 @@ from hocket.translator.bundle.manifest import Bundle, BundleRuntime
 from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source
-from hocket.translator.bundle.windows import Window
+from hocket.translator.bundle.windows import SizeWindow
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
@@ -59,7 +59,7 @@ class Lowered(Protocol):
     def largest_bytes(self) -> int | None:
         """Larger sizes it cannot serve. None: it serves any."""
 
-    def written(self, name: str, window: Window) -> Written:
+    def written(self, name: str, window: SizeWindow) -> Written:
         """It as a file for a window of sizes. Raises ScheduleError or DeadlockError when that cannot be proved."""
 
 
@@ -136,7 +136,7 @@ class _LoweredXml:
     def thread_blocks(self) -> int:
         return max(len(gpu.thread_blocks) for gpu in self.program.gpus)
 
-    def written(self, name: str, window: Window) -> Written:
+    def written(self, name: str, window: SizeWindow) -> Written:
         sized = replace(self.program, name=name, min_bytes=window.min_bytes, max_bytes=window.max_bytes)
         proved = prove(sized, self.profile, self.slots)
         program = proved.program

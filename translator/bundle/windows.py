@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isqrt
 
-__all__ = ["Window", "multiples", "reachable", "windows"]
+__all__ = ["SizeWindow", "multiples", "reachable", "windows"]
 
 _NEAR = 16  # a crossover is looked for to within a sixteenth of the size
 _WHOLE = 1 << 16  # times are compared in so many parts of the quickest
@@ -16,7 +16,7 @@ _Way = tuple[int, int, tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SizeWindow:
     """Sizes in bytes, both inclusive, that the `program`-th of several serves."""
 
     program: int
@@ -45,7 +45,7 @@ def windows(
     sizes: Iterable[int],
     min_bytes: int,
     most: int | None = None,
-) -> list[Window]:
+) -> list[SizeWindow]:
     """Windows that follow each other without gap or overlap from `min_bytes` to the largest of `sizes`.
 
     `time_ps(program, size)` is what a program takes; of equals the first serves. Where two neighbouring sizes are
@@ -71,13 +71,13 @@ def windows(
         runs = _runs(time_ps, num_programs, known, most)
         edges = _edges(time_ps, runs)
     starts, ends = [min_bytes, *edges], [*(edge - 1 for edge in edges), known[-1]]
-    return [Window(run.program, start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
+    return [SizeWindow(run.program, start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
 
 
-def reachable(found: Sequence[Window], unit_bytes: Callable[[int], int]) -> list[Window]:
+def reachable(found: Sequence[SizeWindow], unit_bytes: Callable[[int], int]) -> list[SizeWindow]:
     """The windows less those in which no size is a multiple of their program's unit: the one before serves these sizes
     too, or, of the first, the next. Where no window has such a size, the last of them, over all sizes."""
-    result: list[Window] = []
+    result: list[SizeWindow] = []
     start = found[0].min_bytes
     for window in found:
         wider = replace(window, min_bytes=start)

@@ -9,15 +9,15 @@ import numpy as np
 from hocket.base.errors import ScheduleError
 from hocket.schedule import StepType
 from hocket.schedule.flatten import FlatProgram
-from hocket.simulator.programs import Pieces
+from hocket.simulator.programs import StepPieces
 
-__all__ = ["Contents", "Move"]
+__all__ = ["ChunkMove", "Contents"]
 
 _TYPES = list(StepType)
 
 
 @dataclass(slots=True)
-class Move:
+class ChunkMove:
     """One chunk of one message, at moments counted from 0: it holds the contributions of the ranks in the bits of
     `ranks`; `finish` is when it is there, or, if `reduce`, added up (-1: not yet)."""
 
@@ -36,17 +36,17 @@ class _Value:
 
     chunk: int
     ranks: int
-    moves: tuple[Move, ...] = ()
+    moves: tuple[ChunkMove, ...] = ()
 
     @property
-    def pending(self) -> tuple[Move, ...]:
+    def pending(self) -> tuple[ChunkMove, ...]:
         return tuple(move for move in self.moves if move.finish < 0)
 
 
 class Contents:
     """Executes a right program symbolically, in the order of the times of its `pieces`."""
 
-    def __init__(self, flat: FlatProgram, pieces: Pieces) -> None:
+    def __init__(self, flat: FlatProgram, pieces: StepPieces) -> None:
         self._flat, self._pieces = flat, pieces
         self._type = [_TYPES[number] for number in flat.type.tolist()]
         self._memory: list[_Value | None] = [
@@ -59,11 +59,11 @@ class Contents:
             for rank, value in zip(flat.memory.rank.tolist(), self._memory, strict=True)
             if value is not None
         }
-        self._moves: list[Move] = []
+        self._moves: list[ChunkMove] = []
         self._now = 0
         self._step = 0
 
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[ChunkMove]:
         """All of them, in the order of their start. Raises ScheduleError naming the step where a schedule cannot say
         what it does."""
         flat, pieces = self._flat, self._pieces
@@ -150,7 +150,7 @@ class Contents:
                 f"of {_ranks(held)} elsewhere"
             )
         block = self._flat.blocks[int(self._flat.step_block[self._step])]
-        self._moves.append(Move(value.chunk, value.ranks, rank, block.send, self._now))
+        self._moves.append(ChunkMove(value.chunk, value.ranks, rank, block.send, self._now))
         return _Value(value.chunk, value.ranks, (self._moves[-1],))
 
     def _arrived(self, rank: int, value: _Value) -> _Value:
@@ -178,7 +178,7 @@ class Contents:
             f"{_ranks(self._held.get((rank, first.chunk), 0))} elsewhere"
         )
 
-    def _deliver(self, move: Move, *, reduce: bool) -> None:
+    def _deliver(self, move: ChunkMove, *, reduce: bool) -> None:
         """From now on the schedule's rank holds it: in place of what it held, or added to it."""
         place = (move.dst, move.chunk)
         self._held[place] = move.ranks | (self._held.get(place, 0) if reduce else 0)

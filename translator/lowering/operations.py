@@ -14,7 +14,7 @@ from hocket.translator.lowering.pairing import pair_connections
 from hocket.translator.lowering.placement import LocalStep
 from hocket.translator.msccl.profiles import Profile
 
-__all__ = ["Block", "Operations", "operations"]
+__all__ = ["LoweredBlock", "Operations", "operations"]
 
 _TYPES = list(StepType)
 _SEND, _RECEIVE, _RECEIVE_SUM, _COPY, _REDUCE = map(
@@ -25,7 +25,7 @@ _SPAN = 1 << 40  # locations from one buffer to the next: more than any buffer h
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Block:
+class LoweredBlock:
     """A thread block of a lowered program; the blocks of a rank are numbered in this order. `part`: which of those
     without peers."""
 
@@ -45,7 +45,7 @@ class Operations:
     `after` (a send: the receive that makes room for it on its connection; else -1), and `priority`.
     """
 
-    blocks: list[Block]
+    blocks: list[LoweredBlock]
     block: NDArray[np.int64]
     rank: NDArray[np.int64]
     type: NDArray[np.int64]
@@ -91,8 +91,8 @@ def operations(
     connection, pairs = _connections(messages, channels)
     channel_of = _channels(pairs, profile.max_blocks_per_channel)
     ends = [(int(src), int(dst), channel) for (src, dst), channel in zip(pairs.tolist(), channel_of, strict=True)]
-    sending = [Block(src, dst, -1, channel) for src, dst, channel in ends]
-    receiving = [Block(dst, -1, src, channel) for src, dst, channel in ends]
+    sending = [LoweredBlock(src, dst, -1, channel) for src, dst, channel in ends]
+    receiving = [LoweredBlock(dst, -1, src, channel) for src, dst, channel in ends]
     if slots > 1 or paired:
         partners = pair_connections(messages, connection, np.array(channel_of, np.int64), every=paired)
         for leaving, entering in partners.items():
@@ -161,14 +161,14 @@ class _Time:
         return np.concatenate([sends, receives, local])[self._order]
 
 
-def _local_blocks(local: Sequence[LocalStep], most: int) -> list[Block]:
+def _local_blocks(local: Sequence[LocalStep], most: int) -> list[LoweredBlock]:
     """The thread block of each local step: the first of a rank in one, the next in another, at most `most` in each."""
     number = Counter(step.rank for step in local)
     before: Counter[int] = Counter()
     blocks = []
     for step in local:
         share = -(-number[step.rank] // most)
-        blocks.append(Block(step.rank, -1, -1, 0, before[step.rank] * share // number[step.rank]))
+        blocks.append(LoweredBlock(step.rank, -1, -1, 0, before[step.rank] * share // number[step.rank]))
         before[step.rank] += 1
     return blocks
 

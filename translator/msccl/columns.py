@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hocket.schedule import BUFFERS, StepType
 from hocket.translator.msccl.document import Document
 
-__all__ = ["RESIDUAL_ADD", "TYPES", "Columns"]
+__all__ = ["RESIDUAL_ADD", "TYPES", "DocumentColumns"]
 
 #: Parsed by msccl only, and its kernel has no code for it.
 RESIDUAL_ADD = "ra"
@@ -19,7 +19,7 @@ MAX_FUSED = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class DocumentColumns:
     """Columns over the gpus (G), thread blocks (B) and steps (S) of a document, in the order of the file."""
 
     document: Document

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hocket._core import translator as engine
 from hocket.base.errors import FormatError
 
-__all__ = ["Document", "Flaw", "Level", "Stop", "Table", "read_document", "read_file", "strtol"]
+__all__ = ["Document", "ElementTable", "Flaw", "Level", "Stop", "read_document", "read_file", "strtol"]
 
 # C's strtol with base 0: what it takes of a string; everything else it reads as 0.
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")
@@ -72,7 +72,7 @@ def _as_int(numbers: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ElementTable:
     """Elements of one kind: `rows` are their numbers in the file, `parent` positions in the table above (-1: none)."""
 
     document: "Document"
@@ -117,16 +117,16 @@ class Table:
     def flawed(self, flaw: Flaw) -> NDArray[np.bool_]:
         return (self.document.flaws[self.rows] & flaw).astype(bool)
 
-    def below(self, upper: "Table") -> "Table":
+    def below(self, upper: "ElementTable") -> "ElementTable":
         """The elements whose parents are in `upper`, some rows of the table above."""
         position = np.full(len(self.document.level), -1, np.int64)
         position[upper.rows] = np.arange(len(upper))
         parent = position[self.document.parent[self.rows]]
         inside = parent >= 0
-        return Table(self.document, self.rows[inside], parent[inside])
+        return ElementTable(self.document, self.rows[inside], parent[inside])
 
-    def where(self, mask: NDArray[np.bool_]) -> "Table":
-        return Table(self.document, self.rows[mask], self.parent[mask])
+    def where(self, mask: NDArray[np.bool_]) -> "ElementTable":
+        return ElementTable(self.document, self.rows[mask], self.parent[mask])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,16 +167,16 @@ class Document:
         """Whether each of `values` is a number and nothing else."""
         return np.array([whole for _, whole in self._read_values], bool)
 
-    def _level(self, level: Level) -> Table:
+    def _level(self, level: Level) -> ElementTable:
         rows = np.flatnonzero(self.level == level)
-        return Table(self, rows, np.full(len(rows), -1, np.int64))
+        return ElementTable(self, rows, np.full(len(rows), -1, np.int64))
 
     @cached_property
-    def algorithms(self) -> Table:
+    def algorithms(self) -> ElementTable:
         return self._level(Level.ALGORITHM)
 
     @cached_property
-    def algorithm(self) -> Table:
+    def algorithm(self) -> ElementTable:
         """The first one, or none."""
         return self.algorithms.where(np.arange(len(self.algorithms)) == 0)
 
@@ -185,20 +185,20 @@ class Document:
         return int(self.algorithm.number("ngpus")[0]) if len(self.algorithm) else 0
 
     @cached_property
-    def all_gpus(self) -> Table:
+    def all_gpus(self) -> ElementTable:
         return self._level(Level.GPU).below(self.algorithm)
 
     @cached_property
-    def gpus(self) -> Table:
+    def gpus(self) -> ElementTable:
         rank = self.all_gpus.number("id")
         return self.all_gpus.where((rank >= 0) & (rank < max(1, self.num_ranks)))
 
     @cached_property
-    def blocks(self) -> Table:
+    def blocks(self) -> ElementTable:
         return self._level(Level.THREAD_BLOCK).below(self.gpus)
 
     @cached_property
-    def steps(self) -> Table:
+    def steps(self) -> ElementTable:
         return self._level(Level.STEP).below(self.blocks)
 
     def line(self, at: int) -> int:

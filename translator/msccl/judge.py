@@ -7,7 +7,7 @@ from hocket.base.enums import StrEnum
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.base.units import format_bytes
 from hocket.schedule import Counterexample, Program, Proof, attempt, least_safe_count
-from hocket.translator.msccl.columns import Columns
+from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
@@ -93,7 +93,7 @@ def judge(
     above: Proof | Counterexample | None = None
     largest: int | None = 0
     if not any(blocks for _, blocks in checked):
-        columns = Columns(document)
+        columns = DocumentColumns(document)
         try:
             program = build(columns, profile, root)
         except FormatError as error:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
 from hocket.schedule import STEP_ROW, Gpu, Kind, Program, Steps, StepType, ThreadBlock
-from hocket.translator.msccl.columns import Columns
+from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document, read_document, read_file
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profiles import PROFILES, Profile, ProfileName, find_profile
@@ -51,7 +51,7 @@ def _strict(document: Document, profile: str | None, root: int | None) -> Progra
         raise FormatError(
             f'{document.source}: ngpus="{document.num_ranks}": root {root} is not one of the ranks 0..{last}'
         )
-    return build(Columns(document), _written_for(document) if profile is None else chosen[0], root)
+    return build(DocumentColumns(document), _written_for(document) if profile is None else chosen[0], root)
 
 
 def _refusal(document: Document, profile: Profile, *, strict_dialect: bool) -> Finding | None:
@@ -73,7 +73,7 @@ def _written_for(document: Document) -> Profile:
     return executor if whole else PROFILES[ProfileName.MSCCL]
 
 
-def build(columns: Columns, profile: Profile, root: int | None = None) -> Program:
+def build(columns: DocumentColumns, profile: Profile, root: int | None = None) -> Program:
     """The program that the kernels run, of a document that breaks no rule that blocks it (`rules.check`), for the sizes
     for which a runtime selects it.
 
@@ -101,7 +101,7 @@ def build(columns: Columns, profile: Profile, root: int | None = None) -> Progra
     )
 
 
-def _gpus(columns: Columns) -> tuple[Gpu, ...]:
+def _gpus(columns: DocumentColumns) -> tuple[Gpu, ...]:
     rows = _rows(columns)
     kept = _kept(columns)
     rows, first = rows[kept], np.concatenate([[0], np.cumsum(kept)])[columns.first_step].tolist()
@@ -121,14 +121,14 @@ def _gpus(columns: Columns) -> tuple[Gpu, ...]:
     return tuple(gpus)
 
 
-def _kept(columns: Columns) -> NDArray[np.bool_]:
+def _kept(columns: DocumentColumns) -> NDArray[np.bool_]:
     """Real steps and the nops that the kernels see: those that wait, before a real step of their block."""
     last = np.full(len(columns.num_steps), -1)
     np.maximum.at(last, columns.block[columns.real], columns.position[columns.real])
     return columns.real | ((columns.depend_block >= 0) & (columns.position < last[columns.block]))
 
 
-def _rows(columns: Columns) -> NDArray[np.void]:
+def _rows(columns: DocumentColumns) -> NDArray[np.void]:
     rows = np.zeros(len(columns.type), STEP_ROW)
     rows["type"] = columns.type
     for end in ("src", "dst"):

@@ -4,7 +4,7 @@ from hocket.translator.mscclpp.counterexample import op_places
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME, PlanJudgement, judge_plan
 from hocket.translator.mscclpp.limits import check_plan_limits
 from hocket.translator.mscclpp.lower import TranslatedPlan, lower_to_plan
-from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.plan import ExecutionPlan
 from hocket.translator.mscclpp.read import from_json, read_plan
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.translate import plan_recipe, translate_to_plan
@@ -13,7 +13,7 @@ from hocket.translator.mscclpp.write import to_json
 
 __all__ = [
     "PLAN_RUNTIME",
-    "Plan",
+    "ExecutionPlan",
     "PlanJudgement",
     "PlanProof",
     "References",

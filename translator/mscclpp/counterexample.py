@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from hocket.schedule import Arrow, Counterexample, Place
+from hocket.schedule import Arrow, Counterexample, StepPlace
 from hocket.translator.mscclpp.flatten import FlatPlan
 from hocket.translator.mscclpp.plan import Op, Operand
 from hocket.translator.mscclpp.references import References
@@ -75,9 +75,9 @@ class Words:
         arrows = (Arrow(places[0], places[1], "nothing orders them"),) if len(places) > 1 else ()
         return Counterexample(text, places, arrows)
 
-    def _place(self, step: int) -> Place:
+    def _place(self, step: int) -> StepPlace:
         origin = self._flat.origins[step]
-        return Place(origin.rank, origin.block, origin.op)
+        return StepPlace(origin.rank, origin.block, origin.op)
 
     def weak(self, facts: list[int]) -> str:
         location, first, second = facts

@@ -6,8 +6,8 @@ from typing import Literal
 
 from hocket.schedule import Program, Step, StepType, ThreadBlock
 from hocket.translator.mscclpp.limits import MAX_OP_SEMAPHORES
-from hocket.translator.mscclpp.messages import Delivery, Message
-from hocket.translator.mscclpp.node import Nodes
+from hocket.translator.mscclpp.messages import Delivery, PlanMessage
+from hocket.translator.mscclpp.node import RankNodes
 from hocket.translator.mscclpp.plan import (
     BufferName,
     Channel,
@@ -84,7 +84,7 @@ class _Gpu:
 
     program: Program
     delivery: Delivery
-    nodes: Nodes
+    nodes: RankNodes
     rank: int
     packets: bool
     remote_buffers: list[RemoteBuffer] = field(default_factory=list)
@@ -119,7 +119,7 @@ class _Gpu:
         src, dst = (self.rank, block.send) if block.send >= 0 else (block.receive, self.rank)
         return src, dst, block.channel
 
-    def message(self, block: int, step: int) -> Message:
+    def message(self, block: int, step: int) -> PlanMessage:
         """What a step sends or receives."""
         return self.delivery.messages[self.delivery.message[self.rank][block][step]]
 
@@ -131,7 +131,7 @@ class _Gpu:
         return self.remote_buffers.index(wanted)
 
 
-def emit_gpu(program: Program, delivery: Delivery, nodes: Nodes, rank: int, *, packets: bool) -> PlanGpu:
+def emit_gpu(program: Program, delivery: Delivery, nodes: RankNodes, rank: int, *, packets: bool) -> PlanGpu:
     """One rank's part of the plan; `packets`: data goes as packets.
 
     Before a rank writes to another, that one says that it has begun its call (packets need no such word: launches take
@@ -247,7 +247,7 @@ class _Block:
         else:
             self._writer.move(Op(OpName.REDUCE, (target, source), (target,), reduce_op="sum"))
 
-    def _remote(self, message: Message) -> Operand:
+    def _remote(self, message: PlanMessage) -> Operand:
         buffer: BufferName = "i" if message.buffer == "i" else "o" if message.buffer == "o" else "s"
         number = self._gpu.remote(message.dst, buffer, self._kind)
         if number not in self._remotes:

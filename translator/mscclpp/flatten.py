@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 
 from hocket.translator.mscclpp.memory import PlanMemory
-from hocket.translator.mscclpp.plan import Op, Operand, OpName, Plan
+from hocket.translator.mscclpp.plan import ExecutionPlan, Op, Operand, OpName
 from hocket.translator.mscclpp.references import References
-from hocket.translator.mscclpp.shapes import SHAPES, Access, Place
+from hocket.translator.mscclpp.shapes import SHAPES, Access, OperandPlace
 
 __all__ = ["FlatPlan", "Origin"]
 
@@ -57,7 +57,7 @@ class Origin:
 class FlatPlan:
     """The engine's columns of a plan on `memory`, and the `origins` of its steps."""
 
-    plan: Plan
+    plan: ExecutionPlan
     memory: PlanMemory
     origins: list[Origin] = field(default_factory=list)
     block_rank: list[int] = field(default_factory=list)
@@ -157,7 +157,7 @@ class FlatPlan:
 
         def locate(operand: Operand, access: Access) -> list[tuple[int, int, bool]]:
             # the halves of scratch are taken in turn by packets, and by the threads in their own rank's scratch
-            turns = access.packet or (access.place is Place.LOCAL and not posted)
+            turns = access.packet or (access.place is OperandPlace.LOCAL and not posted)
             result = []
             for rank, buffer in references.places(op, operand):
                 offset = first

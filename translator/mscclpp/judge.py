@@ -10,7 +10,7 @@ from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.judge import EXECUTION, Verdict
 from hocket.translator.msccl.residency import residency_findings
 from hocket.translator.mscclpp.limits import MAX_OPS, check_plan_limits, longest_block
-from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.plan import ExecutionPlan
 from hocket.translator.mscclpp.read import read_plan
 from hocket.translator.mscclpp.verify import PlanProof, PlanRefutation, attempt_plan
 
@@ -37,7 +37,7 @@ class PlanJudgement:
     safe: bool
     largest_safe_bytes: int
     findings: tuple[Finding, ...]
-    plan: Plan | None
+    plan: ExecutionPlan | None
     outcome: PlanProof | Counterexample | None
     runtime: str = PLAN_RUNTIME
 
@@ -87,7 +87,7 @@ def judge_plan(path: Path | str, *, root: int = 0, gpu: str | None = None) -> Pl
 
 
 def _judged(
-    plan: Plan, largest_safe: int, safe: bool, outcome: PlanProof | Counterexample, findings: list[Finding]
+    plan: ExecutionPlan, largest_safe: int, safe: bool, outcome: PlanProof | Counterexample, findings: list[Finding]
 ) -> PlanJudgement:
     unit = plan.slots * plan.buffer_alignment
     selectable = plan.max_message_size // unit * unit >= max(plan.min_message_size, 1)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from hocket.base.errors import ScheduleError
-from hocket.translator.mscclpp.plan import Op, Operand, OpName, Plan, PlanBlock
+from hocket.translator.mscclpp.plan import ExecutionPlan, Op, Operand, OpName, PlanBlock
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.shapes import SHAPES
 
@@ -21,7 +21,7 @@ _SIGNALS = (OpName.SIGNAL, OpName.RELAXED_SIGNAL, OpName.PUT, OpName.PUT_SIGNAL,
 _WAITS = (OpName.WAIT, OpName.RELAXED_WAIT)
 
 
-def check_plan_limits(plan: Plan) -> None:
+def check_plan_limits(plan: ExecutionPlan) -> None:
     """Raises ScheduleError with rank, thread block, op, number, limit and remedy when the runtime cannot run the plan
     as it is written, or when what it would do is not determined."""
     problem = next(_problems(plan), None)
@@ -29,7 +29,7 @@ def check_plan_limits(plan: Plan) -> None:
         raise ScheduleError(f"{plan.name} does not fit MSCCL++ 0.9: {problem}")
 
 
-def _problems(plan: Plan) -> Iterator[str]:
+def _problems(plan: ExecutionPlan) -> Iterator[str]:
     for rank, gpu in enumerate(plan.gpus):
         users: dict[tuple[str, int], set[int]] = defaultdict(set)
         barriers: dict[int, set[int]] = defaultdict(set)
@@ -64,7 +64,7 @@ def _problems(plan: Plan) -> Iterator[str]:
     yield from _scratch_problems(plan)
 
 
-def _scratch_problems(plan: Plan) -> Iterator[str]:
+def _scratch_problems(plan: ExecutionPlan) -> Iterator[str]:
     """Packets of chunk k lie where plain chunks 2k and 2k + 1 do."""
     last_plain: dict[int, tuple[int, str]] = {}
     first_packet: dict[int, tuple[int, str]] = {}
@@ -86,7 +86,7 @@ def _scratch_problems(plan: Plan) -> Iterator[str]:
             yield f"{sender} keeps packets in scratch of rank {rank} where {keeper} keeps plain data; use other chunks"
 
 
-def _first_count(plan: Plan, rank: int, barrier: int) -> int | None:
+def _first_count(plan: ExecutionPlan, rank: int, barrier: int) -> int | None:
     """Thread blocks of a barrier, as its first op says."""
     ops = (part for block in plan.gpus[rank].thread_blocks for op in block.ops for part in (op, *op.ops))
     return next((part.num_threadblocks for part in ops if part.barrier_id == barrier), None)
@@ -118,7 +118,7 @@ def _scratch_uses(references: References, op: Op) -> Iterator[tuple[int, Operand
                     yield rank, operand, access(position).packet
 
 
-def longest_block(plan: Plan) -> int:
+def longest_block(plan: ExecutionPlan) -> int:
     """Ops of the thread block that has most, those inside pipelines too."""
     return max((_num_ops(block) for gpu in plan.gpus for block in gpu.thread_blocks), default=0)
 
@@ -141,7 +141,7 @@ def _block_problems(block: PlanBlock) -> Iterator[str]:
             yield f"{count} {what}, limit {MAX_CHANNELS}; use more thread blocks"
 
 
-def _op_problems(plan: Plan, op: Op) -> Iterator[str]:
+def _op_problems(plan: ExecutionPlan, op: Op) -> Iterator[str]:
     if op.iter_context is not None:
         for position, part in enumerate(op.ops):
             for problem in (*_inner_problems(part, op.iter_context.num_chunks), *_op_problems(plan, part)):

@@ -13,8 +13,8 @@ from hocket.translator.msccl.profiles import UNLIMITED
 from hocket.translator.mscclpp.emit import emit_gpu
 from hocket.translator.mscclpp.limits import MAX_OPS
 from hocket.translator.mscclpp.messages import deliver
-from hocket.translator.mscclpp.node import Nodes
-from hocket.translator.mscclpp.plan import CollectiveName, Plan, PlanGpu
+from hocket.translator.mscclpp.node import RankNodes
+from hocket.translator.mscclpp.plan import CollectiveName, ExecutionPlan, PlanGpu
 from hocket.translator.mscclpp.read import from_json
 from hocket.translator.mscclpp.sizes import largest_bytes
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
@@ -37,7 +37,7 @@ _MAX_STEPS_TIMES_BLOCKS = 1 << 30  # beyond it a proof takes longer than half a 
 class TranslatedPlan:
     """A plan, what was proved of it, and the program of sends and receives whose messages it puts."""
 
-    plan: Plan
+    plan: ExecutionPlan
     proof: PlanProof
     program: Program
 
@@ -68,7 +68,7 @@ def lower_to_plan(
             "packets of a broadcast: its root hears from nobody, and would overwrite packets that were not read yet in "
             "the next call but one; use Simple"
         )
-    nodes = Nodes.of(schedule, ranks_per_node)
+    nodes = RankNodes.of(schedule, ranks_per_node)
     while True:
         program = lower(schedule, UNLIMITED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
         _refuse_endless(program)
@@ -82,7 +82,7 @@ def lower_to_plan(
                 f"peer; {held}; use fewer chunks, or an algorithm of fewer messages"
             )
         channels = -(-channels * longest // MAX_OPS)
-    plan = Plan(
+    plan = ExecutionPlan(
         name=program.name,
         collective=_NAMES[kind],
         protocol="LL" if protocol == "LL" else "Simple",
@@ -114,7 +114,7 @@ def _refuse_endless(program: Program) -> None:
         )
 
 
-def _gpus(program: Program, nodes: Nodes, packets: bool) -> tuple[tuple[PlanGpu, ...], int]:
+def _gpus(program: Program, nodes: RankNodes, packets: bool) -> tuple[tuple[PlanGpu, ...], int]:
     """Each rank's part, and the most ops of a thread block; the last part is the first that has too many."""
     delivery = deliver(program, nodes, packets=packets)
     gpus: list[PlanGpu] = []

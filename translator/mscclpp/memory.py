@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.schedule import Gpu, Program
 from hocket.schedule.memory import lay_out
-from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.plan import ExecutionPlan
 
 __all__ = ["Granularity", "PlanMemory"]
 
@@ -33,7 +33,7 @@ class Granularity:
         return self.parts * min(self.rounds, self.scratch_rounds)
 
 
-def shared_parts(plan: Plan) -> int:
+def shared_parts(plan: ExecutionPlan) -> int:
     """Parts of a chunk of which every share of a thread block group is a whole number."""
     ops = (part for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops for part in (op, *op.ops))
     shares = {(op.tbg_info.tbg_size, operand.size) for op in ops if op.tbg_info for operand in op.sources}
@@ -47,7 +47,7 @@ class PlanMemory:
     `hocket.schedule.Memory`; `callers` uint8: the location is the caller's, not scratch.
     """
 
-    plan: Plan
+    plan: ExecutionPlan
     granularity: Granularity
     base: NDArray[np.int64]
     scratch: NDArray[np.int64]
@@ -57,7 +57,7 @@ class PlanMemory:
     wanted: NDArray[np.int64]
 
     @classmethod
-    def of(cls, plan: Plan, granularity: Granularity, root: int) -> "PlanMemory":
+    def of(cls, plan: ExecutionPlan, granularity: Granularity, root: int) -> "PlanMemory":
         """Raises ScheduleError when the collective's call does not have the plan's buffers."""
         call = lay_out(_as_program(plan, root), plan.in_place)
         cut = granularity.locations
@@ -110,7 +110,7 @@ class PlanMemory:
         return f"rank {rank} {' = '.join(names)}"
 
 
-def _as_program(plan: Plan, root: int) -> Program:
+def _as_program(plan: ExecutionPlan, root: int) -> Program:
     gpus = tuple(Gpu(gpu.input_chunks, gpu.output_chunks, 0, ()) for gpu in plan.gpus)
     return Program(
         name=plan.name,
@@ -127,7 +127,7 @@ def _as_program(plan: Plan, root: int) -> Program:
     )
 
 
-def _from_previous(plan: Plan, base: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[np.int64]:
+def _from_previous(plan: ExecutionPlan, base: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[np.int64]:
     """What sendrecv wants: every output is the input of the rank before, in a ring."""
     n, chunks = plan.num_ranks, np.arange(plan.gpus[0].output_chunks)
     rows = [

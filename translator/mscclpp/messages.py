@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import BUFFERS, Kind, Program, StepType
-from hocket.translator.mscclpp.node import Nodes
+from hocket.translator.mscclpp.node import RankNodes
 
-__all__ = ["Delivery", "Message", "deliver"]
+__all__ = ["Delivery", "PlanMessage", "deliver"]
 
 _RECEIVE = list(StepType).index(StepType.RECEIVE)
 _SENDS = np.array([kind.sends for kind in StepType])
@@ -19,7 +19,7 @@ _RECEIVES = np.array([kind.receives for kind in StepType])
 _SCRATCH = BUFFERS.index("s")
 
 
-class Message(Struct, frozen=True, gc=False):
+class PlanMessage(Struct, frozen=True, gc=False):
     """A send and its receive: `buffer` and `offset` at `dst` are where it is put, `slot` if that is a place of its own
     in scratch from which the receiver takes it. `staged`: the sender's chunk of scratch for packets that a port sends.
     """
@@ -37,12 +37,12 @@ class Delivery:
     """All `messages`; which of them each step of each rank's thread blocks sends or receives (`message`; -1: none); and
     the chunks of scratch that each rank needs for them and for what the program keeps there."""
 
-    messages: list[Message]
+    messages: list[PlanMessage]
     message: list[list[list[int]]]
     scratch_chunks: list[int]
 
 
-def deliver(program: Program, nodes: Nodes, *, packets: bool) -> Delivery:
+def deliver(program: Program, nodes: RankNodes, *, packets: bool) -> Delivery:
     """Where each message goes: what is to be added, and all packets, into a chunk of scratch that no other message of a
     call uses; a copy straight into its place.
 
@@ -81,7 +81,7 @@ def deliver(program: Program, nodes: Nodes, *, packets: bool) -> Delivery:
         np.where(staged, place[:, 1], -1),
     )
     messages = [
-        Message(to, chunks, BUFFERS[buffer], offset, own, stage)
+        PlanMessage(to, chunks, BUFFERS[buffer], offset, own, stage)
         for to, chunks, buffer, offset, own, stage in zip(*(column.tolist() for column in columns), strict=True)
     ]
     message = np.full(len(rows), -1)

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Schedule
 
-__all__ = ["Nodes"]
+__all__ = ["RankNodes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class RankNodes:
     """The node of each rank."""
 
     node: tuple[int, ...]
 
     @classmethod
-    def of(cls, schedule: Schedule, ranks_per_node: int | None) -> "Nodes":
+    def of(cls, schedule: Schedule, ranks_per_node: int | None) -> "RankNodes":
         """The machines of the schedule's topology, or blocks of `ranks_per_node`. Raises ScheduleError where the ranks
         are no multiple of that."""
         n = schedule.collective.num_ranks

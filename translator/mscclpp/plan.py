@@ -15,11 +15,11 @@ __all__ = [
     "Channel",
     "ChannelRefs",
     "CollectiveName",
+    "ExecutionPlan",
     "Iterations",
     "Op",
     "OpName",
     "Operand",
-    "Plan",
     "PlanBlock",
     "PlanGpu",
     "RankGroup",
@@ -199,7 +199,7 @@ class PlanGpu(Struct, frozen=True, rename={"thread_blocks": "threadblocks"}):
         return [(one.buffer_type or "", group.ranks) for one in self.channels for group in one.rank_groups]
 
 
-class Plan(Struct, frozen=True, rename={"in_place": "inplace"}):
+class ExecutionPlan(Struct, frozen=True, rename={"in_place": "inplace"}):
     """An execution plan; `gpus[r]` is rank r's part. Sizes are bytes; `protocol` LL sizes the scratch for packets."""
 
     name: str

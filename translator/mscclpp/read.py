@@ -11,7 +11,7 @@ import msgspec
 from hocket.base.errors import FormatError
 from hocket.base.files import read_text
 from hocket.schedule import Kind
-from hocket.translator.mscclpp.plan import OPEN_SIZE, Op, Operand, OpName, Plan, PlanBlock, PlanGpu
+from hocket.translator.mscclpp.plan import OPEN_SIZE, ExecutionPlan, Op, Operand, OpName, PlanBlock, PlanGpu
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.shapes import SHAPES
 
@@ -36,19 +36,19 @@ _NEEDS = {
 }
 
 
-def read_plan(path: Path | str) -> Plan:
+def read_plan(path: Path | str) -> ExecutionPlan:
     """The plan in an MSCCL++ JSON file. Raises FormatError naming file, rank, thread block, op, rule and remedy."""
     return from_json(read_text(path), str(path))
 
 
-def from_json(text: str, source: str) -> Plan:
+def from_json(text: str, source: str) -> ExecutionPlan:
     """The plan in JSON text; `source` names it in errors. Unknown fields are ignored, as by the runtime.
 
     Refused is what the runtime refuses, and what it takes and cannot do: references to channels, buffers or chunks that
     do not exist, operands that an op does not have, sizes without a whole chunk. Raises FormatError.
     """
     try:
-        plan = msgspec.json.decode(text, type=Plan)
+        plan = msgspec.json.decode(text, type=ExecutionPlan)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise FormatError(f"{source}: not an MSCCL++ execution plan: {_in_words(str(error))}") from None
     _Checker(source, plan).check()
@@ -66,7 +66,7 @@ def _in_words(message: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Checker:
     source: str
-    plan: Plan
+    plan: ExecutionPlan
 
     def fail(self, where: str, message: str) -> NoReturn:
         raise FormatError(f"{self.source}: {where}: {message}")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from hocket.translator.mscclpp.plan import Op, Operand, Plan
+from hocket.translator.mscclpp.plan import ExecutionPlan, Op, Operand
 
 __all__ = ["References"]
 
@@ -11,7 +11,7 @@ __all__ = ["References"]
 class References:
     """The channels and remote buffers of one thread block, of a plan whose own references are right."""
 
-    plan: Plan
+    plan: ExecutionPlan
     rank: int
     block: int
     _channels: dict[str, list[int]] = field(init=False, default_factory=dict)

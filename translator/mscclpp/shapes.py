@@ -6,10 +6,10 @@ from enum import Enum
 
 from hocket.translator.mscclpp.plan import Op, Operand, OpName
 
-__all__ = ["SHAPES", "Access", "Place", "Shape", "place_of"]
+__all__ = ["SHAPES", "Access", "OperandPlace", "OperandShape", "place_of"]
 
 
-class Place(Enum):
+class OperandPlace(Enum):
     """Where an operand lies."""
 
     LOCAL = "a buffer of its own rank"
@@ -17,12 +17,12 @@ class Place(Enum):
     SWITCH = "a switch channel"
 
 
-def place_of(operand: Operand) -> Place | None:
+def place_of(operand: Operand) -> OperandPlace | None:
     """The one place an operand names; None where it names none or several."""
     named = {
-        Place.LOCAL: operand.type,
-        Place.REMOTE: operand.buffer_id,
-        Place.SWITCH: operand.switch_channel_id,
+        OperandPlace.LOCAL: operand.type,
+        OperandPlace.REMOTE: operand.buffer_id,
+        OperandPlace.SWITCH: operand.switch_channel_id,
     }
     given = [place for place, value in named.items() if value is not None]
     return given[0] if len(given) == 1 else None
@@ -32,17 +32,17 @@ def place_of(operand: Operand) -> Place | None:
 class Access:
     """An operand's place; `packet`: it is in scratch, as packets."""
 
-    place: Place
+    place: OperandPlace
     packet: bool = False
 
 
-_LOCAL, _REMOTE, _SWITCH = Access(Place.LOCAL), Access(Place.REMOTE), Access(Place.SWITCH)
-_PACKET, _REMOTE_PACKET = Access(Place.LOCAL, packet=True), Access(Place.REMOTE, packet=True)
-_SWITCH_PACKET = Access(Place.SWITCH, packet=True)
+_LOCAL, _REMOTE, _SWITCH = Access(OperandPlace.LOCAL), Access(OperandPlace.REMOTE), Access(OperandPlace.SWITCH)
+_PACKET, _REMOTE_PACKET = Access(OperandPlace.LOCAL, packet=True), Access(OperandPlace.REMOTE, packet=True)
+_SWITCH_PACKET = Access(OperandPlace.SWITCH, packet=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class OperandShape:
     """The operands of an op: `sources` and `destinations`, of each list the last once or (`many_...`) more often.
 
     `pairs`: source k goes to destination k, as many of each; else the sum of all sources goes to every destination.
@@ -94,26 +94,26 @@ def _misplaced(side: str, given: Sequence[Operand], expected: tuple[Access, ...]
 
 #: The operations that move data.
 SHAPES = {
-    OpName.PUT: Shape((_LOCAL,), (_REMOTE,), ("memory", "port"), True, True, pairs=True),
-    OpName.PUT_SIGNAL: Shape((_LOCAL,), (_REMOTE,), ("port",), True, True, pairs=True),
-    OpName.PUT_SIGNAL_FLUSH: Shape((_LOCAL,), (_REMOTE,), ("port",), True, True, pairs=True),
-    OpName.GET: Shape((_REMOTE,), (_LOCAL,), ("memory",), True, True, pairs=True),
-    OpName.COPY: Shape((_LOCAL,), (_LOCAL,)),
-    OpName.REDUCE: Shape((_LOCAL, _LOCAL), (_LOCAL,), many_sources=True),
-    OpName.REDUCE_SEND: Shape((_LOCAL, _LOCAL), (_LOCAL, _REMOTE), ("memory",), True, True),
-    OpName.READ_REDUCE: Shape((_LOCAL, _REMOTE), (_LOCAL,), ("memory",), many_sources=True),
-    OpName.READ_REDUCE_SEND: Shape((_LOCAL, _REMOTE), (_LOCAL, _REMOTE), ("memory",), True, True),
-    OpName.PUT_PACKETS: Shape((_LOCAL,), (_REMOTE_PACKET,), ("memory",), True, True, pairs=True),
-    OpName.READ_PUT_PACKETS: Shape((_PACKET,), (_REMOTE_PACKET,), ("memory", "port"), many_destinations=True),
-    OpName.COPY_PACKETS: Shape((_LOCAL,), (_PACKET,)),
-    OpName.UNPACK_PACKETS: Shape((_PACKET,), (_LOCAL,)),
-    OpName.REDUCE_PACKETS: Shape((_LOCAL, _PACKET), (_LOCAL,), many_sources=True),
-    OpName.REDUCE_SEND_PACKETS: Shape((_LOCAL, _PACKET), (_LOCAL, _REMOTE_PACKET), ("memory",), True, True),
-    OpName.REDUCE_COPY_PACKETS: Shape((_LOCAL, _PACKET), (_LOCAL, _PACKET), many_sources=True),
-    OpName.REDUCE_COPY_SEND_PACKETS: Shape(
+    OpName.PUT: OperandShape((_LOCAL,), (_REMOTE,), ("memory", "port"), True, True, pairs=True),
+    OpName.PUT_SIGNAL: OperandShape((_LOCAL,), (_REMOTE,), ("port",), True, True, pairs=True),
+    OpName.PUT_SIGNAL_FLUSH: OperandShape((_LOCAL,), (_REMOTE,), ("port",), True, True, pairs=True),
+    OpName.GET: OperandShape((_REMOTE,), (_LOCAL,), ("memory",), True, True, pairs=True),
+    OpName.COPY: OperandShape((_LOCAL,), (_LOCAL,)),
+    OpName.REDUCE: OperandShape((_LOCAL, _LOCAL), (_LOCAL,), many_sources=True),
+    OpName.REDUCE_SEND: OperandShape((_LOCAL, _LOCAL), (_LOCAL, _REMOTE), ("memory",), True, True),
+    OpName.READ_REDUCE: OperandShape((_LOCAL, _REMOTE), (_LOCAL,), ("memory",), many_sources=True),
+    OpName.READ_REDUCE_SEND: OperandShape((_LOCAL, _REMOTE), (_LOCAL, _REMOTE), ("memory",), True, True),
+    OpName.PUT_PACKETS: OperandShape((_LOCAL,), (_REMOTE_PACKET,), ("memory",), True, True, pairs=True),
+    OpName.READ_PUT_PACKETS: OperandShape((_PACKET,), (_REMOTE_PACKET,), ("memory", "port"), many_destinations=True),
+    OpName.COPY_PACKETS: OperandShape((_LOCAL,), (_PACKET,)),
+    OpName.UNPACK_PACKETS: OperandShape((_PACKET,), (_LOCAL,)),
+    OpName.REDUCE_PACKETS: OperandShape((_LOCAL, _PACKET), (_LOCAL,), many_sources=True),
+    OpName.REDUCE_SEND_PACKETS: OperandShape((_LOCAL, _PACKET), (_LOCAL, _REMOTE_PACKET), ("memory",), True, True),
+    OpName.REDUCE_COPY_PACKETS: OperandShape((_LOCAL, _PACKET), (_LOCAL, _PACKET), many_sources=True),
+    OpName.REDUCE_COPY_SEND_PACKETS: OperandShape(
         (_LOCAL, _PACKET), (_LOCAL, _PACKET, _REMOTE_PACKET), ("memory",), True, True
     ),
-    OpName.GROUP_REDUCE_STORE: Shape((_SWITCH,), (_SWITCH,), ("switch",)),
-    OpName.GROUP_STORE: Shape((_LOCAL,), (_SWITCH,), ("switch",)),
-    OpName.GROUP_STORE_PACKETS: Shape((_PACKET,), (_SWITCH_PACKET,), ("switch",)),
+    OpName.GROUP_REDUCE_STORE: OperandShape((_SWITCH,), (_SWITCH,), ("switch",)),
+    OpName.GROUP_STORE: OperandShape((_LOCAL,), (_SWITCH,), ("switch",)),
+    OpName.GROUP_STORE_PACKETS: OperandShape((_PACKET,), (_SWITCH_PACKET,), ("switch",)),
 }

@@ -1,7 +1,7 @@
 """For which message sizes a plan works as its chunks say: offsets of 32 bits, scratch of fixed size."""
 
 from hocket.translator.mscclpp.memory import Granularity, shared_parts
-from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.plan import ExecutionPlan
 
 __all__ = ["granularities", "largest_bytes", "pipeline_unit", "round_bytes"]
 
@@ -10,7 +10,7 @@ _FIXED_SCRATCH = 1 << 26  # with reuse_resources
 _SHARED_SCRATCH = 1 << 27  # what all such plans share
 
 
-def scratch_chunk_bytes(plan: Plan) -> int | None:
+def scratch_chunk_bytes(plan: ExecutionPlan) -> int | None:
     """Bytes of a scratch chunk where plans share scratch of a fixed size; None: scratch is as large as needed."""
     chunks = max(gpu.scratch_chunks for gpu in plan.gpus)
     if not plan.reuse_resources or not chunks:
@@ -19,13 +19,13 @@ def scratch_chunk_bytes(plan: Plan) -> int | None:
     return -(-size // plan.buffer_alignment) * plan.buffer_alignment
 
 
-def pipeline_unit(plan: Plan) -> int | None:
+def pipeline_unit(plan: ExecutionPlan) -> int | None:
     """Bytes of a pipeline's round; None: there is no pipeline. The smallest, should they differ."""
     ops = (op for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops)
     return min((op.iter_context.unit_size for op in ops if op.iter_context), default=None)
 
 
-def largest_bytes(plan: Plan) -> int:
+def largest_bytes(plan: ExecutionPlan) -> int:
     """The largest message for which no chunk of the plan overruns: within `max_message_size`, offsets of 32 bits, and
     fixed scratch that no pipeline wraps around in."""
     packets = 2 if plan.protocol == "LL" else 1
@@ -41,12 +41,12 @@ def largest_bytes(plan: Plan) -> int:
     return min(chunk * plan.slots, plan.max_message_size)
 
 
-def round_bytes(plan: Plan, rounds: int) -> int:
+def round_bytes(plan: ExecutionPlan, rounds: int) -> int:
     """The largest message whose chunks take a pipeline so many rounds."""
     return rounds * (pipeline_unit(plan) or 0) * plan.slots
 
 
-def granularities(plan: Plan) -> list[Granularity]:
+def granularities(plan: ExecutionPlan) -> list[Granularity]:
     """How finely to cut chunks so that every case shows: 1 and 2 rounds of a pipeline, and scratch just full, used
     again, and again."""
     parts, unit = shared_parts(plan), pipeline_unit(plan)

@@ -8,7 +8,7 @@ from hocket.schedule import Schedule
 from hocket.translator.launching import where
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.mscclpp.lower import TranslatedPlan, lower_to_plan
-from hocket.translator.mscclpp.plan import Plan
+from hocket.translator.mscclpp.plan import ExecutionPlan
 from hocket.translator.mscclpp.write import to_json
 
 __all__ = ["plan_recipe", "translate_to_plan"]
@@ -27,7 +27,7 @@ def translate_to_plan(
     return translation
 
 
-def plan_recipe(plan: Plan, path: Path | str, nodes: tuple[int | None, int] = (None, 0)) -> str:
+def plan_recipe(plan: ExecutionPlan, path: Path | str, nodes: tuple[int | None, int] = (None, 0)) -> str:
     """Shell text that runs the plan at `path` with MSCCL++'s own test, on so many machines (None: nobody knows) of so
     many ranks (0: they differ).
 

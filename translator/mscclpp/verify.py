@@ -13,7 +13,7 @@ from hocket.translator.mscclpp.counterexample import Words
 from hocket.translator.mscclpp.flatten import FlatPlan
 from hocket.translator.mscclpp.limits import check_plan_limits
 from hocket.translator.mscclpp.memory import Granularity, PlanMemory
-from hocket.translator.mscclpp.plan import OPEN_SIZE, Plan
+from hocket.translator.mscclpp.plan import OPEN_SIZE, ExecutionPlan
 from hocket.translator.mscclpp.sizes import granularities, largest_bytes, pipeline_unit, round_bytes
 
 __all__ = ["PlanProof", "PlanRefutation", "attempt_plan", "verify_plan"]
@@ -62,7 +62,7 @@ class PlanRefutation:
     largest_safe_bytes: int
 
 
-def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
+def verify_plan(plan: ExecutionPlan, *, root: int = 0) -> PlanProof:
     """Executes the plan symbolically, as docs/translator.md#msccl-plans says; `root` matters for broadcast only.
 
     Proved are values, order of all conflicting accesses (also with those of the caller before and after each call), no
@@ -76,7 +76,7 @@ def verify_plan(plan: Plan, *, root: int = 0) -> PlanProof:
     return found
 
 
-def attempt_plan(plan: Plan, *, root: int = 0) -> PlanProof | PlanRefutation:
+def attempt_plan(plan: ExecutionPlan, *, root: int = 0) -> PlanProof | PlanRefutation:
     """As `verify_plan`, of a plan within the runtime's limits, but one that is wrong is answered with why."""
     largest = largest_bytes(plan)
     if largest < max(1, plan.min_message_size) or largest < plan.max_message_size < OPEN_SIZE:
@@ -108,7 +108,9 @@ def attempt_plan(plan: Plan, *, root: int = 0) -> PlanProof | PlanRefutation:
     )
 
 
-def _execute(plan: Plan, granularity: Granularity, root: int, launches: int) -> tuple[int, str | None] | Counterexample:
+def _execute(
+    plan: ExecutionPlan, granularity: Granularity, root: int, launches: int
+) -> tuple[int, str | None] | Counterexample:
     """Events, and in words an order that only relaxed signals make; or why it is wrong."""
     memory = PlanMemory.of(plan, granularity, root)
     flat = FlatPlan(plan, memory)
@@ -152,7 +154,7 @@ def _execute(plan: Plan, granularity: Granularity, root: int, launches: int) -> 
     return replace(wrong, text=_case(plan, granularity) + wrong.text, deadlock=outcome == _Outcome.DEADLOCK)
 
 
-def _case(plan: Plan, granularity: Granularity) -> str:
+def _case(plan: ExecutionPlan, granularity: Granularity) -> str:
     """For which messages the plan is wrong, where it is not so for all."""
     if pipeline_unit(plan) is None or granularity.rounds == 1:
         return ""

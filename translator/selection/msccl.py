@@ -9,14 +9,14 @@ from hocket.base.errors import FormatError
 from hocket.base.units import format_bytes
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
-from hocket.translator.msccl.columns import Columns
+from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document, read_file
 from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.judge import Judgement, Verdict, judge
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
 from hocket.translator.msccl.rules import window
 
-__all__ = ["ELEMENT_BYTES", "Call", "Choice", "Selection", "files_in_order", "misfit", "mismatch", "select"]
+__all__ = ["ELEMENT_BYTES", "Choice", "RuntimeCall", "Selection", "files_in_order", "misfit", "mismatch", "select"]
 
 #: Bytes of an element of NCCL's data types.
 ELEMENT_BYTES = {
@@ -29,7 +29,7 @@ _ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RuntimeCall:
     """A call of a collective: `size_bytes` of a rank's whole buffer, as nccl-tests counts it."""
 
     kind: Kind
@@ -78,7 +78,7 @@ def files_in_order(folder: Path, runtime: str | ProfileName | Profile) -> list[P
     return sorted(files) if name == ProfileName.EXECUTOR else files
 
 
-def select(files: Sequence[Path], call: Call, runtime: str | ProfileName | Profile) -> Selection:
+def select(files: Sequence[Path], call: RuntimeCall, runtime: str | ProfileName | Profile) -> Selection:
     """What the runtime does with the call when it is given these files in this order. Raises FormatError when a file
     cannot be read at all."""
     profile = find_profile(runtime)
@@ -102,7 +102,7 @@ def select(files: Sequence[Path], call: Call, runtime: str | ProfileName | Profi
     return Selection(tuple(choices), _notes(call, profile, choices))
 
 
-def _ending(files: Sequence[Path], documents: Sequence[Document], call: Call, profile: Profile) -> str | None:
+def _ending(files: Sequence[Path], documents: Sequence[Document], call: RuntimeCall, profile: Profile) -> str | None:
     """Why no file is used at all: executor and RCCL read every file in the folder, and one bad one ends the scan."""
     if profile.name == ProfileName.MSCCL:
         return None
@@ -117,7 +117,9 @@ def _ending(files: Sequence[Path], documents: Sequence[Document], call: Call, pr
     return None
 
 
-def _not_loaded(judgement: Judgement, document: Document, call: Call, profile: Profile, loaded: int) -> str | None:
+def _not_loaded(
+    judgement: Judgement, document: Document, call: RuntimeCall, profile: Profile, loaded: int
+) -> str | None:
     if judgement.verdict == Verdict.REJECT:
         return f"is refused and ignored: {judgement.reasons[0]}"
     if document.num_ranks != call.num_ranks:
@@ -127,9 +129,9 @@ def _not_loaded(judgement: Judgement, document: Document, call: Call, profile: P
     return None
 
 
-def _mismatch(document: Document, call: Call, profile: Profile) -> str | None:
+def _mismatch(document: Document, call: RuntimeCall, profile: Profile) -> str | None:
     """The first condition of the runtime's selection that the call does not meet."""
-    algorithm, columns = document.algorithm, Columns(document)
+    algorithm, columns = document.algorithm, DocumentColumns(document)
     collective = algorithm.text("coll", 0)
     if collective != profile.collective_names.get(call.kind):
         return f'is for coll="{collective}", not {profile.collective_names.get(call.kind, call.kind)}'
@@ -143,7 +145,7 @@ def _mismatch(document: Document, call: Call, profile: Profile) -> str | None:
     return mismatch(call, in_place, out_of_place, window(columns, profile), columns.num_chunks)
 
 
-def misfit(call: Call, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None]) -> str | None:
+def misfit(call: RuntimeCall, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None]) -> str | None:
     """Why a program for in-place or out-of-place calls of `sizes` bytes (both inclusive; None: no end) is not for a
     call of the right collective; None where it is."""
     if not (in_place if call.in_place else out_of_place):
@@ -156,7 +158,7 @@ def misfit(call: Call, in_place: bool, out_of_place: bool, sizes: tuple[int, int
 
 
 def mismatch(
-    call: Call, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None], num_chunks: int
+    call: RuntimeCall, in_place: bool, out_of_place: bool, sizes: tuple[int, int | None], num_chunks: int
 ) -> str | None:
     """As `misfit`, of a program whose buffer is cut into `num_chunks`."""
     if reason := misfit(call, in_place, out_of_place, sizes):
@@ -170,7 +172,7 @@ def mismatch(
     return None
 
 
-def _warnings(judgement: Judgement, call: Call) -> tuple[str, ...]:
+def _warnings(judgement: Judgement, call: RuntimeCall) -> tuple[str, ...]:
     """What goes wrong when the runtime runs the file for the call."""
     safe = judgement.largest_safe_bytes
     found = []
@@ -183,7 +185,7 @@ def _warnings(judgement: Judgement, call: Call) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _notes(call: Call, profile: Profile, choices: Sequence[Choice]) -> tuple[str, ...]:
+def _notes(call: RuntimeCall, profile: Profile, choices: Sequence[Choice]) -> tuple[str, ...]:
     notes = ["only for sum, prod, max and min; other operators run the library's own algorithm"]
     if profile.name == ProfileName.MSCCL:
         notes.append(f"files in the order of MSCCL_XML_FILES, at most {profile.max_files}; NCCL_ALGO must name MSCCL")

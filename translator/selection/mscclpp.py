@@ -7,7 +7,7 @@ from hocket.base.units import format_bytes
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
 from hocket.translator.mscclpp import PlanJudgement, judge_plan
-from hocket.translator.selection.msccl import Call, Choice, Selection, misfit
+from hocket.translator.selection.msccl import Choice, RuntimeCall, Selection, misfit
 
 __all__ = ["plans_in_order", "select_plan"]
 
@@ -24,7 +24,7 @@ def plans_in_order(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix == ".json")
 
 
-def select_plan(files: Sequence[Path], call: Call) -> Selection:
+def select_plan(files: Sequence[Path], call: RuntimeCall) -> Selection:
     """What MSCCL++ does with the call when these plans are registered in this order."""
     choices: list[Choice] = []
     for path in files:
@@ -40,7 +40,7 @@ def select_plan(files: Sequence[Path], call: Call) -> Selection:
     return Selection(tuple(choices), _NOTES)
 
 
-def _mismatch(judgement: PlanJudgement, call: Call) -> str | None:
+def _mismatch(judgement: PlanJudgement, call: RuntimeCall) -> str | None:
     """The first condition of the selection that the call does not meet."""
     plan = judgement.plan
     if plan is None:
@@ -52,7 +52,7 @@ def _mismatch(judgement: PlanJudgement, call: Call) -> str | None:
     return misfit(call, plan.in_place, not plan.in_place, (plan.min_message_size, plan.max_message_size))
 
 
-def _warnings(judgement: PlanJudgement, call: Call) -> tuple[str, ...]:
+def _warnings(judgement: PlanJudgement, call: RuntimeCall) -> tuple[str, ...]:
     """What goes wrong when the runtime runs the plan for the call."""
     plan, found = judgement.plan, list(judgement.reasons if not judgement.correct else ())
     unit = plan.slots * plan.buffer_alignment if plan is not None else 1

@@ -2,7 +2,7 @@
 
 from hocket.workload.llm.card import Experts, LatentAttention, ModelCard
 from hocket.workload.llm.pipeline import PipelineSchedule
-from hocket.workload.llm.plan import ContextMethod, Plan, Recomputation
+from hocket.workload.llm.plan import ContextMethod, ParallelPlan, Recomputation
 from hocket.workload.llm.presets import MODELS
 from hocket.workload.llm.traces import llm_traces
 
@@ -12,8 +12,8 @@ __all__ = [
     "Experts",
     "LatentAttention",
     "ModelCard",
+    "ParallelPlan",
     "PipelineSchedule",
-    "Plan",
     "Recomputation",
     "llm_traces",
 ]

@@ -8,7 +8,7 @@ tokens go by all_to_all to the ranks of their experts and back, while the shared
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.context import ContextAttention
-from hocket.workload.llm.plan import ACTIVATION_BYTES, Plan
+from hocket.workload.llm.plan import ACTIVATION_BYTES, ParallelPlan
 from hocket.workload.llm.ranks import Group
 from hocket.workload.llm.tape import Tape
 from hocket.workload.llm.work import Passes, Workbook
@@ -19,7 +19,7 @@ __all__ = ["Blocks"]
 class Blocks:
     """Puts passes of layers on a tape; `label` begins the names of the nodes."""
 
-    def __init__(self, card: ModelCard, plan: Plan, work: Workbook, tape: Tape) -> None:
+    def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, tape: Tape) -> None:
         self._card, self._plan, self._tape, self._work = card, plan, tape, work
         hidden = ACTIVATION_BYTES * card.hidden
         self._whole = plan.tokens(card) * hidden

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from hocket.base.errors import TraceError
-from hocket.workload.llm.linear import Linear, Split
+from hocket.workload.llm.linear import Linear, MatrixSplit
 
 __all__ = ["Experts", "LatentAttention", "ModelCard"]
 
@@ -104,36 +104,36 @@ class ModelCard:
     @property
     def attention(self) -> tuple[Linear, ...]:
         """The matrices of one layer's attention."""
-        output = Linear(self.heads * self.value_dim, self.hidden, Split.INPUTS, self.biases)
+        output = Linear(self.heads * self.value_dim, self.hidden, MatrixSplit.INPUTS, self.biases)
         if not self.latent:
             outputs = (self.heads + 2 * self.key_value_heads) * self.head_dim
-            return Linear(self.hidden, outputs, Split.OUTPUTS, self.biases or self.attention_biases), output
+            return Linear(self.hidden, outputs, MatrixSplit.OUTPUTS, self.biases or self.attention_biases), output
         latent = self.latent
         return (
-            Linear(self.hidden, latent.query_rank, Split.NONE),
-            Linear(latent.query_rank, self.heads * self.key_dim, Split.OUTPUTS),
-            Linear(self.hidden, latent.key_value_rank + latent.rotary_dim, Split.NONE),
-            Linear(latent.key_value_rank, self.heads * (latent.plain_dim + latent.value_dim), Split.OUTPUTS),
+            Linear(self.hidden, latent.query_rank, MatrixSplit.NONE),
+            Linear(latent.query_rank, self.heads * self.key_dim, MatrixSplit.OUTPUTS),
+            Linear(self.hidden, latent.key_value_rank + latent.rotary_dim, MatrixSplit.NONE),
+            Linear(latent.key_value_rank, self.heads * (latent.plain_dim + latent.value_dim), MatrixSplit.OUTPUTS),
             output,
         )
 
     def feed_forward(self, ffn: int) -> tuple[Linear, ...]:
         """The matrices of a feed-forward, or an expert, of this size."""
         return (
-            Linear(self.hidden, (2 if self.gated else 1) * ffn, Split.OUTPUTS, self.biases),
-            Linear(ffn, self.hidden, Split.INPUTS, self.biases),
+            Linear(self.hidden, (2 if self.gated else 1) * ffn, MatrixSplit.OUTPUTS, self.biases),
+            Linear(ffn, self.hidden, MatrixSplit.INPUTS, self.biases),
         )
 
     @property
     def router(self) -> Linear:
         """The matrix that chooses the experts of a token."""
         assert self.experts
-        return Linear(self.hidden, self.experts.count, Split.NONE, self.experts.router_bias)
+        return Linear(self.hidden, self.experts.count, MatrixSplit.NONE, self.experts.router_bias)
 
     @property
     def output(self) -> Linear:
         """The output layer, from hidden state to vocabulary."""
-        return Linear(self.hidden, self.vocabulary, Split.OUTPUTS)
+        return Linear(self.hidden, self.vocabulary, MatrixSplit.OUTPUTS)
 
     def has_experts(self, layer: int) -> bool:
         return self.experts is not None and layer >= self.experts.dense_layers

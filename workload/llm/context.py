@@ -6,7 +6,7 @@ gradients scattered after (arXiv:2407.21783, section 3.3.2). The causal mask is 
 """
 
 from hocket.chakra.trace import CollectiveType
-from hocket.workload.llm.plan import ACTIVATION_BYTES, ContextMethod, Plan
+from hocket.workload.llm.plan import ACTIVATION_BYTES, ContextMethod, ParallelPlan
 from hocket.workload.llm.ranks import Group, Peer
 from hocket.workload.llm.tape import Tape
 from hocket.workload.llm.work import Workbook
@@ -19,7 +19,7 @@ _KEYS_VALUES, _GRADIENTS = 0, 1  # tags; the pipeline's are others
 class ContextAttention:
     """Puts the attention's forward pass and the gradient of its input on a tape."""
 
-    def __init__(self, plan: Plan, work: Workbook, tape: Tape) -> None:
+    def __init__(self, plan: ParallelPlan, work: Workbook, tape: Tape) -> None:
         self._plan, self._tape = plan, tape
         self._ring = plan.cp > 1 and plan.context is ContextMethod.RING
         self._num_bytes = ACTIVATION_BYTES * work.key_values

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Linear", "Split"]
+__all__ = ["Linear", "MatrixSplit"]
 
 
-class Split(Enum):
+class MatrixSplit(Enum):
     """The side of a matrix that tensor parallelism splits; NONE: every rank holds all of it."""
 
     NONE = 0
@@ -20,7 +20,7 @@ class Linear:
 
     inputs: int
     outputs: int
-    split: Split
+    split: MatrixSplit
     bias: bool = False
 
     @property
@@ -33,8 +33,8 @@ class Linear:
 
     def on_rank(self, tp: int) -> "Linear":
         """The part of one of `tp` ranks; a bias is split with the outputs only."""
-        if self.split is Split.INPUTS:
+        if self.split is MatrixSplit.INPUTS:
             return Linear(self.inputs // tp, self.outputs, self.split, self.bias)
-        if self.split is Split.OUTPUTS:
+        if self.split is MatrixSplit.OUTPUTS:
             return Linear(self.inputs, -(-self.outputs // tp), self.split, self.bias)
         return self

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hocket.workload.llm.card import ModelCard
-from hocket.workload.llm.parameters import Parameters, layer_parameters, stage_parameters
-from hocket.workload.llm.pipeline import Pass, stage_tasks
-from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, Plan, Recomputation
+from hocket.workload.llm.parameters import ParameterCount, layer_parameters, stage_parameters
+from hocket.workload.llm.pipeline import PassKind, stage_tasks
+from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, ParallelPlan, Recomputation
 
-__all__ = ["Memory", "memory_of"]
+__all__ = ["MemoryEstimate", "memory_of"]
 
 _OPTIMIZER_BYTES = 12  # Adam in FP32: the parameter and two moments
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryEstimate:
     """Bytes on a rank of one stage."""
 
     parameters: int
@@ -27,7 +27,7 @@ class Memory:
         return self.parameters + self.gradients + self.optimizer + self.activations
 
 
-def memory_of(card: ModelCard, plan: Plan, stage: int) -> Memory:
+def memory_of(card: ModelCard, plan: ParallelPlan, stage: int) -> MemoryEstimate:
     """What a rank of this stage keeps at most; buffers of communication and fragmentation come on top.
 
     ZeRO's stages divide the optimizer's state, the gradients and the parameters (arXiv:1910.02054, figure 1); with
@@ -38,7 +38,7 @@ def memory_of(card: ModelCard, plan: Plan, stage: int) -> Memory:
     whole = held.dense + held.experts
     shard = _shard(held, plan)
     gathered = max((_whole(layer_parameters(card, plan, layer)) for layer in _layers(card, plan, stage)), default=0)
-    return Memory(
+    return MemoryEstimate(
         parameters=PARAMETER_BYTES * (shard + 2 * gathered if plan.zero == 3 else whole),
         gradients=plan.gradient_bytes * (shard if plan.zero >= 2 else whole),
         optimizer=_OPTIMIZER_BYTES * (shard if plan.zero >= 1 else whole),
@@ -46,33 +46,33 @@ def memory_of(card: ModelCard, plan: Plan, stage: int) -> Memory:
     )
 
 
-def _layers(card: ModelCard, plan: Plan, stage: int) -> Iterator[int]:
+def _layers(card: ModelCard, plan: ParallelPlan, stage: int) -> Iterator[int]:
     for chunk in range(plan.chunks):
         yield from plan.layers_of(card, stage, chunk)
 
 
-def _whole(parameters: Parameters) -> int:
+def _whole(parameters: ParameterCount) -> int:
     return parameters.dense + parameters.experts
 
 
-def _shard(parameters: Parameters, plan: Plan) -> int:
+def _shard(parameters: ParameterCount, plan: ParallelPlan) -> int:
     return -(-parameters.dense // plan.replicas) + -(-parameters.experts * plan.ep // plan.replicas)
 
 
-def _activations(card: ModelCard, plan: Plan, stage: int) -> int:
+def _activations(card: ModelCard, plan: ParallelPlan, stage: int) -> int:
     """The most that is kept between forward passes and the passes that use it up."""
     size = [_chunk_bytes(card, plan, stage, chunk) for chunk in range(plan.chunks)]
     kept = peak = 0
     for task in stage_tasks(plan.schedule, stage, plan.pp, plan.chunks, plan.micro_batches):
-        if task.kind is Pass.FORWARD:
+        if task.kind is PassKind.FORWARD:
             kept += size[task.chunk]
             peak = max(peak, kept)
-        elif task.kind is not Pass.INPUT_GRADIENT:
+        elif task.kind is not PassKind.INPUT_GRADIENT:
             kept -= size[task.chunk]
     return peak
 
 
-def _chunk_bytes(card: ModelCard, plan: Plan, stage: int, chunk: int) -> int:
+def _chunk_bytes(card: ModelCard, plan: ParallelPlan, stage: int, chunk: int) -> int:
     """What a micro-batch's forward pass through a chunk leaves to be kept."""
     total = sum(_layer_bytes(card, plan, layer) for layer in plan.layers_of(card, stage, chunk))
     if stage == plan.pp - 1 and chunk == plan.chunks - 1:
@@ -81,7 +81,7 @@ def _chunk_bytes(card: ModelCard, plan: Plan, stage: int, chunk: int) -> int:
     return total
 
 
-def _layer_bytes(card: ModelCard, plan: Plan, layer: int) -> int:
+def _layer_bytes(card: ModelCard, plan: ParallelPlan, layer: int) -> int:
     """Inputs of norms and matrices, dropout masks of a byte, and where kept the scores, 5 bytes each (equation 1)."""
     if plan.recomputation is Recomputation.FULL:
         return ACTIVATION_BYTES * plan.sharded_tokens(card) * card.hidden

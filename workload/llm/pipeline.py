@@ -11,7 +11,7 @@ from enum import Enum
 
 from hocket.base.enums import StrEnum
 
-__all__ = ["Pass", "PipelineSchedule", "Task", "stage_tasks"]
+__all__ = ["PassKind", "PipelineSchedule", "PipelineTask", "stage_tasks"]
 
 
 class PipelineSchedule(StrEnum):
@@ -22,7 +22,7 @@ class PipelineSchedule(StrEnum):
     ZB_H1 = "zb-h1"
 
 
-class Pass(Enum):
+class PassKind(Enum):
     """What is done to a micro-batch; BACKWARD is both gradients, layer by layer."""
 
     FORWARD = 0
@@ -32,17 +32,17 @@ class Pass(Enum):
 
 
 @dataclass(frozen=True)
-class Task:
+class PipelineTask:
     """A pass of a micro-batch through one chunk of a stage's layers."""
 
-    kind: Pass
+    kind: PassKind
     chunk: int
     micro_batch: int
 
 
 def stage_tasks(
     schedule: PipelineSchedule, stage: int, stages: int, chunks: int, micro_batches: int
-) -> tuple[Task, ...]:
+) -> tuple[PipelineTask, ...]:
     """What stage `stage` of `stages` does to all micro-batches. `chunks` above 1 need the interleaved schedule and a
     multiple of `stages` micro-batches."""
     if schedule is PipelineSchedule.INTERLEAVED:
@@ -52,36 +52,36 @@ def stage_tasks(
     return tuple(_one_forward_one_backward(stage, stages, micro_batches))
 
 
-def _one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> Iterator[Task]:
+def _one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> Iterator[PipelineTask]:
     ahead = min(stages - 1 - stage, micro_batches)
     for forward in range(micro_batches + ahead):
         if forward < micro_batches:
-            yield Task(Pass.FORWARD, 0, forward)
+            yield PipelineTask(PassKind.FORWARD, 0, forward)
         if forward >= ahead:
-            yield Task(Pass.BACKWARD, 0, forward - ahead)
+            yield PipelineTask(PassKind.BACKWARD, 0, forward - ahead)
 
 
-def _zero_bubble(stage: int, stages: int, micro_batches: int) -> Iterator[Task]:
+def _zero_bubble(stage: int, stages: int, micro_batches: int) -> Iterator[PipelineTask]:
     """1F1B whose weight gradients wait, on stage s those of s micro-batches: all stages keep the same many."""
     for task in _one_forward_one_backward(stage, stages, micro_batches):
-        if task.kind is Pass.FORWARD:
+        if task.kind is PassKind.FORWARD:
             yield task
             continue
-        yield Task(Pass.INPUT_GRADIENT, 0, task.micro_batch)
+        yield PipelineTask(PassKind.INPUT_GRADIENT, 0, task.micro_batch)
         if task.micro_batch >= stage:
-            yield Task(Pass.WEIGHT_GRADIENT, 0, task.micro_batch - stage)
+            yield PipelineTask(PassKind.WEIGHT_GRADIENT, 0, task.micro_batch - stage)
     for micro_batch in range(max(micro_batches - stage, 0), micro_batches):
-        yield Task(Pass.WEIGHT_GRADIENT, 0, micro_batch)
+        yield PipelineTask(PassKind.WEIGHT_GRADIENT, 0, micro_batch)
 
 
-def _interleaved(stage: int, stages: int, chunks: int, micro_batches: int) -> Iterator[Task]:
+def _interleaved(stage: int, stages: int, chunks: int, micro_batches: int) -> Iterator[PipelineTask]:
     """Groups of `stages` micro-batches go through chunk after chunk; backward through the last chunk first."""
     total = micro_batches * chunks
     ahead = min(2 * (stages - 1 - stage) + (chunks - 1) * stages, total)
     for forward in range(total + ahead):
         if forward < total:
             group, place = divmod(forward, stages * chunks)
-            yield Task(Pass.FORWARD, place // stages, group * stages + place % stages)
+            yield PipelineTask(PassKind.FORWARD, place // stages, group * stages + place % stages)
         if forward >= ahead:
             group, place = divmod(forward - ahead, stages * chunks)
-            yield Task(Pass.BACKWARD, chunks - 1 - place // stages, group * stages + place % stages)
+            yield PipelineTask(PassKind.BACKWARD, chunks - 1 - place // stages, group * stages + place % stages)

@@ -8,7 +8,7 @@ from hocket.workload.accelerators import Precision
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.pipeline import PipelineSchedule
 
-__all__ = ["ContextMethod", "Plan", "Recomputation"]
+__all__ = ["ContextMethod", "ParallelPlan", "Recomputation"]
 
 ACTIVATION_BYTES = 2  # BF16 or FP16; FP8 speeds up multiplications only
 PARAMETER_BYTES = 2
@@ -34,7 +34,7 @@ class ContextMethod(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ParallelPlan:
     """Sizes of the parallel groups, the batch, and how the steps overlap.
 
     `tp` tensor, `pp` pipeline, `dp` data, `cp` context parallel ranks make tp * pp * dp * cp in all; `ep` expert

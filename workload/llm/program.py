@@ -11,8 +11,8 @@ from hocket.workload.llm.parameters import (
     output_parameters,
     stage_parameters,
 )
-from hocket.workload.llm.pipeline import Pass, Task, stage_tasks
-from hocket.workload.llm.plan import ACTIVATION_BYTES, Plan, Recomputation
+from hocket.workload.llm.pipeline import PassKind, PipelineTask, stage_tasks
+from hocket.workload.llm.plan import ACTIVATION_BYTES, ParallelPlan, Recomputation
 from hocket.workload.llm.ranks import Peer
 from hocket.workload.llm.sharding import DataParallel, Unit
 from hocket.workload.llm.tape import Tape
@@ -24,13 +24,13 @@ _FIRST_TAG = 2  # those before are ContextAttention's
 _EMBEDDING, _OUTPUT = -1, -2  # in place of a layer's number
 
 
-def stage_program(card: ModelCard, plan: Plan, work: Workbook, stage: int) -> Trace:
+def stage_program(card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int) -> Trace:
     """The trace of a stage, whose groups are the names of `Group` and whose ranks are `Peer`s."""
     return _Stage(card, plan, work, stage).trace()
 
 
 class _Stage:
-    def __init__(self, card: ModelCard, plan: Plan, work: Workbook, stage: int) -> None:
+    def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int) -> None:
         self._card, self._plan, self._work, self._stage = card, plan, work, stage
         self._tape = Tape({"world_size": plan.num_ranks, "model": card.name})
         self._blocks = Blocks(card, plan, work, self._tape)
@@ -39,7 +39,7 @@ class _Stage:
         uses = [
             self._units[part]
             for task in self._tasks
-            if task.kind is not Pass.WEIGHT_GRADIENT
+            if task.kind is not PassKind.WEIGHT_GRADIENT
             for part in self._in_order(task)
         ]
         self._data = DataParallel(plan, self._tape, uses)
@@ -50,7 +50,7 @@ class _Stage:
     def trace(self) -> Trace:
         for task in self._tasks:
             self._before_previous, self._before = self._before, self._tape.tail
-            if task.kind is Pass.FORWARD:
+            if task.kind is PassKind.FORWARD:
                 self._forward(task)
             else:
                 self._backward(task)
@@ -59,7 +59,7 @@ class _Stage:
         self._data.step(self._work, stage_parameters(self._card, self._plan, self._stage), embedding)
         return self._tape.build()
 
-    def _forward(self, task: Task) -> None:
+    def _forward(self, task: PipelineTask) -> None:
         part, parts = task.chunk * self._plan.pp + self._stage, self._plan.pp * self._plan.chunks
         if part > 0:
             self._receive(task, Peer.PREVIOUS_STAGE, part - 1, "activations")
@@ -78,8 +78,8 @@ class _Stage:
         else:
             self._blocks.forward(f"{label} layer {layer}", layer)
 
-    def _backward(self, task: Task) -> None:
-        inputs, weights = task.kind is not Pass.WEIGHT_GRADIENT, task.kind is not Pass.INPUT_GRADIENT
+    def _backward(self, task: PipelineTask) -> None:
+        inputs, weights = task.kind is not PassKind.WEIGHT_GRADIENT, task.kind is not PassKind.INPUT_GRADIENT
         part, parts = task.chunk * self._plan.pp + self._stage, self._plan.pp * self._plan.chunks
         if inputs and part < parts - 1:
             self._receive(task, Peer.NEXT_STAGE, parts + part + 1, "gradients")
@@ -116,9 +116,9 @@ class _Stage:
         if self._stage == self._plan.pp - 1 and chunk == self._plan.chunks - 1:
             yield _OUTPUT
 
-    def _in_order(self, task: Task) -> list[int]:
+    def _in_order(self, task: PipelineTask) -> list[int]:
         parts = list(self._parts(task.chunk))
-        return parts if task.kind is Pass.FORWARD else parts[::-1]
+        return parts if task.kind is PassKind.FORWARD else parts[::-1]
 
     def _unit(self, part: int) -> Unit:
         if part == _EMBEDDING:
@@ -127,13 +127,13 @@ class _Stage:
             return "output", output_parameters(self._card, self._plan)
         return f"layer {part}", layer_parameters(self._card, self._plan, part)
 
-    def _send(self, task: Task, peer: Peer, crossing: int, what: str) -> None:
+    def _send(self, task: PipelineTask, peer: Peer, crossing: int, what: str) -> None:
         self._tape.send(f"send {what} {task.micro_batch}", self._message_bytes, peer, self._tag(task, crossing))
 
-    def _receive(self, task: Task, peer: Peer, crossing: int, what: str) -> None:
+    def _receive(self, task: PipelineTask, peer: Peer, crossing: int, what: str) -> None:
         name, tag = f"receive {what} {task.micro_batch}", self._tag(task, crossing)
         self._tape.join([self._tape.receive(name, self._message_bytes, peer, tag, self._before_previous)])
 
-    def _tag(self, task: Task, crossing: int) -> int:
+    def _tag(self, task: PipelineTask, crossing: int) -> int:
         """One for every message: both directions cross every border between the model's parts."""
         return _FIRST_TAG + task.micro_batch * 2 * self._plan.pp * self._plan.chunks + crossing

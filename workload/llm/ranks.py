@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from hocket.base.enums import StrEnum
-from hocket.workload.llm.plan import Plan
+from hocket.workload.llm.plan import ParallelPlan
 
 __all__ = ["Group", "Peer", "Ranks"]
 
@@ -42,7 +42,7 @@ class _Place:
 class Ranks:
     """All ranks of a plan. Groups are called `KIND.NUMBER`, numbered by their first rank; none has one rank only."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ParallelPlan) -> None:
         self._plan = plan
         self._places = [self._place(rank) for rank in range(plan.num_ranks)]
         self._rank_of = {place: rank for rank, place in enumerate(self._places)}

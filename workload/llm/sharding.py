@@ -9,15 +9,17 @@ micro-batch, 0 and 1 those of the last one. Shards are of equal size; what does 
 from collections.abc import Sequence
 
 from hocket.chakra.trace import CollectiveType
-from hocket.workload.llm.parameters import Parameters
-from hocket.workload.llm.plan import PARAMETER_BYTES, Plan
+from hocket.workload.llm.parameters import ParameterCount
+from hocket.workload.llm.plan import PARAMETER_BYTES, ParallelPlan
 from hocket.workload.llm.ranks import Group
 from hocket.workload.llm.tape import Tape
 from hocket.workload.llm.work import Workbook
 
 __all__ = ["DataParallel", "Unit"]
 
-Unit = tuple[str, Parameters]  # a part of the model that is gathered and reduced as one: its name and its parameters
+Unit = tuple[
+    str, ParameterCount
+]  # a part of the model that is gathered and reduced as one: its name and its parameters
 
 
 class DataParallel:
@@ -26,7 +28,7 @@ class DataParallel:
     `uses` are the units in the order in which the stage will use them; ZeRO 3 looks one ahead in it.
     """
 
-    def __init__(self, plan: Plan, tape: Tape, uses: Sequence[Unit]) -> None:
+    def __init__(self, plan: ParallelPlan, tape: Tape, uses: Sequence[Unit]) -> None:
         self._plan, self._tape, self._uses = plan, tape, uses
         self._copies = {Group.DATA: plan.replicas, Group.EXPERT_DATA: plan.replicas // plan.ep}
         self._num_used = 0
@@ -57,7 +59,7 @@ class DataParallel:
         for group in list(self._bucket):
             self._reduce("last", group, last_micro_batch)
 
-    def step(self, work: Workbook, parameters: Parameters, embedding: int) -> None:
+    def step(self, work: Workbook, parameters: ParameterCount, embedding: int) -> None:
         """The optimizer's step, when all gradients are there. `embedding`: gradients summed over both pipeline ends."""
         plan, tape = self._plan, self._tape
         tape.join(self._reduced)
@@ -102,11 +104,11 @@ class DataParallel:
     def _shard(self, group: Group, count: int) -> int:
         return -(-count // self._copies[group]) * PARAMETER_BYTES
 
-    def _counts(self, parameters: Parameters) -> list[tuple[Group, int]]:
+    def _counts(self, parameters: ParameterCount) -> list[tuple[Group, int]]:
         """Parameters by the group that holds copies of them, where there is one."""
         return [(group, count) for group, count in self._sizes(parameters) if count and self._copies[group] > 1]
 
-    def _sizes(self, parameters: Parameters) -> tuple[tuple[Group, int], tuple[Group, int]]:
+    def _sizes(self, parameters: ParameterCount) -> tuple[tuple[Group, int], tuple[Group, int]]:
         """Without expert parallelism the experts are copied like everything else."""
         if self._plan.ep == 1:
             return (Group.DATA, parameters.dense + parameters.experts), (Group.EXPERT_DATA, 0)

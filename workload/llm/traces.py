@@ -7,7 +7,7 @@ import numpy as np
 from hocket.chakra.trace import Trace, TraceSet
 from hocket.workload.accelerators import Accelerator
 from hocket.workload.llm.card import ModelCard
-from hocket.workload.llm.plan import Plan
+from hocket.workload.llm.plan import ParallelPlan
 from hocket.workload.llm.program import stage_program
 from hocket.workload.llm.ranks import Ranks
 from hocket.workload.llm.work import Workbook
@@ -15,11 +15,11 @@ from hocket.workload.llm.work import Workbook
 __all__ = ["llm_traces"]
 
 
-def llm_traces(card: ModelCard, plan: Plan, accelerator: Accelerator) -> TraceSet:
+def llm_traces(card: ModelCard, plan: ParallelPlan, accelerator: Accelerator) -> TraceSet:
     """One step of training `card` by `plan`, computation timed by the accelerator's roofline.
 
     The ranks of a pipeline stage share all columns but the ends of messages, and all strings but the groups' names.
-    Raises Infeasible for a plan that this model cannot be trained by (`Plan.check`), and FormatError when the
+    Raises Infeasible for a plan that this model cannot be trained by (`ParallelPlan.check`), and FormatError when the
     accelerator lacks the plan's precision.
     """
     plan.check(card)

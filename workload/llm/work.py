@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from hocket.workload.accelerators import Accelerator
 from hocket.workload.llm.card import ModelCard
-from hocket.workload.llm.linear import Linear, Split
-from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, Plan, Recomputation
+from hocket.workload.llm.linear import Linear, MatrixSplit
+from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, ParallelPlan, Recomputation
 
 __all__ = ["Passes", "Work", "Workbook"]
 
@@ -48,7 +48,7 @@ class Workbook:
     ones (bytes only; twice in the backward pass).
     """
 
-    def __init__(self, card: ModelCard, plan: Plan, accelerator: Accelerator) -> None:
+    def __init__(self, card: ModelCard, plan: ParallelPlan, accelerator: Accelerator) -> None:
         self._card = card
         self._plan = plan
         self._accelerator = accelerator
@@ -122,7 +122,7 @@ class Workbook:
 
     def _linear(self, linear: Linear, tokens: int | None = None, copies: int = 1) -> Passes:
         if tokens is None:
-            tokens = self._sharded if linear.split is Split.NONE else self._tokens
+            tokens = self._sharded if linear.split is MatrixSplit.NONE else self._tokens
         part = linear.on_rank(self._plan.tp)
         moved = ACTIVATION_BYTES * tokens * (part.inputs + part.outputs) + PARAMETER_BYTES * copies * part.weights
         work = self._kernel(2 * tokens * part.weights, moved)

@@ -15,7 +15,7 @@ from hocket.chakra.importers.nccl.calls import KINDS, CallsDone, calls_done
 from hocket.chakra.importers.nccl.clocks import host_shifts
 from hocket.chakra.importers.nccl.members import Members, members_of, world_ranks
 from hocket.chakra.importers.nccl.profile import POINT_TO_POINT, NcclProfile, read_profile
-from hocket.chakra.importers.rank import Call, Notes, RankTrace
+from hocket.chakra.importers.rank import IssuedCall, Notes, RankTrace
 
 __all__ = ["read_nccl_profiles"]
 
@@ -80,7 +80,7 @@ def _calls(
     groups: Mapping[str, tuple[int, ...]],
     shift: int,
     notes: Notes,
-) -> Iterator[Call]:
+) -> Iterator[IssuedCall]:
     tags = {identifier: tag for tag, identifier in enumerate(sorted(members))}
     for row, record in enumerate(done.records):
         function, communicator = done.function(row), profile.communicators[int(record["communicator"])]
@@ -112,7 +112,7 @@ def _calls(
             notes["operations of unknown duration: record kernel_channel or proxy_operation to know it"] += 1
         start = int(record["start_ns"])
         end = start + int(done.gpu_ns[row]) if done.gpu_ns[row] else max(start, int(done.end_ns[row]))
-        yield Call(
+        yield IssuedCall(
             kind,
             group,
             checked_bytes([int(done.count_bytes[row]) * (len(ranks) if kind in _IN_PARTS else 1)], place),

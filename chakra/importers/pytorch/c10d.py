@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from hocket.chakra.c10d import Operation
+from hocket.chakra.c10d import DispatcherOperation
 from hocket.chakra.importers.dtypes import common_dtype
 
 __all__ = ["RECORDED", "Arguments", "Described", "Tensors", "describe", "describe_span"]
@@ -79,7 +79,7 @@ class Described:
     least: int = 0
 
 
-def describe(operation: Operation, arguments: Arguments) -> Described:
+def describe(operation: DispatcherOperation, arguments: Arguments) -> Described:
     """What the arguments say of a call."""
     at = operation.positions
     given, taken = (arguments.tensors(at[name]) if name else None for name in (operation.input, operation.output))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from hocket.chakra.importers.pytorch.issues import Issue
-from hocket.chakra.importers.rank import Call, Notes, Wait
+from hocket.chakra.importers.rank import IssuedCall, LaneWait, Notes
 
 __all__ = ["call_of", "calls_of"]
 
@@ -11,8 +11,8 @@ _ROOTED = ("broadcast", "reduce", "gather", "scatter")
 
 
 def calls_of(
-    issues: Sequence[Issue], groups: Mapping[str, tuple[int, ...]], waits: Mapping[Issue, Wait], notes: Notes
-) -> list[Call]:
+    issues: Sequence[Issue], groups: Mapping[str, tuple[int, ...]], waits: Mapping[Issue, LaneWait], notes: Notes
+) -> list[IssuedCall]:
     """A call for each issue whose group, size and peer are known; `notes` counts the others. `groups` has the world
     ranks of each group of the rank."""
     calls = []
@@ -23,7 +23,9 @@ def calls_of(
     return calls
 
 
-def call_of(issue: Issue, groups: Mapping[str, tuple[int, ...]], wait: Wait | None, notes: Notes) -> Call | None:
+def call_of(
+    issue: Issue, groups: Mapping[str, tuple[int, ...]], wait: LaneWait | None, notes: Notes
+) -> IssuedCall | None:
     """The call, or None where something that it needs is not known."""
     described = issue.described
     kind = described.kind
@@ -40,7 +42,7 @@ def call_of(issue: Issue, groups: Mapping[str, tuple[int, ...]], wait: Wait | No
         return None
     if kind in _ROOTED and not 0 <= described.root < len(members):
         notes[f"{kind} operations with unknown root"] += 1
-    return Call(
+    return IssuedCall(
         kind,
         issue.group or "",
         described.num_bytes * (len(members) if described.per_member else 1),

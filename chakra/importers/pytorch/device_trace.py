@@ -14,8 +14,8 @@ from hocket.chakra.importers.lanes import add_call
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.pytorch.kineto import DeviceEvent, Kineto
 from hocket.chakra.importers.pytorch.streams import awaited, dependencies
-from hocket.chakra.importers.pytorch.work import Work
-from hocket.chakra.importers.rank import Call, Notes
+from hocket.chakra.importers.pytorch.work import OperatorWork
+from hocket.chakra.importers.rank import IssuedCall, Notes
 from hocket.chakra.trace import NodeType, Trace
 
 __all__ = ["device_trace", "issues_of_kernels"]
@@ -25,7 +25,7 @@ def device_trace(
     rank: int,
     kineto: Kineto,
     of_kernel: Mapping[int, Collection[Issue]],
-    calls: Mapping[Issue, Call],
+    calls: Mapping[Issue, IssuedCall],
     notes: Notes,
 ) -> Trace:
     """The trace of a rank whose profile has a device: `of_kernel` are the issues of its events (`issues_of_kernels`),
@@ -43,7 +43,7 @@ def device_trace(
     return builder.build()
 
 
-def _timed(call: Call, event: DeviceEvent) -> Call:
+def _timed(call: IssuedCall, event: DeviceEvent) -> IssuedCall:
     return replace(call, start=event.start, end=event.end, extra={**call.extra, "stream": event.stream})
 
 
@@ -100,7 +100,7 @@ class _Device:
         self._nodes: dict[int, tuple[int, ...]] = {}
         self._work = _work_of_kernels(kineto)
 
-    def add(self, index: int, event: DeviceEvent, calls: Sequence[Call], deps: Sequence[int]) -> None:
+    def add(self, index: int, event: DeviceEvent, calls: Sequence[IssuedCall], deps: Sequence[int]) -> None:
         launch, _ = self._kineto.launches.get(event.correlation, (event.start, 0))
         while self._steps and self._steps[-1][0] <= launch:
             self._builder.begin_step(self._steps.pop()[1])
@@ -137,7 +137,7 @@ class _Device:
         return self._builder.build()
 
 
-def _work_of_kernels(kineto: Kineto) -> dict[int, Work]:
+def _work_of_kernels(kineto: Kineto) -> dict[int, OperatorWork]:
     """The work of operators, by the longest of the kernels each launched; the others of it have none."""
     work = {operation.external: operation.work for operation in kineto.operations if operation.work is not None}
     events = kineto.device

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hocket.chakra.importers.lanes import Operator, Step, build_lanes
+from hocket.chakra.importers.lanes import LaneStep, Operator, build_lanes
 from hocket.chakra.importers.pytorch.calls import calls_of
 from hocket.chakra.importers.pytorch.host import HostEvent
 from hocket.chakra.importers.pytorch.issues import Issue
-from hocket.chakra.importers.pytorch.kineto import Kineto, Operation
+from hocket.chakra.importers.pytorch.kineto import HostOperator, Kineto
 from hocket.chakra.importers.pytorch.waits import AUTOGRAD, waits_of
-from hocket.chakra.importers.pytorch.work import Work
-from hocket.chakra.importers.rank import Call, Notes
+from hocket.chakra.importers.pytorch.work import OperatorWork
+from hocket.chakra.importers.rank import IssuedCall, Notes
 from hocket.chakra.trace import Trace
 
 __all__ = ["host_trace", "operators", "roots"]
@@ -29,12 +29,12 @@ def host_trace(
 ) -> Trace:
     """The trace of a rank whose profile has no device."""
     threads = {issue.event.thread for issue in issues} or _busiest(kineto.operations)
-    by_thread: dict[int, list[Operation]] = defaultdict(list)
+    by_thread: dict[int, list[HostOperator]] = defaultdict(list)
     for operation in kineto.operations:
         if operation.thread in threads:
             by_thread[operation.thread].append(operation)
-    items: list[Operator | Call | Step] = [Step(number, start) for start, number in sorted(kineto.steps)]
-    outermost: dict[int, list[Operation]] = {}
+    items: list[Operator | IssuedCall | LaneStep] = [LaneStep(number, start) for start, number in sorted(kineto.steps)]
+    outermost: dict[int, list[HostOperator]] = {}
     for thread, operations in sorted(by_thread.items()):
         operations.sort(key=lambda operation: (operation.start, -operation.end))
         outermost[thread] = list(roots(operations))
@@ -43,14 +43,14 @@ def host_trace(
     return build_lanes(rank, items, "host", {"generator": "PyTorch profiler"})
 
 
-def _busiest(operations: Sequence[Operation]) -> set[int]:
+def _busiest(operations: Sequence[HostOperator]) -> set[int]:
     time: dict[int, int] = defaultdict(int)
     for operation in operations:
         time[operation.thread] += operation.end - operation.start
     return {max(time, key=lambda thread: time[thread])} if time else set()
 
 
-def roots(operations: Sequence[Operation]) -> Iterator[Operation]:
+def roots(operations: Sequence[HostOperator]) -> Iterator[HostOperator]:
     """The operations of a thread, annotations aside, that are in no other."""
     until = -1
     for operation in operations:
@@ -63,12 +63,12 @@ def roots(operations: Sequence[Operation]) -> Iterator[Operation]:
 class _Open:
     """An operation whose end is still to come, and whether others lie within it, and communication."""
 
-    operation: Operation
+    operation: HostOperator
     communicates: bool
     children: list["_Open"]
 
 
-def operators(operations: Sequence[Operation]) -> Iterator[Operator]:
+def operators(operations: Sequence[HostOperator]) -> Iterator[Operator]:
     """The outermost operators of a thread that neither communicate nor only hold others together, as autograd's
     functions, modules and annotations do. `operations` are in order of start, the longer first."""
     top: list[_Open] = []
@@ -104,12 +104,12 @@ def _chosen(found: Sequence[_Open]) -> Iterator[Operator]:
             yield Operator(operation.name, start, max(operation.end, start), operation.thread, num_ops, num_bytes)
 
 
-def _work(found: _Open) -> Work | None:
+def _work(found: _Open) -> OperatorWork | None:
     """The work of the innermost operators that have one: outer ones of DTensors have the shapes of all ranks' parts."""
     below = [work for child in found.children if (work := _work(child)) is not None]
     if not below:
         return found.operation.work
-    return Work(sum(work.num_ops for work in below), sum(work.num_bytes for work in below))
+    return OperatorWork(sum(work.num_ops for work in below), sum(work.num_bytes for work in below))
 
 
 def _is_operator(name: str) -> bool:

@@ -16,9 +16,9 @@ from hocket.chakra.importers.json_array import JsonArray
 from hocket.chakra.importers.pytorch.c10d import RECORDED, Described, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, numbers_in
-from hocket.chakra.importers.pytorch.work import Work, work_of
+from hocket.chakra.importers.pytorch.work import OperatorWork, work_of
 
-__all__ = ["DEVICE", "DeviceEvent", "Kineto", "Operation", "read_kineto"]
+__all__ = ["DEVICE", "DeviceEvent", "HostOperator", "Kineto", "read_kineto"]
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**60)]
 _Id = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
@@ -81,7 +81,7 @@ class _Rest(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class HostOperator:
     """An operator or annotation on a thread of the host, in ns; `work` where a formula tells it."""
 
     name: str
@@ -90,7 +90,7 @@ class Operation:
     end: int
     external: int
     is_annotation: bool
-    work: Work | None
+    work: OperatorWork | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Kineto:
     rank: int | None = None
     world: int | None = None
     groups: list[ProcessGroup] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[HostOperator] = field(default_factory=list)
     events: list[HostEvent] = field(default_factory=list)
     device: list[DeviceEvent] = field(default_factory=list)
     launches: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class _Reader:
             self._kineto.events += self._recorded(args, common)
         is_annotation = event.cat == "user_annotation"
         work = None if is_annotation else work_of(name, arguments)
-        self._kineto.operations.append(Operation(name, thread, start, end, args.external, is_annotation, work))
+        self._kineto.operations.append(HostOperator(name, thread, start, end, args.external, is_annotation, work))
 
     def _recorded(self, args: _Args, common: dict[str, Any]) -> Iterator[HostEvent]:
         name = args.collective

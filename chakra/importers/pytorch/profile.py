@@ -15,11 +15,11 @@ from hocket.chakra.importers.pytorch.waits import waits_of
 from hocket.chakra.importers.rank import Notes, RankTrace
 from hocket.chakra.trace import Trace
 
-__all__ = ["Profile", "traces_of"]
+__all__ = ["RankProfile", "traces_of"]
 
 
 @dataclass(frozen=True)
-class Profile:
+class RankProfile:
     """A rank's process groups, what its host did in order, and its timeline, None where no times are told."""
 
     groups: Sequence[ProcessGroup]
@@ -27,7 +27,7 @@ class Profile:
     kineto: Kineto | None
 
 
-def traces_of(profiles: Mapping[int, Profile], world: int, notes: Notes) -> list[RankTrace]:
+def traces_of(profiles: Mapping[int, RankProfile], world: int, notes: Notes) -> list[RankTrace]:
     """The traces of a job of at least `world` ranks: a group whose ranks are not listed has all."""
     world = max([world, *(group.size for profile in profiles.values() for group in profile.groups if not group.ranks)])
     issued = {rank: _issued(profile, world, notes) for rank, profile in profiles.items()}
@@ -38,7 +38,7 @@ def traces_of(profiles: Mapping[int, Profile], world: int, notes: Notes) -> list
     ]
 
 
-def _issued(profile: Profile, world: int, notes: Notes) -> RankIssues:
+def _issued(profile: RankProfile, world: int, notes: Notes) -> RankIssues:
     groups = {group.name: group.members(world) for group in profile.groups if group.members(world)}
     if not groups:
         notes["process groups, which are not in the profile: all operations taken to be of all ranks"] += 1
@@ -46,7 +46,7 @@ def _issued(profile: Profile, world: int, notes: Notes) -> RankIssues:
     return RankIssues(issues_of(profile.events), groups)
 
 
-def _trace(rank: int, profile: Profile, issued: RankIssues, notes: Notes) -> Trace:
+def _trace(rank: int, profile: RankProfile, issued: RankIssues, notes: Notes) -> Trace:
     issues, groups, kineto = issued.issues, issued.groups, profile.kineto
     if kineto is None:
         calls = calls_of(issues, groups, waits_of(profile.events, issues, {}, notes), notes)

@@ -9,7 +9,7 @@ from hocket.chakra.importers.files import head_of
 from hocket.chakra.importers.pytorch.execution_trace import is_execution_trace, read_execution_trace
 from hocket.chakra.importers.pytorch.issues import joined
 from hocket.chakra.importers.pytorch.kineto import Kineto, read_kineto
-from hocket.chakra.importers.pytorch.profile import Profile, traces_of
+from hocket.chakra.importers.pytorch.profile import RankProfile, traces_of
 from hocket.chakra.importers.rank import Notes, RankTrace
 
 __all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
@@ -74,7 +74,7 @@ def rank_of(path: Path, num_files: int) -> int:
     return int(match[1]) if match else 0
 
 
-def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Notes) -> Profile:
+def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Notes) -> RankProfile:
     trace = read_execution_trace(host) if host else None
     path, kineto = timeline or (None, None)
     told = {group.name: group for group in (kineto.groups if kineto else ())}
@@ -87,4 +87,4 @@ def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Not
         notes["times, which an execution trace does not have: import Kineto's profile with it"] += 1
     elif trace is None:
         notes["names of gloo's groups: import the execution trace with Kineto's profile"] += 1
-    return Profile(tuple(told.values()), joined(trace, kineto, notes), kineto)
+    return RankProfile(tuple(told.values()), joined(trace, kineto, notes), kineto)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from hocket.chakra.importers.pytorch.host import HostEvent, What
 from hocket.chakra.importers.pytorch.issues import Issue
-from hocket.chakra.importers.pytorch.kineto import Operation
-from hocket.chakra.importers.rank import Notes, Wait
+from hocket.chakra.importers.pytorch.kineto import HostOperator
+from hocket.chakra.importers.rank import LaneWait, Notes
 
 __all__ = ["AUTOGRAD", "waits_of"]
 
@@ -16,9 +16,9 @@ AUTOGRAD = "autograd::engine::evaluate_function"
 def waits_of(
     events: Sequence[HostEvent],
     issues: Sequence[Issue],
-    outermost: Mapping[int, Sequence[Operation]],
+    outermost: Mapping[int, Sequence[HostOperator]],
     notes: Notes,
-) -> dict[Issue, Wait]:
+) -> dict[Issue, LaneWait]:
     """The wait for each issue that has one. `outermost` are each thread's operations that are in no other.
 
     Told are those of synchronous calls, of functional collectives and, where there are times, of messages of gloo
@@ -33,7 +33,7 @@ def waits_of(
         described, thread = issue.described, issue.event.thread
         is_message = described.kind in ("send", "recv")
         if described.is_async is False or issue.event.name == "c10d::monitored_barrier_":
-            waits[issue] = Wait(thread, issue.event.start, issue.end)
+            waits[issue] = LaneWait(thread, issue.event.start, issue.end)
             continue
         operations = outermost.get(thread, ())
         wait = _inferred(issue, operations, is_message)
@@ -46,10 +46,10 @@ def waits_of(
     return waits
 
 
-def _told(events: Sequence[HostEvent], issues: Sequence[Issue]) -> dict[Issue, Wait]:
+def _told(events: Sequence[HostEvent], issues: Sequence[Issue]) -> dict[Issue, LaneWait]:
     """Waits by wait_tensor: for the latest call that wrote the tensor, or where no tensors are told the oldest; and of
     NCCL by its number."""
-    waits: dict[Issue, Wait] = {}
+    waits: dict[Issue, LaneWait] = {}
     functional = [issue for issue in issues if issue.is_functional]
     orders = [issue.event.order for issue in functional]
     for event in events:
@@ -58,16 +58,16 @@ def _told(events: Sequence[HostEvent], issues: Sequence[Issue]) -> dict[Issue, W
             if event.tensors:
                 open_issues = [issue for issue in reversed(open_issues) if issue.event.tensors & event.tensors]
             if open_issues:
-                waits[open_issues[0]] = Wait(event.thread, event.start, max(event.end, event.start))
+                waits[open_issues[0]] = LaneWait(event.thread, event.start, max(event.end, event.start))
         elif event.what is What.WAIT and event.sequence is not None:  # of NCCL, which numbers its operations
             numbered = (issue for issue in issues if issue.record and issue.record.sequence == event.sequence)
             issue = next((issue for issue in numbered if issue.event.order < event.order and issue not in waits), None)
             if issue is not None:
-                waits[issue] = Wait(event.thread, event.start, max(event.end, event.start))
+                waits[issue] = LaneWait(event.thread, event.start, max(event.end, event.start))
     return waits
 
 
-def _inferred(issue: Issue, operations: Sequence[Operation], is_message: bool) -> Wait | None:
+def _inferred(issue: Issue, operations: Sequence[HostOperator], is_message: bool) -> LaneWait | None:
     thread, done = issue.event.thread, issue.end
     at = bisect_right(operations, issue.event.start, key=lambda operation: operation.start) - 1
     if (
@@ -78,9 +78,9 @@ def _inferred(issue: Issue, operations: Sequence[Operation], is_message: bool) -
     ):
         while at + 1 < len(operations) and operations[at + 1].name.startswith(AUTOGRAD):
             at += 1
-        return Wait(thread, operations[at].end, max(operations[at].end, done))
+        return LaneWait(thread, operations[at].end, max(operations[at].end, done))
     last = bisect_right(operations, done, key=lambda operation: operation.start) - 1
     if not operations or (last + 1 == len(operations) and not is_message):
         return None
     begin = max(operations[last].end, issue.event.start) if last >= 0 else issue.event.start
-    return Wait(thread, begin, max(begin, done))
+    return LaneWait(thread, begin, max(begin, done))

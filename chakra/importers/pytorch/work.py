@@ -9,13 +9,13 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple, Protocol
 
-__all__ = ["Shapes", "Work", "work_of"]
+__all__ = ["OperatorWork", "Shapes", "work_of"]
 
 Shape = tuple[int, ...]
 _MOST = 2**62
 
 
-class Work(NamedTuple):
+class OperatorWork(NamedTuple):
     """`num_ops` operations on `num_bytes` bytes."""
 
     num_ops: int
@@ -32,17 +32,17 @@ class Shapes(Protocol):
     def integers(self, position: int) -> tuple[int, ...]: ...
 
 
-def work_of(name: str, inputs: Shapes) -> Work | None:
+def work_of(name: str, inputs: Shapes) -> OperatorWork | None:
     """The work of an operator such as `aten::mm`; None for one without a formula or whose shapes were not recorded."""
     formula = _FORMULAS.get(name)
     work = None if formula is None else formula(inputs)
     return None if work is None or max(work) > _MOST else work
 
 
-def _product(first: int, second: int) -> Callable[[Shapes], Work | None]:
+def _product(first: int, second: int) -> Callable[[Shapes], OperatorWork | None]:
     """[..., m, k] by [k, n] or [..., k, n]: 2 m k n operations each."""
 
-    def formula(inputs: Shapes) -> Work | None:
+    def formula(inputs: Shapes) -> OperatorWork | None:
         left, right = inputs.shape(first), inputs.shape(second)
         if not left or not right:
             return None
@@ -53,25 +53,25 @@ def _product(first: int, second: int) -> Callable[[Shapes], Work | None]:
         if len(right) > 2:  # a batch on both sides, or one that is spread
             rows = max(rows, prod(right[:-2]) * (left[-2] if len(left) > 1 else 1))
         elements = prod(left) + prod(right) + rows * n
-        return Work(2 * rows * left[-1] * n, elements * inputs.element_bytes(first))
+        return OperatorWork(2 * rows * left[-1] * n, elements * inputs.element_bytes(first))
 
     return formula
 
 
-def _linear(inputs: Shapes) -> Work | None:
+def _linear(inputs: Shapes) -> OperatorWork | None:
     """[..., k] by the transpose of [n, k]."""
     data, weight = inputs.shape(0), inputs.shape(1)
     if not data or not weight or len(weight) != 2 or data[-1] != weight[1]:
         return None
     rows = prod(data[:-1])
     elements = prod(data) + prod(weight) + rows * weight[0]
-    return Work(2 * rows * weight[1] * weight[0], elements * inputs.element_bytes(0))
+    return OperatorWork(2 * rows * weight[1] * weight[0], elements * inputs.element_bytes(0))
 
 
-def _convolution(stride: int, padding: int, dilation: int) -> Callable[[Shapes], Work | None]:
+def _convolution(stride: int, padding: int, dilation: int) -> Callable[[Shapes], OperatorWork | None]:
     """Input [n, c, ...] by weight [o, c / groups, ...], and where the three lists stand."""
 
-    def formula(inputs: Shapes) -> Work | None:
+    def formula(inputs: Shapes) -> OperatorWork | None:
         data, weight = inputs.shape(0), inputs.shape(1)
         if not data or not weight or len(data) != len(weight) or len(data) < 3:
             return None
@@ -85,7 +85,7 @@ def _convolution(stride: int, padding: int, dilation: int) -> Callable[[Shapes],
             return None
         written = data[0] * weight[0] * prod(out)
         elements = prod(data) + prod(weight) + written
-        return Work(2 * written * prod(weight[1:]), elements * inputs.element_bytes(0))
+        return OperatorWork(2 * written * prod(weight[1:]), elements * inputs.element_bytes(0))
 
     return formula
 
@@ -94,26 +94,26 @@ def _each(values: tuple[int, ...], count: int) -> tuple[int, ...]:
     return values * count if len(values) == 1 else values if len(values) == count else ()
 
 
-def _convolution_backward(inputs: Shapes) -> Work | None:
+def _convolution_backward(inputs: Shapes) -> OperatorWork | None:
     """Gradients of output [n, o, ...], input and weight: the two gradients cost what the forward pass costs, each."""
     gradient, data, weight = (inputs.shape(position) for position in range(3))
     if not gradient or not data or not weight or len(gradient) < 3:
         return None
     elements = 2 * (prod(data) + prod(weight)) + prod(gradient)
-    return Work(2 * 2 * prod(gradient) * prod(weight[1:]), elements * inputs.element_bytes(0))
+    return OperatorWork(2 * 2 * prod(gradient) * prod(weight[1:]), elements * inputs.element_bytes(0))
 
 
-def _attention(inputs: Shapes) -> Work | None:
+def _attention(inputs: Shapes) -> OperatorWork | None:
     """Query [..., l, e], key [..., s, e], value [..., s, v]: 2 l s e + 2 l s v operations each, masked or not."""
     query, key, value = (inputs.shape(position) for position in range(3))
     if not query or not key or not value or min(len(query), len(key), len(value)) < 3:
         return None
     operations = 2 * prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
     elements = prod(query) + prod(key) + prod(value) + prod(query[:-1]) * value[-1]
-    return Work(operations, elements * inputs.element_bytes(0))
+    return OperatorWork(operations, elements * inputs.element_bytes(0))
 
 
-_FORMULAS: dict[str, Callable[[Shapes], Work | None]] = {
+_FORMULAS: dict[str, Callable[[Shapes], OperatorWork | None]] = {
     "aten::mm": _product(0, 1),
     "aten::bmm": _product(0, 1),
     "aten::matmul": _product(0, 1),

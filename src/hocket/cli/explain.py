@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.translator.selection.msccl import Call, Selection
+    from hocket.translator.selection.msccl import RuntimeCall, Selection
 
 __all__ = ["app"]
 
@@ -43,7 +43,7 @@ def explain(
     from hocket.schedule import Kind
     from hocket.translator import PROFILES
     from hocket.translator.mscclpp import PLAN_RUNTIME
-    from hocket.translator.selection.msccl import ELEMENT_BYTES, Call, select
+    from hocket.translator.selection.msccl import ELEMENT_BYTES, RuntimeCall, select
     from hocket.translator.selection.mscclpp import select_plan
 
     one_of("--collective", collective, [str(kind) for kind in Kind])
@@ -52,7 +52,7 @@ def explain(
     size_bytes = bytes_of("--size", size)
     if size_bytes % ELEMENT_BYTES[dtype]:
         raise typer.BadParameter(f"--size {size}: no whole number of {dtype} elements")
-    call = Call(Kind(collective), size_bytes, dtype, ranks, in_place)
+    call = RuntimeCall(Kind(collective), size_bytes, dtype, ranks, in_place)
     files = _in_folder(paths[0], runtime) if len(paths) == 1 and paths[0].is_dir() else paths
     found = select_plan(files, call) if runtime == PLAN_RUNTIME else select(files, call, runtime)
     if json_path is not None:
@@ -96,7 +96,7 @@ def _write_json(found: "Selection", path: Path) -> None:
     write_json(path, {"chosen": chosen, "files": rows, "notes": list(found.notes)})
 
 
-def _print(found: "Selection", call: "Call", runtime: str) -> None:
+def _print(found: "Selection", call: "RuntimeCall", runtime: str) -> None:
     from hocket.base.units import format_bytes
 
     place = "in-place" if call.in_place else "out-of-place"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.runtime.replay.comparison import Comparison
+    from hocket.runtime.replay.comparison import ReplayComparison
 
 __all__ = ["app"]
 
@@ -68,7 +68,7 @@ def replay(
     from hocket.runtime.replay.launch import replay_here, replay_launched
     from hocket.runtime.replay.memory import require_memory
     from hocket.runtime.replay.plan import plan_replay
-    from hocket.runtime.replay.playing import Settings
+    from hocket.runtime.replay.playing import ReplaySettings
     from hocket.simulator import Model, parse_remote_memory, simulate_traces
     from hocket.simulator.traces import Hardware
     from hocket.topology import load
@@ -92,7 +92,7 @@ def replay(
         prediction = simulate_traces(
             job, machine, model=model, compute_scale=scale, accelerator=priced_by, remote_memory=memory
         )
-    settings = Settings(backend, iterations, warmup, Compute(compute), timeout)
+    settings = ReplaySettings(backend, iterations, warmup, Compute(compute), timeout)
     if world is None:
         require_memory(plan)
         measured = replay_here(plan, settings, lambda number: None)
@@ -113,7 +113,7 @@ def replay(
             file.write(replay_page(comparison, f"{traces} on {plan.num_ranks} {backend} ranks"))
 
 
-def _print(comparison: Comparison, backend: str, num_ranks: int) -> None:
+def _print(comparison: ReplayComparison, backend: str, num_ranks: int) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -162,7 +162,7 @@ def _print(comparison: Comparison, backend: str, num_ranks: int) -> None:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
 
 
-def _write_json(comparison: Comparison, path: Path, head: dict[str, str]) -> None:
+def _write_json(comparison: ReplayComparison, path: Path, head: dict[str, str]) -> None:
     import json
     from dataclasses import asdict
 

@@ -7,13 +7,13 @@ from typing import Any
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Figure, Section, Table, Text, render
-from hocket.simulator.sweep import Curve
+from hocket.simulator.sweep import SimulatedCurve
 from hocket.simulator.sweep.sentences import crossover_sentence, fit_sentence
 
 __all__ = ["curves_page", "size_curves"]
 
 
-def curves_page(collective: str, curves: Sequence[Curve]) -> str:
+def curves_page(collective: str, curves: Sequence[SimulatedCurve]) -> str:
     """The page as HTML text."""
     sections = [
         Section(
@@ -37,7 +37,7 @@ def curves_page(collective: str, curves: Sequence[Curve]) -> str:
     return render(f"{collective} over sizes", ", ".join(dict.fromkeys(curve.topology for curve in curves)), sections)
 
 
-def size_curves(curves: Sequence[Curve], column: str, unit: float, title: str) -> Any:
+def size_curves(curves: Sequence[SimulatedCurve], column: str, unit: float, title: str) -> Any:
     """A line a curve over sizes, both axes logarithmic; with their bounds and knees where the column is a time."""
     figure = blank_figure(460)
     ticks = sorted({int(size) for curve in curves for size in curve.columns["size_bytes"]})
@@ -77,7 +77,7 @@ def size_curves(curves: Sequence[Curve], column: str, unit: float, title: str) -
     return figure
 
 
-def _rows(curve: Curve) -> list[Block]:
+def _rows(curve: SimulatedCurve) -> list[Block]:
     columns = curve.columns
     rows = [
         [
@@ -100,5 +100,5 @@ def _rows(curve: Curve) -> list[Block]:
     ]
 
 
-def _name(curve: Curve) -> str:
+def _name(curve: SimulatedCurve) -> str:
     return f"{curve.algorithm} on {curve.topology}"

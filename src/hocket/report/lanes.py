@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hocket.base.text import markup
-from hocket.schedule import Arrow, Place
+from hocket.schedule import Arrow, StepPlace
 
 __all__ = ["Box", "Lane", "chunks", "draw_lanes"]
 
@@ -31,12 +31,12 @@ class Lane:
     boxes: Sequence[Box]
 
 
-def draw_lanes(lane_of: Callable[[int, int], Lane], places: Sequence[Place], arrows: Sequence[Arrow]) -> str:
+def draw_lanes(lane_of: Callable[[int, int], Lane], places: Sequence[StepPlace], arrows: Sequence[Arrow]) -> str:
     """An SVG of the thread blocks of `places` (and of what they are joined to), a few steps around each of them;
     `lane_of(rank, block)` is one of them."""
     marked = [*places, *(arrow.head for arrow in arrows)]
     lanes = list(dict.fromkeys((place.rank, place.block) for place in marked))[:_MAX_LANES]
-    at: dict[Place, tuple[int, int]] = {}
+    at: dict[StepPlace, tuple[int, int]] = {}
     parts: list[str] = []
     width = 0
     for row, (rank, block) in enumerate(lanes):
@@ -51,7 +51,7 @@ def draw_lanes(lane_of: Callable[[int, int], Lane], places: Sequence[Place], arr
             if position is None:
                 parts.append(_text(left + _BOX / 2, top + _HEIGHT / 2 + 5, "…", _SOFT, 16, "middle"))
                 continue
-            at[Place(rank, block, position)] = (left, top)
+            at[StepPlace(rank, block, position)] = (left, top)
             parts.append(_box(lane.boxes[position], position, left, top, position in wanted))
     for arrow in arrows:
         if arrow.tail in at and arrow.head in at:

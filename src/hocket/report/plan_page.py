@@ -7,7 +7,7 @@ from hocket.base.units import format_bytes
 from hocket.report.lanes import Box, Lane, draw_lanes
 from hocket.report.page import Block, Drawing, Section, Table, Text, render
 from hocket.schedule import Counterexample
-from hocket.translator.mscclpp import Plan, PlanJudgement, PlanProof, References, op_places
+from hocket.translator.mscclpp import ExecutionPlan, PlanJudgement, PlanProof, References, op_places
 
 __all__ = ["plan_page"]
 
@@ -58,7 +58,7 @@ def _outcome(judgement: PlanJudgement) -> Iterator[Section]:
         yield Section("Deadlock" if outcome.deadlock else "Counterexample", lines)
 
 
-def _lane(plan: Plan, rank: int, number: int) -> Lane:
+def _lane(plan: ExecutionPlan, rank: int, number: int) -> Lane:
     block, references = plan.gpus[rank].thread_blocks[number], References(plan, rank, number)
     peers = sorted({plan.gpus[rank].peers(used.channel_type)[channel] for used in block.channels
                     if used.channel_type != "switch" for channel in used.channel_ids})  # fmt: skip

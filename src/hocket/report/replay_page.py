@@ -6,12 +6,12 @@ from typing import Any
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
-from hocket.runtime.replay.comparison import Comparison, OperationTimes
+from hocket.runtime.replay.comparison import OperationTimes, ReplayComparison
 
 __all__ = ["replay_page"]
 
 
-def replay_page(comparison: Comparison, subtitle: str) -> str:
+def replay_page(comparison: ReplayComparison, subtitle: str) -> str:
     """The page as HTML text."""
     times = comparison.iterations_ps
     cards = Cards(
@@ -56,7 +56,7 @@ def _operations(operations: Sequence[OperationTimes]) -> list[Block]:
     return [Figure(_bars(names, series, "log"), caption), Table(heads, rows)]
 
 
-def _ranks(comparison: Comparison) -> list[Block]:
+def _ranks(comparison: ReplayComparison) -> list[Block]:
     names = [f"rank {row.rank}" for row in comparison.ranks]
     series: dict[str, Sequence[int | None]] = {
         "measured": [row.exposed_ps for row in comparison.ranks],

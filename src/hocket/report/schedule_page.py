@@ -13,7 +13,7 @@ from hocket.report.page import Block, Cards, Figure, Section, Table, Text, rende
 from hocket.report.schedule_figures import compared_times, link_occupancy, occupancy_picture, spread_picture
 from hocket.schedule import Schedule, retime
 from hocket.schedule.algorithms import build_all
-from hocket.synthesizer import Synthesized, Together, Window, summarize
+from hocket.synthesizer import ScheduleWindow, Synthesized, Together, summarize
 from hocket.topology.naming import spans
 
 __all__ = ["groups_page", "schedule_page", "windows_page"]
@@ -73,7 +73,7 @@ def groups_page(found: Together) -> str:
     return render(title, f"{whole['ranks']} ranks; engine {schedule.generator}", sections)
 
 
-def windows_page(found: Sequence[Window]) -> str:
+def windows_page(found: Sequence[ScheduleWindow]) -> str:
     """The page of schedules for a range of sizes, as HTML text."""
     rows = [(number, summarize(one)) for number, window in enumerate(found) for one in window.at]
     sizes = [numbers["size_bytes"] for _, numbers in rows]

@@ -18,7 +18,7 @@ from hocket.base.errors import ExitCode, FormatError
 from hocket.calibration import (
     FREE,
     Calibration,
-    Curve,
+    MeasuredCurve,
     NcclCalibration,
     Releases,
     calibrate,
@@ -53,9 +53,9 @@ TRUE = {
 }
 
 
-def made(kind: str, release: Release = RELEASES["2.30"]) -> Curve:
+def made(kind: str, release: Release = RELEASES["2.30"]) -> MeasuredCurve:
     """What NCCL would run on a DGX H100, at the costs of TRUE."""
-    curve = Curve(kind, 8, 1, SIZES, np.ones(len(SIZES)), tuple(f"made:{at}" for at in range(len(SIZES))))
+    curve = MeasuredCurve(kind, 8, 1, SIZES, np.ones(len(SIZES)), tuple(f"made:{at}" for at in range(len(SIZES))))
     structure = MACHINE.structure(release, curve)
     time = np.zeros(len(SIZES))
     for at, name in enumerate(structure.names):
@@ -70,7 +70,7 @@ def calibrated(*kinds: str) -> NcclCalibration:
     return calibrate_nccl([fit_curve(made(kind)) for kind in kinds], MACHINE)
 
 
-def worst(curve: Curve, calibration: NcclCalibration) -> float:
+def worst(curve: MeasuredCurve, calibration: NcclCalibration) -> float:
     (held,) = hold_out([curve], predict=predictor(calibration, MACHINE))
     return float(np.abs(held.error).max())
 

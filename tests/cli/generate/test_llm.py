@@ -9,7 +9,7 @@ import pytest
 
 from hocket.chakra import read_traces
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import MODELS, Plan, llm_traces
+from hocket.workload.llm import MODELS, ParallelPlan, llm_traces
 
 
 def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -58,7 +58,7 @@ def test_the_files_hold_what_the_python_api_makes(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     assert "llama3-8b: 8.03 billion parameters" in made.stdout
     read, expected = read_traces(tmp_path), llm_traces(
-        MODELS["llama3-8b"], Plan(dp=2, pp=2, global_batch=4), ACCELERATORS["h100"]
+        MODELS["llama3-8b"], ParallelPlan(dp=2, pp=2, global_batch=4), ACCELERATORS["h100"]
     )  # fmt: skip
     assert read.groups == expected.groups
     for a, b in zip(read.traces, expected.traces, strict=True):

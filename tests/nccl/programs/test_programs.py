@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.nccl import NcclModel, Settings
-from hocket.nccl.programs import KINDS, NcclProgram, Request, nccl_program
+from hocket.nccl.programs import KINDS, NcclCall, NcclProgram, nccl_program
 from hocket.nccl.programs.connect import double_tree, rings, trees
 from hocket.nccl.programs.groups import GroupPrograms
 from hocket.nccl.programs.spec import NcclAlgorithm, model_of
@@ -100,7 +100,7 @@ def test_channels_are_rings_and_trees_of_all_ranks(nodes: int) -> None:
 )
 def test_channels_share_every_byte_out(collective: str, protocol: str, blocks: int, channels: int) -> None:
     size = blocks * (8 if collective in ("AllGather", "ReduceScatter") else 1)
-    request = Request(model("dgx-a100", 1), collective, "Ring", protocol, channels, size)
+    request = NcclCall(model("dgx-a100", 1), collective, "Ring", protocol, channels, size)
     shares = split(request)
     assert sum(shares) == size // request.blocks and min(shares) > 0
     assert len(shares) <= 24
@@ -113,10 +113,10 @@ def test_channels_share_every_byte_out(collective: str, protocol: str, blocks: i
 def test_small_calls_take_few_channels() -> None:
     # all_reduce moves every byte twice, so a channel takes at least 32 KiB / 2; LL counts four times
     of = model("dgx-a100", 1)
-    assert split(Request(of, "AllReduce", "Ring", "Simple", 24, 64 * KIB)) == [16 * KIB] * 4
-    assert split(Request(of, "AllReduce", "Ring", "LL", 24, 10 * KIB)) == [4 * KIB, 4 * KIB, 2 * KIB]
+    assert split(NcclCall(of, "AllReduce", "Ring", "Simple", 24, 64 * KIB)) == [16 * KIB] * 4
+    assert split(NcclCall(of, "AllReduce", "Ring", "LL", 24, 10 * KIB)) == [4 * KIB, 4 * KIB, 2 * KIB]
     # all_gather: 8 ranks' blocks, cells of 4 KiB of each
-    assert split(Request(of, "AllGather", "Ring", "Simple", 24, 96 * KIB)) == [4 * KIB] * 3
+    assert split(NcclCall(of, "AllGather", "Ring", "Simple", 24, 96 * KIB)) == [4 * KIB] * 3
 
 
 def test_a_ring_step_takes_its_latency_and_its_bytes() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hocket.base.errors import FormatError
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.nccl.choice import NcclChoice
-from hocket.nccl.tuning import Rule, Timed, find_winners, rules_of, write_rules
+from hocket.nccl.tuning import Timing, TunerRule, find_winners, rules_of, write_rules
 from hocket.nccl.tuning.check import check_table
 from hocket.nccl.tuning.table import CommunicatorRules, read_tuner_table
 
@@ -19,11 +19,11 @@ LL, LL128, SIMPLE = (NcclChoice("Ring", protocol) for protocol in ("LL", "LL128"
 CHOICES = (LL, LL128, SIMPLE)
 
 
-def timed(size: int, time: int, choice: NcclChoice | None, *, own: bool = False, in_place: bool = False) -> Timed:
-    return Timed("AllReduce", 16, 2, size, in_place, time, choice, own, f"made:{size}")
+def timed(size: int, time: int, choice: NcclChoice | None, *, own: bool = False, in_place: bool = False) -> Timing:
+    return Timing("AllReduce", 16, 2, size, in_place, time, choice, own, f"made:{size}")
 
 
-def at(rules: list[Rule], size: int) -> NcclChoice | None:
+def at(rules: list[TunerRule], size: int) -> NcclChoice | None:
     """The first rule that holds."""
     return next(
         (rule.choice for rule in rules if rule.least <= size and (rule.most is None or size <= rule.most)), None
@@ -65,7 +65,7 @@ def test_the_table_makes_the_plugin_take_the_quickest(
     )
     sizes = {nodes: [8 * nodes << (3 * step) for step in range(4)] for nodes in places}
     made = [
-        Timed(collective, 8 * nodes, nodes, size, False, 1000 * time, choice, choice is None, "made")
+        Timing(collective, 8 * nodes, nodes, size, False, 1000 * time, choice, choice is None, "made")
         for nodes, rows in places.items()
         for size, row in zip(sizes[nodes], rows, strict=True)
         for choice, time in zip((*CHOICES, None), row, strict=True)
@@ -99,8 +99,8 @@ def test_a_switch_must_pay() -> None:
     assert winners.other_ps == (104_000, 96_000, 120_000, 104_000, 104_000)
     # Between 32 and 64 at their geometric mean, sqrt(2048) = 45.25.
     assert rules_of([winners]) == [
-        Rule("AllReduce", (2, 2), (16, 16), 8, 45, LL),
-        Rule("AllReduce", (2, 2), (16, 16), 46, 128, SIMPLE),
+        TunerRule("AllReduce", (2, 2), (16, 16), 8, 45, LL),
+        TunerRule("AllReduce", (2, 2), (16, 16), 46, 128, SIMPLE),
     ]
     open_ended = rules_of([winners], extrapolate=True)
     assert (open_ended[0].least, open_ended[-1].most) == (0, None)
@@ -113,7 +113,7 @@ def test_only_what_beats_nccl_s_own_choice_is_written() -> None:
     (winners,) = find_winners([*own, *made], 30_000)
     assert winners.chosen == (None, None, LL)  # 1 % quicker at 8 B is within the margin; 64 B has no own time
     assert winners.unmatched == (64,) and winners.other_ps == (1000, 1000, 1000)
-    assert rules_of([winners]) == [Rule("AllReduce", (2, 2), (16, 16), 23, 32, LL)]  # sqrt(16 x 32) = 22.6
+    assert rules_of([winners]) == [TunerRule("AllReduce", (2, 2), (16, 16), 23, 32, LL)]  # sqrt(16 x 32) = 22.6
 
 
 def test_nccl_s_own_choice_between_two_rules_is_written(tmp_path: Path) -> None:
@@ -166,14 +166,14 @@ def test_one_choice_alone_is_no_choice() -> None:
         find_winners([timed(8, 100, LL)], 0)
 
 
-def curve(collective: str, nodes: int, switch: int) -> list[Timed]:
+def curve(collective: str, nodes: int, switch: int) -> list[Timing]:
     """1 to 64 KiB a rank: LL is quicker below `switch`, of a rank's block."""
     made = []
     for power in range(10, 17):
         for choice in (LL, SIMPLE):
             time = 100 if (choice == LL) == (1 << power < switch) else 200
             size = (1 << power) * 8 * nodes
-            made.append(Timed(collective, 8 * nodes, nodes, size, False, time, choice, False, "made"))
+            made.append(Timing(collective, 8 * nodes, nodes, size, False, time, choice, False, "made"))
     return made
 
 
@@ -181,10 +181,10 @@ def test_blocks_that_are_alike_on_several_nodes_are_one_rule() -> None:
     found = find_winners([*curve("AllGather", 1, 4096), *curve("AllGather", 2, 8192), *curve("AllGather", 4, 8192)], 0)
     # Between 2 and 4 KiB at sqrt(2) x 2048 = 2896.3, between 4 and 8 at 5792.6.
     assert rules_of(found) == [
-        Rule("AllGather", (1, 1), (8, 8), 1024, 2896, LL, per_rank=True),
-        Rule("AllGather", (1, 1), (8, 8), 2897, 65536, SIMPLE, per_rank=True),
-        Rule("AllGather", (2, 4), (16, 32), 1024, 5792, LL, per_rank=True),
-        Rule("AllGather", (2, 4), (16, 32), 5793, 65536, SIMPLE, per_rank=True),
+        TunerRule("AllGather", (1, 1), (8, 8), 1024, 2896, LL, per_rank=True),
+        TunerRule("AllGather", (1, 1), (8, 8), 2897, 65536, SIMPLE, per_rank=True),
+        TunerRule("AllGather", (2, 4), (16, 32), 1024, 5792, LL, per_rank=True),
+        TunerRule("AllGather", (2, 4), (16, 32), 5793, 65536, SIMPLE, per_rank=True),
     ]
     found = find_winners([*curve("AllReduce", 2, 8192), *curve("AllReduce", 4, 8192)], 0)
     assert [rule.nodes for rule in rules_of(found)] == [(2, 2), (2, 2), (4, 4), (4, 4)]  # other sizes on each

@@ -12,7 +12,7 @@ from hocket.base.errors import HocketError, ScheduleError
 from hocket.schedule import Kind, Program, ThreadBlock
 
 pytest.importorskip("torch")
-from hocket.plugin.serve.library import Algorithm
+from hocket.plugin.serve.library import ServedProgram
 
 pytestmark = pytest.mark.torch
 
@@ -39,7 +39,7 @@ def execute(
     chunk_bytes = inputs[0].nbytes // program.chunks_per_loop
 
     def rank_run(rank: int) -> None:
-        part = Algorithm("", program).part(rank)
+        part = ServedProgram("", program).part(rank)
         ports, tokens = [mesh.port for mesh in meshes], [1000 + peer for peer in range(n)]
         try:
             meshes[rank].open(part, ["127.0.0.1"] * n, ports, tokens, names, 10_000)
@@ -107,6 +107,6 @@ def test_programs_that_cannot_be_run_are_refused() -> None:
 
 def test_a_rank_that_never_comes_is_named() -> None:
     mesh = engine.Mesh(1, "127.0.0.1", 7, TCP)
-    part = Algorithm("", handmade.ring_all_reduce(2)).part(1)
+    part = ServedProgram("", handmade.ring_all_reduce(2)).part(1)
     with pytest.raises(HocketError, match="rank 0 has not connected in time"):
         mesh.open(part, ["127.0.0.1"] * 2, [mesh.port] * 2, [7, 7], [TCP] * 2, 200)

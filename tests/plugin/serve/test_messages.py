@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 import torch
 
 from hocket.plugin.serve.binding import Binding
-from hocket.plugin.serve.library import Algorithm, Library
+from hocket.plugin.serve.library import Library, ServedProgram
 from hocket.plugin.serve.messages import MessageTransport
 from hocket.plugin.serve.requests import Reduction, Request
 from hocket.plugin.serve.streams import SideStream
@@ -104,7 +104,7 @@ class Nccl:
 
 
 def test_a_round_is_one_group_of_nccls() -> None:
-    algorithm = Algorithm("ring", handmade.ring_all_reduce(2))
+    algorithm = ServedProgram("ring", handmade.ring_all_reduce(2))
     nccl = Nccl()
     transport = MessageTransport(nccl, CPU, Library("made", (algorithm,)))
     tensor = torch.tensor([1.0, 2.0, 3.0, 4.0])

@@ -16,7 +16,7 @@ from hocket._core import astra as engine
 from hocket.base.errors import HocketError
 from hocket.bench.astra_sim_equality import agrees, predict, rows_of, setup_of, trace_of
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
-from hocket.simulator.astra import AstraPrediction, AstraSetup, Backend, Dimension, SystemFile, simulate_astra
+from hocket.simulator.astra import AstraBackend, AstraDimension, AstraPrediction, AstraSetup, SystemFile, simulate_astra
 from hocket.simulator.astra.collectives import Collectives
 from hocket.simulator.astra.program import columns_of_one
 
@@ -68,13 +68,15 @@ sizes = st.sampled_from([4, 1000, 4096, 65536, 65537, 1 << 20])
 
 @st.composite
 def jobs(draw: st.DrawFn) -> Job:
-    backend = draw(st.sampled_from([Backend.ANALYTICAL, Backend.ANALYTICAL, Backend.CONGESTION]))
-    most = 1 if backend is Backend.CONGESTION else 3
+    backend = draw(st.sampled_from([AstraBackend.ANALYTICAL, AstraBackend.ANALYTICAL, AstraBackend.CONGESTION]))
+    most = 1 if backend is AstraBackend.CONGESTION else 3
     lengths = draw(st.lists(st.sampled_from([2, 3, 4]), min_size=1, max_size=most))
-    if backend is Backend.CONGESTION:
+    if backend is AstraBackend.CONGESTION:
         lengths = [draw(st.integers(3, 8))]
     bandwidths, latencies = st.sampled_from([1.0, 50.0]), st.sampled_from([0.0, 10.0, 500.0])
-    dimensions = tuple(Dimension(draw(st.sampled_from(SHAPES)), n, draw(bandwidths), draw(latencies)) for n in lengths)
+    dimensions = tuple(
+        AstraDimension(draw(st.sampled_from(SHAPES)), n, draw(bandwidths), draw(latencies)) for n in lengths
+    )
     flat = draw(st.booleans())
     system: dict[str, object] = {
         "scheduling-policy": draw(st.sampled_from(["LIFO", "FIFO", "EXPLICIT"])),
@@ -130,7 +132,7 @@ def ring(ranks: int, **system: object) -> Job:
     builder = TraceBuilder()
     builder.add_collective("all", CollectiveType.ALL_REDUCE, 1 << 30)
     file = msgspec.convert(SYSTEM | system, SystemFile)
-    return Job(builder.build(), AstraSetup((Dimension("Ring", ranks, 50.0, 500.0),), file))
+    return Job(builder.build(), AstraSetup((AstraDimension("Ring", ranks, 50.0, 500.0),), file))
 
 
 def test_many_ranks_take_a_rank_s_events() -> None:

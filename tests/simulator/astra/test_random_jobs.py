@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
-from hocket.simulator.astra import AstraSetup, Backend, Dimension, SystemFile, simulate_astra
+from hocket.simulator.astra import AstraBackend, AstraDimension, AstraSetup, SystemFile, simulate_astra
 from hocket.simulator.astra.system import MemoryFile
 
 RANKS = 4
@@ -34,22 +34,22 @@ attributes = st.fixed_dictionaries(
 algorithms = st.sampled_from(["ring", "direct", "direct2", "halvingDoubling", "doubleBinaryTree", "oneRing"])
 
 
-def setup_of(algorithm: str, backend: Backend, **changes: Any) -> AstraSetup:
+def setup_of(algorithm: str, backend: AstraBackend, **changes: Any) -> AstraSetup:
     """A ring of four ranks."""
     kinds = {f"{kind}-implementation": [algorithm] for kind in ("all-reduce", "all-gather", "reduce-scatter")}
     system = msgspec.convert(SYSTEM | kinds | changes, SystemFile)
     memory = MemoryFile("MEMORY_POOL", 100, 1)
-    return AstraSetup((Dimension("Ring", RANKS, 50.0, 500.0),), system, memory, backend)
+    return AstraSetup((AstraDimension("Ring", RANKS, 50.0, 500.0),), system, memory, backend)
 
 
 @given(
     st.lists(st.lists(attributes, min_size=1, max_size=4), min_size=RANKS, max_size=RANKS),
     algorithms,
-    st.sampled_from(Backend),
+    st.sampled_from(AstraBackend),
     st.booleans(),
 )
 def test_any_job_runs_or_says_why_not(
-    ranks: list[list[dict[str, Any]]], algorithm: str, backend: Backend, roofline: bool
+    ranks: list[list[dict[str, Any]]], algorithm: str, backend: AstraBackend, roofline: bool
 ) -> None:
     builders = [TraceBuilder() for _ in ranks]
     for builder, nodes in zip(builders, ranks, strict=True):
@@ -81,10 +81,12 @@ kinds = st.sampled_from([CollectiveType.ALL_REDUCE, CollectiveType.ALL_GATHER, C
 
 
 @given(
-    st.lists(st.tuples(kinds, st.integers(4, 1 << 40)), min_size=1, max_size=4), algorithms, st.sampled_from(Backend)
+    st.lists(st.tuples(kinds, st.integers(4, 1 << 40)), min_size=1, max_size=4),
+    algorithms,
+    st.sampled_from(AstraBackend),
 )
 def test_ranks_that_agree_finish_and_computation_is_not_exposed(
-    calls: list[tuple[CollectiveType, int]], algorithm: str, backend: Backend
+    calls: list[tuple[CollectiveType, int]], algorithm: str, backend: AstraBackend
 ) -> None:
     prediction = simulate_astra(TraceSet((same_calls(calls),) * RANKS), setup_of(algorithm, backend))
     assert (prediction.compute_ns == 3_000 * len(calls)).all()

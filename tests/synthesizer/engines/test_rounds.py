@@ -12,7 +12,7 @@ from hocket.schedule import Collective, FoldedSchedule, Kind, verify
 from hocket.synthesizer import Problem, Search
 from hocket.synthesizer.engines import rounds
 from hocket.synthesizer.engines.folded_rounds import FoldedRun
-from hocket.synthesizer.engines.round_run import RoundWay, Run
+from hocket.synthesizer.engines.round_run import RoundRun, RoundWay
 from hocket.topology import Topology, load
 
 WAY = RoundWay(rounds_per_hop=1, rarest=False)
@@ -98,4 +98,4 @@ def test_too_little_memory_is_said_before(monkeypatch: pytest.MonkeyPatch) -> No
     problem = all_gather(load("mesh:8x8,bandwidth=50GB/s,latency=500ns"))
     monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 1)
     with pytest.raises(ScheduleError, match="this machine has 4 KiB; take fewer chunks"):
-        Run(problem, Search(), WAY, 0).start(None, NEVER_PS)  # type: ignore[arg-type]  # is not reached
+        RoundRun(problem, Search(), WAY, 0).start(None, NEVER_PS)  # type: ignore[arg-type]  # is not reached

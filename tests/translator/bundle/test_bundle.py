@@ -12,7 +12,7 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.translator import Lowering, read_xml, translate
 from hocket.translator.bundle import read_bundle, write_bundle
-from hocket.translator.selection.msccl import Call, files_in_order, select
+from hocket.translator.selection.msccl import RuntimeCall, files_in_order, select
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -47,7 +47,7 @@ def test_what_serves_a_call_is_what_the_runtime_selects(schedules: list[Path], t
     edge = bundle.files[1].min_bytes
     for size in (4, 16, 4096, 4100, edge - 16, edge, edge + 16, 64 << 20, (64 << 20) + 16):
         for call in (True, False):
-            chosen = select(files, Call(Kind.ALL_REDUCE, size, "float32", 4, call), runtime).chosen
+            chosen = select(files, RuntimeCall(Kind.ALL_REDUCE, size, "float32", 4, call), runtime).chosen
             serving = bundle.serving(size, 4, call)
             assert (chosen and f"algorithms/{chosen.path.name}") == (serving and serving.path)
 

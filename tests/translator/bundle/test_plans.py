@@ -11,7 +11,7 @@ from hocket.schedule.algorithms import build
 from hocket.translator import Lowering, translate
 from hocket.translator.bundle import read_bundle, write_bundle
 from hocket.translator.mscclpp import read_plan
-from hocket.translator.selection.msccl import Call
+from hocket.translator.selection.msccl import RuntimeCall
 from hocket.translator.selection.mscclpp import plans_in_order, select_plan
 
 
@@ -47,17 +47,17 @@ def test_what_serves_a_call_is_the_plan_that_is_selected(schedules: list[Path], 
     edge = bundle.files[1].min_bytes
     for size in (64, 4096, edge - edge % 64, edge + 64 - edge % 64, 64 << 20, (64 << 20) + 64):
         for call in (True, False):
-            chosen = select_plan(files, Call(Kind.ALL_REDUCE, size, "float32", 4, call)).chosen
+            chosen = select_plan(files, RuntimeCall(Kind.ALL_REDUCE, size, "float32", 4, call)).chosen
             serving = bundle.serving(size, 4, call)
             assert (chosen and f"algorithms/{chosen.path.name}") == (serving and serving.path)
-    odd = select_plan(files, Call(Kind.ALL_REDUCE, 100, "float32", 4, True)).chosen
+    odd = select_plan(files, RuntimeCall(Kind.ALL_REDUCE, 100, "float32", 4, True)).chosen
     assert odd is not None
     assert odd.warnings == ("the call has 100 B, no multiple of the 64 B that its chunks need",)
     reasons = [
         {choice.reason for choice in select_plan(files, call).choices}
         for call in (
-            Call(Kind.ALL_GATHER, 64, "int8", 4, True),
-            Call(Kind.ALL_REDUCE, 64, "int8", 8, True),
+            RuntimeCall(Kind.ALL_GATHER, 64, "int8", 4, True),
+            RuntimeCall(Kind.ALL_REDUCE, 64, "int8", 8, True),
         )
     ]
     assert reasons == [{"is for allreduce, not all_gather"}, {"is for 4 ranks, the communicator has 8"}]

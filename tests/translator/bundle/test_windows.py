@@ -13,7 +13,7 @@ from hocket.base.errors import ScheduleError
 from hocket.schedule import Kind
 from hocket.translator import Lowering
 from hocket.translator.bundle import write_bundle
-from hocket.translator.bundle.windows import Window, multiples, reachable, windows
+from hocket.translator.bundle.windows import SizeWindow, multiples, reachable, windows
 
 
 def test_the_crossover_of_two_lines() -> None:
@@ -67,14 +67,16 @@ def test_no_window_is_made_for_a_sixty_fourth() -> None:
 
 def test_a_window_without_a_multiple_is_its_neighbour_s() -> None:
     units = {0: 64, 1: 4}
-    small, middle, large = Window(0, 0, 50), Window(1, 51, 100), Window(0, 101, 120)
+    small, middle, large = SizeWindow(0, 0, 50), SizeWindow(1, 51, 100), SizeWindow(0, 101, 120)
     # of 64 bytes there is no multiple up to 50, nor from 101 to 120
-    assert reachable([small, middle, large], units.__getitem__) == [Window(1, 0, 120)]
-    assert reachable([small, middle], units.__getitem__) == [Window(1, 0, 100)]
-    assert reachable([middle, large], units.__getitem__) == [Window(1, 51, 120)]
+    assert reachable([small, middle, large], units.__getitem__) == [SizeWindow(1, 0, 120)]
+    assert reachable([small, middle], units.__getitem__) == [SizeWindow(1, 0, 100)]
+    assert reachable([middle, large], units.__getitem__) == [SizeWindow(1, 51, 120)]
     assert reachable([small], units.__getitem__) == [small]
     # both ends of a program whose neighbour serves none of the sizes between are one window
-    assert reachable([Window(1, 0, 64), Window(0, 65, 80), Window(1, 81, 90)], units.__getitem__) == [Window(1, 0, 90)]
+    assert reachable([SizeWindow(1, 0, 64), SizeWindow(0, 65, 80), SizeWindow(1, 81, 90)], units.__getitem__) == [
+        SizeWindow(1, 0, 90)
+    ]
 
 
 def test_one_window_is_of_the_program_that_loses_least() -> None:

@@ -20,7 +20,7 @@ from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer import synthesize
 from hocket.topology import Topology, load
 from hocket.translator import Lowering
-from hocket.translator.mscclpp import Plan, from_json, lower_to_plan, read_plan, to_json, verify_plan
+from hocket.translator.mscclpp import ExecutionPlan, from_json, lower_to_plan, read_plan, to_json, verify_plan
 
 RANKS = 4
 KINDS = (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.BROADCAST)
@@ -32,7 +32,7 @@ NATIVE = [
 ]
 
 
-def prove(schedule: Schedule, ranks_per_node: int | None = None) -> Plan:
+def prove(schedule: Schedule, ranks_per_node: int | None = None) -> ExecutionPlan:
     """Lowers in every way there is; the plan that is read back is proved, without trust in relaxed signals."""
     kind = schedule.collective.kind
     for protocol, in_place in product(("Simple", "LL"), (True, False)):
@@ -93,7 +93,7 @@ def test_long_lists_are_spread_over_connections() -> None:
     assert max(len(block.ops) for gpu in plan.gpus for block in gpu.thread_blocks) <= 64
 
 
-def ring(kind: Kind = Kind.ALL_REDUCE, ranks_per_node: int | None = None, **options: Any) -> Plan:
+def ring(kind: Kind = Kind.ALL_REDUCE, ranks_per_node: int | None = None, **options: Any) -> ExecutionPlan:
     schedule = build("ring", Collective(kind, RANKS, 1 << 20), home("ring"))
     return lower_to_plan(schedule, Lowering(**options), ranks_per_node=ranks_per_node).plan
 

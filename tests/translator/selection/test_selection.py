@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hocket.schedule import Kind
-from hocket.translator.selection.msccl import Call, files_in_order, select
+from hocket.translator.selection.msccl import RuntimeCall, files_in_order, select
 
 TEXT = (Path(__file__).parents[2] / "data" / "msccl_xml" / "all_reduce_all_pairs_4.xml").read_text()
 HEAD = 'nchunksperloop="4" ngpus="4" coll="allreduce" inplace="0"'
@@ -23,7 +23,7 @@ def write(folder: Path, name: str, window: tuple[int, int], **changes: str) -> N
 
 
 def reasons(folder: Path, runtime: str, size: int = 4096, *, in_place: bool = False, ranks: int = 4) -> dict[str, str]:
-    call = Call(Kind.ALL_REDUCE, size, "float16", ranks, in_place)
+    call = RuntimeCall(Kind.ALL_REDUCE, size, "float16", ranks, in_place)
     found = select(sorted(files_in_order(folder, runtime)), call, runtime)
     return {choice.path.name: "runs" if choice.runs else choice.reason for choice in found.choices}
 

@@ -13,8 +13,8 @@ from hocket.chakra import NodeType, Trace, TraceSet
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import PipelineSchedule, Plan, llm_traces
-from hocket.workload.llm.pipeline import Pass, stage_tasks
+from hocket.workload.llm import ParallelPlan, PipelineSchedule, llm_traces
+from hocket.workload.llm.pipeline import PassKind, stage_tasks
 
 FORWARD, INPUT, WEIGHT = 3000, 5000, 2000  # ns of each part of a layer, attention and feed-forward
 
@@ -36,7 +36,7 @@ def timed(trace: Trace, duration_of: Callable[[str], int]) -> Trace:
     )
 
 
-def simulated_ns(plan: Plan) -> int:
+def simulated_ns(plan: ParallelPlan) -> int:
     traces = llm_traces(TINY, plan, ACCELERATORS["h100"])
     free = TraceSet(tuple(timed(trace, duration) for trace in traces.traces), traces.groups)
     time_ps = simulate_traces(free, load(f"switch:{plan.pp},bandwidth=100GB/s,latency=0ns")).time_ps
@@ -44,7 +44,7 @@ def simulated_ns(plan: Plan) -> int:
     return time_ps // 1000
 
 
-def layer_times(plan: Plan) -> tuple[int, int, int]:
+def layer_times(plan: ParallelPlan) -> tuple[int, int, int]:
     """Forward, input gradient and weight gradient of a micro-batch on a stage: each layer has two parts."""
     parts = 2 * TINY.layers // plan.pp
     return parts * FORWARD, parts * INPUT, parts * WEIGHT
@@ -53,7 +53,7 @@ def layer_times(plan: Plan) -> tuple[int, int, int]:
 @pytest.mark.parametrize("stages", [2, 4, 8])
 @pytest.mark.parametrize("micro_batches", [1, 3, 8])
 def test_1f1b(stages: int, micro_batches: int) -> None:
-    plan = Plan(pp=stages, global_batch=micro_batches)
+    plan = ParallelPlan(pp=stages, global_batch=micro_batches)
     work = sum(layer_times(plan))
     # m micro-batches and p - 1 more slots to fill and drain: the bubble is (p - 1) / (m + p - 1) of the time.
     assert simulated_ns(plan) == (micro_batches + stages - 1) * work
@@ -63,7 +63,7 @@ def test_1f1b(stages: int, micro_batches: int) -> None:
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_interleaving_divides_the_bubble_by_the_chunks(stages: int, chunks: int, rounds: int) -> None:
     micro_batches = rounds * stages
-    plan = Plan(
+    plan = ParallelPlan(
         pp=stages, schedule=PipelineSchedule.INTERLEAVED, chunks=chunks, global_batch=micro_batches
     )  # fmt: skip
     work = sum(layer_times(plan))
@@ -75,7 +75,7 @@ def test_interleaving_divides_the_bubble_by_the_chunks(stages: int, chunks: int,
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_zb_h1(stages: int, rounds: int) -> None:
     micro_batches = rounds * stages
-    plan = Plan(pp=stages, schedule=PipelineSchedule.ZB_H1, global_batch=micro_batches)
+    plan = ParallelPlan(pp=stages, schedule=PipelineSchedule.ZB_H1, global_batch=micro_batches)
     forward, inputs, weights = layer_times(plan)
     # arXiv:2401.10241, table 2: (p - 1) (T_F + T_B - T_W), T_B the input's gradient and T_W the weights'.
     bubble = (stages - 1) * (forward + inputs - weights)
@@ -92,10 +92,14 @@ def test_every_pass_of_every_micro_batch_once(
     schedule: PipelineSchedule, stages: int, chunks: int, rounds: int
 ) -> None:
     chunks = chunks if schedule is PipelineSchedule.INTERLEAVED else 1
-    split = (Pass.INPUT_GRADIENT, Pass.WEIGHT_GRADIENT) if schedule is PipelineSchedule.ZB_H1 else (Pass.BACKWARD,)
+    split = (
+        (PassKind.INPUT_GRADIENT, PassKind.WEIGHT_GRADIENT)
+        if schedule is PipelineSchedule.ZB_H1
+        else (PassKind.BACKWARD,)
+    )
     expected = {
         (kind, chunk, micro_batch)
-        for kind in (Pass.FORWARD, *split)
+        for kind in (PassKind.FORWARD, *split)
         for chunk in range(chunks)
         for micro_batch in range(rounds * stages)
     }

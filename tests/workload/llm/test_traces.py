@@ -16,8 +16,8 @@ from hocket.workload.llm import (
     MODELS,
     ContextMethod,
     ModelCard,
+    ParallelPlan,
     PipelineSchedule,
-    Plan,
     Recomputation,
     llm_traces,
 )
@@ -43,12 +43,12 @@ def computed(traces: TraceSet) -> int:
 GRID = [
     (card, replace(plan, schedule=schedule, chunks=2 if schedule is MANY else 1, zero=zero, global_batch=4 * plan.dp))
     for card, plan in (
-        (TINY, Plan(tp=2, pp=2, dp=2)),
-        (TIED, Plan(tp=2, pp=4, dp=2, sequence_parallel=True)),
-        (TINY, Plan(pp=2, dp=2, cp=4)),
-        (TINY, Plan(tp=2, pp=2, cp=3, context=ContextMethod.ALL_GATHER, sequence_parallel=True)),
-        (EXPERTS, Plan(pp=2, dp=4, ep=4, recomputation=Recomputation.FULL)),
-        (EXPERTS, Plan(tp=2, pp=2, dp=2, cp=2, ep=2, sequence_parallel=True)),
+        (TINY, ParallelPlan(tp=2, pp=2, dp=2)),
+        (TIED, ParallelPlan(tp=2, pp=4, dp=2, sequence_parallel=True)),
+        (TINY, ParallelPlan(pp=2, dp=2, cp=4)),
+        (TINY, ParallelPlan(tp=2, pp=2, cp=3, context=ContextMethod.ALL_GATHER, sequence_parallel=True)),
+        (EXPERTS, ParallelPlan(pp=2, dp=4, ep=4, recomputation=Recomputation.FULL)),
+        (EXPERTS, ParallelPlan(tp=2, pp=2, dp=2, cp=2, ep=2, sequence_parallel=True)),
     )
     for schedule in (ONE, ZB, MANY)
     for zero in range(4)
@@ -56,7 +56,7 @@ GRID = [
 
 
 @pytest.mark.parametrize(("card", "plan"), GRID)
-def test_steps_are_valid_and_run_to_their_end(card: ModelCard, plan: Plan) -> None:
+def test_steps_are_valid_and_run_to_their_end(card: ModelCard, plan: ParallelPlan) -> None:
     card = replace(card, sequence=96)  # 3 context parallel ranks divide it
     traces = llm_traces(card, plan, H100)
     assert validate(traces) == []
@@ -69,15 +69,15 @@ def test_steps_are_valid_and_run_to_their_end(card: ModelCard, plan: Plan) -> No
 @pytest.mark.parametrize(
     "plan",
     [
-        Plan(global_batch=2),
-        Plan(tp=4, pp=2, dp=2, sequence_parallel=True, global_batch=8),
-        Plan(tp=2, pp=2, cp=4, schedule=MANY, chunks=2, global_batch=4),
-        Plan(pp=4, dp=2, schedule=ZB, zero=3, global_batch=8, micro_batch=2),
-        Plan(cp=2, context=ContextMethod.ALL_GATHER, global_batch=2),
+        ParallelPlan(global_batch=2),
+        ParallelPlan(tp=4, pp=2, dp=2, sequence_parallel=True, global_batch=8),
+        ParallelPlan(tp=2, pp=2, cp=4, schedule=MANY, chunks=2, global_batch=4),
+        ParallelPlan(pp=4, dp=2, schedule=ZB, zero=3, global_batch=8, micro_batch=2),
+        ParallelPlan(cp=2, context=ContextMethod.ALL_GATHER, global_batch=2),
     ],
 )
 @pytest.mark.parametrize("recomputation", list(Recomputation))
-def test_operations_of_all_ranks(plan: Plan, recomputation: Recomputation) -> None:
+def test_operations_of_all_ranks(plan: ParallelPlan, recomputation: Recomputation) -> None:
     plan = replace(plan, recomputation=recomputation)
     tokens = plan.global_batch * TOKENS
     # Three forward passes' worth; recomputation adds the scores, or all layers but not the output layer.
@@ -90,7 +90,7 @@ def test_operations_of_all_ranks(plan: Plan, recomputation: Recomputation) -> No
 
 
 def test_operations_of_experts() -> None:
-    plan = Plan(dp=4, ep=4, global_batch=8, recomputation=Recomputation.NONE)
+    plan = ParallelPlan(dp=4, ep=4, global_batch=8, recomputation=Recomputation.NONE)
     assert computed(llm_traces(EXPERTS, plan, H100)) == 3 * EXPERTS.forward_flops(8 * TOKENS)
 
 
@@ -98,13 +98,13 @@ def test_megatron_formula_of_a_whole_step() -> None:
     # arXiv:2104.04473 equation 3 with full recomputation: 96 B s l h^2 (1 + s/6h + V/16lh), here of GPT-3's first two
     # layers; 3 of 4 passes for the output layer are in it. tp pads the vocabulary of 50257 to 50264, 8 * 6283.
     card = replace(MODELS["gpt3-175b"], layers=2)
-    plan = Plan(tp=8, pp=2, global_batch=2, recomputation=Recomputation.FULL)
+    plan = ParallelPlan(tp=8, pp=2, global_batch=2, recomputation=Recomputation.FULL)
     b, s, h, n, v = 2, 2048, 12288, 2, 50264
     assert computed(llm_traces(card, plan, H100)) == 96 * b * s * n * h * h + 16 * b * s * s * n * h + 6 * b * s * h * v
 
 
 def test_gradients_of_plain_data_parallelism() -> None:
-    plan = Plan(dp=4, global_batch=8, bucket_bytes=1)
+    plan = ParallelPlan(dp=4, global_batch=8, bucket_bytes=1)
     traces = llm_traces(TINY, plan, H100)
     # A bucket a layer, 4 bytes a parameter, reduced for the last micro-batch only: embedding 1000 * 256; output the
     # same and a norm of 256; a layer 256 * (256 + 2 * 128) + 256 * 256 + 3 * 256 * 512 + 2 * 256.
@@ -116,7 +116,7 @@ def test_gradients_of_plain_data_parallelism() -> None:
 
 def test_buckets_hold_whole_layers_until_they_are_full() -> None:
     layer = 256 * 512 + 256 * 256 + 3 * 256 * 512 + 512
-    plan = Plan(dp=4, global_batch=4, bucket_bytes=4 * 3 * layer, gradient_bytes=4)
+    plan = ParallelPlan(dp=4, global_batch=4, bucket_bytes=4 * 3 * layer, gradient_bytes=4)
     sizes = communicated(llm_traces(TINY, plan, H100), 0, CollectiveType.ALL_REDUCE, "dp")
     # Backward: the output and 3 layers fill one bucket, 3 layers the next; 2 layers and the embedding are left.
     assert sizes == Counter({4 * (256_256 + 3 * layer): 1, 4 * 3 * layer: 1, 4 * (2 * layer + 256_000): 1})
@@ -124,7 +124,7 @@ def test_buckets_hold_whole_layers_until_they_are_full() -> None:
 
 @pytest.mark.parametrize(("zero", "reductions"), [(1, 1), (2, 2)])
 def test_zero_1_and_2_scatter_gradients_and_gather_parameters(zero: int, reductions: int) -> None:
-    plan = Plan(dp=3, global_batch=6, zero=zero, bucket_bytes=1 << 40)
+    plan = ParallelPlan(dp=3, global_batch=6, zero=zero, bucket_bytes=1 << 40)
     traces = llm_traces(TINY, plan, H100)
     shard = -(-TINY.num_parameters // 3)  # padded to a multiple of 3
     # One bucket: 4 bytes a gradient at each of `reductions` micro-batches; then, once, a shard of 2 bytes a parameter.
@@ -134,7 +134,7 @@ def test_zero_1_and_2_scatter_gradients_and_gather_parameters(zero: int, reducti
 
 
 def test_fsdp_gathers_every_part_forward_and_backward() -> None:
-    plan = Plan(dp=4, global_batch=8, zero=3)
+    plan = ParallelPlan(dp=4, global_batch=8, zero=3)
     traces = llm_traces(TINY, plan, H100)
     layer = 256 * 512 + 256 * 256 + 3 * 256 * 512 + 512
     # 2 micro-batches, forward and backward: 4 gathers of a quarter of each part; 2 reductions.
@@ -146,7 +146,7 @@ def test_fsdp_gathers_every_part_forward_and_backward() -> None:
 
 def test_fsdp_gathers_one_part_ahead() -> None:
     """A layer's gather starts before the layer before it computes."""
-    trace = llm_traces(TINY, Plan(dp=4, global_batch=4, zero=3), H100).traces[0]
+    trace = llm_traces(TINY, ParallelPlan(dp=4, global_batch=4, zero=3), H100).traces[0]
     names = [trace.strings[name] for name in trace.name]
     gather, before = names.index("layer 5 gather parameters"), names.index("forward 0 layer 4 attention")
     deps = trace.data_deps[trace.data_offset[gather] : trace.data_offset[gather + 1]]
@@ -155,7 +155,7 @@ def test_fsdp_gathers_one_part_ahead() -> None:
 
 
 def test_tensor_parallel_sums() -> None:
-    traces = llm_traces(TINY, Plan(tp=4, global_batch=1), H100)
+    traces = llm_traces(TINY, ParallelPlan(tp=4, global_batch=1), H100)
     # arXiv:1909.08053: 2 all_reduces of all tokens' hidden state in a layer forward, 2 backward; the embedding's output
     # and the gradient of the output layer's input; the loss: 3 of 4 bytes a token.
     expected = Counter({TOKENS * HIDDEN: 4 * 8 + 2, 4 * TOKENS: 3})
@@ -163,7 +163,7 @@ def test_tensor_parallel_sums() -> None:
 
 
 def test_sequence_parallel_gathers_and_scatters() -> None:
-    traces = llm_traces(TINY, Plan(tp=4, sequence_parallel=True, global_batch=1), H100)
+    traces = llm_traces(TINY, ParallelPlan(tp=4, sequence_parallel=True, global_batch=1), H100)
     # arXiv:2205.05198: a reduce_scatter takes the place of each all_reduce; all_gathers of a rank's quarter of the
     # tokens: 2 in a layer forward; backward 2 of gradients and 2 of the inputs that were kept in parts; the output
     # layer's input twice; the embedding's gradient.
@@ -183,7 +183,7 @@ def test_sequence_parallel_gathers_and_scatters() -> None:
 )
 def test_inputs_are_gathered_again_while_their_gradient_is_computed(gather: str, computed_meanwhile: str) -> None:
     """As Megatron-LM's LinearWithGradAccumulationAndAsyncCommunication: only the weights' gradient waits for it."""
-    trace = llm_traces(TINY, Plan(tp=4, sequence_parallel=True, global_batch=1), H100).traces[0]
+    trace = llm_traces(TINY, ParallelPlan(tp=4, sequence_parallel=True, global_batch=1), H100).traces[0]
     names = [trace.strings[name] for name in trace.name]
 
     def before(name: str) -> set[str]:
@@ -196,7 +196,7 @@ def test_inputs_are_gathered_again_while_their_gradient_is_computed(gather: str,
 
 
 def test_ring_attention_sends_keys_values_and_their_gradients() -> None:
-    trace = llm_traces(TINY, Plan(cp=4, global_batch=1), H100).traces[0]
+    trace = llm_traces(TINY, ParallelPlan(cp=4, global_batch=1), H100).traces[0]
     sent = trace.comm_bytes[trace.type == NodeType.COMM_SEND]
     # 32 tokens' keys and values of 4 heads of 32 in BF16: 3 times forward, 3 times backward, gradients 4 times.
     assert Counter(sent.tolist()) == Counter({2 * 32 * 2 * 4 * 32: 8 * (3 + 3 + 4)})
@@ -205,13 +205,13 @@ def test_ring_attention_sends_keys_values_and_their_gradients() -> None:
 
 
 def test_tokens_go_to_their_experts_and_back() -> None:
-    traces = llm_traces(EXPERTS, Plan(dp=4, ep=4, global_batch=4), H100)
+    traces = llm_traces(EXPERTS, ParallelPlan(dp=4, ep=4, global_batch=4), H100)
     # 7 layers with experts; each token's hidden state goes to 2 experts and back, and so do the gradients.
     assert communicated(traces, 0, CollectiveType.ALL_TO_ALL, "ep") == Counter({2 * TOKENS * HIDDEN: 7 * 4})
 
 
 def test_pipeline_messages() -> None:
-    plan = Plan(tp=2, sequence_parallel=True, pp=4, global_batch=4)
+    plan = ParallelPlan(tp=2, sequence_parallel=True, pp=4, global_batch=4)
     trace = llm_traces(TINY, plan, H100).traces[2]  # tp 0 of stage 1
     sends = trace.type == NodeType.COMM_SEND
     # Half of the tokens' hidden states, to the next stage (rank 4) and their gradients to the one before (rank 0).
@@ -221,7 +221,7 @@ def test_pipeline_messages() -> None:
 
 
 def test_tied_embeddings_are_summed_over_both_ends() -> None:
-    traces = llm_traces(TIED, Plan(pp=4, global_batch=4), H100)
+    traces = llm_traces(TIED, ParallelPlan(pp=4, global_batch=4), H100)
     for rank, count in ((0, 1), (1, 0), (3, 1)):
         found = communicated(traces, rank, CollectiveType.ALL_REDUCE, "embedding")
         assert found == (Counter({4 * 1000 * 256: 1}) if count else Counter())
@@ -229,7 +229,7 @@ def test_tied_embeddings_are_summed_over_both_ends() -> None:
 
 @pytest.mark.parametrize(("zero", "copies"), [(0, 1), (1, 1), (2, 2), (3, 2)])
 def test_sums_after_the_reduction_are_of_the_gradients_that_a_rank_keeps(zero: int, copies: int) -> None:
-    plan = Plan(tp=2, sequence_parallel=True, pp=4, dp=2, zero=zero, global_batch=8)
+    plan = ParallelPlan(tp=2, sequence_parallel=True, pp=4, dp=2, zero=zero, global_batch=8)
     traces = llm_traces(TIED, plan, H100)
     # A tensor parallel rank has half of the embedding; ZeRO 2 and 3 leave half of its gradients on each of 2 replicas.
     assert communicated(traces, 0, CollectiveType.ALL_REDUCE, "embedding") == Counter({4 * 500 * 256 // copies: 1})
@@ -241,7 +241,7 @@ def test_sums_after_the_reduction_are_of_the_gradients_that_a_rank_keeps(zero: i
 
 
 def test_groups_follow_the_order_of_the_ranks() -> None:
-    plan = Plan(tp=2, pp=2, dp=2, cp=2, ep=2, sequence_parallel=True, global_batch=4)
+    plan = ParallelPlan(tp=2, pp=2, dp=2, cp=2, ep=2, sequence_parallel=True, global_batch=4)
     groups = llm_traces(EXPERTS, plan, H100).groups
     # Megatron's order: rank = tp + 2 cp + 4 dp + 8 pp.
     assert groups["tp.0"] == (0, 1)
@@ -257,6 +257,6 @@ def test_groups_follow_the_order_of_the_ranks() -> None:
 
 
 def test_ranks_of_a_stage_share_their_columns() -> None:
-    traces = llm_traces(TINY, Plan(tp=2, pp=2, dp=4, global_batch=8), H100)
+    traces = llm_traces(TINY, ParallelPlan(tp=2, pp=2, dp=4, global_batch=8), H100)
     assert traces.traces[0].comm_bytes is traces.traces[7].comm_bytes
     assert traces.traces[0].comm_bytes is not traces.traces[8].comm_bytes

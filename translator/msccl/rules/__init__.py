@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hocket.translator.msccl.columns import Columns
+from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profiles import Profile
@@ -30,7 +30,7 @@ def check(document: Document, profile: Profile) -> Iterator[tuple[Finding, bool]
     yield from found
     if any(blocks for _, blocks in found):
         return
-    columns = Columns(document)
+    columns = DocumentColumns(document)
     names = list(name_findings(columns, profile))
     yield from names
     for rules in (ALGORITHM_RULES, GPU_RULES, BLOCK_RULES, [*STEP_RULES, *DEPENDENCY_RULES, *SUM_RULES]):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import Kind
-from hocket.translator.msccl.columns import Columns
+from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.profiles import MAX_COUNT, Profile, ProfileName
 from hocket.translator.msccl.rules.rule import Rule, algorithm_rule, gpu_rule
@@ -16,40 +16,40 @@ MAX_CHUNKS = (1 << 15) - 1 + MAX_COUNT
 WARP = 32
 
 
-def window(columns: Columns, profile: Profile) -> tuple[int, int | None]:
+def window(columns: DocumentColumns, profile: Profile) -> tuple[int, int | None]:
     """The least and the largest size, both inclusive, that the file's numbers let a runtime select (None: no end)."""
     algorithm = columns.document.algorithm
     written = int(algorithm.long("maxBytes")[0]) if algorithm.has("maxBytes")[0] else None
     return int(algorithm.long("minBytes")[0]), profile.largest_bytes(written)
 
 
-def _never_selected(columns: Columns, profile: Profile) -> bool:
+def _never_selected(columns: DocumentColumns, profile: Profile) -> bool:
     smallest, largest = window(columns, profile)
     chunks = columns.num_chunks
     return largest is not None and chunks > 0 and largest // chunks * chunks < max(smallest, 1)
 
 
-def _bad_sizes(columns: Columns, profile: Profile) -> bool:
+def _bad_sizes(columns: DocumentColumns, profile: Profile) -> bool:
     smallest, largest = window(columns, profile)
     return profile.checks_program and (smallest < 0 or largest is None or largest + 1 < max(0, smallest))
 
 
-def _no_call(columns: Columns, profile: Profile) -> bool:
+def _no_call(columns: DocumentColumns, profile: Profile) -> bool:
     algorithm = columns.document.algorithm
     in_place, out_of_place = (bool(algorithm.number(key)[0]) for key in ("inplace", "outofplace"))
     reads = "outofplace" in profile.attributes and bool(algorithm.has("outofplace")[0])
     return reads and not in_place and not out_of_place
 
 
-def _bad_threads(columns: Columns, profile: Profile) -> bool:
+def _bad_threads(columns: DocumentColumns, profile: Profile) -> bool:
     return profile.checks_program and bool(columns.document.algorithm.number("nthreads")[0] % WARP)
 
 
-def _channels_grade(_columns: Columns, profile: Profile, _row: int) -> Severity:
+def _channels_grade(_columns: DocumentColumns, profile: Profile, _row: int) -> Severity:
     return Severity.REJECT if profile.refuses_channels else Severity.KERNEL
 
 
-def _in_place_alltoall(columns: Columns, profile: Profile) -> bool:
+def _in_place_alltoall(columns: DocumentColumns, profile: Profile) -> bool:
     algorithm = columns.document.algorithm
     in_place = bool(algorithm.number("inplace")[0])
     return (
@@ -57,11 +57,11 @@ def _in_place_alltoall(columns: Columns, profile: Profile) -> bool:
     )
 
 
-def _present_ranks(columns: Columns) -> NDArray[np.int64]:
+def _present_ranks(columns: DocumentColumns) -> NDArray[np.int64]:
     return np.unique(columns.gpu_rank)
 
 
-def _taken_for_the_built_in(columns: Columns, profile: Profile) -> bool:
+def _taken_for_the_built_in(columns: DocumentColumns, profile: Profile) -> bool:
     algorithm = columns.document.algorithm
     return profile.name is ProfileName.MSCCL and (algorithm.text("name", 0), algorithm.text("coll", 0)) == (
         "2D",
@@ -171,14 +171,14 @@ def _first_missing(present: NDArray[np.int64]) -> int:
     return int(gaps[0]) if len(gaps) else len(present)
 
 
-def _repeated_rank(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _repeated_rank(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     _, first = np.unique(columns.gpu_rank, return_index=True)
     repeated = np.ones(len(columns.gpu_rank), bool)
     repeated[first] = False
     return repeated
 
 
-def _inconsistent_chunks(columns: Columns, profile: Profile) -> NDArray[np.bool_]:
+def _inconsistent_chunks(columns: DocumentColumns, profile: Profile) -> NDArray[np.bool_]:
     kinds = {name: kind for kind, name in profile.collective_names.items()}
     kind = kinds.get(columns.document.algorithm.text("coll", 0))
     ranks = columns.document.num_ranks

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from hocket.schedule import BUFFERS
-from hocket.translator.msccl.columns import TYPES, Columns
-from hocket.translator.msccl.document import Document, Table
+from hocket.translator.msccl.columns import TYPES, DocumentColumns
+from hocket.translator.msccl.document import Document, ElementTable
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profiles import PROFILES, Profile
 
@@ -23,7 +23,7 @@ _OPTIONAL = ("nthreads", "outofplace", "minBytes", "maxBytes")
 _COMMON = frozenset.intersection(*(profile.attributes for profile in PROFILES.values()))
 
 
-def _tables(document: Document) -> Iterator[tuple[str, Table]]:
+def _tables(document: Document) -> Iterator[tuple[str, ElementTable]]:
     yield from (("algo", document.algorithm), ("gpu", document.gpus), ("tb", document.blocks), ("step", document.steps))
 
 
@@ -51,7 +51,7 @@ def presence_findings(document: Document, profile: Profile) -> Iterator[tuple[Fi
         yield _at(document, int(row), "attribute", Severity.REJECT, "gpu", message, 'add id="..."'), True
 
 
-def name_findings(columns: Columns, profile: Profile) -> Iterator[tuple[Finding, bool]]:
+def name_findings(columns: DocumentColumns, profile: Profile) -> Iterator[tuple[Finding, bool]]:
     """Values that are not among the names that the runtime knows, and whether no other runtime knows them either."""
     document = columns.document
     everywhere = {name for each in PROFILES.values() for name in each.collective_names.values()}
@@ -73,7 +73,7 @@ def name_findings(columns: Columns, profile: Profile) -> Iterator[tuple[Finding,
             yield _unknown(document, table, tag, key, position, names), True
 
 
-def _unknown(document: Document, table: Table, tag: str, key: str, position: int, names: list[str]) -> Finding:
+def _unknown(document: Document, table: ElementTable, tag: str, key: str, position: int, names: list[str]) -> Finding:
     message = f'{key}="{table.text(key, position)}" is not one of {", ".join(names)}'
     return _at(document, int(table.rows[position]), "name", Severity.REJECT, tag, message, "use one of them")
 

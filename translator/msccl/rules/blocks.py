@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.translator.msccl.columns import Columns
+from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.profiles import Profile
 from hocket.translator.msccl.rules.rule import Rule, block_rule
@@ -13,30 +13,30 @@ __all__ = ["BLOCK_RULES"]
 _PEERS = ("send", "recv")
 
 
-def _peers(columns: Columns) -> NDArray[np.int64]:
+def _peers(columns: DocumentColumns) -> NDArray[np.int64]:
     """Send and receive peer of each block (B x 2)."""
     return np.stack([columns.document.blocks.number(key) for key in _PEERS], axis=1)
 
 
-def _own_peer(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _own_peer(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     send, receive = _peers(columns).T
     own: NDArray[np.bool_] = (send == columns.rank) | (receive == columns.rank)
     return own
 
 
-def _negative_peer(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _negative_peer(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     send, receive = _peers(columns).T
     negative: NDArray[np.bool_] = np.minimum(send, receive) < -1
     return negative
 
 
-def _absent_peer(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _absent_peer(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     send, receive = _peers(columns).T
     absent: NDArray[np.bool_] = np.maximum(send, receive) >= max(1, columns.document.num_ranks)
     return absent
 
 
-def _repeated_id(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _repeated_id(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     keys = np.stack([columns.document.blocks.parent, columns.block_id], axis=1)
     _, first = np.unique(keys, axis=0, return_index=True)
     repeated = np.ones(len(keys), bool)
@@ -44,11 +44,11 @@ def _repeated_id(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
     return repeated
 
 
-def _beyond_gap(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _beyond_gap(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     return columns.block_id >= columns.num_blocks[columns.document.blocks.parent]
 
 
-def _users_before(columns: Columns, direction: int) -> NDArray[np.int64]:
+def _users_before(columns: DocumentColumns, direction: int) -> NDArray[np.int64]:
     """Blocks of the same gpu and channel, up to and with each block, that have a peer in this direction."""
     has = _peers(columns)[:, direction] >= 0
     order = np.lexsort((np.arange(len(has)), columns.channel, columns.document.blocks.parent))

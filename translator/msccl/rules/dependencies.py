@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import StepType
-from hocket.translator.msccl.columns import TYPES, Columns
+from hocket.translator.msccl.columns import TYPES, DocumentColumns
 from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.profiles import Profile, ProfileName
 from hocket.translator.msccl.rules.rule import Rule, step_rule
@@ -12,19 +12,19 @@ from hocket.translator.msccl.rules.rule import Rule, step_rule
 __all__ = ["DEPENDENCY_RULES"]
 
 
-def _unguarded_send(columns: Columns, profile: Profile) -> NDArray[np.bool_]:
+def _unguarded_send(columns: DocumentColumns, profile: Profile) -> NDArray[np.bool_]:
     over_ll = profile.name is ProfileName.RCCL and columns.document.algorithm.text("proto", 0) == "LL"
     sends: NDArray[np.bool_] = (columns.type == TYPES.index(StepType.SEND)) & (columns.has_dependents == 1)
     return sends & over_ll
 
 
-def _depended(columns: Columns) -> NDArray[np.bool_]:
+def _depended(columns: DocumentColumns) -> NDArray[np.bool_]:
     """Steps that wait for a block that is there."""
     blocks = columns.num_blocks[columns.document.blocks.parent[columns.block]]
     return (columns.depend_block >= 0) & (columns.depend_block < blocks)
 
 
-def _absent_step(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _absent_step(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     first = np.zeros(len(columns.document.gpus) + 1, np.int64)
     np.cumsum(columns.num_blocks, out=first[1:])
     parent = columns.document.blocks.parent
@@ -34,14 +34,14 @@ def _absent_step(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
     return (_depended(columns) & absent) | ((columns.depend_block >= 0) & ~_depended(columns))
 
 
-def _absent_message(columns: Columns, _profile: Profile, row: int) -> str:
+def _absent_message(columns: DocumentColumns, _profile: Profile, row: int) -> str:
     block, step = columns.depend_block[row], columns.depend_step[row]
     if not _depended(columns)[row]:
         return f'depid="{block}" is out of range: there is no such thread block on this gpu'
     return f'deps="{step}" is out of range: thread block {block} has no such step'
 
 
-def _after_nop(columns: Columns) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _after_nop(columns: DocumentColumns) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Nops that carry a dependency, and the next real step after each step in its block (-1: none)."""
     real = np.append(np.flatnonzero(columns.real), -1)
     after = real[np.searchsorted(real[:-1], np.arange(len(columns.block)))]
@@ -49,12 +49,12 @@ def _after_nop(columns: Columns) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     return ~columns.real & (columns.depend_block >= 0), after
 
 
-def _last_nop(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _last_nop(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     nops, after = _after_nop(columns)
     return nops & (after < 0)
 
 
-def _late_nop(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _late_nop(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     nops, after = _after_nop(columns)
     return nops & (after >= 0) & columns.continues[after]
 

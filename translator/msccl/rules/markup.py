@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hocket.translator.msccl.document import Document, Flaw, Level, Stop, Table
+from hocket.translator.msccl.document import Document, ElementTable, Flaw, Level, Stop
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profiles import Profile
 
@@ -78,7 +78,7 @@ def _stopped(document: Document) -> Finding:
     return Finding("markup", Severity.REJECT, document.line(at), "", message, remedy)
 
 
-def _tables(document: Document) -> Iterator[tuple[str, Table]]:
+def _tables(document: Document) -> Iterator[tuple[str, ElementTable]]:
     yield from (
         ("algo", document.algorithm),
         ("gpu", document.all_gpus),

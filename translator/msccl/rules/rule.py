@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.translator.msccl.columns import Columns
-from hocket.translator.msccl.document import Table
+from hocket.translator.msccl.columns import DocumentColumns
+from hocket.translator.msccl.document import ElementTable
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profiles import Profile
 
 __all__ = ["Rule", "algorithm_rule", "block_rule", "gpu_rule", "step_rule"]
 
 #: Which rows of a table break a rule, for one runtime.
-Broken = Callable[[Columns, Profile], NDArray[np.bool_]]
+Broken = Callable[[DocumentColumns, Profile], NDArray[np.bool_]]
 #: What is wrong with one row.
-Message = Callable[[Columns, Profile, int], str]
+Message = Callable[[DocumentColumns, Profile, int], str]
 #: The severity, where it depends on the row or the runtime.
-Grade = Callable[[Columns, Profile, int], Severity]
+Grade = Callable[[DocumentColumns, Profile, int], Severity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class Rule:
     name: str
     severity: Severity | Grade
     tag: str
-    table: Callable[[Columns], Table]
-    place: Callable[[Columns, int], str]
+    table: Callable[[DocumentColumns], ElementTable]
+    place: Callable[[DocumentColumns, int], str]
     broken: Broken
     message: Message
     remedy: str
     blocks: bool
 
-    def findings(self, columns: Columns, profile: Profile) -> Iterator[Finding]:
+    def findings(self, columns: DocumentColumns, profile: Profile) -> Iterator[Finding]:
         """The first row of each severity that breaks the rule, and how many more do."""
         rows = np.flatnonzero(self.broken(columns, profile)).tolist()
         graded: dict[Severity, list[int]] = {}
@@ -57,14 +57,14 @@ class Rule:
             yield Finding(self.name, severity, columns.document.line(int(start)), place, message, self.remedy)
 
 
-def _algorithm(columns: Columns) -> Table:
+def _algorithm(columns: DocumentColumns) -> ElementTable:
     return columns.document.algorithm
 
 
 def algorithm_rule(
     name: str,
     severity: Severity | Grade,
-    broken: Callable[[Columns, Profile], bool],
+    broken: Callable[[DocumentColumns, Profile], bool],
     message: Message,
     remedy: str,
     blocks: bool = False,
@@ -122,5 +122,5 @@ def step_rule(
     )
 
 
-def _block_place(columns: Columns, row: int) -> str:
+def _block_place(columns: DocumentColumns, row: int) -> str:
     return f"rank {columns.rank[row]} thread block {columns.block_id[row]}"

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import BUFFERS, StepType
-from hocket.translator.msccl.columns import RESIDUAL_ADD, TYPES, Columns
+from hocket.translator.msccl.columns import RESIDUAL_ADD, TYPES, DocumentColumns
 from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.profiles import Profile
 from hocket.translator.msccl.rules.rule import Rule, block_rule, step_rule
@@ -18,34 +18,34 @@ _CHECKED = {
 }
 
 
-def _type(columns: Columns, row: int) -> str:
+def _type(columns: DocumentColumns, row: int) -> str:
     return TYPES[int(columns.type[row])]
 
 
-def _fused(columns: Columns, profile: Profile) -> NDArray[np.bool_]:
+def _fused(columns: DocumentColumns, profile: Profile) -> NDArray[np.bool_]:
     runs = [kind in profile.step_types for kind in StepType]
     return ~np.array([*runs, True, True])[columns.type]
 
 
-def _lacks_peer(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _lacks_peer(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     send, receive = (columns.document.blocks.number(key)[columns.block] for key in ("send", "recv"))
     return (columns.sends & (send < 0)) | (columns.receives & (receive < 0))
 
 
-def _outside(end: str, columns: Columns) -> NDArray[np.bool_]:
+def _outside(end: str, columns: DocumentColumns) -> NDArray[np.bool_]:
     """Steps of which some chunk at this end lies outside its buffer."""
     offset = columns.offset(end)
     return columns.uses(end) & ((offset < 0) | (offset + columns.count > columns.size(end)))
 
 
-def _outside_grade(end: str, columns: Columns, row: int) -> Severity:
+def _outside_grade(end: str, columns: DocumentColumns, row: int) -> Severity:
     offset = int(columns.offset(end)[row])
     seen = offset < -1 or offset >= columns.size(end)[row]
     return Severity.REJECT if seen and _type(columns, row) in _CHECKED[end] else Severity.WRONG
 
 
 def _outside_rule(end: str) -> Rule:
-    def message(columns: Columns, _profile: Profile, row: int) -> str:
+    def message(columns: DocumentColumns, _profile: Profile, row: int) -> str:
         offset, count = int(columns.offset(end)[row]), int(columns.count[row])
         buffer = BUFFERS[int(columns.buffer(end)[row])]
         return (
@@ -63,14 +63,14 @@ def _outside_rule(end: str) -> Rule:
     )
 
 
-def _largest_number(columns: Columns) -> NDArray[np.int64]:
+def _largest_number(columns: DocumentColumns) -> NDArray[np.int64]:
     """The largest `s` in each block; -1 in a block without steps."""
     largest = np.full(len(columns.document.blocks), -1, np.int64)
     np.maximum.at(largest, columns.block, columns.document.steps.number("s"))
     return largest
 
 
-def _transfers(columns: Columns) -> NDArray[np.int64]:
+def _transfers(columns: DocumentColumns) -> NDArray[np.int64]:
     """The most entries that the parser makes of each block's steps in one of its tables."""
     tables = (columns.starts, columns.depend_block >= 0, columns.reduces)
     largest: NDArray[np.int64] = np.maximum.reduce([columns.per_block(table) for table in tables])

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.translator.msccl.columns import MAX_FUSED, Columns
+from hocket.translator.msccl.columns import MAX_FUSED, DocumentColumns
 from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.profiles import Profile
 from hocket.translator.msccl.rules.rule import Rule, step_rule
@@ -11,14 +11,14 @@ from hocket.translator.msccl.rules.rule import Rule, step_rule
 __all__ = ["SUM_RULES"]
 
 
-def _unequal(columns: Columns, _profile: Profile) -> NDArray[np.bool_]:
+def _unequal(columns: DocumentColumns, _profile: Profile) -> NDArray[np.bool_]:
     real = np.flatnonzero(columns.real)
     unequal = np.zeros(len(columns.block), bool)
     unequal[real[1:]] = columns.continues[real[1:]] & (columns.count[real[1:]] != columns.count[real[:-1]])
     return unequal
 
 
-def _fused_sources(columns: Columns) -> NDArray[np.int64]:
+def _fused_sources(columns: DocumentColumns) -> NDArray[np.int64]:
     """Sources of the reduction that each step belongs to so far."""
     real = np.flatnonzero(columns.real)
     continues = columns.continues[real]

@@ -7,18 +7,18 @@ from hocket.api.progress import Progress
 from hocket.api.trace.written import WrittenTraces, write_job
 from hocket.base.errors import RequestError
 from hocket.base.units import parse_bytes
-from hocket.workload.collective import Benchmark, Pattern, generate_collective
+from hocket.workload.collective import Benchmark, CommunicationPattern, generate_collective
 from hocket.workload.parsing import parse_nanoseconds, parse_ranks, parse_splits
 
 __all__ = ["perform"]
 
 
 def perform(request: CollectiveGeneration, progress: Progress) -> WrittenTraces:
-    if not request.size and request.pattern != Pattern.BARRIER:
+    if not request.size and request.pattern != CommunicationPattern.BARRIER:
         raise RequestError(f"--size is missing: {request.pattern} of how many bytes? such as --size 64MiB")
     sizes = tuple(map(parse_bytes, request.size or ["0"]))
     benchmark = Benchmark(
-        pattern=Pattern(request.pattern),
+        pattern=CommunicationPattern(request.pattern),
         num_ranks=request.ranks,
         size_bytes=sizes[0],
         sizes=sizes if len(sizes) > 1 else (),

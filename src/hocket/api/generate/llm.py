@@ -17,8 +17,8 @@ from hocket.workload.llm import (
     MODELS,
     ContextMethod,
     ModelCard,
+    ParallelPlan,
     PipelineSchedule,
-    Plan,
     Recomputation,
     llm_traces,
 )
@@ -65,8 +65,8 @@ def _card(request: LlmGeneration) -> ModelCard:
     return card if request.sequence is None else replace(card, sequence=request.sequence)
 
 
-def _plan(request: LlmGeneration) -> Plan:
-    return Plan(
+def _plan(request: LlmGeneration) -> ParallelPlan:
+    return ParallelPlan(
         tp=request.tp,
         pp=request.pp,
         dp=request.dp,
@@ -88,7 +88,7 @@ def _plan(request: LlmGeneration) -> Plan:
     )
 
 
-def _described(card: ModelCard, plan: Plan) -> Iterator[str]:
+def _described(card: ModelCard, plan: ParallelPlan) -> Iterator[str]:
     tokens = plan.global_batch * card.sequence
     parameters, active = card.num_parameters, card.num_active_parameters
     met = f", of which a token meets {active / 1e9:.4g} billion" if active < parameters else ""

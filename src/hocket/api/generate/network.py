@@ -15,7 +15,7 @@ from hocket.workload.accelerators import Precision, parse_accelerator
 from hocket.workload.architecture import to_network
 from hocket.workload.astra_text import read_astra_text
 from hocket.workload.network import Network
-from hocket.workload.plan import Plan, parse_plan
+from hocket.workload.plan import HybridPlan, parse_plan
 from hocket.workload.presets import PRESETS
 from hocket.workload.table import read_table, write_table
 from hocket.workload.training import generate_training, left_out
@@ -34,7 +34,7 @@ def perform(request: NetworkGeneration, progress: Progress) -> WrittenTraces:
     return write_job(request, traces, request.written, request.profile, progress, before)
 
 
-def _load(request: NetworkGeneration) -> tuple[Network, Plan]:
+def _load(request: NetworkGeneration) -> tuple[Network, HybridPlan]:
     """The network, and the plan: the request's, else that of an ASTRA-sim file, else data."""
     path, parallel = Path(request.what), request.parallel
     if request.what in PRESETS and not path.exists():
@@ -56,7 +56,7 @@ def _load(request: NetworkGeneration) -> tuple[Network, Plan]:
     return text.network, parse_plan(parallel or text.plan or "data", request.ranks)
 
 
-def _described(layers: Network, plan: Plan, accelerator: str) -> Iterator[str]:
+def _described(layers: Network, plan: HybridPlan, accelerator: str) -> Iterator[str]:
     yield from layers.notes
     yield f"{plan}, {len(layers.layers)} layers"
     if num_ops := sum(step.num_ops for step in layers.passes()):

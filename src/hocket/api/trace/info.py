@@ -14,7 +14,7 @@ from hocket.api.trace.request import TraceInfo
 from hocket.base.files import write_json
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes
-from hocket.chakra.summary import Summary, summarize
+from hocket.chakra.summary import TraceSummary, summarize
 
 __all__ = ["TraceContents", "perform"]
 
@@ -33,7 +33,7 @@ class TraceContents(Result):
     """What traces hold, counted."""
 
     request: TraceInfo
-    counts: Summary
+    counts: TraceSummary
 
     def summary(self) -> str:
         return "\n".join(self._lines())

@@ -9,7 +9,7 @@ from hocket.api.trace.request import TraceSlice
 from hocket.api.trace.written import TraceWriter, WrittenTraces
 from hocket.base.errors import RequestError
 from hocket.base.units import parse_time
-from hocket.chakra.slicing import Selection, slice_traces
+from hocket.chakra.slicing import TraceSelection, slice_traces
 from hocket.workload.parsing import parse_ranks
 
 __all__ = ["perform"]
@@ -19,13 +19,13 @@ _PS_PER_US = 10**6
 
 
 def perform(request: TraceSlice, progress: Progress) -> WrittenTraces:
-    selection = Selection(
+    selection = TraceSelection(
         steps=None if request.steps is None else _range("--steps", request.steps),
         nodes=None if request.nodes is None else _range("--nodes", request.nodes),
         time_us=None if request.time is None else _times(request.time),
         ranks=None if request.ranks is None else parse_ranks(request.ranks),
     )
-    if selection == Selection():
+    if selection == TraceSelection():
         raise RequestError("which part? Name one with --steps, --nodes, --time or --ranks")
     traces = request.files.open()
     writer = TraceWriter(request.written, traces.paths)

@@ -49,12 +49,12 @@ def simulate_as_astra_sim(
 ) -> None:
     """Prints, and writes, what ASTRA-sim would: finish and exposed cycles of every rank."""
     from hocket.chakra import read_traces
-    from hocket.simulator.astra import Backend, read_setup, simulate_astra
+    from hocket.simulator.astra import AstraBackend, read_setup, simulate_astra
 
     one_of("--compat", options.compat, ["astra-sim"])
     if options.network is None or options.system is None:
         raise typer.BadParameter("--compat astra-sim needs its files: --network network.yml --system system.json")
-    one_of("--compat astra-sim --model", model, Backend)
+    one_of("--compat astra-sim --model", model, AstraBackend)
     setup = read_setup(
         options.network,
         options.system,

@@ -14,7 +14,7 @@ from hocket.cli.simulate.outputs import Outputs, Records
 if TYPE_CHECKING:
     from hocket.nccl import NcclModel
     from hocket.schedule import Collective
-    from hocket.simulator.sweep.curves import Curve
+    from hocket.simulator.sweep.curves import SimulatedCurve
     from hocket.topology import Topology
 
 __all__ = ["app"]
@@ -260,7 +260,7 @@ def simulate(
             }
             machines_of = {text: loaded(text) for text in topology}
 
-            def curve(text: str, name: str) -> Curve:
+            def curve(text: str, name: str) -> SimulatedCurve:
                 machine = machines_of[text]
                 collectives = partial(_collective, what, machine, root)
                 return nccl_curve(text, name, nccl_of(text, machine), collectives, sizes, machine, disturbed)

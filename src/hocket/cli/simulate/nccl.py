@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from hocket.simulator import Prediction
     from hocket.simulator.algorithm_choice import Programs
     from hocket.simulator.spelled_out import SpelledOut
-    from hocket.simulator.sweep.curves import Curve
-    from hocket.simulator.workload import Call
+    from hocket.simulator.sweep.curves import SimulatedCurve
+    from hocket.simulator.workload import CollectiveCall
     from hocket.topology import Topology
 
 __all__ = ["curve_of_predictions", "nccl_curve", "nccl_programs", "simulate_nccl"]
@@ -44,10 +44,10 @@ def nccl_programs(algorithms: Iterable[str], topology: Topology, model: Callable
     from hocket.simulator.spelled_out import Programmed
     from hocket.simulator.timed import Timed
 
-    def follow(name: str) -> Callable[[Call], SpelledOut | str]:
+    def follow(name: str) -> Callable[[CollectiveCall], SpelledOut | str]:
         groups = GroupPrograms(model(), NcclAlgorithm.of(name))
 
-        def program(call: Call) -> SpelledOut | str:
+        def program(call: CollectiveCall) -> SpelledOut | str:
             if call.block_bytes is not None:
                 return "blocks of several sizes go as messages"
             if is_nccl_model(name):
@@ -87,7 +87,7 @@ def nccl_curve(
     sizes: Sequence[int],
     topology: Topology,
     options: Mapping[str, Any],
-) -> Curve:
+) -> SimulatedCurve:
     """What collectives of these sizes take on the topology that `spec` names."""
 
     def predicted(size: int, latencies: bool) -> Prediction:
@@ -98,7 +98,7 @@ def nccl_curve(
 
 def curve_of_predictions(
     topology: str, algorithm: str, sizes: Sequence[int], predicted: Callable[[int, bool], Prediction]
-) -> Curve:
+) -> SimulatedCurve:
     """The curve of what `predicted` says of each size, and without any bytes where it is asked to."""
     import numpy as np
 

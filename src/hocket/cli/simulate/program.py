@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hocket.schedule import Program, Protocol
     from hocket.simulator import Prediction
-    from hocket.simulator.sweep.curves import Curve
+    from hocket.simulator.sweep.curves import SimulatedCurve
     from hocket.topology import Topology
 
 __all__ = ["show_program"]
@@ -62,7 +62,7 @@ def _curve(
     sizes: Sequence[int],
     protocols: Mapping[str, Protocol],
     options: Mapping[str, Any],
-) -> Curve:
+) -> SimulatedCurve:
     from hocket.simulator import simulate_program
 
     def predicted(size: int, latencies: bool) -> Prediction:

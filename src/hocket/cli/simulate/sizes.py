@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hocket.simulator.sweep.curves import Curve
+    from hocket.simulator.sweep.curves import SimulatedCurve
 
 __all__ = ["show_curves", "simulate_sizes"]
 
@@ -23,7 +23,7 @@ def simulate_sizes(
     topologies: list[str],
     algorithms: list[str],
     options: dict[str, Any],
-    nccl: Callable[[str, str], Curve],
+    nccl: Callable[[str, str], SimulatedCurve],
     json_path: Path | None,
     csv_path: Path | None,
     report: Path | None,
@@ -34,7 +34,7 @@ def simulate_sizes(
 
 
 def show_curves(
-    kind: str, found: list[Curve], json_path: Path | None, csv_path: Path | None, report: Path | None
+    kind: str, found: list[SimulatedCurve], json_path: Path | None, csv_path: Path | None, report: Path | None
 ) -> None:
     """Prints a table for each curve, then where they cross, and writes what is wanted."""
     from hocket.base.files import atomic_write
@@ -68,15 +68,15 @@ def _possible_curves(
     topologies: list[str],
     algorithms: list[str],
     options: dict[str, Any],
-    nccl: Callable[[str, str], Curve],
-) -> list[Curve]:
+    nccl: Callable[[str, str], SimulatedCurve],
+) -> list[SimulatedCurve]:
     """The curves, but for native algorithms that cannot do this where others can: a note on stderr."""
     from hocket.base.errors import SimulationError
     from hocket.nccl.programs.spec import is_nccl
     from hocket.schedule.algorithms import ALGORITHMS
     from hocket.simulator.sweep.curves import curves
 
-    found: list[Curve] = []
+    found: list[SimulatedCurve] = []
     skipped: list[SimulationError] = []
     for topology, name in product(topologies, algorithms):
         if is_nccl(name):
@@ -95,7 +95,7 @@ def _possible_curves(
     return found
 
 
-def _print_curve(kind: str, curve: Curve) -> None:
+def _print_curve(kind: str, curve: SimulatedCurve) -> None:
     from hocket.base.units import format_bandwidth, format_bytes, format_time
     from hocket.simulator.sweep.sentences import fit_sentence
 

@@ -95,7 +95,7 @@ def print_one(one: synthesizer.Synthesized, output: Path | None, progress: synth
 
 
 def write_windows(
-    found: list[synthesizer.Window], folder: Path | None, json_path: Path | None, report: Path | None
+    found: list[synthesizer.ScheduleWindow], folder: Path | None, json_path: Path | None, report: Path | None
 ) -> None:
     """A file a window, timed for its largest size, the numbers of each size, and a page of them."""
     if folder is not None:
@@ -118,7 +118,7 @@ def write_windows(
         _write_page(windows_page(found), report)
 
 
-def print_windows(found: list[synthesizer.Window], folder: Path | None) -> None:
+def print_windows(found: list[synthesizer.ScheduleWindow], folder: Path | None) -> None:
     columns = ("size", "time", "bound", "ratio", "algbw", "busbw", "chunks", "engine", "schedule")
     table = Table(*columns, box=None)
     for number, window in enumerate(found):
@@ -184,7 +184,7 @@ def _part(output: Path, number: int) -> Path:
     return output.with_name(f"{output.stem}.{number}{output.suffix}")
 
 
-def _name(window: synthesizer.Window, number: int) -> str:
+def _name(window: synthesizer.ScheduleWindow, number: int) -> str:
     return f"{window.at[0].schedule.collective.kind}.{number}.schedule"
 
 

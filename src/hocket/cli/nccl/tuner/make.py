@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hocket.nccl.tuning import Rule, Winners
+    from hocket.nccl.tuning import TunerRule, Winners
 
 __all__ = ["EPILOG", "make"]
 
@@ -123,7 +123,7 @@ def make(
     _write(rules_of(found, extrapolate=extrapolate), out, note)
 
 
-def _write(rules: "list[Rule]", out: Path, note: str) -> None:
+def _write(rules: "list[TunerRule]", out: Path, note: str) -> None:
     from hocket.nccl.tuning import write_rules
 
     if not rules:
@@ -185,7 +185,7 @@ def _gain(winners: "Winners", run: list[int]) -> str:
     return f"{span} less time than {'NCCL takes by itself' if winners.has_own else 'the next best'}"
 
 
-def _print_rules(rules: "Iterable[Rule]") -> None:
+def _print_rules(rules: "Iterable[TunerRule]") -> None:
     from hocket.base.units import format_bytes
 
     for rule in rules:

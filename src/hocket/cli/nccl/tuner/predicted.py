@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from hocket.nccl import NcclModel
     from hocket.nccl.choice import NcclChoice
-    from hocket.nccl.tuning import Timed
+    from hocket.nccl.tuning import Timing
     from hocket.topology import Topology
 
 __all__ = ["calibrated", "collectives_and_sizes", "models_of", "simulated"]
@@ -45,7 +45,7 @@ def collectives_and_sizes(collective: str | None, least: str, most: str) -> tupl
 
 def calibrated(
     models: "Sequence[NcclModel]", collectives: Sequence[str], sizes: Sequence[int], path: Path
-) -> "list[Timed]":
+) -> "list[Timing]":
     """The timings that fitted parameters tell, at four sizes a doubling."""
     from hocket.base.errors import FormatError
     from hocket.calibration import read_nccl_calibration
@@ -65,11 +65,11 @@ def calibrated(
 
 def simulated(
     models: "Sequence[NcclModel]", spec: str, collectives: Sequence[str], sizes: Sequence[int]
-) -> "list[Timed]":
+) -> "list[Timing]":
     """The simulated times, on the topology `spec`, of NCCL's own choice and of all others that are not hopeless; those
     that cannot be simulated are printed with why."""
     from hocket.base.errors import FormatError, ScheduleError
-    from hocket.nccl.tuning import Timed, model_choices
+    from hocket.nccl.tuning import Timing, model_choices
     from hocket.topology import load
 
     topology = load(spec)
@@ -79,7 +79,7 @@ def simulated(
             f"{spec} has {topology.num_ranks} ranks, --topology and --nodes {ranks}: say those of one cluster"
         )
     (model,) = models
-    found: list[Timed] = []
+    found: list[Timing] = []
     without: dict[str, str] = {}
     for collective in collectives:
         whole = [size for size in sizes if size % model.ranks == 0 or collective not in ("AllGather", "ReduceScatter")]
@@ -96,7 +96,7 @@ def simulated(
                     typer.echo(f"note: not simulated: {error}")
                     continue
                 where = collective, model.ranks, model.nodes, size, False, time_ps
-                found.append(Timed(*where, choice, own=choice == own, place=spec))
+                found.append(Timing(*where, choice, own=choice == own, place=spec))
     return found
 
 

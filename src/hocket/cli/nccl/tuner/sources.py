@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from hocket.calibration import Measurement
     from hocket.nccl import NcclChoice
-    from hocket.nccl.tuning import Timed
+    from hocket.nccl.tuning import Timing
 
 __all__ = ["measured"]
 
@@ -20,7 +20,7 @@ def measured(
     said: tuple[str | None, int | None, list[int] | None],
     *,
     partial: bool,
-) -> "list[Timed]":
+) -> "list[Timing]":
     """The timings of all files; `said` are collective, ranks and nodes of those that do not say them."""
     from hocket.calibration import Assumed, read_measurements
     from hocket.calibration.measurement import kind_named
