@@ -27,7 +27,7 @@ class CollectiveGeneration(Request, frozen=True, kw_only=True, tag="generate col
         argument(
             "What is done; ring_exchange: everybody sends to the next rank.",
             "KIND",
-            choices="hocket.workload.collective:Pattern",
+            choices="hocket.workload.collective:CommunicationPattern",
         ),
     ]
     written: TraceFolder
