@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from hocket.api.request import Request
 
-__all__ = ["Result"]
+__all__ = ["Report", "Result"]
 
 
 class Result:
@@ -49,3 +50,15 @@ class Result:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
+
+
+@dataclass(eq=False, repr=False)
+class Report(Result):
+    """A result whose text is what was found, line by line."""
+
+    request: Request
+    lines: Sequence[str]
+    exit_code: ExitCode = ExitCode.DONE
+
+    def summary(self) -> str:
+        return "\n".join(self.lines)

@@ -55,6 +55,12 @@ _VERBS = (
     Verb("generate llm", "generate:LlmGeneration", "Make traces of a step of training a large language model."),
     Verb("extrapolate", "extrapolate:Extrapolation", "Make the traces of a larger job from those of a small one."),
     Verb("calibrate", "calibrate:CalibrationRequest", "Fit a topology and protocols to what benchmarks measured."),
+    Verb("nccl choose", "nccl:NcclChoiceRequest", "Say what stock NCCL chooses on a machine, and why."),
+    Verb("nccl log", "nccl:NcclLogReading", "Say what NCCL logged that it chose in a job."),
+    Verb("nccl env", "nccl:NcclEnvironment", "Print the variables that load the plugins for NCCL."),
+    Verb("nccl profile show", "nccl:NcclProfileReading", "Print the calls of a job as nccl-tests would."),
+    Verb("nccl tuner make", "nccl:TunerTableRequest", "Write a table for NCCL's tuner plugin."),
+    Verb("nccl tuner check", "nccl:TunerCheck", "Say what is wrong with a tuner table, and what it does."),
 )
 
 VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}

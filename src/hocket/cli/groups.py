@@ -18,6 +18,9 @@ __all__ = ["group_of"]
 #: Groups of commands, by their words, and what each is about.
 GROUPS = {
     "generate": "Make Chakra traces of jobs that nobody ran.",
+    "nccl": "Say what stock NCCL does on a machine, and what it did in a job.",
+    "nccl profile": "Read what NCCL's profiler plugin recorded of a job.",
+    "nccl tuner": "Make and check tables for NCCL's tuner plugin.",
     "trace": "Look at, check, change and convert Chakra traces.",
 }
 
@@ -41,7 +44,7 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
     """The group whose commands begin with `words` (empty: all of `hocket`); `old` are commands that are typer
     applications of their own: module and summary by name."""
     prefix = f"{words} " if words else ""
-    summaries = {name: each[1] for name, each in old.items()}
+    summaries = {name: each[1] for name, each in old.items() if " " not in name}
     for name, text in [*((name, verb.summary) for name, verb in VERBS.items()), *GROUPS.items()]:
         rest = name.removeprefix(prefix)
         if name.startswith(prefix) and " " not in rest:
@@ -60,7 +63,8 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             name = prefix + cmd_name
             if name in GROUPS:
-                return group_of(name, GROUPS[name], {})
+                inside = {each[len(name) + 1 :]: target for each, target in old.items() if each.startswith(f"{name} ")}
+                return group_of(name, GROUPS[name], inside)
             if name in VERBS:
                 return command_of(VERBS[name].request())
             if cmd_name in old:

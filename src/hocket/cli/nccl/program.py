@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["EPILOG", "program"]
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 EPILOG = (
     "Example: hocket nccl program --topology dgx-h100 --nodes 2 -c all_reduce -s 64MiB --algorithm ring/ll128/4"
@@ -13,6 +15,7 @@ EPILOG = (
 )
 
 
+@app.command(epilog=EPILOG)
 def program(
     topology: Annotated[
         str, typer.Option(metavar="MACHINE", help="NCCL's topology XML of one machine, or a preset such as dgx-h100.")
@@ -40,8 +43,8 @@ def program(
     The runtime cuts the buffer in its own way: in equal chunks, whatever NCCL gives the channels. NVLS and CollNet are
     kernels over switches, which XML cannot say.
     """
+    from hocket.api.nccl.naming import collectives_named
     from hocket.base.errors import ScheduleError
-    from hocket.cli.nccl.choose import collectives_named
     from hocket.cli.options import bytes_of, one_of
     from hocket.cli.translate.program import print_translation
     from hocket.nccl import NcclModel, read_settings

@@ -1,41 +1,31 @@
 """What a calibration adds to NCCL's choices: how long they take, and which of what was measured is quicker."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
-import typer
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from hocket.base.units import format_bytes
+from hocket.calibration import NcclCalibration
+from hocket.nccl import ALGORITHMS, PROTOCOLS, Choices, NcclModel
 
-    from hocket.calibration import NcclCalibration
-    from hocket.nccl import Choices, NcclModel
-
-__all__ = ["Calibrated", "calibrated", "print_calibrated", "read_calibration"]
+__all__ = ["Calibrated", "calibrated", "described"]
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
     """Beside the rows of `Choices`: us of NCCL's choice, and of the quickest that was measured (nan: not measured)."""
 
-    time_us: "NDArray[np.float64]"
-    algorithm: "NDArray[np.int64]"
-    protocol: "NDArray[np.int64]"
-    best_us: "NDArray[np.float64]"
+    time_us: NDArray[np.float64]
+    algorithm: NDArray[np.int64]
+    protocol: NDArray[np.int64]
+    best_us: NDArray[np.float64]
 
 
-def read_calibration(path: Path) -> "NcclCalibration":
-    from hocket.calibration import read_nccl_calibration
-
-    return read_nccl_calibration(path)
-
-
-def calibrated(calibration: "NcclCalibration", model: "NcclModel", choices: "Choices") -> Calibrated | None:
+def calibrated(calibration: NcclCalibration, model: NcclModel, choices: Choices) -> Calibrated | None:
     """None where the collective was not measured on as many ranks and nodes."""
-    import numpy as np
-
     times = calibration.times_us(model, choices.collective, choices.bytes.tolist())
     if np.isnan(times).all():
         return None
@@ -46,17 +36,10 @@ def calibrated(calibration: "NcclCalibration", model: "NcclModel", choices: "Cho
     return Calibrated(times[choices.algorithm, choices.protocol, at], algorithm, protocol, flat[best, at])
 
 
-def print_calibrated(choices: "Choices", found: Calibrated | None) -> None:
+def described(choices: Choices, found: Calibrated | None) -> Iterator[str]:
     """The times of NCCL's choices, and where something else that was measured is quicker."""
-    from itertools import pairwise
-
-    import numpy as np
-
-    from hocket.base.units import format_bytes
-    from hocket.nccl import ALGORITHMS, PROTOCOLS
-
     if found is None:
-        typer.echo(f"  {choices.collective} was not measured on so many ranks")
+        yield f"  {choices.collective} was not measured on so many ranks"
         return
     better = found.best_us < found.time_us * (1 - 1e-9)  # never where either is not known
     key = np.where(better, found.algorithm * len(PROTOCOLS) + found.protocol, -1)
@@ -67,7 +50,7 @@ def print_calibrated(choices: "Choices", found: Calibrated | None) -> None:
         span = f"{format_bytes(int(choices.bytes[first]))} .. {format_bytes(int(choices.bytes[last]))}"
         head = f"  calibrated  {span:<20} {choices.name(first):<16}"
         if np.isnan(found.time_us[first]):
-            typer.echo(f"{head} not measured")
+            yield f"{head} not measured"
             continue
         line = f"{head} {found.time_us[first]:>9.2f} .. {found.time_us[last]:.2f} us"
         if better[first]:
@@ -76,4 +59,4 @@ def print_calibrated(choices: "Choices", found: Calibrated | None) -> None:
             line += (
                 f"; {name} {found.best_us[first]:.2f} .. {found.best_us[last]:.2f} us, up to {gain:.2f} times quicker"
             )
-        typer.echo(line)
+        yield line

@@ -1,55 +1,35 @@
-"""What `hocket nccl tuner make` makes tables from without runs: the model, fitted parameters, simulation."""
+"""What tuner tables are made from without runs: the model, fitted parameters, simulation."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-import typer
+from hocket.api.nccl.naming import settings_named
+from hocket.api.progress import Progress
+from hocket.base.errors import FormatError, ScheduleError
+from hocket.calibration import read_nccl_calibration
+from hocket.calibration.nccl.timings import calibrated_timings
+from hocket.nccl import NcclChoice, NcclModel
+from hocket.nccl.programs import NcclProgram, nccl_program
+from hocket.nccl.tuning import Timing, model_choices
+from hocket.simulator import simulate_kernel, simulate_program
+from hocket.topology import Topology, load
+from hocket.topology.machines.loading import load_machine
 
-if TYPE_CHECKING:
-    from hocket.nccl import NcclModel
-    from hocket.nccl.choice import NcclChoice
-    from hocket.nccl.tuning import Timing
-    from hocket.topology import Topology
-
-__all__ = ["calibrated", "collectives_and_sizes", "models_of", "simulated"]
+__all__ = ["calibrated", "models_of", "simulated"]
 
 _HOPELESS = 4  # a choice that NCCL expects to take so many times its own is not simulated
 
 
-def models_of(machine: str, nodes: Iterable[int], assignments: Iterable[str]) -> "list[NcclModel]":
+def models_of(machine: str, nodes: Sequence[int], assignments: Sequence[str]) -> list[NcclModel]:
     """NCCL on so many such machines."""
-    from hocket.base.errors import FormatError
-    from hocket.nccl import NcclModel, read_settings
-    from hocket.topology.machines.loading import load_machine
-
-    try:
-        settings = read_settings(assignments)
-    except FormatError as error:
-        raise typer.BadParameter(str(error)) from error
+    settings = settings_named(assignments)
     found = load_machine(machine)
     return [NcclModel(found, count, settings) for count in dict.fromkeys(nodes)]
 
 
-def collectives_and_sizes(collective: str | None, least: str, most: str) -> tuple[list[str], list[int]]:
-    """NCCL's names, of all without one, and the sizes, each twice the one before."""
-    from hocket.base.errors import FormatError
-    from hocket.base.units import parse_sizes
-    from hocket.cli.nccl.choose import collectives_named
-
-    try:
-        return collectives_named([collective or "all"]), parse_sizes(f"{least}..{most}")
-    except FormatError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
 def calibrated(
-    models: "Sequence[NcclModel]", collectives: Sequence[str], sizes: Sequence[int], path: Path
-) -> "list[Timing]":
+    models: Sequence[NcclModel], collectives: Sequence[str], sizes: Sequence[int], path: str
+) -> list[Timing]:
     """The timings that fitted parameters tell, at four sizes a doubling."""
-    from hocket.base.errors import FormatError
-    from hocket.calibration import read_nccl_calibration
-    from hocket.calibration.nccl.timings import calibrated_timings
 
     calibration = read_nccl_calibration(path)
     grid = sorted({size * part // 4 for size in sizes for part in range(4, 8)})
@@ -64,13 +44,10 @@ def calibrated(
 
 
 def simulated(
-    models: "Sequence[NcclModel]", spec: str, collectives: Sequence[str], sizes: Sequence[int]
-) -> "list[Timing]":
+    models: Sequence[NcclModel], spec: str, collectives: Sequence[str], sizes: Sequence[int], progress: Progress
+) -> list[Timing]:
     """The simulated times, on the topology `spec`, of NCCL's own choice and of all others that are not hopeless; those
     that cannot be simulated are printed with why."""
-    from hocket.base.errors import FormatError, ScheduleError
-    from hocket.nccl.tuning import Timing, model_choices
-    from hocket.topology import load
 
     topology = load(spec)
     if len(models) != 1 or topology.num_ranks != models[0].ranks:
@@ -93,16 +70,15 @@ def simulated(
                     if choice == own:
                         raise
                     without[choice.name] = str(error)
-                    typer.echo(f"note: not simulated: {error}")
+                    progress.say(f"note: not simulated: {error}")
                     continue
                 where = collective, model.ranks, model.nodes, size, False, time_ps
                 found.append(Timing(*where, choice, own=choice == own, place=spec))
     return found
 
 
-def _hopeful(model: "NcclModel", collective: str, size: int, own: "NcclChoice") -> "Iterator[NcclChoice]":
+def _hopeful(model: NcclModel, collective: str, size: int, own: NcclChoice) -> Iterator[NcclChoice]:
     """NCCL's own choice, and those that it does not expect to take many times as long."""
-    from hocket.nccl.choice import NcclChoice
 
     terms = [term for term in model.terms(collective, size) if not term.out]
     least = min(term.time_us for term in terms)
@@ -112,10 +88,7 @@ def _hopeful(model: "NcclModel", collective: str, size: int, own: "NcclChoice") 
             yield choice
 
 
-def _simulated_ps(model: "NcclModel", topology: "Topology", collective: str, size: int, choice: "NcclChoice") -> int:
-    from hocket.nccl.programs import NcclProgram, nccl_program
-    from hocket.simulator import simulate_kernel, simulate_program
-
+def _simulated_ps(model: NcclModel, topology: Topology, collective: str, size: int, choice: NcclChoice) -> int:
     program = nccl_program(model, collective, size, choice.algorithm, choice.protocol)
     if isinstance(program, NcclProgram):
         return simulate_program(program.program, topology, size, passes=program.passes).time_ps

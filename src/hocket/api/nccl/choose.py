@@ -1,0 +1,195 @@
+"""Which algorithm and protocol NCCL takes for each size, the time that it expects, and why."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.api.nccl.calibrated import Calibrated, calibrated, described
+from hocket.api.nccl.naming import collectives_named, settings_named, sizes_between
+from hocket.api.nccl.request import NcclChoiceRequest
+from hocket.api.progress import Progress
+from hocket.api.result import Result
+from hocket.base.errors import FormatError, RequestError
+from hocket.base.files import atomic_write, require_place
+from hocket.base.units import format_bytes
+from hocket.calibration import read_nccl_calibration
+from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
+from hocket.nccl.releases import Release, release_of
+from hocket.topology.formats.nccl.graph_xml import graphs_text, read_nccl_graphs
+from hocket.topology.machines.loading import load_machine
+
+__all__ = ["NcclChoices", "perform"]
+
+
+def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
+    """The choices for every collective and size; files where they are asked for."""
+    names = collectives_named(request.collective)
+    sizes, settings = sizes_between(request.least, request.most), settings_named(request.settings)
+    release = _release(request.version)
+    for output in (request.csv, request.graph_dump):
+        if output is not None:
+            require_place(output)
+    fits = read_nccl_calibration(request.calibration) if request.calibration else None
+    machine = load_machine(request.topology)
+    if request.nodes % request.domain != 0:
+        raise RequestError(f"--nvlink-domain {request.domain}: --nodes {request.nodes} is no multiple of it")
+    graphs = read_nccl_graphs(request.graph) if request.graph else None
+    model = NcclModel(machine, request.nodes, settings, release.constants, request.domain, graphs)
+    found = [model.choose(name, sizes, request.operations) for name in names]
+    before = None
+    if request.settings or graphs:
+        without = NcclModel(machine, request.nodes, constants=release.constants, domain=request.domain)
+        before = [without.choose(name, sizes, request.operations) for name in names]
+    times = [calibrated(fits, model, choices) for choices in found] if fits else None
+    notes = [f"note: {note}" for note in machine.notes]
+    if release.name != "2.30":
+        notes.insert(
+            0, f"note: the constants are those of NCCL {release.name}, paths and channels as 2.30.7 finds them"
+        )
+    result = NcclChoices(request, model, tuple(found), before, times, Path(machine.source).name, notes)
+    result.write()
+    return result
+
+
+def _release(version: str) -> Release:
+    try:
+        return release_of(version)
+    except FormatError as error:
+        raise RequestError(str(error)) from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NcclChoices(Result):
+    """What NCCL chooses on a machine (`model`) for each collective; what it would `before` settings or given channels
+    changed it; the `times` that a calibration tells."""
+
+    request: NcclChoiceRequest
+    model: NcclModel
+    choices: tuple[Choices, ...]
+    before: list[Choices] | None
+    times: list[Calibrated | None] | None
+    machine: str
+    notes: list[str]
+
+    def headline(self) -> str:
+        model = self.model
+        return f"{self.machine}: {model.nodes} node{'s' * (model.nodes > 1)}, {model.ranks} ranks"
+
+    def summary(self) -> str:
+        return "\n".join(self._lines())
+
+    def columns(self) -> Mapping[str, Mapping[str, Any]]:
+        return {
+            "choices": {
+                "collective": np.concatenate([np.full(len(each.bytes), each.collective) for each in self.choices]),
+                "bytes": np.concatenate([each.bytes for each in self.choices]),
+                "algorithm": np.concatenate([np.array(ALGORITHMS)[each.algorithm] for each in self.choices]),
+                "protocol": np.concatenate([np.array(PROTOCOLS)[each.protocol] for each in self.choices]),
+                "time_us": np.concatenate([each.time_us for each in self.choices]),
+                "channels": np.concatenate([each.channels for each in self.choices]),
+            }
+        }
+
+    def write(self) -> None:
+        """The files that the request asks for."""
+        if self.request.csv is not None:
+            with atomic_write(self.request.csv) as file:
+                csv.writer(file, lineterminator="\n").writerows(self._rows())
+        if self.request.graph_dump is not None:
+            with atomic_write(self.request.graph_dump) as file:
+                file.write(graphs_text(model_graphs(self.model)))
+
+    def _lines(self) -> Iterator[str]:
+        yield from self.notes
+        yield from self._graphs()
+        for at, choices in enumerate(self.choices):
+            yield from self._points(choices)
+            if self.times is not None:
+                yield from described(choices, self.times[at])
+            if self.before is not None:
+                yield from _changes(choices, self.before[at])
+        for path in (self.request.csv, self.request.graph_dump):
+            if path is not None:
+                yield f"wrote {path}"
+
+    def _graphs(self) -> Iterator[str]:
+        model = self.model
+        yield self.headline()
+        if model.machines > model.nodes:
+            yield f"  NCCL counts {model.machines} nodes: GPUs in parts talk faster over the network than inside"
+        if model.machines < model.nodes:
+            yield f"  NCCL counts {model.machines}: the GPUs of {model.nodes // model.machines} share NVSwitches"
+        for algorithm, graph in model.graphs.items():
+            if not graph["channels"]:
+                continue
+            over = f", {graph['inter']:g} GB/s over {PATH_TYPES[graph['type_inter']]} to the NICs"
+            yield (
+                f"  {algorithm:<4} {graph['channels']} channels: {graph['intra']:g} GB/s each over"
+                f" {PATH_TYPES[graph['type_intra']]}{over * (model.machines > 1)}"
+            )
+        channels, of_nvls = model.channels
+        yield f"  kernels run on up to {channels} channels" + f", of NVLS on {of_nvls}" * (of_nvls > 0)
+
+    def _points(self, choices: Choices) -> Iterator[str]:
+        for first, end in pairwise([*choices.points(), len(choices.bytes)]):
+            span = f"{format_bytes(int(choices.bytes[first]))} .. {format_bytes(int(choices.bytes[end - 1]))}"
+            channels = f"{choices.channels[first]}..{choices.channels[end - 1]}"
+            yield (
+                f"{choices.collective:<13} {span:<20} {choices.name(first):<16}"
+                f" {choices.time_us[first]:>9.2f} .. {choices.time_us[end - 1]:.2f} us, channels {channels}"
+            )
+            if self.request.why:
+                yield from self._terms(choices, first)
+
+    def _terms(self, choices: Choices, at: int) -> Iterator[str]:
+        size = int(choices.bytes[at])
+        yield f"  {'at ' + str(size) + ' B':<22} {'latency us':>10} {'GB/s':>9} {'time us':>12}"
+        for term in self.model.terms(choices.collective, size, self.request.operations):
+            name = f"{term.algorithm}/{term.protocol}"
+            if term.out:
+                yield f"  {name:<22} {'-':>10} {'-':>9} {'-':>12}  {term.out}"
+                continue
+            mark = "chosen" if name == choices.name(at) else f"slower by {term.time_us - choices.time_us[at]:.2f} us"
+            yield f"  {name:<22} {term.latency_us:>10.2f} {term.bandwidth:>9.2f} {term.time_us:>12.2f}  {mark}"
+
+    def _rows(self) -> Iterator[list[object]]:
+        more = ["calibrated_us", "best_algo", "best_proto", "best_us"] if self.times is not None else []
+        yield ["coll", "bytes", "algo", "proto", "time_us", "nchannels", *more]
+        for number, choices in enumerate(self.choices):
+            times = self.times[number] if self.times is not None else None
+            columns = (choices.bytes, choices.algorithm, choices.protocol, choices.time_us, choices.channels)
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            for at, (size, algorithm, protocol, time, channels) in enumerate(rows):
+                row = choices.collective, size, ALGORITHMS[algorithm], PROTOCOLS[protocol], f"{time:.2f}", channels
+                yield [*row, *(_measured(times, at) if more else ())]
+
+
+def _changes(choices: Choices, before: Choices) -> Iterator[str]:
+    """Where the settings make NCCL choose or expect something else than without them."""
+    changed = [at for at in range(len(choices.bytes)) if choices.name(at) != before.name(at)]
+    slower = float((choices.time_us / before.time_us).max())
+    quicker = float((choices.time_us / before.time_us).min())
+    times = f"its times are {quicker:.3g} to {slower:.3g} of those without"
+    if not changed:
+        yield f"  the settings change no choice of {choices.collective}; {times}"
+        return
+    yield f"  the settings change {len(changed)} of {len(choices.bytes)} choices; {times}"
+    for at in changed:
+        if at - 1 in changed and (choices.name(at), before.name(at)) == (choices.name(at - 1), before.name(at - 1)):
+            continue
+        yield f"    from {format_bytes(int(choices.bytes[at]))}: {before.name(at)} -> {choices.name(at)}"
+
+
+def _measured(times: Calibrated | None, at: int) -> list[str]:
+    """The columns that a calibration adds; empty where nothing was measured."""
+    if times is None:
+        return [""] * 4
+    own, best = ("" if time != time else f"{time:.2f}" for time in (times.time_us[at], times.best_us[at]))
+    return [own, *((ALGORITHMS[times.algorithm[at]], PROTOCOLS[times.protocol[at]], best) if best else ("", "", ""))]
