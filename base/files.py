@@ -4,6 +4,7 @@ What is written to a regular file goes into a temporary beside it that takes its
 and what it leads to is replaced, with its mode. Devices, pipes and standard output (`-`) are written to.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ __all__ = [
     "atomic_folder",
     "atomic_path",
     "atomic_write",
+    "content_digest",
     "is_streamed",
     "make_folder",
     "read_text",
@@ -158,6 +160,11 @@ def is_streamed(path: Path | str) -> bool:
     with _named(path):
         place = Descriptor(1) if is_standard_output(path) else place_of(Path(path))
     return isinstance(place, Descriptor) or _is_special(place)
+
+
+def content_digest(path: Path | str) -> str:
+    """The SHA-256 of the file of that name, in hexadecimal; empty if there is none."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if os.path.isfile(path) else ""
 
 
 def read_text(path: Path | str) -> str:

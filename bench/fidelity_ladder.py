@@ -8,7 +8,7 @@ import time
 from hocket.base.errors import ScheduleError
 from hocket.bench.command_line import command_line
 from hocket.schedule import Collective, Kind
-from hocket.simulator import simulate_collective
+from hocket.simulator import Fidelity, simulate_collective
 from hocket.topology import Topology, load
 
 RANKS, LINKS = 128, "bandwidth=50GB/s,latency=500ns"
@@ -47,7 +47,9 @@ def _print_row(topology: Topology, algorithm: str, name: str, collective: Collec
     for model, switching in LEVELS.values():
         start = time.process_time()
         try:
-            prediction = simulate_collective(collective, topology, algorithm, model=model, switching=switching)
+            prediction = simulate_collective(
+                collective, topology, algorithm, fidelity=Fidelity(model, switching=switching)
+            )
         except ScheduleError:
             return
         seconds = time.process_time() - start

@@ -11,9 +11,10 @@ from hocket.bench.command_line import command_line
 from hocket.chakra import NodeType, TraceBuilder, TraceSet
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
+from hocket.simulator import Fidelity
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model
-from hocket.simulator.simulation import Fidelity, engine_job, run_engine
+from hocket.simulator.simulation import engine_job, run_engine
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import CollectiveCall, Workload, single_call
 from hocket.topology import Topology, load

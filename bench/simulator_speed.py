@@ -10,9 +10,10 @@ from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
 from hocket.schedule import Kind
 from hocket.schedule.algorithms import pattern
+from hocket.simulator import Fidelity
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model
-from hocket.simulator.simulation import Fidelity, engine_job, run_engine
+from hocket.simulator.simulation import engine_job, run_engine
 from hocket.simulator.workload import CollectiveCall, single_call
 from hocket.topology import Topology, load
 

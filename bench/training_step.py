@@ -13,7 +13,7 @@ import time
 
 from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
-from hocket.simulator import simulate_traces
+from hocket.simulator import Fidelity, simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
 from hocket.workload.llm import MODELS, ParallelPlan, llm_traces
@@ -34,7 +34,7 @@ def measure(dp: int, micro_batches: int, model: str) -> Row:
     traces = llm_traces(MODELS["gpt3-175b"], plan, ACCELERATORS["h100"])
     generated = time.process_time()
     topology = load(f"dgx-h100:nodes={plan.num_ranks // _GPUS_PER_MACHINE}")
-    prediction = simulate_traces(traces, topology, model=model)
+    prediction = simulate_traces(traces, topology, fidelity=Fidelity(model))
     return {
         "ranks": plan.num_ranks,
         "micro_batches": micro_batches,

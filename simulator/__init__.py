@@ -9,6 +9,7 @@ from hocket.simulator.api import (
     simulate_traces,
 )
 from hocket.simulator.disturbance import Disturbance, Flow
+from hocket.simulator.fidelity import Fidelity
 from hocket.simulator.memory import RemoteMemory, parse_remote_memory
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
 from hocket.simulator.placement import parse_placement
@@ -19,6 +20,7 @@ __all__ = [
     "DEFAULT_ALGORITHMS",
     "CollectiveTime",
     "Disturbance",
+    "Fidelity",
     "Flow",
     "LinkSetting",
     "Model",

@@ -1,26 +1,24 @@
 """Which algorithm each collective follows, and its plan in the engine."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from hocket import schedule as schedules
 from hocket.base.errors import ScheduleError
+from hocket.nccl import NcclModel
 from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.affordable import affordable
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.spelled_out import SpelledOut
+from hocket.simulator.stock import nccl_programs
 from hocket.simulator.workload import BARRIER, CollectiveCall
 from hocket.topology import Topology
 
-__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser", "Programs"]
-
-#: The programs and kernels that calls (on ranks of the topology) follow, by the name of the algorithm that asks for
-#: them; a text says why there is none.
-Programs = Mapping[str, Callable[[CollectiveCall], SpelledOut | str]]
+__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser"]
 
 AUTO = "auto"
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
@@ -36,13 +34,13 @@ DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in NAMED_KINDS} | {
 class AlgorithmChooser:
     """Builds the plan of each distinct call once.
 
-    `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto` or a name in `programs`;
-    kinds it lacks take DEFAULT_ALGORITHMS. Raises ScheduleError for an unknown kind or algorithm, and for a schedule
-    that was made for another kind or topology.
+    `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto` or one of NCCL's
+    (`hocket.simulator.stock`, of whose machines `nccl` is the model); kinds it lacks take DEFAULT_ALGORITHMS. Raises
+    ScheduleError for an unknown kind or algorithm, and for a schedule that was made for another kind or topology.
     """
 
-    def __init__(self, topology: Topology, algorithms: Mapping[str, str], programs: Programs | None = None) -> None:
-        self._programs = programs or {}
+    def __init__(self, topology: Topology, algorithms: Mapping[str, str], nccl: NcclModel | None = None) -> None:
+        self._programs = nccl_programs(algorithms.values(), topology, nccl)
         for kind, name in algorithms.items():
             if kind not in DEFAULT_ALGORITHMS:
                 raise ScheduleError(f"'{kind}' is not a collective; there are {', '.join(DEFAULT_ALGORITHMS)}")

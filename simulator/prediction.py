@@ -74,7 +74,7 @@ class LinkUse:
     busy_ps: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
     """How long a workload takes on a topology under a model, next to what no schedule can beat.
 
@@ -110,6 +110,13 @@ class Prediction:
     events: int
     folded: int
     notes: tuple[str, ...]
+
+    def headline(self) -> str:
+        """The prediction in one short line."""
+        return f"{format_time(self.time_ps)} on {self.topology.name}, {self.ratio:.3f} times the bound"
+
+    def __repr__(self) -> str:
+        return f"<Prediction: {self.headline()}, model {self.model}>"
 
     @property
     def exposed_ps(self) -> NDArray[np.int64]:

@@ -1,8 +1,7 @@
 """Runs a workload on a topology under a model and says what happened."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 
@@ -15,9 +14,10 @@ from hocket.schedule import Bound, lower_bound
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.expansion import Expansion
+from hocket.simulator.fidelity import Fidelity
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.message_routes import message_routes, port_notes
-from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
+from hocket.simulator.models import Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
@@ -25,26 +25,9 @@ from hocket.simulator.workload import BARRIER, CollectiveCall, NodeKind, Workloa
 from hocket.simulator.workload_bound import WorkloadBound
 from hocket.topology import Topology
 
-__all__ = ["Candidates", "Fidelity", "engine_job", "run_engine", "simulate"]
+__all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
 
 Candidates = Callable[[CollectiveCall], Iterable[CollectivePlan | SpelledOut]]
-
-
-@dataclass(frozen=True, slots=True)
-class Fidelity:
-    """The network model; how nodes pass messages on; whom links serve next; how many times as long a rank computes
-    while it communicates; whether to record what every link did when, in how many bins of time (0: none) how busy it
-    was, whether to see what collectives take without any bytes, and whether one rank may stand for all where all do
-    alike (exact; it saves time and memory)."""
-
-    model: Model
-    switching: LinkSetting = Switching.CUT_THROUGH
-    queueing: LinkSetting = Queueing.FIFO
-    slowdown: Fraction = Fraction(1)
-    record_links: bool = False
-    link_bins: int = 0
-    latencies: bool = False
-    fold: bool = True
 
 
 def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
@@ -53,8 +36,10 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     A call follows the one of its candidates that is fastest when its group does nothing else; a program has no rivals.
 
     Raises TopologyError when the topology has fewer ranks than the workload, Infeasible where ranks that must talk are
-    not connected, and DeadlockError when nodes are left that can never happen.
+    not connected, DeadlockError when nodes are left that can never happen, and SimulationError for a fidelity that the
+    topology cannot have.
     """
+    fidelity.check(topology)
     if workload.num_ranks > topology.num_ranks:
         raise TopologyError(
             f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
@@ -63,13 +48,13 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     placed = workload.placed()
     calls = placed.calls
     followed = None
-    if fidelity.model is not Model.BOUND:
+    if fidelity.model != Model.BOUND:
         followed = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
     # Bounds are for chunks of a size: a schedule's own, where there is one.
     collectives = [choice.collective for choice in followed] if followed else [call.collective for call in calls]
     relays = [choice.relays for choice in followed] if followed else [False] * len(calls)
     bounds = [
-        lower_bound(collective, topology, group=call.members, shared=fidelity.model is Model.FLOW, relays=helped)
+        lower_bound(collective, topology, group=call.members, shared=fidelity.model == Model.FLOW, relays=helped)
         for collective, call, helped in zip(collectives, calls, relays, strict=True)
     ]
     job = engine_job(placed, topology)
@@ -83,7 +68,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
-    choices = [choice.algorithm for choice in followed] if followed else [fidelity.model.value] * len(calls)
+    choices = [choice.algorithm for choice in followed] if followed else [str(fidelity.model)] * len(calls)
     latencies: list[int | None] = [None] * len(calls)
     if followed and fidelity.latencies:
         latencies = [
@@ -94,7 +79,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     spelled_out = [choice.workload for choice in followed or () if not isinstance(choice, CollectivePlan)]
     crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
     return Prediction(
-        model=fidelity.model,
+        model=str(fidelity.model),
         switching=setting_name(fidelity.switching),
         queueing=setting_name(fidelity.queueing),
         topology=topology,
@@ -156,7 +141,7 @@ def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity)
             fidelity.model,
             stores=per_link(fidelity.switching, Switching, topology),
             queueing=per_link(fidelity.queueing, Queueing, topology),
-            slowdown=(fidelity.slowdown.numerator, fidelity.slowdown.denominator),
+            slowdown=(fidelity.overlap_slowdown.numerator, fidelity.overlap_slowdown.denominator),
             record_occupancy=fidelity.record_links,
             link_bins=fidelity.link_bins,
         )

@@ -15,7 +15,7 @@ ROOMS = {
     "schedule": {"topology"},
     "chakra": set(),
     "workload": {"chakra", "topology"},
-    "simulator": {"topology", "schedule", "chakra", "workload"},
+    "simulator": {"topology", "schedule", "chakra", "workload", "nccl"},
     "nccl": {"topology", "schedule"},
     "calibration": {"topology", "schedule", "simulator", "nccl"},
     "synthesizer": {"topology", "schedule"},
@@ -26,7 +26,7 @@ ROOMS = {
 }
 FOLDERS = set(ROOMS)
 FACES = {
-    "bench": FOLDERS,
+    "bench": FOLDERS | {"api"},
     "report": FOLDERS,
     "api": FOLDERS | {"report"},
     "demo": FOLDERS | {"api", "report"},
@@ -44,7 +44,6 @@ INNER = {
     "workload/presets": set(),
     "simulator/traces": {"schedule", "chakra", "workload"},
     "simulator/analysis": {"topology", "chakra"},
-    "simulator/sweep": {"topology", "schedule", "simulator"},
     "simulator/astra": {"topology", "chakra"},
     "nccl/programs": {"topology", "schedule"},
     "nccl/tuning": {"topology"},
@@ -74,7 +73,7 @@ DOORS = {
     "chakra": set(),
     "chakra/importers": {"mlcommons", "registry"},
     "workload": set(),
-    "simulator": {"api", "timeline"},
+    "simulator": {"api", "curves", "timeline"},
     "nccl": set(),
     "calibration": {"parameters", "reading"},
     "synthesizer": {"barrier", "chunking", "portfolio", "summary", "synthesis", "together", "windows"},
@@ -88,7 +87,7 @@ DOORS = {
 # Packages of others: what is not for everybody is loaded where it is needed alone.
 PACKAGES = {
     "torch": {"plugin", "runtime", "bench"},
-    "mpi4py": {"runtime", "cli"},
+    "mpi4py": {"runtime", "api"},
     "google": {"chakra", "bench"},
     "yaml": {"base", "topology", "calibration"},
     "highspy": {"schedule", "synthesizer"},

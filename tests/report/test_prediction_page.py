@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+import hocket
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
 from hocket.report.curves_page import curves_page
 from hocket.report.prediction_page import prediction_page
-from hocket.simulator import simulate_traces
-from hocket.simulator.sweep import curves
+from hocket.simulator import Fidelity, simulate_traces
 from hocket.topology import load
 
 pytestmark = pytest.mark.browser
@@ -36,7 +36,7 @@ def test_a_prediction_has_ranks_path_collectives_and_links(tmp_path: Path, brows
         builder.add_collective("gradients", CollectiveType.ALL_REDUCE, 3_000, deps=[work])
         builders.append(builder)
     traces = TraceSet(tuple(builder.build() for builder in builders))
-    prediction = simulate_traces(traces, load(SWITCH), link_bins=16, latencies=True)
+    prediction = simulate_traces(traces, load(SWITCH), fidelity=Fidelity(link_bins=16, latencies=True))
     path = tmp_path / "page.html"
     path.write_text(prediction_page(prediction), "utf-8")
     page = browser.new_page()
@@ -58,9 +58,8 @@ def test_a_prediction_has_ranks_path_collectives_and_links(tmp_path: Path, brows
 
 def test_curves_have_a_figure_of_times_and_one_of_bandwidths(tmp_path: Path, browser: Any) -> None:
     path = tmp_path / "page.html"
-    path.write_text(
-        curves_page("all_reduce", curves("all_reduce", [1_000, 8_000, 64_000], [SWITCH], ["ring"])), "utf-8"
-    )
+    result = hocket.simulate("all_reduce", SWITCH, "1000..64000:8", algorithm="ring")
+    path.write_text(curves_page("all_reduce", result.curves), "utf-8")
     page = browser.new_page()
     assert problems_of(page, path, figures=2) == []
     assert page.locator("h2").all_inner_texts() == ["Time", "Bus bandwidth", f"ring on {SWITCH}"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hocket.base.errors import Infeasible, ScheduleError, TopologyError
 from hocket.schedule import Collective, Kind, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
-from hocket.simulator import simulate_collective, simulate_schedule
+from hocket.simulator import Fidelity, simulate_collective, simulate_schedule
 from hocket.synthesizer import synthesize
 from hocket.topology import Dimension, Topology, load
 
@@ -138,7 +138,7 @@ def test_links_that_are_shared_round_up_once() -> None:
     collective, star = Collective(Kind.REDUCE_SCATTER, 5, 1000), load("switch:5,bandwidth=7GB/s,latency=0ns")
     assert lower_bound(collective, star).time_ps == 4 * 28_572
     assert lower_bound(collective, star, shared=True).time_ps == 114_286
-    flow = simulate_collective(collective, star, "bruck", model="flow")
+    flow = simulate_collective(collective, star, "bruck", fidelity=Fidelity("flow"))
     assert (flow.bound_ps, flow.below_bound) == (114_286, False)
 
 
@@ -184,7 +184,7 @@ def test_what_takes_months_is_refused(size: int) -> None:
         lambda: retime(schedule),
         lambda: synthesize(collective, ring),
         lambda: simulate_schedule(schedule),
-        lambda: simulate_schedule(schedule, model="analytical"),
+        lambda: simulate_schedule(schedule, fidelity=Fidelity("analytical")),
     ):
         with pytest.raises(Infeasible, match="26 days"):
             attempt()

@@ -10,7 +10,7 @@ from homes import IN_NETWORK, home
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, load, lower_bound, retime, reverse, save, verify
 from hocket.schedule.algorithms import build
-from hocket.simulator import simulate_schedule
+from hocket.simulator import Fidelity, simulate_schedule
 from hocket.topology import Topology
 from hocket.topology import load as load_topology
 from hocket.translator import lower
@@ -98,7 +98,7 @@ def test_a_tree_crosses_each_of_its_links_once(topology: Topology) -> None:
 def test_a_switch_has_a_chunk_before_it_sends_it(model: str, switching: str) -> None:
     # One chunk of a megabyte, up and down: the switch adds up all of it first, however it passes on other messages.
     schedule = made("switch_tree", Kind.BROADCAST, star(4))
-    assert simulate_schedule(schedule, model=model, switching=switching).time_ps == 2 * MB_PS
+    assert simulate_schedule(schedule, fidelity=Fidelity(model, switching=switching)).time_ps == 2 * MB_PS
     assert retime(schedule).time_ps == 2 * MB_PS
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hocket.schedule import Collective, Kind, retime
 from hocket.schedule.algorithms import build
-from hocket.simulator import Prediction, simulate_collective, simulate_schedule
+from hocket.simulator import Fidelity, Prediction, simulate_collective, simulate_schedule
 from hocket.topology import load
 
 MIB = 2**20
@@ -18,7 +18,7 @@ SERIALIZATION, LATENCY = 156_250 * NS, 500 * NS
 def predict(kind: Kind, topology: str, algorithm: str, switching: str, size: int = 64 * MIB) -> Prediction:
     machine = load(f"{topology},{LINKS}")
     collective = Collective(kind, machine.num_ranks, size)
-    return simulate_collective(collective, machine, algorithm, switching=switching)
+    return simulate_collective(collective, machine, algorithm, fidelity=Fidelity(switching=switching))
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
@@ -27,7 +27,7 @@ def predict(kind: Kind, topology: str, algorithm: str, switching: str, size: int
 def test_ring_all_reduce_on_a_ring_takes_two_rounds_of_one_block(ranks: int, switching: str, model: str) -> None:
     machine = load(f"ring:{ranks},{LINKS}")
     collective = Collective(Kind.ALL_REDUCE, ranks, ranks * 8 * MIB)
-    prediction = simulate_collective(collective, machine, "ring", switching=switching, model=model)
+    prediction = simulate_collective(collective, machine, "ring", fidelity=Fidelity(model, switching=switching))
     assert prediction.time_ps == 2 * (ranks - 1) * (LATENCY + SERIALIZATION)
     assert prediction.events == 2 * (ranks - 1) * ranks
     assert prediction.finish_ps.tolist() == [prediction.time_ps] * ranks

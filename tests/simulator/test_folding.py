@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, pattern
-from hocket.simulator import simulate_collective
+from hocket.simulator import Fidelity, simulate_collective
 from hocket.simulator.analysis import prediction_json
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model, Queueing, Switching
 from hocket.simulator.prediction import Prediction
-from hocket.simulator.simulation import Fidelity, simulate
+from hocket.simulator.simulation import simulate
 from hocket.simulator.workload import CollectiveCall, single_call
 from hocket.topology import Topology, load
 
@@ -139,7 +139,7 @@ def test_does_not_fold_what_is_not_alike() -> None:
     ):
         assert simulate_collective(*other, "ring").folded == 1
     assert simulate_collective(even, ring, "double_binary_tree").folded == 1
-    assert simulate_collective(even, ring, "ring", record_links=True).folded == 1
+    assert simulate_collective(even, ring, "ring", fidelity=Fidelity(record_links=True)).folded == 1
 
 
 def test_one_rank_of_a_ring_by_hand() -> None:

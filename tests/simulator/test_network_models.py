@@ -11,7 +11,7 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule import load as load_schedule
 from hocket.schedule import save as save_schedule
 from hocket.schedule.algorithms import build
-from hocket.simulator import Prediction, simulate_collective, simulate_schedule, simulate_traces
+from hocket.simulator import Fidelity, Prediction, simulate_collective, simulate_schedule, simulate_traces
 from hocket.simulator.analysis import prediction_json
 from hocket.topology import load, save
 
@@ -23,7 +23,9 @@ BLOCK, SERIALIZATION, LATENCY = 8 * 2**20, 156_250 * NS, 500 * NS
 def gather(ranks: int, shape: str, **options: str) -> int:
     """Picoseconds of an all_gather of one block a rank, everybody sending to everybody."""
     machine = load(f"{shape}:{ranks},bandwidth=50GiB/s,latency=500ns")
-    return simulate_collective(Collective(Kind.ALL_GATHER, ranks, ranks * BLOCK), machine, "direct", **options).time_ps
+    return simulate_collective(
+        Collective(Kind.ALL_GATHER, ranks, ranks * BLOCK), machine, "direct", fidelity=Fidelity(**options)
+    ).time_ps
 
 
 @pytest.mark.parametrize("ranks", [3, 4, 7])
@@ -48,9 +50,9 @@ def test_flows_that_leave_give_room_to_the_others() -> None:
     assert prediction.finish_ps.tolist() == [0, 3000 * NS, 5000 * NS, 6000 * NS]
 
 
-def predict(builders: list[TraceBuilder], topology: str, **options: object) -> Prediction:
+def predict(builders: list[TraceBuilder], topology: str, **options: str) -> Prediction:
     traces = TraceSet(tuple(builder.build() for builder in builders))
-    return simulate_traces(traces, load(topology), **options)  # type: ignore[arg-type]  # a test's keyword arguments
+    return simulate_traces(traces, load(topology), fidelity=Fidelity(**options))
 
 
 @pytest.mark.parametrize("queueing", ["fifo", "priority"])
@@ -85,7 +87,7 @@ def test_switching_is_chosen_per_class() -> None:
         builders[0].add(NodeType.COMM_SEND, "s", comm_bytes=BLOCK, comm_dst=dst)
         traces = TraceSet(tuple(builder.build() for builder in builders))
         for model in ("analytical", "congestion", "flow"):
-            time_ps = simulate_traces(traces, machine, model=model, switching=stored).time_ps
+            time_ps = simulate_traces(traces, machine, fidelity=Fidelity(model, switching=stored)).time_ps
             assert time_ps == stops * SERIALIZATION + 2 * LATENCY
 
 
@@ -106,7 +108,9 @@ def test_unknown_values_and_classes_are_refused() -> None:
         gather(4, "switch", queueing="random")
     with pytest.raises(SimulationError, match=r"unknown class of links of .* 'nvlink'; there are 0"):
         simulate_collective(
-            Collective(Kind.ALL_GATHER, 4, 4), load("ring:4,bandwidth=1GB/s,latency=0ns"), queueing={"nvlink": "fifo"}
+            Collective(Kind.ALL_GATHER, 4, 4),
+            load("ring:4,bandwidth=1GB/s,latency=0ns"),
+            fidelity=Fidelity(queueing={"nvlink": "fifo"}),
         )
 
 
@@ -114,8 +118,8 @@ def test_unknown_values_and_classes_are_refused() -> None:
 def test_disciplines_are_refused_where_there_are_no_queues(model: str) -> None:
     ring, collective = load("ring:4,bandwidth=1GB/s,latency=0ns"), Collective(Kind.ALL_GATHER, 4, 4)
     with pytest.raises(SimulationError, match=f"queueing 0=lifo: disciplines are for congestion, {model} has no"):
-        simulate_collective(collective, ring, model=model, queueing={"0": "lifo"})
-    assert simulate_collective(collective, ring, model=model, queueing={"0": "fifo"}).time_ps > 0
+        simulate_collective(collective, ring, fidelity=Fidelity(model, queueing={"0": "lifo"}))
+    assert simulate_collective(collective, ring, fidelity=Fidelity(model, queueing={"0": "fifo"})).time_ps > 0
 
 
 def test_classes_survive_files(tmp_path: Path) -> None:
@@ -126,5 +130,7 @@ def test_classes_survive_files(tmp_path: Path) -> None:
     assert again.link_class.tolist() == machine.link_class.tolist()
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 4, BLOCK), machine)
     save_schedule(schedule, tmp_path / "ar.schedule")
-    stored = simulate_schedule(load_schedule(tmp_path / "ar.schedule"), switching={"fabric": "store_and_forward"})
+    stored = simulate_schedule(
+        load_schedule(tmp_path / "ar.schedule"), fidelity=Fidelity(switching={"fabric": "store_and_forward"})
+    )
     assert stored.time_ps > simulate_schedule(schedule).time_ps

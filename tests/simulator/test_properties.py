@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.schedule import Collective, Kind, Schedule
 from hocket.schedule.algorithms import build, build_all
-from hocket.simulator import simulate_collective, simulate_schedule
+from hocket.simulator import Fidelity, simulate_collective, simulate_schedule
 from hocket.simulator.analysis import prediction_json
 from hocket.topology import Topology, load
 
@@ -49,8 +49,8 @@ def schedules(draw: st.DrawFn) -> Schedule:
 @settings(max_examples=80)
 @given(schedules(), st.sampled_from(SWITCHING))
 def test_congestion_only_ever_costs(schedule: Schedule, switching: str) -> None:
-    free = simulate_schedule(schedule, model="analytical", switching=switching)
-    shared = simulate_schedule(schedule, model="congestion", switching=switching)
+    free = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching=switching))
+    shared = simulate_schedule(schedule, fidelity=Fidelity("congestion", switching=switching))
     assert (free.finish_ps <= shared.finish_ps).all()
     assert (free.link_busy_ps == shared.link_busy_ps).all()
 
@@ -62,7 +62,7 @@ def test_shared_links_are_never_below_the_bound_and_keep_every_byte(
 ) -> None:
     model, queueing = sharing
     prediction = simulate_schedule(
-        schedule, model=model, queueing=queueing, switching=switching, record_links=model == "congestion"
+        schedule, fidelity=Fidelity(model, switching=switching, queueing=queueing, record_links=model == "congestion")
     )
     assert not prediction.below_bound
     assert prediction.bound_ps <= prediction.time_ps
@@ -96,8 +96,8 @@ def test_names_of_ranks_do_not_matter(
     renamed = replace(topology, src=new[topology.src].astype(np.int32), dst=new[topology.dst].astype(np.int32))
     same = replace(schedule, topology=renamed, group=new[schedule.ranks].astype(np.int32))
     model, queueing = sharing
-    first = simulate_schedule(schedule, model=model, queueing=queueing, switching=switching)
-    second = simulate_schedule(same, model=model, queueing=queueing, switching=switching)
+    first = simulate_schedule(schedule, fidelity=Fidelity(model, switching=switching, queueing=queueing))
+    second = simulate_schedule(same, fidelity=Fidelity(model, switching=switching, queueing=queueing))
     assert (second.finish_ps[new[: topology.num_ranks]] == first.finish_ps).all()
     assert (second.link_busy_ps == first.link_busy_ps).all()
 
@@ -110,9 +110,9 @@ def test_all_models_agree_on_a_message_alone(topology: Topology, size: int, data
     group = np.array([root, (root + 1) % topology.num_ranks], np.int32)
     schedule = build("direct", Collective(Kind.BROADCAST, 2, size), topology, group)
     for switching in SWITCHING:
-        free = simulate_schedule(schedule, model="analytical", switching=switching)
+        free = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching=switching))
         for model, queueing in SHARING:
-            alone = simulate_schedule(schedule, model=model, queueing=queueing, switching=switching)
+            alone = simulate_schedule(schedule, fidelity=Fidelity(model, switching=switching, queueing=queueing))
             assert alone.time_ps == free.time_ps
 
 
@@ -122,7 +122,7 @@ def test_symmetric_flows_stay_symmetric(ranks: int, size: int, kind: str, gather
     """Nothing in the flow model depends on an order, so ranks that all do alike end together, whatever the parts."""
     topology = load(f"{kind}:{ranks},bandwidth=7GB/s,latency=33ns")
     collective = Collective(Kind.ALL_GATHER if gather else Kind.ALL_TO_ALL, ranks, ranks * ranks * size)
-    prediction = simulate_schedule(build("direct", collective, topology), model="flow")
+    prediction = simulate_schedule(build("direct", collective, topology), fidelity=Fidelity("flow"))
     assert len(set(prediction.finish_ps.tolist())) == 1
 
 
@@ -144,30 +144,30 @@ def test_alpha_beta_is_monotone(schedule: Schedule, switching: str, times: int, 
             bandwidth=np.maximum(topology.bandwidth // slower, 1),
         ),
     )
-    first = simulate_schedule(schedule, model="analytical", switching=switching)
-    second = simulate_schedule(worse, model="analytical", switching=switching)
+    first = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching=switching))
+    second = simulate_schedule(worse, fidelity=Fidelity("analytical", switching=switching))
     assert (first.finish_ps <= second.finish_ps).all()
 
 
 @settings(max_examples=40)
 @given(schedules(), st.sampled_from(MODELS), st.sampled_from(SWITCHING))
 def test_simulation_is_deterministic(schedule: Schedule, model: str, switching: str) -> None:
-    first = prediction_json(simulate_schedule(schedule, model=model, switching=switching))
-    assert prediction_json(simulate_schedule(schedule, model=model, switching=switching)) == first
+    first = prediction_json(simulate_schedule(schedule, fidelity=Fidelity(model, switching=switching)))
+    assert prediction_json(simulate_schedule(schedule, fidelity=Fidelity(model, switching=switching))) == first
 
 
 @settings(max_examples=40)
 @given(schedules())
 def test_cutting_through_only_ever_saves_without_contention(schedule: Schedule) -> None:
-    cut = simulate_schedule(schedule, model="analytical", switching="cut_through")
-    stored = simulate_schedule(schedule, model="analytical", switching="store_and_forward")
+    cut = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching="cut_through"))
+    stored = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching="store_and_forward"))
     assert (cut.finish_ps <= stored.finish_ps).all()
 
 
 def test_the_bound_itself_is_physical() -> None:
     # 2 x 3 deliveries of 4 chunks of 1 MB over 8 links of 1 GB/s take 3 ms; what one rank gets would take 2 ms.
     ring = load("ring:4,bandwidth=1GB/s,latency=0ns")
-    prediction = simulate_collective(Collective(Kind.ALL_REDUCE, 4, 4_000_000), ring, model="bound")
+    prediction = simulate_collective(Collective(Kind.ALL_REDUCE, 4, 4_000_000), ring, fidelity=Fidelity("bound"))
     (call,) = prediction.collectives
     assert prediction.time_ps == call.duration_ps == call.bound_ps == 3 * 10**9
     assert not prediction.below_bound
@@ -179,7 +179,7 @@ def test_free_sharing_is_flagged() -> None:
     star = Topology.from_links("star", 4, links, num_switches=1)
     direct = build("direct", Collective(Kind.ALL_GATHER, 4, 4_000_000), star)
     # Three blocks of 1 MB over a 1 GB/s port take 3 ms; the analytical model sends them side by side.
-    prediction = simulate_schedule(direct, model="analytical")
+    prediction = simulate_schedule(direct, fidelity=Fidelity("analytical"))
     assert prediction.time_ps == 10**9
     assert prediction.bound_ps == 3 * 10**9
     assert prediction.below_bound

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
-from hocket.simulator import RemoteMemory, simulate_traces
+from hocket.simulator import Fidelity, RemoteMemory, simulate_traces
 from hocket.simulator.analysis import critical_path
 from hocket.topology import load
 from hocket.workload.accelerators import parse_accelerator
@@ -74,7 +74,11 @@ def consistent_jobs(draw: st.DrawFn) -> TraceSet:
 def test_nonsense_ends_in_a_typed_error(ranks: list[Trace], model: str, memory: RemoteMemory | None) -> None:
     try:
         prediction = simulate_traces(
-            TraceSet(tuple(ranks), {"pair": (0, 1)}), TOPOLOGY, model=model, accelerator=CHIP, remote_memory=memory
+            TraceSet(tuple(ranks), {"pair": (0, 1)}),
+            TOPOLOGY,
+            fidelity=Fidelity(model),
+            accelerator=CHIP,
+            remote_memory=memory,
         )
     except HocketError:
         return
@@ -93,9 +97,11 @@ def test_a_consistent_job_ends_and_is_not_below_its_bound(
 ) -> None:
     memory = RemoteMemory(2 * 10**6, 10**9, sharing)
     where = places[:RANKS]
-    prediction = simulate_traces(job, LINE, switching=switching, remote_memory=memory, placement=where)
+    prediction = simulate_traces(
+        job, LINE, fidelity=Fidelity(switching=switching), remote_memory=memory, placement=where
+    )
     assert not prediction.below_bound
     assert critical_path(prediction).duration_ps.sum() == prediction.time_ps
-    least = simulate_traces(job, LINE, model="bound", remote_memory=memory, placement=where)
+    least = simulate_traces(job, LINE, fidelity=Fidelity("bound"), remote_memory=memory, placement=where)
     assert least.time_ps == prediction.bound_ps
     assert (least.finish_ps <= prediction.finish_ps).all()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.simulator import simulate_traces, write_timeline
+from hocket.simulator import Fidelity, simulate_traces, write_timeline
 from hocket.topology import load
 
 TOPOLOGY = load("ring:2,bandwidth=1GB/s,latency=1us")
@@ -25,7 +25,7 @@ def written(path: Path, *, record_links: bool) -> list[dict[str, Any]]:
     for builder in builders:
         program(builder)
     traces = TraceSet(tuple(builder.build() for builder in builders))
-    write_timeline(simulate_traces(traces, TOPOLOGY, record_links=record_links), path)
+    write_timeline(simulate_traces(traces, TOPOLOGY, fidelity=Fidelity(record_links=record_links)), path)
     with gzip.open(path) as file:
         events: list[dict[str, Any]] = json.load(file)["traceEvents"]
     return events

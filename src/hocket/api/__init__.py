@@ -61,9 +61,7 @@ def _function(name: str, request: type[Request]) -> Callable[..., Any]:
                 default=inspect.Parameter.empty if field.required else field.default,
                 annotation=field.type | None if field.optional else field.type,
             )
-            for field in sorted(
-                fields, key=lambda field: (not field.is_argument, field.is_argument and not field.required)
-            )
+            for field in sorted(fields, key=lambda field: (not field.is_positional, not field.required))
         ]
     )
     return ask

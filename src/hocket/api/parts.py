@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
-
 from hocket.api.fields import argument, option, output
+from hocket.api.request import Part
 
 if TYPE_CHECKING:
     from hocket.chakra.reading import TraceFiles as OpenFiles
@@ -31,10 +30,6 @@ AcceleratorName = Annotated[
         known="hocket.workload.accelerators:ACCELERATORS",
     ),
 ]
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of all parts of requests."""
 
 
 class TraceFiles(Part, frozen=True, kw_only=True):

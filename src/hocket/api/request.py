@@ -17,14 +17,16 @@ from hocket.api.progress import SILENT, Progress
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.strict_yaml import nearest, validation_message
 
-__all__ = ["Request"]
+__all__ = ["Part", "Request"]
 
 Asked = TypeVar("Asked", bound="Request")
 
 
-class Request(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="verb"
-):
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Fields that several requests share, or that belong together: flat on the command line and in Python."""
+
+
+class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
     """A question or an order: plain values only, so that it is a row of a sweep and the provenance of its result.
 
     A subclass's `tag` is the words of its command (`nccl choose`); what performs it, `perform(request, progress)`, is

@@ -24,6 +24,8 @@ class Result:
     request: Request
     #: With what `hocket VERB` ends; not 0 where the check that was asked for failed.
     exit_code: ExitCode = ExitCode.DONE
+    #: What makes the result untrustworthy; the command says it on standard error.
+    warnings: Sequence[str] = ()
 
     def headline(self) -> str:
         """The result in one short line."""
@@ -46,10 +48,10 @@ class Result:
         return {name: DataFrame(dict(table)) for name, table in self.columns().items()}
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.headline()}>"
+        return "\n".join([f"<{type(self).__name__}: {self.headline()}>", *self.warnings])
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.summary())}</pre>"
+        return f"<pre>{escape(chr(10).join([self.summary(), *self.warnings]))}</pre>"
 
 
 @dataclass(eq=False, repr=False)

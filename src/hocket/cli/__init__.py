@@ -26,8 +26,6 @@ SUMMARY = "Collect, predict, synthesize, translate and run collective communicat
 COMMANDS = {
     "collect": ("hocket.cli.collect.command", "Capture a PyTorch job's collectives into Chakra traces."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
-    "simulate": ("hocket.cli.simulate.command", "Predict times of traces, schedules and collectives."),
-    "sweep": ("hocket.cli.sweep", "Simulate a grid of what-ifs, resumable."),
     "synthesize": ("hocket.cli.synthesize.command", "Make a collective schedule for a topology."),
     "verify": ("hocket.cli.verify.command", "Prove a schedule or an MSCCL XML right."),
     "translate": ("hocket.cli.translate.command", "Turn a schedule into verified MSCCL XML."),

@@ -58,10 +58,10 @@ def replay(
     """
     from fractions import Fraction
 
+    from hocket.api.simulate.options import fraction
     from hocket.base.errors import HocketError
     from hocket.chakra import read_traces
     from hocket.cli.options import one_of
-    from hocket.cli.simulate.options import fraction
     from hocket.runtime.replay.comparison import compare
     from hocket.runtime.replay.compute import Compute
     from hocket.runtime.replay.connect import BACKENDS, check_backend, world_of
@@ -69,7 +69,7 @@ def replay(
     from hocket.runtime.replay.memory import require_memory
     from hocket.runtime.replay.plan import plan_replay
     from hocket.runtime.replay.playing import ReplaySettings
-    from hocket.simulator import Model, parse_remote_memory, simulate_traces
+    from hocket.simulator import Fidelity, Model, parse_remote_memory, simulate_traces
     from hocket.simulator.traces import Hardware
     from hocket.topology import load
     from hocket.workload.accelerators import parse_accelerator
@@ -90,7 +90,7 @@ def replay(
     prediction = None
     if machine is not None:
         prediction = simulate_traces(
-            job, machine, model=model, compute_scale=scale, accelerator=priced_by, remote_memory=memory
+            job, machine, fidelity=Fidelity(model), compute_scale=scale, accelerator=priced_by, remote_memory=memory
         )
     settings = ReplaySettings(backend, iterations, warmup, Compute(compute), timeout)
     if world is None:

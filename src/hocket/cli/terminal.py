@@ -38,6 +38,8 @@ class Terminal:
         """What a request came to."""
         if text := result.summary():
             self.say(text)
+        for warning in result.warnings:
+            self.note(warning)
 
     def _end_count(self) -> None:
         if self._counting:

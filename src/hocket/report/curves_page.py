@@ -7,8 +7,7 @@ from typing import Any
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Figure, Section, Table, Text, render
-from hocket.simulator.sweep import SimulatedCurve
-from hocket.simulator.sweep.sentences import crossover_sentence, fit_sentence
+from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
 __all__ = ["curves_page", "size_curves"]
 

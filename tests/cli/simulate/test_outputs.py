@@ -141,7 +141,7 @@ def test_sizes_are_printed_like_nccl_tests_with_their_knee(tmp_path: Path) -> No
         (["all_reduce", "--size", "1KiB", "--csv", "rows.csv"], 2, "--csv"),
         (["all_reduce", "--size", "1KiB..4KiB", "--algorithm", "magic"], 3, "magic"),
         (["all_reduce", "--size", "1KiB", "--topology", PAIR, "--tables", "t"], 2, "one --topology"),
-        (["all_reduce", "--size", "1KiB", "--timeline", "t.json"], 2, "name it FILE.json.gz"),
+        (["all_reduce", "--size", "1KiB", "--timeline", "t.perfetto"], 2, "name it FILE.json or FILE.json.gz"),
         (["all_reduce", "--size", "1KiB", "--json", "t.json.gz", "--timeline", "./t.json.gz"], 2, "are both t.json.gz"),
     ],
 )

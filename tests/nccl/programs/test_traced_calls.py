@@ -1,6 +1,5 @@
 """NCCL's calls among the nodes of a job: programs and kernels as they are alone, late members, groups side by side."""
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ from in_process import hocket
 
 from hocket.base.errors import DeadlockError, SimulationError
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet
-from hocket.cli.simulate.nccl import nccl_programs, simulate_nccl
 from hocket.nccl.programs.spec import model_of
 from hocket.schedule import Collective, Kind
-from hocket.simulator import Prediction, RemoteMemory, simulate_traces
+from hocket.simulator import Fidelity, Prediction, RemoteMemory, simulate_collective, simulate_traces
 from hocket.topology import Topology, load
 from hocket.topology.failures import degrade
 
@@ -48,15 +46,13 @@ def traced(
     remote_memory: RemoteMemory | None = None,
     placement: list[int] | None = None,
 ) -> Prediction:
-    of = partial(model_of, topology.name, topology.num_ranks)
     return simulate_traces(
         traces,
         topology,
         algorithms=dict.fromkeys(TYPES, algorithm),
-        programs=nccl_programs([algorithm], topology, of),
         placement=placement,
         remote_memory=remote_memory,
-        record_links=True,
+        fidelity=Fidelity(record_links=True),
     )
 
 
@@ -73,8 +69,7 @@ def traced(
 def test_a_call_takes_among_nodes_what_it_takes_alone(kind: Kind, nodes: int, size: int, algorithm: str) -> None:
     topology, ranks = machines(nodes), 8 * nodes
     spec = f"nccl:{algorithm.lower()}"
-    model = model_of(topology.name, ranks)
-    alone = simulate_nccl(spec, model, Collective(kind, ranks, size), topology, {})
+    alone = simulate_collective(Collective(kind, ranks, size), topology, spec)
     own = size // ranks if kind is Kind.ALL_GATHER else size
     whole = traced(job(kind, own, {"": tuple(range(ranks))}), topology, spec)
     assert whole.time_ps == alone.time_ps
@@ -112,9 +107,8 @@ def test_calls_follow_each_other_and_groups_share_what_they_have_in_common() -> 
 def test_a_slow_link_slows_a_traced_call() -> None:
     traces, topology = job(Kind.ALL_REDUCE, 8 * MIB, {"": tuple(range(8))}), machines(1)
     slow = degrade(topology, ["npu:3=0.1"])
-    of = partial(model_of, topology.name, 8)
-    algorithms = {"all_reduce": "nccl:nvls"}
-    hurt = simulate_traces(traces, slow, algorithms=algorithms, programs=nccl_programs(["nccl:nvls"], slow, of))
+    model = model_of(topology.name, 8)
+    hurt = simulate_traces(traces, slow, algorithms={"all_reduce": "nccl:nvls"}, nccl=model)
     # 9/8 of the buffer leave GPU 3 and come to it, at a tenth of 450 GB/s
     assert hurt.time_ps > 9 * 8 * MIB // 8 * 10**12 // 45_000_000_000
 

@@ -4,7 +4,7 @@ import pytest
 
 from hocket.base.errors import SimulationError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.simulator import Prediction, simulate_traces
+from hocket.simulator import Fidelity, Prediction, simulate_traces
 from hocket.simulator.analysis import (
     caused_waits,
     collective_table,
@@ -33,7 +33,7 @@ def job(model: str = "congestion", link_bins: int = 0) -> Prediction:
         builder.add_comp("update", duration_ns=after, deps=[call])
         builders.append(builder)
     traces = TraceSet(tuple(builder.build() for builder in builders))
-    return simulate_traces(traces, PAIR, model=model, link_bins=link_bins)
+    return simulate_traces(traces, PAIR, fidelity=Fidelity(model, link_bins=link_bins))
 
 
 def test_critical_path_goes_through_the_late_rank_and_the_collective() -> None:
@@ -94,7 +94,7 @@ def test_rates_under_model_bound_are_those_of_the_bound() -> None:
         work = builder.add_comp("forward", duration_ns=100_000 if rank == 0 else 0)
         builder.add_collective("gradients", CollectiveType.ALL_REDUCE, 4_000, deps=[work])
     traces = TraceSet(tuple(builder.build() for builder in builders))
-    prediction = simulate_traces(traces, load("switch:4,bandwidth=1GB/s,latency=1us"), model="bound")
+    prediction = simulate_traces(traces, load("switch:4,bandwidth=1GB/s,latency=1us"), fidelity=Fidelity("bound"))
     (collective,) = prediction.collectives
     assert (collective.time_ps, collective.bound_ps) == (5 * US, 7 * US)
     for table in (collective_table(prediction), sort_table(prediction), group_table(prediction)):

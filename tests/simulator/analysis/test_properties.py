@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from random_jobs import jobs
 
 from hocket.chakra import TraceSet
-from hocket.simulator import Prediction, simulate_traces
+from hocket.simulator import Fidelity, Prediction, simulate_traces
 from hocket.simulator.analysis import (
     caused_waits,
     critical_path,
@@ -24,7 +24,7 @@ TOPOLOGY = load("switch:3,bandwidth=1GB/s,latency=1us")
 
 
 def predict(job: TraceSet, model: str) -> Prediction:
-    return simulate_traces(job, TOPOLOGY, model=model, record_links=True, link_bins=8)
+    return simulate_traces(job, TOPOLOGY, fidelity=Fidelity(model, record_links=True, link_bins=8))
 
 
 models = st.sampled_from(["analytical", "congestion"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hocket.base.errors import HocketError, TraceError
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet, read_traces, write_traces
-from hocket.simulator import RemoteMemory, simulate_traces
+from hocket.simulator import Fidelity, RemoteMemory, simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import parse_accelerator
 
@@ -49,7 +49,7 @@ def test_damaged_traces(tmp_path: Path, changes: list[tuple[int, int]], cut: int
     path.write_bytes(content[: len(content) - cut])
     try:
         memory = RemoteMemory(latency_ps=10**6, bandwidth=10**9)
-        simulate_traces(read_traces(tmp_path), RING, model=model, accelerator=CHIP, remote_memory=memory)
+        simulate_traces(read_traces(tmp_path), RING, fidelity=Fidelity(model), accelerator=CHIP, remote_memory=memory)
     except HocketError as error:
         assert "\n" not in str(error)
 

@@ -10,7 +10,7 @@ from hocket.base.errors import DeadlockError, ScheduleError, SimulationError, To
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet, read_traces
 from hocket.schedule import Collective, Kind, save
 from hocket.schedule.algorithms import build, build_all
-from hocket.simulator import Prediction, simulate_collective, simulate_traces
+from hocket.simulator import Fidelity, Prediction, simulate_collective, simulate_traces
 from hocket.topology import load
 
 US = 10**6  # picoseconds
@@ -123,7 +123,7 @@ def test_every_collective_takes_the_time_it_takes_alone(
     assert call.size_bytes == size_bytes
     alone = Collective(Kind(call.kind), 4, size_bytes, root=2 if kind in ROOTED else 0)
     assert prediction.time_ps == simulate_collective(alone, RING4, call.algorithm).time_ps
-    assert prediction.bound_ps == simulate_collective(alone, RING4, model="bound").time_ps
+    assert prediction.bound_ps == simulate_collective(alone, RING4, fidelity=Fidelity("bound")).time_ps
     assert not prediction.below_bound
 
 
@@ -264,9 +264,9 @@ def test_bad_traces_get_one_clear_error(
 def test_unknown_choices_are_named() -> None:
     traces = job(all_reduce(), all_reduce())
     with pytest.raises(SimulationError, match="unknown model 'magic'"):
-        simulate_traces(traces, PAIR, model="magic")
+        simulate_traces(traces, PAIR, fidelity=Fidelity("magic"))
     with pytest.raises(SimulationError, match="unknown switching 'circuit'"):
-        simulate_traces(traces, PAIR, switching="circuit")
+        simulate_traces(traces, PAIR, fidelity=Fidelity(switching="circuit"))
     with pytest.raises(ScheduleError, match="'magic' is not an algorithm"):
         simulate_traces(traces, PAIR, algorithms={"all_reduce": "magic"})
     with pytest.raises(ScheduleError, match="'allreduce' is not a collective"):
@@ -279,7 +279,7 @@ def test_unknown_choices_are_named() -> None:
 def test_recorded_jobs_run_to_their_end_on_every_rank(shared: Path, name: str, model: str) -> None:
     traces = read_traces(shared / "chakra/astra_ok" / name, shared / "chakra/astra_ok/cg.json")
     machine = load("ring:4,bandwidth=50GiB/s,latency=500ns")
-    prediction: Prediction = simulate_traces(traces, machine, model=model)
+    prediction: Prediction = simulate_traces(traces, machine, fidelity=Fidelity(model))
     assert (prediction.node_finish_ps >= prediction.node_start_ps).all()
     assert len(prediction.node_start_ps) == sum(map(len, traces.traces))
     assert (prediction.finish_ps > 0).all()

@@ -1,4 +1,4 @@
-"""Runs the points of a sweep, here or on an executor's workers."""
+"""Answers the rows of a sweep, here or on an executor's workers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
@@ -7,37 +7,38 @@ from pathlib import Path
 
 import numpy as np
 
+from hocket.api.simulate.request import Simulation
+from hocket.api.sweep.answer import Answer, answer
+from hocket.api.sweep.rows import key_of, row_columns
+from hocket.api.sweep.store import opened
 from hocket.simulator.analysis import Columns
-from hocket.simulator.sweep.answer import Answer, answer
-from hocket.simulator.sweep.point import Point
-from hocket.simulator.sweep.store import opened
 
-__all__ = ["sweep"]
+__all__ = ["answer_rows"]
 
-_BATCH = 8  # points a task of an executor
+_BATCH = 8  # rows a task of an executor
 _DTYPES = {str(int): np.int64, str(float): np.float64, str(str): np.str_}
 
 
-def sweep(
-    points: Sequence[Point],
+def answer_rows(
+    rows: Sequence[Simulation],
     *,
     executor: Executor | None = None,
     path: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Columns:
-    """Simulates every point and returns columns in their order: those of `Point`, then those of `Answer` (`ranks`,
-    `time_ps`, `bound_ps` int64, -1 where there is none; `used_algorithm`; `busbw` float64, bytes/s; `error`: why a
-    point cannot be simulated, else empty), and `ratio` = time / bound (float64, nan where there is none).
+    """Simulates every row and returns columns in their order: what the rows ask (`rows.row_columns`), then those of
+    `Answer` (`ranks`, `time_ps`, `bound_ps` int64, -1 where there is none; `used_algorithm`; `busbw` float64, bytes/s;
+    `error`: why a row cannot be simulated, else empty), and `ratio` = time / bound (float64, nan where there is none).
 
     With `executor` (any `concurrent.futures.Executor`: processes, MPI) its workers simulate; the result is the same.
     With `path` answers are appended there (JSON lines) as they come, and those that are there already are not
     simulated again: a sweep that was interrupted goes on where it stopped. `progress(done, all)` is called whenever
     some are answered. Raises FormatError when the file at `path` is none of a sweep.
     """
-    keys = [point.key for point in points]
+    keys = [key_of(row) for row in rows]
     with opened(path) as store:
-        wanted = dict(zip(keys, points, strict=True))
-        asked = [(key, point) for key, point in wanted.items() if key not in store.answers]
+        wanted = dict(zip(keys, rows, strict=True))
+        asked = [(key, row) for key, row in wanted.items() if key not in store.answers]
         done = len(wanted) - len(asked)
         if progress:
             progress(done, len(wanted))
@@ -46,11 +47,11 @@ def sweep(
             done += len(answered)
             if progress:
                 progress(done, len(wanted))
-        return _columns(points, [store.answers[key] for key in keys])
+        return _columns(rows, [store.answers[key] for key in keys])
 
 
-Asked = tuple[str, Point]
-Answered = tuple[str, Point, Answer]
+Asked = tuple[str, Simulation]
+Answered = tuple[str, Simulation, Answer]
 
 
 def _answers(asked: list[Asked], executor: Executor | None) -> Iterator[list[Answered]]:
@@ -69,14 +70,13 @@ def _answers(asked: list[Asked], executor: Executor | None) -> Iterator[list[Ans
 
 
 def _answer_batch(asked: list[Asked]) -> list[Answered]:
-    return [(key, point, answer(point)) for key, point in asked]
+    return [(key, row, answer(row)) for key, row in asked]
 
 
-def _columns(points: Sequence[Point], answers: Sequence[Answer]) -> Columns:
-    columns: Columns = {}
-    for rows, kind in ((points, Point), (answers, Answer)):
-        for field in fields(kind):
-            columns[field.name] = np.array([getattr(row, field.name) for row in rows], _DTYPES[str(field.type)])
+def _columns(rows: Sequence[Simulation], answers: Sequence[Answer]) -> Columns:
+    columns: Columns = {name: np.array(cells) for name, cells in row_columns(rows).items()}
+    for field in fields(Answer):
+        columns[field.name] = np.array([getattr(each, field.name) for each in answers], _DTYPES[str(field.type)])
     time, bound = columns["time_ps"], columns["bound_ps"]
     columns["ratio"] = np.where(time < 0, np.nan, np.where(bound > 0, time / np.maximum(bound, 1), 1.0))
     return columns

@@ -9,14 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hocket.api.simulate.request import Simulation
+from hocket.api.sweep.execution import answer_rows
+from hocket.api.sweep.file import load_sweep
+from hocket.api.sweep.rows import grid
 from hocket.base.errors import FormatError, HocketError
 from hocket.base.units import parse_sizes
 from hocket.simulator.analysis import Columns, alpha_beta, crossovers, knee_bytes
-from hocket.simulator.sweep import Point, grid, load_sweep, sweep
 
 PAIR = "ring:2,bandwidth=1GB/s,latency=1us"
 THREE = "switch:3,bandwidth=1GB/s,latency=1us"
-POINTS = grid([PAIR, THREE], ["all_reduce", "all_gather"], [1_000, 3_000, 6_000], ["ring", "direct"])
+POINTS = grid(
+    topology=[PAIR, THREE],
+    collective=["all_reduce", "all_gather"],
+    size=[1_000, 3_000, 6_000],
+    algorithm=["ring", "direct"],
+)
 
 
 def same(first: Columns, second: Columns) -> bool:
@@ -25,7 +33,7 @@ def same(first: Columns, second: Columns) -> bool:
 
 
 def test_columns_come_in_the_order_of_the_points() -> None:
-    columns = sweep(POINTS)
+    columns = answer_rows(POINTS)
     assert columns["size_bytes"].tolist() == [1_000, 3_000, 6_000] * 8
     # An all_reduce of 1000 B in two steps of 1 us and 500 ns on a pair.
     first = {name: column[0] for name, column in columns.items()}
@@ -39,18 +47,22 @@ def test_columns_come_in_the_order_of_the_points() -> None:
 def test_executors_change_nothing(pool: type[Executor]) -> None:
     arguments = {"mp_context": get_context("spawn")} if pool is ProcessPoolExecutor else {}
     with pool(2, **arguments) as executor:  # type: ignore[call-arg]  # Executor itself takes no arguments
-        assert same(sweep(POINTS, executor=executor), sweep(POINTS))
+        assert same(answer_rows(POINTS, executor=executor), answer_rows(POINTS))
 
 
 def test_what_cannot_be_done_is_an_answer() -> None:
-    columns = sweep(
-        [Point(THREE, "all_to_all", 1_000, "ring"), Point("nowhere", "all_reduce", 1), Point(PAIR, "sum", 1)]
+    columns = answer_rows(
+        [
+            Simulation.of("all_to_all", THREE, 1_000, algorithm="ring"),
+            Simulation.of("all_reduce", "nowhere", 1),
+            Simulation.of("sum", PAIR, 1),
+        ]
     )
     assert columns["time_ps"].tolist() == [-1, -1, -1]
     assert np.isnan(columns["ratio"]).all()
     assert "ring does" in columns["error"][0]
     assert "nowhere" in columns["error"][1]
-    assert "sum is not a collective" in columns["error"][2]
+    assert "sum: no trace here" in columns["error"][2]
 
 
 class Cut(Exception):
@@ -67,16 +79,16 @@ def test_a_sweep_that_was_cut_short_goes_on(tmp_path_factory: pytest.TempPathFac
             raise Cut
 
     with pytest.raises(Cut):
-        sweep(POINTS, path=path, progress=until)
+        answer_rows(POINTS, path=path, progress=until)
     content = path.read_bytes()
     assert content.count(b"\n") == stop
     path.write_bytes(content[: len(content) - min(torn, len(content))])  # as if the machine had failed
     left = path.read_bytes().count(b"\n")
 
     seen: list[int] = []
-    columns = sweep(POINTS, path=path, progress=lambda done, of: seen.append(done))
+    columns = answer_rows(POINTS, path=path, progress=lambda done, of: seen.append(done))
     assert seen == list(range(left, len(POINTS) + 1))
-    assert same(columns, sweep(POINTS))
+    assert same(columns, answer_rows(POINTS))
     assert path.read_bytes().count(b"\n") == len(POINTS)
 
 
@@ -85,7 +97,7 @@ def test_a_changed_topology_file_is_another_question(tmp_path: Path) -> None:
     times = []
     for bandwidth in (1, 2):
         topology.write_text(f"spec: ring:2,bandwidth={bandwidth}GB/s,latency=1us\n")
-        columns = sweep([Point(str(topology), "all_reduce", 2_000, "ring")], path=answers)
+        columns = answer_rows([Simulation.of("all_reduce", topology, 2_000, algorithm="ring")], path=answers)
         times.append(int(columns["time_ps"][0]))
     assert times == [4_000_000, 3_000_000]
 
@@ -95,7 +107,7 @@ def test_a_file_of_something_else_is_refused(tmp_path_factory: pytest.TempPathFa
     path = tmp_path_factory.mktemp("sweep") / "answers.jsonl"
     path.write_bytes(content + b"\n")
     with pytest.raises(FormatError, match=r"answers.jsonl:1: not an answer"):
-        sweep(POINTS[:1], path=path)
+        answer_rows(POINTS[:1], path=path)
     assert path.read_bytes() == content + b"\n"
 
 
@@ -105,8 +117,8 @@ def test_a_sweep_file_is_all_combinations(tmp_path: Path) -> None:
         f"topology: ['{PAIR}', '{THREE}']\ncollective: all_reduce\nsize: [1KiB..4KiB, 100]\nalgorithm: [ring, direct]\n"
     )
     points = load_sweep(path)
-    assert [point.size_bytes for point in points] == [1024, 2048, 4096, 100] * 4
-    assert points[0] == Point(PAIR, "all_reduce", 1024, "ring")
+    assert [point.size for point in points] == ["1024", "2048", "4096", "100"] * 4
+    assert points[0] == Simulation.of("all_reduce", PAIR, 1024, algorithm="ring")
 
 
 @pytest.mark.parametrize(

@@ -7,22 +7,22 @@ from typing import IO
 
 import msgspec
 
+from hocket.api.simulate.request import Simulation
+from hocket.api.sweep.answer import Answer
 from hocket.base.errors import FormatError, HocketError
 from hocket.base.files import make_folder
-from hocket.simulator.sweep.answer import Answer
-from hocket.simulator.sweep.point import Point
 
 __all__ = ["Store", "opened"]
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True):
     key: str
-    point: Point
+    request: Simulation
     answer: Answer
 
 
 class Store:
-    """Answers by the key of their point; appended to a file, if there is one."""
+    """Answers by the key of their row; appended to a file, if there is one."""
 
     def __init__(self, file: IO[bytes] | None = None) -> None:
         self.answers: dict[str, Answer] = {}
@@ -42,12 +42,12 @@ class Store:
             self.answers[record.key] = record.answer
         file.truncate(whole)  # a last line without an end was cut off with the run that wrote it
 
-    def add(self, answered: Iterable[tuple[str, Point, Answer]]) -> None:
-        """Keeps answers by their points' keys, on disk before this returns."""
-        for key, point, answer in answered:
+    def add(self, answered: Iterable[tuple[str, Simulation, Answer]]) -> None:
+        """Keeps answers by their rows' keys, on disk before this returns."""
+        for key, row, answer in answered:
             self.answers[key] = answer
             if self._file is not None:
-                self._file.write(msgspec.json.encode(_Record(key, point, answer)) + b"\n")
+                self._file.write(msgspec.json.encode(_Record(key, row, answer)) + b"\n")
         if self._file is not None:
             self._file.flush()
 

@@ -1,16 +1,14 @@
-"""What `hocket simulate` prints."""
-
-from __future__ import annotations
+"""Predictions and curves as text for people."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import combinations
 
-import typer
+from hocket.base.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
+from hocket.simulator import Model, Prediction
+from hocket.simulator.analysis import caused_waits, critical_path, rank_table, sort_table, step_table
+from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
-if TYPE_CHECKING:
-    from hocket.simulator import Prediction
-
-__all__ = ["print_comparison", "print_prediction"]
+__all__ = ["comparison_lines", "curve_lines", "prediction_lines"]
 
 _TOP_LINKS = 5
 _TOP_COLLECTIVES = 12
@@ -18,12 +16,10 @@ _TOP_PARTS = 4
 _TOP_LATE = 3
 
 
-def print_prediction(prediction: Prediction) -> None:
+def prediction_lines(prediction: Prediction) -> Iterator[str]:
     """Time, bound, exposed communication, collectives and the busiest links of one prediction."""
-    from hocket.base.units import format_bytes, format_time
-
     topology = prediction.topology
-    typer.echo(f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_model(prediction)}")
+    yield f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_model(prediction)}"
     slowest = int(prediction.finish_ps.argmax())
     rows = [
         ("time", format_time(prediction.time_ps)),
@@ -31,28 +27,17 @@ def print_prediction(prediction: Prediction) -> None:
         ("computation", f"{format_time(int(prediction.compute_ps[slowest]))} on rank {slowest}, the last to finish"),
         ("exposed communication", f"{format_time(int(prediction.exposed_ps[slowest]))} on rank {slowest}"),
         ("  of that", _exposed_parts(prediction, slowest)),
+        *_analysed(prediction),
     ]
-    rows += _analysed(prediction)
-    for name, value in rows:
-        typer.echo(f"  {name:<22} {value}")
+    yield from (f"  {name:<22} {value}" for name, value in rows)
     if prediction.collectives:
-        _print_collectives(prediction)
+        yield from _collectives(prediction)
     if prediction.link_messages.any():
-        typer.echo("  busiest links")
-        used = prediction.link_messages.nonzero()[0]
-        for link in used[prediction.link_busy_ps[used].argsort(kind="stable")[::-1][:_TOP_LINKS]].tolist():
-            typer.echo(
-                f"    {topology.link_name(link):<36}"
-                f" {prediction.link_utilisation[link]:7.1%} busy, {format_bytes(int(prediction.link_bytes[link]))}"
-                f" in {prediction.link_messages[link]} messages"
-            )
-    _print_notes(prediction)
+        yield from _links(prediction)
+    yield from _notes(prediction)
 
 
 def _exposed_parts(prediction: Prediction, rank: int) -> str:
-    from hocket.base.units import format_time
-    from hocket.simulator.analysis import rank_table
-
     row = {name: int(column[rank]) for name, column in rank_table(prediction).items()}
     waited, idle = row["exposed_wait_ps"], row["idle_ps"]
     parts = ((waited, "waiting for other ranks"), (row["exposed_ps"] - waited - idle, "communicating"), (idle, "idle"))
@@ -61,10 +46,6 @@ def _exposed_parts(prediction: Prediction, rank: int) -> str:
 
 def _analysed(prediction: Prediction) -> Iterator[tuple[str, str]]:
     """Steps, critical path and who kept others waiting, where there are any."""
-    from hocket.base.units import format_time
-    from hocket.simulator import Model
-    from hocket.simulator.analysis import caused_waits, critical_path, step_table
-
     steps = step_table(prediction)
     if len(steps["step"]):
         times = steps["time_ps"]
@@ -91,41 +72,47 @@ def _analysed(prediction: Prediction) -> Iterator[tuple[str, str]]:
         )
 
 
-def _print_collectives(prediction: Prediction) -> None:
+def _collectives(prediction: Prediction) -> Iterator[str]:
     """A line per distinct collective, those that ran the longest in all first."""
-    from hocket.base.units import format_bandwidth, format_bytes_apart, format_time
-    from hocket.simulator.analysis import sort_table
-
     table = sort_table(prediction)
-    typer.echo("  collectives: mean wait from the first rank to the last, mean time from there, bound, busbw")
+    yield "  collectives: mean wait from the first rank to the last, mean time from there, bound, busbw"
     sizes = format_bytes_apart(table["size_bytes"].tolist())
     for at in range(min(len(table["count"]), _TOP_COLLECTIVES)):
         row = {name: column[at].item() for name, column in table.items()}
-        typer.echo(
+        yield (
             f"    {row['count']:5} x {row['kind']:<14} {row['ranks']:4} ranks {sizes[row['size_bytes']]:>10}"
             f"  {row['algorithm']:<18} {format_time(row['mean_wait_ps']):>10} {format_time(row['mean_time_ps']):>10}"
             f" {format_time(row['mean_bound_ps']):>10} {format_bandwidth(row['busbw']):>11}"
         )
     if len(table["count"]) > _TOP_COLLECTIVES:
-        typer.echo(f"    and {len(table['count']) - _TOP_COLLECTIVES} more sorts; --tables has them all")
+        yield f"    and {len(table['count']) - _TOP_COLLECTIVES} more sorts; --tables has them all"
 
 
-def print_comparison(predictions: Sequence[Prediction]) -> None:
+def _links(prediction: Prediction) -> Iterator[str]:
+    yield "  busiest links"
+    used = prediction.link_messages.nonzero()[0]
+    for link in used[prediction.link_busy_ps[used].argsort(kind="stable")[::-1][:_TOP_LINKS]].tolist():
+        yield (
+            f"    {prediction.topology.link_name(link):<36}"
+            f" {prediction.link_utilisation[link]:7.1%} busy, {format_bytes(int(prediction.link_bytes[link]))}"
+            f" in {prediction.link_messages[link]} messages"
+        )
+
+
+def comparison_lines(predictions: Sequence[Prediction]) -> Iterator[str]:
     """A line per topology."""
-    from hocket.base.units import format_time
-
     width = max(len(prediction.topology.name) for prediction in predictions)
-    typer.echo(f"{'topology':<{width}}  {'time':>10}  {'bound':>10}  {'ratio':>6}  {'exposed':>10}  vs first")
+    yield f"{'topology':<{width}}  {'time':>10}  {'bound':>10}  {'ratio':>6}  {'exposed':>10}  vs first"
     for prediction in predictions:
         exposed = int(prediction.exposed_ps[prediction.finish_ps.argmax()])
-        typer.echo(
+        yield (
             f"{prediction.topology.name:<{width}}  {format_time(prediction.time_ps):>10}"
             f"  {format_time(prediction.bound_ps):>10}  {prediction.ratio:6.3f}  {format_time(exposed):>10}"
             f"  {prediction.time_ps / max(predictions[0].time_ps, 1):.3f}x"
         )
-    typer.echo(f"{_model(predictions[0])}; exposed communication is that of the last rank to finish")
+    yield f"{_model(predictions[0])}; exposed communication is that of the last rank to finish"
     for prediction in predictions:
-        _print_notes(prediction)
+        yield from _notes(prediction)
 
 
 def _model(prediction: Prediction) -> str:
@@ -133,8 +120,30 @@ def _model(prediction: Prediction) -> str:
     return ", ".join(words + [prediction.queueing] * (prediction.queueing != "fifo"))
 
 
-def _print_notes(prediction: Prediction) -> None:
-    for note in prediction.notes:
-        typer.echo(f"  note: {note}")
-    for warning in prediction.warnings:
-        typer.echo(f"  warning: {warning}", err=True)
+def _notes(prediction: Prediction) -> Iterator[str]:
+    return (f"  note: {note}" for note in prediction.notes)
+
+
+def curve_lines(kind: str, curves: Sequence[SimulatedCurve]) -> Iterator[str]:
+    """A table for each curve, as nccl-tests prints them, then where they cross."""
+    for curve in curves:
+        yield from _curve(kind, curve)
+    for first, second in combinations(curves, 2):
+        yield crossover_sentence(first, second)
+
+
+def _curve(kind: str, curve: SimulatedCurve) -> Iterator[str]:
+    yield f"{kind} on {curve.topology}, {curve.algorithm}"
+    yield f"{'size':>10} {'time':>10} {'algbw':>12} {'busbw':>12} {'bound':>10} {'ratio':>7}  {'regime':<9}  algorithm"
+    rows = curve.columns
+    for at in range(len(rows["size_bytes"])):
+        yield (
+            f"{format_bytes(int(rows['size_bytes'][at])):>10} {format_time(int(rows['time_ps'][at])):>10}"
+            f" {format_bandwidth(float(rows['algbw'][at])):>12} {format_bandwidth(float(rows['busbw'][at])):>12}"
+            f" {format_time(int(rows['bound_ps'][at])):>10} {rows['ratio'][at]:7.3f}  {rows['regime'][at]:<9}"
+            f"  {rows['used_algorithm'][at]}"
+        )
+    knee = "outside these sizes" if curve.knee_bytes is None else format_bytes(round(curve.knee_bytes))
+    yield f"  floor {format_time(curve.floor_ps)} without any bytes; knee, where the time is twice that: {knee}"
+    if curve.fit:
+        yield f"  {fit_sentence(curve)}"

@@ -1,0 +1,54 @@
+"""How closely a simulation looks: one argument of every simulation."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hocket.base.errors import SimulationError
+from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
+from hocket.topology import Topology
+
+__all__ = ["STANDARD", "Fidelity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """The network model (a name of `Model`); how nodes pass messages on, and whom links serve next (a value for all
+    links or one for each class of links, `Topology.classes`); how many times as long a rank computes while it
+    communicates. Whether to record what every link did when (for timelines), in about how many bins of time (even; 0:
+    none) how busy it was, in constant memory, and what collectives take without any bytes (CollectiveTime.regime).
+    Whether one rank may stand for all where all do alike (exact; it saves time and memory).
+
+    Raises SimulationError for an unknown model, a slowdown below 1, and an odd number of bins.
+    """
+
+    model: str = Model.CONGESTION
+    switching: LinkSetting = Switching.CUT_THROUGH
+    queueing: LinkSetting = Queueing.FIFO
+    overlap_slowdown: Fraction = Fraction(1)
+    record_links: bool = False
+    link_bins: int = 0
+    latencies: bool = False
+    fold: bool = True
+
+    def __post_init__(self) -> None:
+        if self.model not in set(Model):
+            raise SimulationError(f"unknown model '{self.model}'; there are {', '.join(Model)}")
+        if self.link_bins < 0 or self.link_bins % 2:
+            raise SimulationError(f"link_bins must be even and not negative, got {self.link_bins}")
+        slowdown = self.overlap_slowdown
+        if slowdown < 1 or slowdown.numerator >= 2**31:
+            raise SimulationError(
+                f"overlap_slowdown {slowdown}: expected a fraction of at least 1, of integers below 2^31"
+            )
+
+    def check(self, topology: Topology) -> None:
+        """Raises SimulationError for a switching, queueing or class of links that the topology or the model has not."""
+        per_link(self.switching, Switching, topology)
+        if per_link(self.queueing, Queueing, topology).any() and self.model != Model.CONGESTION:
+            raise SimulationError(
+                f"queueing {setting_name(self.queueing)}: disciplines are for congestion, {self.model} has no queues"
+            )
+
+
+#: What simulations take unless told otherwise.
+STANDARD = Fidelity()

@@ -1,0 +1,73 @@
+"""ASTRA-sim's own result from its own files: `--compat astra-sim`."""
+
+from __future__ import annotations
+
+from hocket.api.result import Result
+from hocket.api.simulate.options import one_of
+from hocket.api.simulate.request import AstraFiles, Simulation
+from hocket.base.errors import RequestError
+from hocket.base.files import write_json
+from hocket.chakra import read_traces
+from hocket.simulator.astra import AstraBackend, AstraPrediction, read_setup, simulate_astra
+
+__all__ = ["AstraResult", "perform", "refuse_mixed"]
+
+_ONLY = set(AstraFiles.__struct_fields__) - {"compat"}
+_EITHER_WAY = {"what", "model", "groups", "json", "compat"}
+
+
+class AstraResult(Result):
+    """Finish and exposed cycles of every rank, as ASTRA-sim says them."""
+
+    def __init__(self, request: Simulation, prediction: AstraPrediction) -> None:
+        self.request: Simulation = request
+        self.prediction = prediction
+
+    def summary(self) -> str:
+        found = self.prediction
+        last = int(found.finish_ns.argmax())
+        ranks, finish = len(found.finish_ns), found.finish_ns
+        lines = [
+            f"ASTRA-sim compatible, model {found.backend}: {ranks} ranks, {found.messages} messages",
+            f"  finish                 {finish.min()} to {finish[last]} ns, rank {last} is last",
+            f"  exposed communication  {found.exposed_ns[last]} ns on rank {last}",
+            *(f"  note: {note}" for note in found.notes),
+        ]
+        if self.request.outputs.json:
+            lines.append(f"wrote {self.request.outputs.json}")
+        return "\n".join(lines)
+
+
+def refuse_mixed(request: Simulation) -> None:
+    """A RequestError for fields given that would do nothing with `compat`, or without it."""
+    given = request.given().keys()
+    is_compat = request.astra.compat is not None
+    idle = given - _EITHER_WAY - (_ONLY if is_compat else given - _ONLY)
+    names = ", ".join(sorted("/".join(field.flags) for field in request.fields() if field.name in idle))
+    if names and is_compat:
+        raise RequestError(f"--compat takes ASTRA-sim's files: drop {names}")
+    if names:
+        raise RequestError(f"ASTRA-sim's options are for --compat astra-sim: add it, or drop {names}")
+
+
+def perform(request: Simulation) -> AstraResult:
+    """Reads the files, simulates as ASTRA-sim would, writes the JSON that is asked for."""
+    files = request.astra
+    one_of("--compat", files.compat or "", ["astra-sim"])
+    if files.network is None or files.system is None:
+        raise RequestError("--compat astra-sim needs its files: --network network.yml --system system.json")
+    model = request.fidelity.model or "analytical"
+    one_of("--compat astra-sim --model", model, AstraBackend)
+    setup = read_setup(
+        files.network,
+        files.system,
+        files.memory,
+        backend=model,
+        queues_per_dimension=files.num_queues_per_dim,
+        injection_scale=files.injection_scale,
+        rendezvous=files.rendezvous_protocol,
+    )
+    prediction = simulate_astra(read_traces(request.what, request.job.groups), setup)
+    if request.outputs.json:
+        write_json(request.outputs.json, {**prediction.as_json(), "request": request.to_plain()})
+    return AstraResult(request, prediction)

@@ -1,0 +1,148 @@
+"""How `simulate` reads its fields: what is wrong is a RequestError that lists what there is."""
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs, Simulation
+from hocket.base.errors import HocketError, RequestError
+from hocket.base.strict_yaml import nearest
+from hocket.base.units import parse_bytes, parse_sizes, parse_time
+from hocket.nccl import NcclModel
+from hocket.nccl.programs.spec import is_nccl, is_nccl_model, model_of
+from hocket.simulator import Disturbance, Fidelity, Flow, Model, Queueing, Switching
+from hocket.simulator.analysis import require_parquet
+from hocket.topology import Topology
+
+__all__ = [
+    "algorithms_of",
+    "check_outputs",
+    "disturbance_of",
+    "fidelity_of",
+    "fraction",
+    "nccl_of",
+    "one_of",
+    "require_classes",
+    "sizes_of",
+]
+
+_LINK_BINS = 256
+
+
+def one_of(option: str, value: str, values: Iterable[str]) -> str:
+    """The value, when it is one of those."""
+    known = list(values)
+    if value not in known:
+        raise RequestError(f"{option} {value}: no such choice; {nearest(value, known)}")
+    return value
+
+
+def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity:
+    """The fidelity that is asked for, with what the outputs need recorded."""
+    model = one_of("--model", chosen.model or Model.CONGESTION, Model)
+    if chosen.queueing and model != Model.CONGESTION:
+        raise RequestError(f"--queueing: disciplines are for model congestion, {model} has no queues: drop it")
+    analysed = bool(outputs.tables or outputs.report)
+    return Fidelity(
+        model,
+        _by_class("--switching", chosen.switching or [Switching.CUT_THROUGH], Switching),
+        _by_class("--queueing", chosen.queueing or [Queueing.FIFO], Queueing),
+        fraction("--overlap-slowdown", chosen.overlap_slowdown, 1),
+        record_links=outputs.timeline is not None,
+        link_bins=_LINK_BINS if analysed else 0,
+        latencies=analysed,
+    )
+
+
+def _by_class(option: str, texts: Sequence[str], values: Iterable[str]) -> dict[str, str]:
+    """`VALUE` (for all links) and `CLASS=VALUE` as a mapping, `*` for what is not named."""
+    chosen = {}
+    for text in texts:
+        name, separator, value = text.rpartition("=")
+        chosen[name if separator else "*"] = one_of(option, value, values)
+    return chosen
+
+
+def require_classes(fidelity: Fidelity, topology: Topology) -> None:
+    """Every class of links that is named is one of the topology's."""
+    for option, setting in (("--switching", fidelity.switching), ("--queueing", fidelity.queueing)):
+        for name in setting if not isinstance(setting, str) else ():
+            if name not in (*topology.classes, "*"):
+                raise RequestError(
+                    f"{option} {name}: the classes of links of {topology.name} are {', '.join(topology.classes)}"
+                )
+
+
+def algorithms_of(texts: Sequence[str]) -> dict[str, str] | str:
+    """`KIND=NAME` as a mapping; `auto`, `nccl` and `nccl-model` alone are for all kinds."""
+    if list(texts) == ["auto"] or (len(texts) == 1 and (is_nccl(texts[0]) or is_nccl_model(texts[0]))):
+        return texts[0]
+    chosen = {}
+    for text in texts:
+        kind, separator, name = text.partition("=")
+        if not separator:
+            raise RequestError(f"--algorithm {text}: expected auto or KIND=NAME, such as all_reduce=ring")
+        chosen[kind] = name
+    return chosen
+
+
+def nccl_of(request: Simulation, spec: str, topology: Topology, names: Iterable[str]) -> NcclModel | None:
+    """NCCL on the machines of the topology that `spec` names, where one of these algorithms is NCCL's."""
+    if not any(is_nccl(name) or is_nccl_model(name) for name in names):
+        return None
+    return model_of(spec, topology.num_ranks, request.nccl.nccl_machine, request.nccl.nccl_set)
+
+
+def disturbance_of(said: Disturbances) -> Disturbance:
+    """What `RANK=TIME` and `RANK-RANK=SIZE` say."""
+    late = [_split("--late", text, "([0-9]+)=(.+)") for text in said.late]
+    traffic = [_split("--traffic", text, "([0-9]+)-([0-9]+)=(.+)") for text in said.traffic]
+    try:
+        return Disturbance(
+            {int(rank): parse_time(time) for rank, time in late},
+            [Flow(int(src), int(dst), parse_bytes(size)) for src, dst, size in traffic],
+        )
+    except HocketError as error:
+        raise RequestError(str(error)) from error
+
+
+def _split(option: str, text: str, pattern: str) -> tuple[str, ...]:
+    found = re.fullmatch(pattern, text)
+    if not found:
+        raise RequestError(f"{option} {text}: expected such as --late 3=50us, --traffic 0-9=64MiB")
+    return found.groups()
+
+
+def fraction(option: str, text: str, least: int) -> Fraction:
+    """An exact number of at least `least`."""
+    try:
+        number = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        number = Fraction(least - 1)
+    if number < least:
+        raise RequestError(f"{option} {text}: expected a number of at least {least}, such as 1.15 or 3/2")
+    return number
+
+
+def sizes_of(text: str) -> list[int]:
+    """Bytes: a size, or all of a range."""
+    try:
+        return parse_sizes(text)
+    except HocketError as error:
+        raise RequestError(f"--size {text}: {error}") from error
+
+
+def check_outputs(outputs: PredictionOutputs) -> None:
+    """Refuses outputs that cannot be: two in one file, a timeline by another name than that of JSON."""
+    if outputs.parquet and not outputs.tables:
+        raise RequestError("--parquet says how --tables are written: add --tables DIR")
+    if outputs.parquet:
+        require_parquet()
+    if outputs.timeline and not outputs.timeline.endswith((".json", ".json.gz")):
+        raise RequestError(f"--timeline {outputs.timeline}: it is JSON: name it FILE.json or FILE.json.gz")
+    options = {"--json": outputs.json, "--timeline": outputs.timeline, "--tables": outputs.tables}
+    taken: dict[Path, str] = {}
+    for option, path in {**options, "--report": outputs.report, "--csv": outputs.csv}.items():
+        if path and path != "-" and (first := taken.setdefault(Path(path).resolve(), option)) != option:
+            raise RequestError(f"{first} and {option} are both {path}: give each its own")

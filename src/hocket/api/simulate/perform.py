@@ -1,0 +1,131 @@
+"""Performs a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from hocket.api.progress import Progress
+from hocket.api.simulate import astra, collective, program
+from hocket.api.simulate.options import (
+    algorithms_of,
+    check_outputs,
+    disturbance_of,
+    fidelity_of,
+    fraction,
+    nccl_of,
+    require_classes,
+)
+from hocket.api.simulate.question import Question
+from hocket.api.simulate.request import Simulation
+from hocket.api.simulate.result import CurvesResult, SimulationResult
+from hocket.base.errors import FormatError, RequestError
+from hocket.base.strict_yaml import nearest
+from hocket.chakra import read_traces
+from hocket.nccl.programs.spec import is_nccl
+from hocket.schedule import NAMED_KINDS
+from hocket.schedule import load_expanded as load_schedule
+from hocket.simulator import Prediction, parse_placement, parse_remote_memory, simulate_schedule, simulate_traces
+from hocket.workload.accelerators import parse_accelerator
+
+__all__ = ["perform"]
+
+#: Endings of files that hold a program.
+PROGRAMS = (".xml", ".json")
+
+
+def perform(request: Simulation, progress: Progress) -> SimulationResult | CurvesResult | astra.AstraResult:
+    """Predicts what is asked for, and writes what is wanted of it.
+
+    Raises RequestError for options that make no sense together, FormatError and TraceError for what cannot be read,
+    and what `hocket.simulator.simulate_*` raise.
+    """
+    astra.refuse_mixed(request)
+    if request.astra.compat is not None:
+        return astra.perform(request)
+    check_outputs(request.outputs)
+    question = Question(
+        request, fidelity_of(request.fidelity, request.outputs), disturbance_of(request.disturbances), progress
+    )
+    result = _performer(request)(question)
+    if isinstance(result, SimulationResult) and request.outputs.csv:
+        raise RequestError("--csv is for several sizes or algorithms of a collective; one prediction has --tables")
+    result.write()
+    return result
+
+
+def _performer(request: Simulation) -> Callable[[Question], SimulationResult | CurvesResult]:
+    """What simulates the sort of thing that is asked for; refuses options of other sorts."""
+    what, job = request.what, request.job
+    is_collective = what in NAMED_KINDS and not Path(what).exists()
+    is_program = what.endswith(PROGRAMS)
+    if job.reprice and not job.accelerator:
+        raise RequestError("--reprice needs to know by what: name it with --accelerator")
+    of_traces = {"accelerator", "remote_memory", "placement", "compute_scale", "overlap_slowdown"}
+    if of_traces & request.given().keys() and (is_collective or is_program or what.endswith(".schedule")):
+        raise RequestError(
+            "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
+            f" {what} has no computation"
+        )
+    names = [name.rpartition("=")[2] for name in request.algorithm]
+    stock = is_collective and bool(names) and all(map(is_nccl, names))
+    if (request.disturbances.late or request.disturbances.traffic) and not (stock or is_program):
+        raise RequestError("--late and --traffic are for programs and for a collective with --algorithm nccl")
+    if is_program:
+        return program.simulate
+    if what.endswith(".schedule"):
+        return _schedule
+    if not request.topology:
+        raise RequestError("--topology is missing, such as --topology dgx-h100:nodes=2")
+    if is_collective:
+        return collective.simulate
+    if not _is_there(what):
+        raise FormatError(
+            f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, NAMED_KINDS)}"
+        )
+    return _traces
+
+
+def _schedule(question: Question) -> SimulationResult:
+    request = question.request
+    if request.topology or request.algorithm or request.size or request.disturbances.degrade:
+        raise RequestError(
+            "a schedule has topology and size and is an algorithm: drop --topology, --degrade, --algorithm, --size"
+        )
+    schedule = load_schedule(request.what)
+    require_classes(question.fidelity, schedule.topology)
+    return SimulationResult(request, [simulate_schedule(schedule, question.fidelity)])
+
+
+def _traces(question: Question) -> SimulationResult:
+    request, job = question.request, question.request.job
+    if request.size is not None:
+        raise RequestError("--size is for a collective; traces have their own sizes")
+    traces = read_traces(request.what, job.groups)
+    algorithms = algorithms_of(request.algorithm)
+    names: Iterable[str] = [algorithms] if isinstance(algorithms, str) else algorithms.values()
+    scale = fraction("--compute-scale", job.compute_scale, 0)
+
+    def predicted(spec: str) -> Prediction:
+        machine = question.topology(spec)
+        return simulate_traces(
+            traces,
+            machine,
+            algorithms=algorithms,
+            nccl=nccl_of(request, spec, machine, names),
+            chunks_per_rank=request.chunks,
+            compute_scale=scale,
+            placement=parse_placement(job.placement, machine, traces.num_ranks) if job.placement else None,
+            accelerator=parse_accelerator(job.accelerator) if job.accelerator else None,
+            remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
+            reprices=job.reprice,
+            fidelity=question.fidelity,
+        )
+
+    return SimulationResult(request, [predicted(spec) for spec in request.topology])
+
+
+def _is_there(prefix: str) -> bool:
+    """Whether this is a path, or the prefix of traces."""
+    path = Path(prefix)
+    return path.exists() or any(file.name.startswith(f"{path.name}.") for file in path.parent.glob("*.et"))

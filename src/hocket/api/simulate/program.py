@@ -1,0 +1,52 @@
+"""A program on topologies, at one size or several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hocket.api.simulate.options import one_of, sizes_of
+from hocket.api.simulate.question import Question
+from hocket.api.simulate.result import CurvesResult, SimulationResult
+from hocket.base.errors import RequestError
+from hocket.schedule import AMD, NVIDIA
+from hocket.simulator import Prediction, simulate_program
+from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
+from hocket.topology import Topology
+from hocket.translator import PROFILES, ProfileName, read_program
+
+__all__ = ["simulate"]
+
+
+def simulate(question: Question) -> SimulationResult | CurvesResult:
+    """A prediction or a curve a topology."""
+    request = question.request
+    if request.algorithm or not request.topology or request.size is None:
+        raise RequestError(
+            f"{request.what} is an algorithm for any size: give --topology and --size (--size 64MiB), and no"
+            " --algorithm"
+        )
+    topologies = [question.topology(spec) for spec in request.topology]
+    sizes = sizes_of(request.size)
+    protocols = AMD if one_of("--runtime", request.runtime, PROFILES) == ProfileName.RCCL else NVIDIA
+    program = read_program(request.what, root=request.root)
+    for topology in topologies:
+        if program.num_ranks < topology.num_ranks:
+            used = f"ranks 0 to {program.num_ranks - 1} of the {topology.num_ranks} of {topology.name}"
+            question.progress.note(f"note: {request.what} is for {program.num_ranks} ranks: it runs on {used}")
+
+    def predicted(topology: Topology, size: int, latencies: bool = False) -> Prediction:
+        fidelity = replace(question.fidelity, latencies=latencies or question.fidelity.latencies)
+        return simulate_program(
+            program, topology, size, protocols=protocols, disturbance=question.disturbance, fidelity=fidelity
+        )
+
+    def curve(topology: Topology) -> SimulatedCurve:
+        return curve_of_predictions(
+            topology.name, program.name, sizes, lambda size, latencies: predicted(topology, size, latencies)
+        )
+
+    if len(sizes) == 1:
+        return SimulationResult(request, [predicted(topology, sizes[0]) for topology in topologies])
+    if request.outputs.timeline or request.outputs.tables:
+        raise RequestError("--timeline and --tables are for one size and algorithm; several have --csv")
+    return CurvesResult(request, program.kind, [curve(topology) for topology in topologies])

@@ -1,0 +1,158 @@
+"""What a simulation is."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument, option, output
+from hocket.api.request import Part, Request
+
+__all__ = [
+    "AstraFiles",
+    "Disturbances",
+    "FidelityOptions",
+    "JobOptions",
+    "NcclOptions",
+    "PredictionOutputs",
+    "Simulation",
+]
+
+
+class FidelityOptions(Part, frozen=True, kw_only=True):
+    """How closely to look: `hocket.simulator.Fidelity` in words."""
+
+    model: Annotated[
+        str | None, option("bound, analytical, congestion (the default; with --compat it is analytical) or flow.")
+    ] = None
+    switching: Annotated[
+        tuple[str, ...], option("cut_through (default) or store_and_forward, of all links or CLASS=VALUE.")
+    ] = ()
+    queueing: Annotated[
+        tuple[str, ...], option("fifo (default), lifo, priority or smallest_remaining, of all links or CLASS=VALUE.")
+    ] = ()
+    overlap_slowdown: Annotated[
+        str, option("Computation takes this many times as long while its rank communicates: 1.15.")
+    ] = "1"
+
+
+class NcclOptions(Part, frozen=True, kw_only=True):
+    """What stock NCCL sees, for algorithms that are its own."""
+
+    nccl_machine: Annotated[
+        str | None,
+        option("One machine as NCCL sees it (topology XML, preset), where --topology does not say."),
+    ] = None
+    nccl_set: Annotated[tuple[str, ...], option("A variable of NCCL's environment.", metavar="NAME=VALUE")] = ()
+
+
+class Disturbances(Part, frozen=True, kw_only=True):
+    """What is not as it should be."""
+
+    degrade: Annotated[
+        tuple[str, ...], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")
+    ] = ()
+    late: Annotated[
+        tuple[str, ...],
+        option("A rank comes later to the call of a program, or of --algorithm nccl.", metavar="RANK=TIME"),
+    ] = ()
+    traffic: Annotated[
+        tuple[str, ...], option("Other traffic that begins with such a call: 0-9=64MiB.", metavar="RANK-RANK=SIZE")
+    ] = ()
+
+
+class JobOptions(Part, frozen=True, kw_only=True):
+    """What is said of a job whose traces are simulated."""
+
+    compute_scale: Annotated[str, option("Computation takes this many times as long as recorded: 0.02, 1/50.")] = "1"
+    accelerator: Annotated[
+        str | None,
+        option("Prices computations without a duration: h100, or peak=989TFLOP/s,memory=3.35TB/s."),
+    ] = None
+    reprice: Annotated[bool, option("--accelerator prices recorded computations of known operations too.")] = False
+    remote_memory: Annotated[
+        str | None, option("What memory nodes use: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
+    ] = None
+    placement: Annotated[
+        str | None, option("Topology rank of each trace rank: 3,1,2,0, a file with such, or round_robin.")
+    ] = None
+    groups: Annotated[
+        str | None,
+        option(
+            "Process groups of the traces; comm_groups.json by default.", "--groups", "--comm-groups", metavar="FILE"
+        ),
+    ] = None
+
+
+class PredictionOutputs(Part, frozen=True, kw_only=True):
+    """Where to write what."""
+
+    json: Annotated[str | None, output("Write the prediction here.")] = None
+    timeline: Annotated[str | None, output("Write a timeline for ui.perfetto.dev here (.json, .json.gz).")] = None
+    tables: Annotated[
+        str | None, output("Write tables to this folder: collectives, ranks, links, ... (CSV).", metavar="DIR")
+    ] = None
+    parquet: Annotated[bool, option("The tables as Parquet too (needs pyarrow).")] = False
+    csv: Annotated[str | None, output("Write the rows of several sizes here.")] = None
+    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
+
+
+class AstraFiles(Part, frozen=True, kw_only=True):
+    """ASTRA-sim's files and command-line options, by its names."""
+
+    compat: Annotated[
+        str | None, option("astra-sim: its exact result, from its own files, which the next options name.")
+    ] = None
+    network: Annotated[str | None, option("ASTRA-sim's network YAML.", metavar="FILE")] = None
+    system: Annotated[str | None, option("ASTRA-sim's system JSON.", metavar="FILE")] = None
+    memory: Annotated[str | None, option("ASTRA-sim's remote-memory JSON; none by default.", metavar="FILE")] = None
+    num_queues_per_dim: Annotated[int, option("ASTRA-sim's option.", ge=1, le=1024)] = 1
+    injection_scale: Annotated[float, option("ASTRA-sim's option.", ge=0, le=1e9)] = 1.0
+    rendezvous_protocol: Annotated[bool, option("ASTRA-sim's option.")] = False
+
+
+class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
+    """Predict the time of traces, a schedule, a program or a collective, and how far it is from the bound."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket simulate traces/ --topology dgx-h100:nodes=2 --timeline step.json.gz",
+        "hocket simulate traces/ --topology dgx-h100:nodes=2 --tables tables/ --report report.html",
+        "hocket simulate ar.schedule",
+        "hocket simulate ar.xml --topology dgx-a100 --size 64MiB --runtime executor",
+        "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto",
+        "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2 --algorithm nccl",
+        "hocket simulate all_reduce -s 64MiB -t ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring",
+        "hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json -",
+    )
+
+    what: Annotated[
+        str,
+        argument(
+            "A folder or prefix of traces, a .schedule, a program (.xml, .json), or a kind of collective.", "WHAT"
+        ),
+    ]
+    topology: Annotated[
+        tuple[str, ...],
+        option("Spec, preset or file; several to compare them.", "-t", metavar="SPEC|FILE", positional=True),
+    ] = ()
+    size: Annotated[
+        str | None,
+        option("Size of a collective, as nccl-tests counts it: 64MiB, or sizes: 1KiB..1GiB:4.", "-s", positional=True),
+    ] = None
+    fidelity: FidelityOptions = FidelityOptions()
+    algorithm: Annotated[
+        tuple[str, ...],
+        option(
+            "KIND=NAME, or NAME for a collective: native, auto, a .schedule file, or what stock NCCL does: nccl,"
+            " or nccl:ring/ll128/4 (channels); nccl-model: the time that NCCL's model says."
+        ),
+    ] = ()
+    nccl: NcclOptions = NcclOptions()
+    disturbances: Disturbances = Disturbances()
+    chunks: Annotated[int, option("Chunks per rank that native algorithms cut a buffer into.", ge=1)] = 1
+    root: Annotated[int, option("Root of a collective that has one (default 0); of a program: found.", ge=0)] | None = (
+        None
+    )
+    runtime: Annotated[str, option("Whose interpreter runs the program: msccl, executor or rccl (slices differ).")] = (
+        "executor"
+    )
+    job: JobOptions = JobOptions()
+    outputs: PredictionOutputs = PredictionOutputs()
+    astra: AstraFiles = AstraFiles()

@@ -1,0 +1,127 @@
+"""What a simulation comes to: predictions, or curves over sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hocket.api.result import Result
+from hocket.api.simulate.request import Simulation
+from hocket.api.simulate.text import comparison_lines, curve_lines, prediction_lines
+from hocket.base.errors import RequestError
+from hocket.base.files import atomic_write, write_json
+from hocket.report.curves_page import curves_page
+from hocket.report.prediction_page import prediction_page
+from hocket.simulator import Prediction, write_timeline
+from hocket.simulator.analysis import Columns, prediction_json, write_csv, write_tables
+from hocket.simulator.analysis import tables as prediction_tables
+from hocket.simulator.curves import SimulatedCurve, curves_json, curves_table
+
+__all__ = ["CurvesResult", "SimulationResult"]
+
+
+class SimulationResult(Result):
+    """A prediction for each topology. Of one, `prediction` and its `time_ps`, `bound_ps`, `ratio`; times are integer
+    picoseconds."""
+
+    def __init__(self, request: Simulation, predictions: Sequence[Prediction]) -> None:
+        self.request: Simulation = request
+        self.predictions = tuple(predictions)
+        self.warnings = tuple(f"  warning: {each}" for prediction in predictions for each in prediction.warnings)
+        self._written: list[str] = []
+
+    @property
+    def prediction(self) -> Prediction:
+        """The prediction, where one topology was asked for; of several, raises RequestError."""
+        if len(self.predictions) > 1:
+            raise RequestError("several topologies were simulated: take one of .predictions")
+        return self.predictions[0]
+
+    @property
+    def time_ps(self) -> int:
+        return self.prediction.time_ps
+
+    @property
+    def bound_ps(self) -> int:
+        return self.prediction.bound_ps
+
+    @property
+    def ratio(self) -> float:
+        """Time over bound."""
+        return self.prediction.ratio
+
+    def headline(self) -> str:
+        return f"{self.request.what}: {'; '.join(each.headline() for each in self.predictions)}"
+
+    def summary(self) -> str:
+        several = len(self.predictions) > 1
+        lines = comparison_lines(self.predictions) if several else prediction_lines(self.predictions[0])
+        return "\n".join([*lines, *self._written])
+
+    def columns(self) -> Mapping[str, Columns]:
+        return prediction_tables(self.prediction)
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON form (docs/results.md), with the request that was answered."""
+        return {**prediction_json(self.prediction), "request": self.request.to_plain()}
+
+    def write(self) -> None:
+        """Writes what the request names. Raises RequestError where several topologies were simulated."""
+        outputs = self.request.outputs
+        if not (outputs.json or outputs.timeline or outputs.tables or outputs.report):
+            return
+        if len(self.predictions) > 1:
+            raise RequestError("--json, --timeline, --tables and --report are for one prediction: give one --topology")
+        if outputs.json:
+            write_json(outputs.json, self.as_json())
+            self._written.append(f"wrote {outputs.json}")
+        if outputs.timeline:
+            write_timeline(self.prediction, outputs.timeline)
+            self._written.append(f"wrote {outputs.timeline}: open it at https://ui.perfetto.dev")
+        if outputs.tables:
+            write_tables(self.prediction, outputs.tables, parquet=outputs.parquet)
+            write_json(Path(outputs.tables) / "prediction.json", self.as_json())
+            self._written.append(f"wrote tables to {outputs.tables}")
+        if outputs.report:
+            with atomic_write(outputs.report) as file:
+                file.write(prediction_page(self.prediction))
+            self._written.append(f"wrote {outputs.report}")
+
+
+class CurvesResult(Result):
+    """A curve over sizes for each topology and algorithm."""
+
+    def __init__(self, request: Simulation, kind: str, curves: Sequence[SimulatedCurve]) -> None:
+        self.request: Simulation = request
+        self.kind = kind
+        self.curves = tuple(curves)
+        self._written: list[str] = []
+
+    def headline(self) -> str:
+        sizes = self.curves[0].columns["size_bytes"]
+        return f"{self.kind} at {len(sizes)} sizes, {len(self.curves)} curves of topology and algorithm"
+
+    def summary(self) -> str:
+        return "\n".join([*curve_lines(self.kind, self.curves), *self._written])
+
+    def columns(self) -> Mapping[str, Columns]:
+        return {"curves": curves_table(self.curves)}
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON form (docs/results.md), with the request that was answered."""
+        return {**curves_json(self.kind, self.curves), "request": self.request.to_plain()}
+
+    def write(self) -> None:
+        """Writes what the request names."""
+        outputs = self.request.outputs
+        if outputs.json:
+            write_json(outputs.json, self.as_json())
+            self._written.append(f"wrote {outputs.json}")
+        if outputs.csv:
+            write_csv(outputs.csv, curves_table(self.curves))
+            self._written.append(f"wrote {outputs.csv}")
+        if outputs.report:
+            with atomic_write(outputs.report) as file:
+                file.write(curves_page(self.kind, self.curves))
+            self._written.append(f"wrote {outputs.report}")

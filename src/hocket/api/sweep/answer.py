@@ -1,0 +1,45 @@
+"""Answers one row of a sweep."""
+
+from dataclasses import dataclass
+
+from hocket.api.progress import SILENT
+from hocket.api.simulate.perform import perform
+from hocket.api.simulate.request import Simulation
+from hocket.api.simulate.result import SimulationResult
+from hocket.base.errors import HocketError, RequestError
+from hocket.simulator.analysis import collective_table
+
+__all__ = ["Answer", "answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came out: `time_ps` and `bound_ps`; of a single collective the algorithm that was used and `busbw` in
+    bytes/s as nccl-tests counts; or -1, empty and `error`, why the row cannot be simulated."""
+
+    ranks: int
+    time_ps: int
+    bound_ps: int
+    used_algorithm: str
+    busbw: float
+    error: str = ""
+
+
+def answer(row: Simulation) -> Answer:
+    """The row's answer; what cannot be done (an algorithm on these ranks, say) is an answer too."""
+    try:
+        return _simulate(row)
+    except HocketError as error:
+        return Answer(-1, -1, -1, "", 0.0, str(error))
+
+
+def _simulate(row: Simulation) -> Answer:
+    result = perform(row, SILENT)
+    if not isinstance(result, SimulationResult):
+        raise RequestError("a row of a sweep is one prediction: one size, one algorithm")
+    found = result.prediction
+    ranks, time, bound = found.topology.num_ranks, found.time_ps, found.bound_ps
+    if row.size is None or len(found.collectives) != 1:
+        return Answer(ranks, time, bound, "", 0.0)
+    (used,) = found.collectives
+    return Answer(ranks, time, bound, used.algorithm, float(collective_table(found)["busbw"][0]))

@@ -1,0 +1,80 @@
+"""The rows of a sweep: each is a request, the same as `hocket simulate` makes of its options."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from hocket import __version__
+from hocket.api.simulate.request import Simulation
+from hocket.base.errors import RequestError
+from hocket.base.files import content_digest
+
+__all__ = ["KEYS", "grid", "key_of", "row_columns"]
+
+#: What may vary: every field of a simulation that does not name an output. `collective` is another name of `what`.
+KEYS = tuple(
+    field.name
+    for field in Simulation.fields()
+    if field.path[0] not in ("outputs", "astra") and field.name not in ("late", "traffic")
+)
+#: Columns that every sweep has, by the field that they tell, and what a row has that does not say.
+_ALWAYS = {
+    "topology": ("topology", ""),
+    "what": ("collective", ""),
+    "size": ("size_bytes", 0),
+    "algorithm": ("algorithm", "auto"),
+    "model": ("model", "congestion"),
+    "switching": ("switching", "cut_through"),
+    "queueing": ("queueing", "fifo"),
+    "chunks": ("chunks_per_rank", 1),
+    "root": ("root", 0),
+}
+
+
+def grid(**varied: Any) -> list[Simulation]:
+    """Every combination of the values of fields, once: a value, or a sequence of alternatives. Sizes (bytes, or texts
+    such as 64MiB) vary fastest. Raises RequestError for what is no field that may vary."""
+    if "collective" in varied:
+        varied["what"] = varied.pop("collective")
+    for name in varied:
+        if name not in KEYS:
+            raise RequestError(f"a sweep has no key '{name}'; known: collective, {', '.join(KEYS)}")
+    order = ["topology", "what", *(name for name in varied if name not in ("topology", "what", "size")), "size"]
+    names = [name for name in order if name in varied]
+    return [
+        Simulation.of(**dict(zip(names, values, strict=True)))
+        for values in product(*(_alternatives(name, varied[name]) for name in names))
+    ]
+
+
+def _alternatives(name: str, value: Any) -> Sequence[Any]:
+    values = value if isinstance(value, list | tuple | range) else [value]
+    # `*=fifo,nvlink=priority`: one alternative that says several classes of links
+    return [str(each).split(",") for each in values] if name in ("switching", "queueing") else values
+
+
+def key_of(row: Simulation) -> str:
+    """Names the row, the content of the files it names, and the version of Hocket that answers it (32 hexadecimal
+    digits)."""
+    files = [content_digest(text) for text in (row.what, *row.topology, *row.algorithm)]
+    return hashlib.sha256(repr((__version__, row.to_json(), files)).encode()).hexdigest()[:32]
+
+
+def row_columns(rows: Sequence[Simulation]) -> Mapping[str, list[Any]]:
+    """What the rows ask, as columns: those of a collective always, others where a row gives them."""
+    given = [row.given() for row in rows]
+    also = [name for name in KEYS if name not in _ALWAYS and any(name in fields for fields in given)]
+    columns = {
+        column: [_plain(fields.get(name), default) for fields in given] for name, (column, default) in _ALWAYS.items()
+    }
+    return columns | {name: [_plain(fields.get(name), "") for fields in given] for name in also}
+
+
+def _plain(value: Any, default: Any) -> Any:
+    """A cell: lists as texts."""
+    if value is None:
+        return default
+    if isinstance(default, int):
+        return int(value)
+    return ",".join(value) if isinstance(value, list) else str(value)
