@@ -40,9 +40,9 @@ def peers(
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Address space for one case.")] = "8GiB",
     list_cases: Annotated[bool, typer.Option("--list", help="Print the cases' names and stop.")] = False,
 ) -> None:
-    """Synthesizes what another tool was measured on: time, bound, seconds and memory, beside its recorded figures.
+    """Synthesizes what another tool was measured on: time, lower bound, seconds and memory, beside its own figures.
 
-    Every case runs in a fresh process, whole: search, bound and verification. All links are blocking, as in TACOS.
+    Every case runs in a fresh process, whole: search, lower bound, proof. All links are blocking, as in TACOS.
     Exit code 1: not all targets are met.
     """
     from fnmatch import fnmatchcase

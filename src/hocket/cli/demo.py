@@ -20,7 +20,7 @@ def demo(
         bool | None, typer.Option("--torch/--no-torch", help="Train for real, or use the recorded traces.")
     ] = None,
 ) -> None:
-    """Collect a training run, predict it on three machines, synthesize, verify, translate, run, report."""
+    """Collect a training run, predict it on three clusters, synthesize, verify, translate, run, report."""
     from hocket.base.errors import HocketError
     from hocket.base.files import atomic_write
     from hocket.base.units import format_bytes, format_time

@@ -18,7 +18,7 @@ __all__ = ["group_of"]
 #: Groups of commands, by their words, and what each is about.
 GROUPS = {
     "generate": "Make Chakra traces of jobs that nobody ran.",
-    "nccl": "Say what stock NCCL does on a machine, and what it did in a job.",
+    "nccl": "Say what stock NCCL does on a cluster, and what it did in a job.",
     "nccl profile": "Read what NCCL's profiler plugin recorded of a job.",
     "nccl tuner": "Make and check tables for NCCL's tuner plugin.",
     "trace": "Look at, check, change and convert Chakra traces.",

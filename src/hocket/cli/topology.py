@@ -36,7 +36,7 @@ def show(
     json_path: Annotated[Path | None, typer.Option("--json", help="Also write the facts here.")] = None,
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="Also draw it here: .svg or .html.")] = None,
 ) -> None:
-    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut; draw machines and fabric."""
+    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut; draw nodes and fabric."""
     import json
     from dataclasses import asdict
 
@@ -70,12 +70,12 @@ def save(
     topology: Source,
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", help="The YAML file to write; of a machine also NCCL's topology XML, as .xml."),
+        typer.Option("-o", "--output", help="The YAML file to write; of a node also NCCL's topology XML, as .xml."),
     ],
     without: Without = None,
     degrade: Degrade = None,
 ) -> None:
-    """Write a topology as YAML of ours, to edit or to keep, or one machine as NCCL sees it as its XML."""
+    """Write a topology as YAML of ours, to edit or to keep, or one node as NCCL sees it as its XML."""
     from hocket.base.files import atomic_write
     from hocket.cli.options import load_topology
     from hocket.topology import save as write
@@ -84,7 +84,7 @@ def save(
 
     if output.suffix == ".xml":
         if without or degrade:
-            raise typer.BadParameter(f"{output}: NCCL's XML is of a whole machine: drop --without and --degrade")
+            raise typer.BadParameter(f"{output}: NCCL's XML is of a whole node: drop --without and --degrade")
         machine = load_machine(topology)
         with atomic_write(output) as file:
             file.write(topology_text(machine))

@@ -30,7 +30,7 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
     ]
     topology: Annotated[
         str | None,
-        option("The machine as it should be; compared, corrected.", "--topology", "-t", metavar="SPEC|FILE"),
+        option("The cluster as it should be; compared, corrected.", "--topology", "-t", metavar="SPEC|FILE"),
     ] = None
     output: _Topology = None
     by: Annotated[
@@ -52,6 +52,6 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
     ] = ()
     collective: Annotated[str | None, option("What was measured, for files that do not say it.")] = None
     ranks: Annotated[int | None, option("Ranks, for files without them.", "-n", ge=2)] = None
-    nodes: Annotated[int | None, option("Machines, for files without them.", ge=1)] = None
+    nodes: Annotated[int | None, option("Nodes, for files without them.", ge=1)] = None
     partial: Annotated[bool, option("Take the lines of a run that was cut off.")] = False
     report: _Page = None

@@ -1,1 +1,1 @@
-"""What stock NCCL does on a machine, and what it did in a job."""
+"""What stock NCCL does on a cluster, and what it did in a job."""

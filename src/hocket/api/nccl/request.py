@@ -16,7 +16,7 @@ __all__ = [
 
 _ROOM = "hocket.api.nccl"
 _MACHINE = "NCCL's topology XML, as NCCL_TOPO_DUMP_FILE writes it, or a preset such as dgx-h100."
-_Nodes = Annotated[int, option("How many such machines.", ge=1, le=65_536)]
+_Nodes = Annotated[int, option("How many such nodes.", ge=1, le=65_536)]
 _Operations = Annotated[
     int, option("Like collectives that a group runs as one.", "--pipe-ops", metavar="N", ge=1, le=4096)
 ]
@@ -27,8 +27,8 @@ class NcclChoiceRequest(Request, frozen=True, kw_only=True, tag="nccl choose"):
     """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects.
 
     Sizes are NCCL's: of all_gather and reduce_scatter the whole buffer, with --pipe-ops those of all collectives
-    together. The network is as the NICs of the machine, CollNet (SHARP) is off unless NCCL_COLLNET_ENABLE=1, all
-    machines are alike.
+    together. The network is as the NICs of the node, CollNet (SHARP) is off unless NCCL_COLLNET_ENABLE=1, all
+    nodes are alike.
     """
 
     examples: ClassVar[tuple[str, ...]] = (
@@ -102,14 +102,14 @@ class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
     path: Annotated[str, argument("Rank 0's, or all ranks' as a launcher mixes them.", "LOG")]
     topology: Annotated[
         str | None,
-        option("Compare: NCCL's topology XML of the job's machine, or a preset's name.", metavar="MACHINE"),
+        option("Compare: NCCL's topology XML of the job's nodes, or a preset's name.", metavar="MACHINE"),
     ] = None
     nodes: _Nodes = 1
     collective: Annotated[str | None, option("Of NCCL 2.20 to 2.22, which do not log it.", "-c")] = None
 
 
 class NcclProfileReading(Request, frozen=True, kw_only=True, tag="nccl profile show"):
-    """Print a job's calls as nccl-tests prints its own: size, time, algorithm and bus bandwidth.
+    """Print a job's calls as nccl-tests prints its own: size, time, algbw and busbw.
 
     The times are the GPU's where kernel channels were recorded, else the proxies'; without both only the calls are
     counted. What was dropped or not finished is said below.
@@ -162,7 +162,7 @@ class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make
         str | None,
         option("Predict instead: NCCL's topology XML, or a preset such as dgx-h100.", metavar="MACHINE"),
     ] = None
-    nodes: Annotated[tuple[int, ...], option("Such machines; repeatable. Of files that lack it.", ge=1, le=65_536)] = ()
+    nodes: Annotated[tuple[int, ...], option("Such nodes; repeatable. Of files that lack it.", ge=1, le=65_536)] = ()
     settings: Annotated[
         tuple[str, ...], option("A variable that the table stands for.", "--set", metavar="NAME=VALUE")
     ] = ()
@@ -187,7 +187,7 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
     rules that never take effect, that overlap, that leave gaps.
 
     Exits with 1 where there are errors; warnings leave 0. With --nodes and --ranks, lists which rule applies to which
-    sizes, provided that NCCL offers what it asks for; with --against, what the rules change on such machines, and the
+    sizes, provided that NCCL offers what it asks for; with --against, what the rules change on such nodes, and the
     times that NCCL's model (2.30.7, with the table's constants) expects of both.
     """
 

@@ -38,7 +38,7 @@ class NcclOptions(Part, frozen=True, kw_only=True):
 
     nccl_machine: Annotated[
         str | None,
-        option("One machine as NCCL sees it (topology XML, preset), where --topology does not say."),
+        option("One node as NCCL sees it (topology XML, preset), where --topology does not say."),
     ] = None
     nccl_set: Annotated[tuple[str, ...], option("A variable of NCCL's environment.", metavar="NAME=VALUE")] = ()
 
@@ -109,7 +109,7 @@ class AstraFiles(Part, frozen=True, kw_only=True):
 
 
 class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
-    """Predict the time of traces, a schedule, a program or a collective, and how far it is from the bound."""
+    """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
 
     examples: ClassVar[tuple[str, ...]] = (
         "hocket simulate traces/ --topology dgx-h100:nodes=2 --timeline step.json.gz",

@@ -31,5 +31,5 @@ class Sweep(Request, frozen=True, kw_only=True, tag="sweep"):
         ),
     ] = "sweep"
     executor: Annotated[str, option("serial, processes, or mpi (mpi4py.futures).")] = "serial"
-    jobs: Annotated[int, option("Worker processes; one a processor core by default.", ge=1)] | None = None
+    jobs: Annotated[int, option("Worker processes; one a CPU core by default.", ge=1)] | None = None
     parquet: Annotated[bool, option("results.parquet too (needs pyarrow).")] = False

@@ -18,11 +18,11 @@ EPILOG = (
 @app.command(epilog=EPILOG)
 def program(
     topology: Annotated[
-        str, typer.Option(metavar="MACHINE", help="NCCL's topology XML of one machine, or a preset such as dgx-h100.")
+        str, typer.Option(metavar="MACHINE", help="NCCL's topology XML of one node, or a preset such as dgx-h100.")
     ],
     size: Annotated[str, typer.Option("--size", "-s", help="Bytes of the call, as nccl-tests counts them.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Write the XML here.")],
-    nodes: Annotated[int, typer.Option(min=1, max=4096, help="How many such machines.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, max=4096, help="How many such nodes.")] = 1,
     collective: Annotated[
         str, typer.Option("--collective", "-c", help="all_reduce, all_gather, reduce_scatter, broadcast, reduce.")
     ] = "all_reduce",

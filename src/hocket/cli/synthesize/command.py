@@ -90,7 +90,7 @@ def synthesize(
 ) -> None:
     """Makes a schedule of COLLECTIVE for a topology, proves it right, and compares it with a lower bound.
 
-    Bounds are times that no schedule of as many chunks can beat; ratio is the schedule's time over the bound's. For a
+    A lower bound is a time that no schedule of as many chunks can beat; ratio is the schedule's time over it. For a
     range of sizes, the schedules that are the quickest somewhere in it, and where.
     """
     import os

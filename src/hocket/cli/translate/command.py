@@ -108,7 +108,7 @@ def translate(
         int | None, typer.Option(help="XML: root of a rooted collective; found in the file by default.")
     ] = None,
     ranks_per_node: Annotated[
-        int | None, typer.Option(min=1, help="mscclpp: ranks that memory channels join; without it those of a machine.")
+        int | None, typer.Option(min=1, help="mscclpp: ranks that memory channels join; without it those of a node.")
     ] = None,
 ) -> None:
     """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, an MSCCL++ execution plan,
