@@ -2,7 +2,7 @@
 
 from hocket.nccl.choice import NcclChoice, forced, read_choice
 from hocket.nccl.constants import Constants
-from hocket.nccl.graph_dump import model_graphs
+from hocket.nccl.graph_file import model_graphs
 from hocket.nccl.log import NcclLog, read_nccl_log
 from hocket.nccl.model import Choices, NcclModel, Term
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PATH_TYPES, PROTOCOLS

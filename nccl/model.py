@@ -16,7 +16,7 @@ from hocket._core.nccl import Given, Model, Settings
 from hocket.base.errors import HocketError, TopologyError
 from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
-from hocket.nccl.graph_file_channels import graph_file_channels
+from hocket.nccl.graph_file import graph_file_channels
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.topology.formats.nccl.graph import NcclGraphs
 from hocket.topology.formats.nccl.machine import NcclMachine

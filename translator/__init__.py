@@ -3,8 +3,7 @@
 from hocket.translator.algorithm import Algorithm, Chunk
 from hocket.translator.formats.chakra_graphs import schedule_graphs
 from hocket.translator.formats.forestcoll import is_forest, read_forest
-from hocket.translator.formats.nccl_graph import nccl_graph, rings
-from hocket.translator.formats.nccl_graph_read import read_nccl_graph, read_ring_orders
+from hocket.translator.formats.nccl_rings import nccl_graph, read_nccl_graph, read_ring_orders, rings
 from hocket.translator.formats.program_json import from_program_json, is_program_json, read_program, to_program_json
 from hocket.translator.formats.tacos import read_tacos_csv, read_tacos_xml
 from hocket.translator.formats.transfers import transfer_table, write_transfers

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hocket.base.errors import FormatError, HocketError, TopologyError
 from hocket.nccl import PATH_TYPES, NcclModel, Term, read_settings
-from hocket.topology.formats.nccl.graph_xml import read_nccl_graphs
+from hocket.topology.formats.nccl.graph import read_nccl_graphs
 from hocket.topology.formats.nccl.read import read_nccl_topology
 
 SHARP = machine_text().replace('gdr="1"/></nic>', 'gdr="1" coll="1"/></nic>')

@@ -22,7 +22,7 @@ from hocket.base.units import format_bytes
 from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
 from hocket.nccl.releases import Release, release_of
-from hocket.topology.formats.nccl.graph_xml import graphs_text, read_nccl_graphs
+from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
 from hocket.topology.machines.loading import load_machine
 
 __all__ = ["NcclChoices", "perform"]

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import FormatError, HocketError
-from hocket.topology.formats.nccl.graph import GraphId, GraphPattern
-from hocket.topology.formats.nccl.graph_xml import graphs_text, read_nccl_graphs
+from hocket.topology.formats.nccl.graph import GraphId, GraphPattern, graphs_text, read_nccl_graphs
 
 HEAD = (
     'crossnic="0" nchannels="{}" speedintra="40" speedinter="48.5" latencyinter="0.5" typeintra="NVL" typeinter="PXN"'

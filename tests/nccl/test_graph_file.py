@@ -5,8 +5,7 @@ from pathlib import Path
 from in_process import hocket
 
 from hocket.nccl import NcclModel, model_graphs
-from hocket.topology.formats.nccl.graph import GraphId
-from hocket.topology.formats.nccl.graph_xml import read_nccl_graphs
+from hocket.topology.formats.nccl.graph import GraphId, read_nccl_graphs
 from hocket.topology.machines.loading import load_machine
 
 

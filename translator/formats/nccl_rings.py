@@ -1,17 +1,27 @@
-"""The rings of a schedule as a graph file for stock NCCL (`NCCL_GRAPH_FILE`), which then runs its own ring on them.
-
-Format: graph XML of NCCL 2.x (`ncclTopoGetXmlFromGraphs`). NCCL keeps the order of the GPUs in each channel; how many
-chunks go when is its own affair.
+"""Rings of schedules and NCCL's graph files: stock NCCL runs its own ring on those of a file (`NCCL_GRAPH_FILE`), and
+its dumps (`NCCL_GRAPH_DUMP_FILE`) make schedules. NCCL keeps the order of the GPUs in each channel; how many chunks go
+when is its own affair.
 """
+
+from pathlib import Path
 
 import numpy as np
 
-from hocket.base.errors import ScheduleError
-from hocket.schedule import Kind, Schedule
-from hocket.topology.formats.nccl.graph import GraphChannel, GraphId, GraphPattern, NcclGraph, NcclGraphs
-from hocket.topology.formats.nccl.graph_xml import graphs_text
+from hocket.base.errors import FormatError, ScheduleError
+from hocket.schedule import Collective, Kind, Schedule
+from hocket.schedule.algorithms import along_rings
+from hocket.topology import Topology
+from hocket.topology.formats.nccl.graph import (
+    GraphChannel,
+    GraphId,
+    GraphPattern,
+    NcclGraph,
+    NcclGraphs,
+    graphs_text,
+    read_nccl_graphs,
+)
 
-__all__ = ["nccl_graph", "rings"]
+__all__ = ["nccl_graph", "read_nccl_graph", "read_ring_orders", "rings"]
 
 _KINDS = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE)
 _GB_PER_S = 10**9
@@ -76,3 +86,27 @@ def nccl_graph(schedule: Schedule) -> str:
         channels=tuple(GraphChannel(0, tuple(int(schedule.ranks[rank]) for rank in ring)) for ring in found),
     )
     return graphs_text(NcclGraphs("", (graph,)))
+
+
+def read_nccl_graph(path: Path | str, collective: Collective, topology: Topology) -> Schedule:
+    """The untimed schedule of NCCL's ring algorithm on a graph file's rings; GPU `dev` (or `rank`) r is rank r.
+
+    NCCL cuts the buffer into as many parts as there are channels; here chunk k of a rank goes on ring k mod channels.
+    Raises FormatError for a file without rings of all ranks, ScheduleError for a collective that has none.
+    """
+    orders = read_ring_orders(path)
+    try:
+        return along_rings([np.array(order) for order in orders], collective, topology)
+    except ScheduleError as error:
+        raise ScheduleError(f"{path}: {error}") from error
+
+
+def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
+    """The order of the GPUs in each channel of the ring graph: their ranks, or their numbers where it has no ranks.
+
+    Raises FormatError as `read_nccl_graphs` does, and for a file without rings of two GPUs or more.
+    """
+    graph = read_nccl_graphs(path).get(GraphId.RING)
+    if graph is None or not graph.channels or len(graph.channels[0].gpus) < 2:
+        raise FormatError(f'{path}: expected <graph id="0" pattern="4"> with channels, each a ring of the same GPUs')
+    return [channel.ranks or channel.gpus for channel in graph.channels]
