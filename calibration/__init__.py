@@ -1,5 +1,6 @@
 """What measurements say about a machine: reading them, fitting them, and what they disagree with."""
 
+from hocket.base.collectives import MESSAGE
 from hocket.calibration.calibrated import Calibrated, calibrated_topology
 from hocket.calibration.calibration import Calibration, calibrate
 from hocket.calibration.curve import MeasuredCurve, curves_of
@@ -7,7 +8,7 @@ from hocket.calibration.disagreements import Disagreement, disagreements
 from hocket.calibration.fitting import CurveFit, fit_curve
 from hocket.calibration.levels import Estimate, LevelFit
 from hocket.calibration.machine import on_machines
-from hocket.calibration.measurement import MESSAGE, Assumed, Measurement
+from hocket.calibration.measurement import Assumed, Measurement
 from hocket.calibration.nccl.calibration import FREE, NcclCalibration, calibrate_nccl, predictor
 from hocket.calibration.nccl.releases import Releases, measured_releases, measured_settings
 from hocket.calibration.parameters import read_nccl_calibration, read_parameters, save_parameters

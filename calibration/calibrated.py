@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from hocket.base.collectives import MESSAGE
 from hocket.base.units import format_bytes
 from hocket.calibration.calibration import Calibration
 from hocket.calibration.fitting import CurveFit
 from hocket.calibration.machine import levels_of, rescaled
-from hocket.calibration.measurement import MESSAGE
 from hocket.calibration.simulated import algorithm_of, is_leading, simulated_us
 from hocket.calibration.structure import INTER
 from hocket.topology import Topology

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hocket.base.collectives import MESSAGE
 from hocket.base.units import format_bandwidth, format_bytes
 from hocket.calibration.calibration import Calibration
 from hocket.calibration.fitting import CurveFit
 from hocket.calibration.machine import TopologyLevel, group_of, levels_of
-from hocket.calibration.measurement import MESSAGE, Measurement
+from hocket.calibration.measurement import Measurement
 from hocket.calibration.structure import INTER, INTRA, most_share, use_of
 from hocket.schedule import Collective, Kind, lower_bound
 from hocket.topology import Topology

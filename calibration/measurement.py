@@ -3,33 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hocket.base.collectives import MESSAGE, NAMED_KINDS, bus_factor, kind_called
 from hocket.base.errors import FormatError
 from hocket.nccl.choice import Forced, NcclChoice, forced
-from hocket.schedule import Collective, Kind
+from hocket.nccl.programs.request import KINDS
 
-__all__ = ["MESSAGE", "NCCL_NAMES", "Assumed", "BenchmarkRun", "Measurement", "bus_factor", "kind_named"]
-
-#: Messages from rank to rank: nccl-tests' sendrecv, perftest, OSU's point-to-point tests.
-MESSAGE = "message"
-
-_NAMES = {
-    **{kind.value: kind.value for kind in Kind if kind is not Kind.CUSTOM},
-    "alltoall": Kind.ALL_TO_ALL.value,
-    "allreduce": Kind.ALL_REDUCE.value,
-    "allgather": Kind.ALL_GATHER.value,
-    "bcast": Kind.BROADCAST.value,
-    "sendrecv": MESSAGE,
-    MESSAGE: MESSAGE,
-}
+__all__ = ["NCCL_NAMES", "Assumed", "BenchmarkRun", "Measurement", "kind_named"]
 
 #: What NCCL calls the kinds whose algorithm it chooses.
-NCCL_NAMES = {
-    Kind.BROADCAST.value: "Broadcast",
-    Kind.REDUCE.value: "Reduce",
-    Kind.ALL_GATHER.value: "AllGather",
-    Kind.REDUCE_SCATTER.value: "ReduceScatter",
-    Kind.ALL_REDUCE.value: "AllReduce",
-}
+NCCL_NAMES: dict[str, str] = {kind: name for name, kind in KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +69,7 @@ class Assumed:
 
 def kind_named(name: str, place: str) -> str:
     """The kind that a benchmark calls so (`all_reduce_perf_mpi`, `Alltoall`). Raises FormatError for others."""
-    plain = name.lower().removesuffix("_mpi").removesuffix("_perf")
-    if plain not in _NAMES:
-        raise FormatError(
-            f"{place}: '{name}' is not measured here: take results of {', '.join(sorted(set(_NAMES.values())))}"
-        )
-    return _NAMES[plain]
-
-
-def bus_factor(kind: str, ranks: int) -> float:
-    """busbw / algbw (nccl-tests' PERFORMANCE.md)."""
-    return 1.0 if kind == MESSAGE else Collective(Kind(kind), ranks, ranks).bus_factor
+    kind, known = kind_called(name), sorted([*NAMED_KINDS, MESSAGE])
+    if kind not in known:
+        raise FormatError(f"{place}: '{name}' is not measured here: take results of {', '.join(known)}")
+    return kind

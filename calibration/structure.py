@@ -8,7 +8,7 @@ deep, with chains inside. Between machines the shares are what any algorithm mus
 
 from dataclasses import dataclass
 
-from hocket.calibration.measurement import MESSAGE
+from hocket.base.collectives import MESSAGE
 from hocket.schedule import Kind
 
 __all__ = ["INTER", "INTRA", "Use", "most_share", "use_of"]
@@ -30,16 +30,16 @@ def use_of(kind: str, ranks: int, nodes: int) -> dict[str, Use]:
     away = nodes - 1
     if kind == MESSAGE:
         return {INTRA: Use(1, 1.0)} if nodes == 1 else {INTER: Use(1, 1.0)}
-    if kind in (Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER):
+    does = Kind(kind)
+    if not (does.reduces or does.spreads):
         inside, outside = Use(1, (local - 1) / ranks), Use(1, (ranks - local) / ranks)
-    elif kind == Kind.ALL_REDUCE and nodes > 1:
+    elif does.reduces and does.spreads and nodes > 1:
         inside = Use(2 * (local - 1), 2 * (ranks - 1) / ranks)
         outside = Use(2 * (nodes.bit_length() - 1), 2 * away / ranks)
     else:
-        twice = 2 if kind == Kind.ALL_REDUCE else 1
-        share = 1.0 if kind in (Kind.BROADCAST, Kind.REDUCE) else (ranks - 1) / ranks
-        inside = Use(twice * (ranks - nodes), twice * share)
-        outside = Use(twice * away, twice * (share if share == 1.0 else away / nodes) / local)
+        twice = 2 if does.reduces and does.spreads else 1
+        inside = Use(twice * (ranks - nodes), does.bus_factor(ranks))
+        outside = Use(twice * away, does.bus_factor(nodes) / local)
     uses = {INTRA: inside} if local > 1 else {}
     return uses | ({INTER: outside} if nodes > 1 else {})
 

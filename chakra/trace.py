@@ -8,6 +8,8 @@ from typing import Protocol, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import Kind
+
 __all__ = ["CollectiveType", "NodeType", "Trace", "TraceSet", "TraceSource", "members_of"]
 
 
@@ -37,6 +39,11 @@ class CollectiveType(IntEnum):
     REDUCE_SCATTER = 7
     REDUCE_SCATTER_BLOCK = 8
     BARRIER = 9
+
+    @property
+    def kind(self) -> str:
+        """A `Kind`, or `barrier`."""
+        return Kind.REDUCE_SCATTER if self is CollectiveType.REDUCE_SCATTER_BLOCK else self.name.lower()
 
 
 @dataclass(frozen=True, eq=False)

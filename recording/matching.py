@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import BARRIER, NAMED_KINDS
 from hocket.recording.operations import PEER_TO_PEER
 from hocket.recording.recording import CallShape, Group, GroupKey, Recording
 from hocket.recording.waits import NONE
@@ -20,7 +21,7 @@ Numbers = NDArray[np.int64]
 ABSENT = -1
 
 # Kinds that no rank can leave before all have entered.
-SYNCHRONIZING = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+SYNCHRONIZING = (*(kind for kind in NAMED_KINDS if not kind.rooted), BARRIER)
 
 # Each group's number in the traces, and the group as the first rank knows it.
 Numbering = Mapping[GroupKey, tuple[int, Group]]

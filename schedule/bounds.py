@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import HORIZON_PS, Holding, cut_bound, least_time, least_times
+from hocket.base.collectives import Held
 from hocket.base.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.crossings import entering, leaving
@@ -124,9 +125,9 @@ def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32
     if not collective.even_exchange:
         sent = collective.sent
         from_ranks, to_ranks = _at(ranks, collective.origin[sent]), _at(ranks, collective.destination[sent])
-    if collective.kind in (Kind.REDUCE, Kind.GATHER):
+    if collective.kind.after is Held.ROOT:
         time = eccentricity_ps(topology.reversed_graph, bytes, to_ranks, from_ranks)
-    elif collective.kind is Kind.ALL_TO_ALL and collective.block_bytes is not None:
+    elif collective.kind.in_pairs and collective.block_bytes is not None:
         pairs = np.any(sent.reshape(len(ranks), len(ranks), -1), axis=2)
         searched = _some(np.flatnonzero(np.any(pairs, axis=1)), topology)
         time = np.array([

@@ -9,41 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.schedule import RankSets
-from hocket.base.enums import StrEnum
+from hocket.base.collectives import NAMED_KINDS, Held, Kind
+from hocket.base.enums import assert_never
 from hocket.base.errors import ScheduleError
 from hocket.schedule.conditions import EVERYONE, Conditions, RankSetTable, rank_sets
 
 __all__ = ["NAMED_KINDS", "Collective", "Kind"]
 
 
-class Kind(StrEnum):
-    """The collectives with a meaning of their own; `custom` brings its own conditions."""
-
-    ALL_REDUCE = "all_reduce"
-    ALL_GATHER = "all_gather"
-    REDUCE_SCATTER = "reduce_scatter"
-    ALL_TO_ALL = "all_to_all"
-    BROADCAST = "broadcast"
-    REDUCE = "reduce"
-    GATHER = "gather"
-    SCATTER = "scatter"
-    CUSTOM = "custom"
-
-    @property
-    def shares_buffer(self) -> bool:
-        """Whether the buffer is one whole for all ranks, of which none has a part of its own."""
-        return self in (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
-
-
-NAMED_KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
-
 # Sums over all ranks stay exact in 64 bits.
 _MOST_BYTES = 2**55
-
-_REDUCING = {Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE}
-_SPREADING = {Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST}
-_BLOCKS = {Kind.ALL_GATHER, Kind.GATHER, Kind.REDUCE_SCATTER, Kind.SCATTER}  # a block a rank
-_ROOTED = {Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER}
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +108,7 @@ class Collective:
         """Whether the ranks' contributions to a chunk are summed (except in `custom`, of every rank to every chunk)."""
         if self.conditions is not None:
             return bool((self.conditions.origin < 0).any())
-        return self.kind in _REDUCING
+        return self.kind.reduces
 
     @cached_property
     def sets(self) -> RankSets:
@@ -158,25 +133,23 @@ class Collective:
 
     @property
     def rooted(self) -> bool:
-        return self.kind in _ROOTED
+        return self.kind.rooted
 
     @property
     def slots(self) -> int:
         """Number of chunks that `size_bytes` is cut into: MSCCL's nchunksperloop."""
-        if self.kind in (Kind.BROADCAST, Kind.REDUCE, Kind.CUSTOM):
-            return self.chunks_per_rank
-        return self.num_ranks * self.chunks_per_rank
+        return self.num_ranks * self.chunks_per_rank if self.kind.cut_by_rank else self.chunks_per_rank
 
     @property
     def num_chunks(self) -> int:
-        return self.slots * self.num_ranks if self.kind is Kind.ALL_TO_ALL else self.slots
+        return self.slots * self.num_ranks if self.kind.in_pairs else self.slots
 
     @property
     def spreads(self) -> bool:
         """Whether some chunks must get to several ranks."""
         if self.conditions is not None:
             return bool((self.conditions.destination < 0).any())
-        return self.kind in _SPREADING
+        return self.kind.spreads
 
     @property
     def num_deliveries(self) -> int:
@@ -188,10 +161,7 @@ class Collective:
     @property
     def bus_factor(self) -> float:
         """busbw / algbw (nccl-tests' PERFORMANCE.md): the share of the buffer that each rank must move."""
-        if self.kind in (Kind.BROADCAST, Kind.REDUCE, Kind.CUSTOM):
-            return 1.0
-        share = (self.num_ranks - 1) / self.num_ranks
-        return 2 * share if self.kind is Kind.ALL_REDUCE else share
+        return self.kind.bus_factor(self.num_ranks)
 
     @cached_property
     def chunk_bytes(self) -> NDArray[np.int64]:
@@ -202,7 +172,7 @@ class Collective:
             blocks = np.array(self.block_bytes, object)[:, None]
             edges = blocks * np.arange(self.chunks_per_rank + 1) // self.chunks_per_rank
             return np.diff(edges).astype(np.int64).ravel()
-        return np.tile(self.slot_bytes, self.num_ranks) if self.kind is Kind.ALL_TO_ALL else self.slot_bytes
+        return np.tile(self.slot_bytes, self.num_ranks) if self.kind.in_pairs else self.slot_bytes
 
     @cached_property
     def slot_bytes(self) -> NDArray[np.int64]:
@@ -218,7 +188,7 @@ class Collective:
     @property
     def even_exchange(self) -> bool:
         """Whether it is an all_to_all whose chunks, some for each pair of ranks, need not be looked at one by one."""
-        return self.kind is Kind.ALL_TO_ALL and self.even
+        return self.kind.in_pairs and self.even
 
     @cached_property
     def smallest_chunk_bytes(self) -> int:
@@ -241,31 +211,28 @@ class Collective:
         if self.conditions is not None:
             return self.conditions.origin
         chunk = np.arange(self.num_chunks)
-        if self.reducing:
-            rank = np.full(self.num_chunks, -1)
-        elif self.kind in (Kind.BROADCAST, Kind.SCATTER):
-            rank = np.full(self.num_chunks, self.root)
-        elif self.kind is Kind.ALL_TO_ALL:
-            rank = chunk // self.slots
-        else:
-            rank = chunk // self.chunks_per_rank
-        return rank.astype(np.int32)
+        return self._held_by(self.kind.before, chunk // (self.slots if self.kind.in_pairs else self.chunks_per_rank))
 
     @cached_property
     def destination(self) -> NDArray[np.int32]:
         """The one rank that must hold each chunk after (length num_chunks); -1 where every rank must."""
         if self.conditions is not None:
             return self.conditions.destination
-        chunk = np.arange(self.num_chunks)
-        if self.spreads:
-            rank = np.full(self.num_chunks, -1)
-        elif self.kind in (Kind.REDUCE, Kind.GATHER):
-            rank = np.full(self.num_chunks, self.root)
-        elif self.kind is Kind.ALL_TO_ALL:
-            rank = chunk % self.slots // self.chunks_per_rank
-        else:
-            rank = chunk // self.chunks_per_rank
-        return rank.astype(np.int32)
+        return self._held_by(self.kind.after, np.arange(self.num_chunks) % self.slots // self.chunks_per_rank)
+
+    def _held_by(self, held: Held, owner: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The rank that holds each chunk, which is a part of the block of rank `owner`; -1: all do."""
+        match held:
+            case Held.EVERYONE:
+                return np.full(self.num_chunks, EVERYONE, np.int32)
+            case Held.ROOT:
+                return np.full(self.num_chunks, self.root, np.int32)
+            case Held.OWNER:
+                return owner.astype(np.int32)
+            case Held.CONDITIONS:
+                raise ScheduleError(f"{self.kind} has no conditions")
+            case _:
+                assert_never(held)
 
     @property
     def name(self) -> str:
@@ -279,14 +246,14 @@ class Collective:
 
 def _largest_buffer(kind: Kind, num_ranks: int, block_bytes: tuple[int, ...]) -> int:
     """The largest input or output of a rank. Raises ScheduleError where these are no blocks of the kind."""
-    wanted = num_ranks**2 if kind is Kind.ALL_TO_ALL else num_ranks if kind in _BLOCKS else 0
+    wanted = num_ranks**2 if kind.in_pairs else num_ranks if kind.in_blocks else 0
     if not wanted:
         raise ScheduleError(f"{kind}: its ranks' sizes cannot differ")
     if len(block_bytes) != wanted:
         raise ScheduleError(f"{kind} of {num_ranks} ranks has {wanted} blocks, got the sizes of {len(block_bytes)}")
     if min(block_bytes) < 0:
         raise ScheduleError(f"{kind}: the size of a block must not be negative, got {min(block_bytes)}")
-    if kind is not Kind.ALL_TO_ALL:
+    if not kind.in_pairs:
         return sum(block_bytes)
     blocks = np.array(block_bytes, object).reshape(num_ranks, num_ranks)
     return int(max(blocks.sum(axis=0).max(), blocks.sum(axis=1).max()))

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import Held
+from hocket.base.enums import assert_never
 from hocket.base.errors import ScheduleError
 from hocket.schedule.collective import Kind
 from hocket.schedule.program import Program, StepType, ThreadBlock
@@ -15,7 +17,6 @@ __all__ = ["Memory", "call_sizes", "lay_out"]
 _LARGEST, _A_STEP = 1 << 23, 71
 _NOP = list(StepType).index(StepType.NOP)
 _CLOCKS = 1 << 28  # entries of vector clocks of one rank: 1 GiB
-_IN_BLOCKS = {Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ def lay_out(program: Program, in_place: bool) -> Memory:
     """
     n, slots = program.num_ranks, program.chunks_per_loop
     _check_extent(program)
-    if program.kind in _IN_BLOCKS and slots % n:
+    if program.kind.in_blocks and slots % n:
         raise ScheduleError(f"{program.kind}: {slots} chunks per loop cannot be shared by {n} ranks; use a multiple")
     base = np.zeros((n, 3), np.int64)
     ends = np.zeros(n, np.int64)
@@ -102,57 +103,63 @@ def _moved(block: ThreadBlock) -> int:
 def call_sizes(program: Program, rank: int) -> tuple[int, int]:
     """Chunks in the input and the output buffer that a call hands to `rank`."""
     slots, block = program.chunks_per_loop, program.chunks_per_loop // program.num_ranks
-    if program.kind is Kind.CUSTOM:
+    kind, has_whole = program.kind, not _lacks_whole(program, rank)
+    if kind is Kind.CUSTOM:
         return program.gpus[rank].input_chunks, program.gpus[rank].output_chunks
-    if program.kind is Kind.ALL_GATHER:
-        return block, slots
-    if program.kind is Kind.REDUCE_SCATTER:
-        return slots, block
-    if program.kind is Kind.GATHER:
-        return block, slots if rank == program.root else 0
-    if program.kind is Kind.SCATTER:
-        return slots if rank == program.root else 0, block
+    if kind.input_is_block:
+        return block, slots if has_whole else 0
+    if kind.output_is_block:
+        return slots if has_whole else 0, block
     return slots, slots
+
+
+def _lacks_whole(program: Program, rank: int) -> bool:
+    """Whether the rank has its block only: in gather and scatter all but the root."""
+    return program.kind.in_blocks and program.kind.rooted and rank != program.root
 
 
 def _aliasing(program: Program, rank: int) -> tuple[int, int]:
     """Where input and output begin in the one buffer of an in-place call."""
     block = program.chunks_per_loop // program.num_ranks
-    at_root = program.kind not in (Kind.GATHER, Kind.SCATTER) or rank == program.root
-    if program.kind in (Kind.ALL_GATHER, Kind.GATHER):
-        return (rank * block, 0) if at_root else (0, block)
-    if program.kind in (Kind.REDUCE_SCATTER, Kind.SCATTER):
-        return (0, rank * block) if at_root else (0, 0)
+    has_whole = not _lacks_whole(program, rank)
+    if program.kind.input_is_block:
+        return (rank * block, 0) if has_whole else (0, block)
+    if program.kind.output_is_block:
+        return (0, rank * block) if has_whole else (0, 0)
     return 0, 0
 
 
 def _before(program: Program, rank: int) -> NDArray[np.int64]:
     """The chunk that each position of the rank's input contributes."""
     kind, slots, block = program.kind, program.chunks_per_loop, program.chunks_per_loop // program.num_ranks
-    if kind is Kind.CUSTOM:
-        return np.arange(program.gpus[rank].input_chunks)
-    if kind in (Kind.BROADCAST, Kind.SCATTER) and rank != program.root:
-        return np.arange(0)
-    if kind in (Kind.ALL_GATHER, Kind.GATHER):
-        return rank * block + np.arange(block)
-    return np.arange(slots) + (rank * slots if kind is Kind.ALL_TO_ALL else 0)
+    match kind.before:
+        case Held.CONDITIONS:
+            return np.arange(program.gpus[rank].input_chunks)
+        case Held.ROOT:
+            return np.arange(slots if rank == program.root else 0)
+        case Held.OWNER:
+            return rank * slots + np.arange(slots) if kind.in_pairs else rank * block + np.arange(block)
+        case Held.EVERYONE:
+            return np.arange(slots)
+        case _:
+            assert_never(kind.before)
 
 
 def _after(program: Program, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The chunk, and its source (-1: every rank), that each position of the rank's output must hold."""
     kind, slots, block = program.kind, program.chunks_per_loop, program.chunks_per_loop // program.num_ranks
-    everything, own_block = np.arange(slots), rank * block + np.arange(block)
-    if kind is Kind.CUSTOM or (kind in (Kind.REDUCE, Kind.GATHER) and rank != program.root):
+    if kind.after is Held.ROOT and rank != program.root:
         return np.arange(0), np.arange(0)
-    if kind in (Kind.ALL_REDUCE, Kind.REDUCE):
-        return everything, np.full(slots, -1)
-    if kind is Kind.REDUCE_SCATTER:
-        return own_block, np.full(block, -1)
-    if kind in (Kind.ALL_GATHER, Kind.GATHER):
-        return everything, everything // block
-    if kind is Kind.SCATTER:
-        return own_block, np.full(block, program.root)
-    if kind is Kind.BROADCAST:
-        return everything, np.full(slots, program.root)
-    source = everything // block
-    return source * slots + rank * block + everything % block, source
+    chunk = rank * block + np.arange(block) if kind.output_is_block else np.arange(slots)
+    match kind.before:
+        case Held.CONDITIONS:
+            return np.arange(0), np.arange(0)
+        case Held.EVERYONE:
+            return chunk, np.full(len(chunk), -1)
+        case Held.ROOT:
+            return chunk, np.full(len(chunk), program.root)
+        case Held.OWNER:
+            source = chunk // block
+            return source * slots + rank * block + chunk % block if kind.in_pairs else chunk, source
+        case _:
+            assert_never(kind.before)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import SimulationError
-from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.collective import Collective
 from hocket.schedule.pace import Pace
 from hocket.schedule.program import Program
 from hocket.schedule.protocols import NVIDIA, Protocol
@@ -70,7 +70,7 @@ class Passes:
         largest = int(self.chunk_bytes.sum(axis=0).max())
         smallest = int(self.chunk_bytes[self.chunk_bytes > 0].min())
         pieces = program.chunks_per_loop * min(-(-largest // smallest) * self.slices, _MAX_PIECES)
-        parts = 1 if program.kind in (Kind.BROADCAST, Kind.REDUCE) else program.num_ranks
+        parts = program.num_ranks if program.kind.cut_by_rank else 1
         return Collective(program.kind, program.num_ranks, self.size_bytes, -(-pieces // parts), program.root)
 
     def message_bytes(

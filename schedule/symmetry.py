@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hocket.base.enums import StrEnum
 from hocket.base.errors import ScheduleError
-from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.collective import Collective
 
 __all__ = ["NONE", "Motion", "Symmetry"]
 
@@ -143,7 +143,7 @@ class Symmetry:
         if self.fixes_chunks or self.order == 1:
             return at + np.zeros_like(by)
         block, piece = np.divmod(at, collective.chunks_per_rank)
-        if collective.kind is Kind.ALL_TO_ALL:
+        if collective.kind.in_pairs:
             source, target = np.divmod(block, collective.num_ranks)
             image = self.act(by, source) * collective.num_ranks + self.act(by, target)
         else:

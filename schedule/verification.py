@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from hocket._core import schedule as engine
 from hocket.base.errors import ScheduleError
 from hocket.base.units import format_bytes, format_time
-from hocket.schedule.collective import Kind
 from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase
 from hocket.schedule.schedule import Schedule
 
@@ -106,7 +105,7 @@ def _checker(schedule: FoldedSchedule, phase: Phase) -> engine.FoldedChecker:
     spread = engine.Spread.FROM_EACH
     if collective.rooted:
         spread = engine.Spread.FROM_ROOT
-    elif collective.kind is Kind.ALL_TO_ALL:
+    elif collective.kind.in_pairs:
         spread = engine.Spread.EACH_TO_EACH
     return engine.FoldedChecker(
         schedule.topology.graph,

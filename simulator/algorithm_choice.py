@@ -6,16 +6,17 @@ from functools import lru_cache
 from pathlib import Path
 
 from hocket import schedule as schedules
+from hocket.base.collectives import BARRIER
 from hocket.base.errors import ScheduleError
 from hocket.nccl import NcclModel
-from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
+from hocket.schedule import NAMED_KINDS, Collective, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.affordable import affordable
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.stock import nccl_programs
-from hocket.simulator.workload import BARRIER, CollectiveCall
+from hocket.simulator.workload import CollectiveCall
 from hocket.topology import Topology
 
 __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser"]
@@ -23,12 +24,9 @@ __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser"]
 AUTO = "auto"
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
 SCHEDULE_SUFFIX = ".schedule"
-DEFAULT_ALGORITHMS = {kind.value: "direct" for kind in NAMED_KINDS} | {
-    Kind.ALL_REDUCE.value: "ring",
-    Kind.ALL_GATHER.value: "ring",
-    Kind.REDUCE_SCATTER.value: "ring",
-    BARRIER: "double_binary_tree",
-}
+DEFAULT_ALGORITHMS: dict[str, str] = {
+    kind: "ring" if kind.cut_by_rank and (kind.reduces or kind.spreads) else "direct" for kind in NAMED_KINDS
+} | {BARRIER: "double_binary_tree"}
 
 
 class AlgorithmChooser:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.simulator import Job, Plan, replay
-from hocket.base.errors import TopologyError
+from hocket.base.collectives import BARRIER
+from hocket.base.errors import ScheduleError, TopologyError
 from hocket.schedule import Bound, lower_bound
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.deadlock import require_all_done
@@ -21,7 +22,7 @@ from hocket.simulator.models import Model, Queueing, Switching, per_link, settin
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
-from hocket.simulator.workload import BARRIER, CollectiveCall, NodeKind, Workload, single_call
+from hocket.simulator.workload import CollectiveCall, NodeKind, Workload, single_call
 from hocket.simulator.workload_bound import WorkloadBound
 from hocket.topology import Topology
 
@@ -154,7 +155,9 @@ def _fastest(
     """The candidate that is fastest when the group does nothing else; the first of equals. Plans are large: it holds
     no more than two at a time, and makes none for what the busiest link alone already makes too slow."""
     choices = iter(candidates)
-    best, second = next(choices), next(choices, None)
+    best, second = next(choices, None), next(choices, None)
+    if best is None:
+        raise ScheduleError(f"no native algorithm does {call.kind} on {topology.name}: give a schedule of it")
     if second is None or not isinstance(best, CollectivePlan):
         return best
     least = _time_alone(best, call, topology, fidelity)

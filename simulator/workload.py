@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import BARRIER
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Conditions, Kind
 from hocket.topology import Crossing
 
-__all__ = ["BARRIER", "CollectiveCall", "NodeKind", "Workload", "single_call"]
-
-BARRIER = "barrier"
+__all__ = ["CollectiveCall", "NodeKind", "Workload", "single_call"]
 
 
 class NodeKind(IntEnum):

@@ -11,6 +11,7 @@ from types import TracebackType
 
 import numpy as np
 
+from hocket.base.collectives import NAMED_KINDS
 from hocket.base.errors import ScheduleError
 from hocket.schedule import BUFFERS, Gpu, Kind, Program
 from hocket.schedule.memory import Memory, call_sizes, lay_out
@@ -57,7 +58,7 @@ class Algorithm:
     def __init__(
         self, kind: Kind | str, ranks: int, chunks: int, *, in_place: bool = True, root: int = 0, name: str = "by_hand"
     ) -> None:
-        if kind not in [each for each in Kind if each is not Kind.CUSTOM]:
+        if kind not in NAMED_KINDS:
             raise _error(f"no collective '{kind}' whose result is known; there are all_reduce, all_gather, ...")
         if ranks < 1 or chunks < 1 or not 0 <= root < ranks:
             raise _error(f"{ranks} ranks, {chunks} chunks, root {root}: at least one of each, and the root among them")

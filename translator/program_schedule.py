@@ -37,7 +37,7 @@ def program_schedule(program: Program, topology: Topology, size: int, *, blockin
     moves = Contents(flat, first_pass(program, passes, prediction)).moves()
 
     ranks, loop = program.num_ranks, program.chunks_per_loop
-    shared = 1 if program.kind in (Kind.BROADCAST, Kind.REDUCE) else ranks
+    shared = ranks if program.kind.cut_by_rank else 1
     parts = shared // gcd(loop, shared)
     columns = np.array([(move.chunk, move.src, move.dst, move.reduce, move.start, move.finish) for move in moves])
     chunk, src, dst, reduce, start, finish = columns.reshape(-1, 6)[np.argsort([move.start for move in moves])].T

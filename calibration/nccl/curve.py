@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import MESSAGE
 from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.fitting import TUNING, noise_of
-from hocket.calibration.measurement import MESSAGE, NCCL_NAMES
+from hocket.calibration.measurement import NCCL_NAMES
 from hocket.calibration.nccl.segment import SegmentFit, columns_of, fit_segment
 from hocket.nccl.kernels import MESSAGE as SENDRECV
 from hocket.nccl.kernels import collective_kernels, message_kernels, message_protocols

@@ -3,8 +3,9 @@
 import csv
 import io
 
+from hocket.base.collectives import bus_factor
 from hocket.base.errors import FormatError
-from hocket.calibration.measurement import Measurement, bus_factor, kind_named
+from hocket.calibration.measurement import Measurement, kind_named
 from hocket.calibration.readers.printed import Printed, Row, check_row, whole
 
 __all__ = ["COLUMNS", "is_csv", "read_csv"]

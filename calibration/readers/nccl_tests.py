@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from hocket.base.collectives import bus_factor
+from hocket.base.element_types import ELEMENT_TYPES, element_type, nccl_types
 from hocket.base.errors import FormatError
 from hocket.base.strict_yaml import nearest
-from hocket.calibration.measurement import Assumed, Measurement, bus_factor, kind_named
+from hocket.calibration.measurement import Assumed, Measurement, kind_named
 from hocket.calibration.readers.nccl_lines import NcclLines
 from hocket.calibration.readers.printed import Printed, Row, check_row, whole
 from hocket.nccl.releases import version_of_code
@@ -36,12 +38,6 @@ _UNIT = {"size": "(B)", "count": "(elements)", "time": "(us)", "algbw": "(GB/s)"
 _UNIT |= {"i_min": "(us)", "i_max": "(us)", "i_p99": "(us)", "i_cv%": "(%)"}
 _KNOWN = {*_HEAD, *_UNIT, "#wrong", "error", "timestamp"}
 _NOT_REDUCING = ("none", "")
-_BYTES = {
-    **dict.fromkeys(("int8", "uint8", "char", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
-    **dict.fromkeys(("half", "float16", "bfloat16"), 2),
-    **dict.fromkeys(("int32", "uint32", "int", "float", "float32"), 4),
-    **dict.fromkeys(("int64", "uint64", "double", "float64"), 8),
-}
 
 
 def is_nccl_tests(text: str) -> bool:
@@ -166,10 +162,11 @@ class _Run:
             raise FormatError(
                 f"{place}: size {size} after {self.lines[-1].head[0]}: two outputs are mixed; give each its own file"
             )
-        element = _BYTES.get(line.head[2])
+        element = element_type(line.head[2])
         if element is None:
-            raise FormatError(f"{place}: unknown data type '{line.head[2]}'; {nearest(line.head[2], _BYTES)}")
-        if count and size % (count * element):
+            known = (ELEMENT_TYPES[name].nccl for name in nccl_types())
+            raise FormatError(f"{place}: unknown data type '{line.head[2]}'; {nearest(line.head[2], known)}")
+        if count and size % (count * element.num_bytes):
             raise FormatError(f"{place}: {count} x {line.head[2]} do not make {size} B: the line is damaged")
         self.lines.append(line)
 

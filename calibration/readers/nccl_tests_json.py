@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.collectives import bus_factor
 from hocket.base.errors import FormatError
-from hocket.calibration.measurement import NCCL_NAMES, Assumed, BenchmarkRun, Measurement, bus_factor, kind_named
+from hocket.calibration.measurement import NCCL_NAMES, Assumed, BenchmarkRun, Measurement, kind_named
 from hocket.calibration.readers.printed import Printed, Row, check_row
 from hocket.nccl.releases import version_of_code
 

@@ -5,16 +5,16 @@ They print no number of ranks: that is the user's to say. Their MB/s are 10^6 by
 
 import re
 
+from hocket.base.collectives import MESSAGE
 from hocket.base.errors import FormatError
-from hocket.calibration.measurement import MESSAGE, Assumed, Measurement, kind_named
+from hocket.calibration.measurement import Assumed, Measurement, kind_named
 from hocket.calibration.readers.printed import Printed, whole
 from hocket.schedule import Kind
 
 __all__ = ["is_osu", "read_osu"]
 
 _TITLE = re.compile(r"# OSU MPI(?:-\w+)? (?:Non-?[Bb]locking )?(\S.*?) (Latency|Bandwidth) Test")
-_NAMED = {"All-to-All Personalized Exchange": "alltoall", "Reduce_scatter": "reduce_scatter"}
-_BLOCKS = (Kind.ALL_GATHER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)  # sizes are those of one rank's block
+_BLOCKS = [kind for kind in Kind if kind.in_blocks and not kind.reduces]  # sizes are those of one rank's block
 
 
 def is_osu(text: str) -> bool:
@@ -51,7 +51,7 @@ def _kind(line: str, place: str) -> str:
         raise FormatError(f"{place}: this test is not read; known: latency, bandwidth and blocking collectives")
     if title[1] in ("Latency", "Bandwidth"):
         return MESSAGE
-    return kind_named(_NAMED.get(title[1], title[1]), place)
+    return kind_named(title[1], place)
 
 
 def _unit(line: str, place: str) -> str:

@@ -6,8 +6,9 @@ bidirectional test they are of both directions together. A latency is half a rou
 
 import re
 
+from hocket.base.collectives import MESSAGE
 from hocket.base.errors import FormatError
-from hocket.calibration.measurement import MESSAGE, Measurement
+from hocket.calibration.measurement import Measurement
 from hocket.calibration.readers.printed import Printed, whole
 
 __all__ = ["is_perftest", "read_perftest"]

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.collectives import BARRIER, NAMED_KINDS, kind_called
 from hocket.base.errors import FormatError
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, tensors_bytes
@@ -60,30 +61,8 @@ class _Dump(msgspec.Struct):
     pg_config: dict[str, _Group] = {}
 
 
-# The names under which backends record their operations, without "nccl:" or "gloo:" and leading underscores.
-_KINDS = {
-    "all_reduce": "all_reduce",
-    "allreduce_coalesced": "all_reduce",
-    "all_reduce_sparse": "all_reduce",
-    "all_reduce_barrier": "barrier",
-    "barrier": "barrier",
-    "all_gather": "all_gather",
-    "all_gather_base": "all_gather",
-    "all_gather_into_tensor_coalesced": "all_gather",
-    "allgather_coalesced": "all_gather",
-    "reduce_scatter": "reduce_scatter",
-    "reduce_scatter_base": "reduce_scatter",
-    "reduce_scatter_tensor_coalesced": "reduce_scatter",
-    "reduce_scatter_coalesced": "reduce_scatter",
-    "broadcast": "broadcast",
-    "broadcast_oop": "broadcast",
-    "reduce": "reduce",
-    "reduce_oop": "reduce",
-    "gather": "gather",
-    "scatter": "scatter",
-    "all_to_all": "all_to_all",
-    "all_to_all_base": "all_to_all",
-}
+_COLLECTIVES = {*NAMED_KINDS, BARRIER}
+_ROOTED = [kind for kind in NAMED_KINDS if kind.rooted]
 _MESSAGE = re.compile(r"(send|recv) (\d{1,9})(?:->|<-)(\d{1,9})")
 _RANK = re.compile(r"(\d{1,9})\D*$")
 
@@ -191,8 +170,8 @@ def _calls(
                 raise FormatError(f"{place}: the group has {len(groups[group])} ranks")
             num_bytes = _output_bytes(entry, place) if kind == "recv" else _input_bytes(entry, place)
             yield IssuedCall(kind, group, num_bytes, begin, _end(entry, notes), lane, peer=groups[group][peer])
-        elif kind := _KINDS.get(operation.lower().lstrip("_"), ""):
-            if kind in ("broadcast", "reduce", "gather", "scatter"):
+        elif (kind := kind_called(operation)) in _COLLECTIVES:
+            if kind in _ROOTED:
                 notes[f"{kind} operations with unknown root"] += 1
             if backend == "gloo" and kind == "all_reduce":
                 notes["all_reduce of gloo may stand for reduce_scatter, which gloo builds from it"] += 1

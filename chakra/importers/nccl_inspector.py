@@ -12,6 +12,7 @@ from typing import Annotated
 
 import msgspec
 
+from hocket.base.collectives import NAMED_KINDS, kind_called
 from hocket.base.errors import FormatError
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.files import MALFORMED, read_bytes
@@ -58,17 +59,8 @@ class _Record(msgspec.Struct):
 
 _DECODER = msgspec.json.Decoder(_Record)
 # NCCL's size is what its functions count: of a reduce_scatter the part of one rank, of an all_gather too.
-_KINDS = {
-    "AllReduce": "all_reduce",
-    "AllGather": "all_gather",
-    "ReduceScatter": "reduce_scatter",
-    "Broadcast": "broadcast",
-    "Reduce": "reduce",
-    "AlltoAll": "all_to_all",
-    "Gather": "gather",
-    "Scatter": "scatter",
-}
-_OF_ALL_RANKS = ("reduce_scatter", "all_to_all", "scatter")
+_OF_ALL_RANKS = [kind for kind in NAMED_KINDS if kind.input_is_cut]
+_ROOTED = [kind for kind in NAMED_KINDS if kind.rooted]
 _Process = tuple[str, int]
 
 
@@ -146,10 +138,10 @@ def _calls(own: list[_Record], groups: dict[str, tuple[int, ...]], source: Path,
         members = groups[name]
         if record.coll_perf is not None:
             done = record.coll_perf
-            kind = _KINDS.get(done.coll, "")
-            if not kind:
+            kind = kind_called(done.coll) or ""
+            if kind not in NAMED_KINDS:
                 raise FormatError(f"{source}: communicator {name}: no collective is called '{done.coll}'")
-            if kind in ("broadcast", "reduce", "gather", "scatter"):
+            if kind in _ROOTED:
                 notes[f"{kind} operations with unknown root"] += 1
             num_bytes = done.coll_msg_size_bytes * (len(members) if kind in _OF_ALL_RANKS else 1)
             peer, sequence, duration_us = -1, done.coll_sn, done.coll_exec_time_us

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from hocket.base.collectives import kind_called
 from hocket.base.errors import ScheduleError
 from hocket.nccl.model import NcclModel, Term
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
@@ -11,13 +12,7 @@ from hocket.schedule import Collective, Kind, Passes, Program
 __all__ = ["KINDS", "NcclCall", "NcclProgram"]
 
 #: Kinds of collectives by NCCL's names.
-KINDS = {
-    "Broadcast": Kind.BROADCAST,
-    "Reduce": Kind.REDUCE,
-    "AllGather": Kind.ALL_GATHER,
-    "ReduceScatter": Kind.REDUCE_SCATTER,
-    "AllReduce": Kind.ALL_REDUCE,
-}
+KINDS = {name: Kind(kind_called(name) or name) for name in COLLECTIVES}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hocket.base.collectives import nccl_name
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.base.strict_yaml import nearest
 from hocket.nccl.model import NcclModel
@@ -109,12 +110,12 @@ def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: It
 
 def _name_of(collective: Collective) -> str:
     """NCCL's name of a kind."""
-    names = {kind: name for name, kind in KINDS.items()}
-    if collective.kind not in names:
+    if collective.kind not in KINDS.values():
+        known = ", ".join(KINDS.values())
         raise ScheduleError(
-            f"{collective.kind}: NCCL's programs are for {', '.join(names)}; the rest go as messages: choose direct"
+            f"{collective.kind}: NCCL's programs are for {known}; the rest go as messages: choose direct"
         )
-    return names[collective.kind]
+    return nccl_name(collective.kind)
 
 
 def _named(text: str, name: str, known: tuple[str, ...]) -> str:

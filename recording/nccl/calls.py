@@ -9,11 +9,10 @@ import numpy.typing as npt
 from hocket.chakra.importers.dtypes import element_bytes
 from hocket.chakra.importers.nccl.calls import KINDS, gpu_times_ns
 from hocket.chakra.importers.nccl.profile import COLLECTIVE, POINT_TO_POINT, RECORD, NcclProfile
-from hocket.schedule import Collective, Kind
+from hocket.schedule import Collective
 
 __all__ = ["CallsAlike", "calls_alike"]
 
-_KINDS = {function: Kind(kind) for function, kind in KINDS.items()}
 _KEY = ("function", "datatype", "algorithm", "protocol", "count", "channels")
 _KEY_DTYPE = np.dtype([*((name, RECORD[name].str) for name in _KEY), ("ranks", "<i8")])
 
@@ -41,7 +40,7 @@ class CallsAlike:
 
     @property
     def size_bytes(self) -> int:
-        kind = _KINDS.get(self.function)
+        kind = KINDS.get(self.function)
         parts = 1 if kind is None or kind.shares_buffer else self.ranks
         return self.count * parts * element_bytes(self.datatype.removeprefix("nccl"))
 
@@ -53,7 +52,7 @@ class CallsAlike:
     @property
     def busbw(self) -> float | None:
         """Bytes/s, as nccl-tests defines it."""
-        kind = _KINDS.get(self.function)
+        kind = KINDS.get(self.function)
         factor = 1.0 if kind is None else Collective(kind, self.ranks, self.ranks).bus_factor
         return None if self.algbw is None else self.algbw * factor
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from hocket.base.collectives import BARRIER
+from hocket.nccl.programs.request import KINDS
 from hocket.recording.recording import CallShape, GroupKey
 
 __all__ = ["Place", "expected_of"]
@@ -9,14 +11,7 @@ __all__ = ["Place", "expected_of"]
 #: A function of NCCL, and where: of collectives the process group, of messages the other end's world rank.
 Place = tuple[str, GroupKey | int]
 
-_FUNCTIONS = {
-    "all_reduce": "AllReduce",
-    "barrier": "AllReduce",
-    "all_gather": "AllGather",
-    "reduce_scatter": "ReduceScatter",
-    "broadcast": "Broadcast",
-    "reduce": "Reduce",
-}
+_FUNCTIONS: dict[str, str] = {kind: name for name, kind in KINDS.items()} | {BARRIER: "AllReduce"}
 
 
 def expected_of(shape: CallShape, rank: int, peer: int) -> Iterator[tuple[Place, int | None]]:

@@ -6,17 +6,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import BARRIER, MESSAGE, bus_factor
 from hocket.chakra import TraceSet
 from hocket.runtime.replay.measured import Measured
 from hocket.runtime.replay.plan import ReplayPlan
-from hocket.schedule import Kind
 from hocket.simulator import Prediction
 from hocket.simulator.intervals import covered_ps
-from hocket.simulator.workload import BARRIER, NodeKind, Workload
+from hocket.simulator.workload import NodeKind, Workload
 
-__all__ = ["MESSAGE", "OperationTimes", "RankTimes", "ReplayComparison", "Times", "compare"]
+__all__ = ["OperationTimes", "RankTimes", "ReplayComparison", "Times", "compare"]
 
-MESSAGE = "message"
 _BUSY = (NodeKind.COMPUTE, NodeKind.MEMORY)
 _Column = NDArray[np.int64]
 
@@ -212,21 +211,13 @@ def _operations(
                 recorded_ps=recorded_ps,
                 predicted_ps=predicted_ps,
                 algbw=algbw,
-                busbw=None if algbw is None else algbw * _bus_factor(kind, len(ranks)),
+                busbw=None if algbw is None else algbw * bus_factor(kind, len(ranks)),
             )
 
 
 def _mean(times: _Column) -> int | None:
     known = times[times >= 0]
     return int(known.mean()) if len(known) else None
-
-
-def _bus_factor(kind: str, num_ranks: int) -> float:
-    """busbw / algbw, as nccl-tests defines it (`Collective.bus_factor`)."""
-    if kind in (MESSAGE, Kind.BROADCAST, Kind.REDUCE):
-        return 1.0
-    share = (num_ranks - 1) / num_ranks
-    return 2 * share if kind == Kind.ALL_REDUCE else share
 
 
 def _collective_keys(workload: Workload) -> list[tuple[str, str, tuple[int, ...], int]]:

@@ -1,13 +1,12 @@
 """Types of the elements that a replay moves."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hocket.base.element_types import element_type
+
 __all__ = ["Element", "element_of"]
 
-_BITS = re.compile(r"[a-z]+([0-9]+)")
-_BYTES = {"bool": 1}
 # What takes the place of a type that a backend does not have, or cannot add.
 _STAND_INS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
 
@@ -29,7 +28,7 @@ class Element:
 
 def element_of(dtype: str, blocks: Iterable[int]) -> Element:
     """The type recorded, where it divides all blocks (bytes); float32 where none was recorded; else bytes."""
-    match = _BITS.match(dtype)
-    element = Element(dtype or "float32", int(match[1]) // 8 if match else _BYTES.get(dtype, 0 if dtype else 4))
+    known = element_type(dtype or "float32")
+    element = Element(known.name, known.num_bytes) if known else Element(dtype, 0)
     fits = element.size_bytes > 0 and not any(block % element.size_bytes for block in blocks)
     return element if fits else Element("uint8", 1)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hocket.base.collectives import BARRIER
 from hocket.base.errors import TraceError
 from hocket.chakra import TraceSet
 from hocket.chakra.validate import Severity, validate
@@ -15,11 +16,10 @@ from hocket.runtime.replay.order import issue_order
 from hocket.runtime.replay.streams import MAX_STREAMS, divide
 from hocket.schedule import Kind
 from hocket.simulator.traces import Hardware, workload_of
-from hocket.simulator.workload import BARRIER, NodeKind, Workload
+from hocket.simulator.workload import NodeKind, Workload
 
 __all__ = ["ReplayPlan", "plan_replay"]
 
-_WHOLE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
 _COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE)
 
 
@@ -103,11 +103,11 @@ def _collective(workload: Workload, instance: int, rank: int, dtype: str) -> Ope
     members, size = np.argsort(call.group), len(call.group)
     if call.kind == BARRIER:
         blocks: tuple[int, ...] = ()
-    elif call.kind in _WHOLE:
+    elif Kind(call.kind).shares_buffer:
         blocks = (call.size_bytes,)
     else:
         of_members = np.array(call.collective.chunk_bytes)
-        if call.kind == Kind.ALL_TO_ALL:
+        if Kind(call.kind).in_pairs:
             of_members = of_members.reshape(size, size)[members][:, members].ravel()
         else:
             of_members = of_members[members]

@@ -27,7 +27,7 @@ def phases(kind: Kind, dimensions: int) -> list[tuple[Kind, int]]:
     """What a chunk goes through: reduce_scatter or all_gather, and the position of its dimension in the order."""
     scatter = [(Kind.REDUCE_SCATTER, position) for position in range(dimensions)]
     gather = [(Kind.ALL_GATHER, position) for position in reversed(range(dimensions))]
-    return {Kind.REDUCE_SCATTER: scatter, Kind.ALL_GATHER: gather}.get(kind, scatter + gather)
+    return {Kind.REDUCE_SCATTER: scatter, Kind.ALL_GATHER: gather, Kind.ALL_REDUCE: scatter + gather}[kind]
 
 
 def along_lines(

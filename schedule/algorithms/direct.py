@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hocket.base.enums import assert_never, not_here
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.native import Form, NativeAlgorithm
 from hocket.schedule.algorithms.place import Place
@@ -49,8 +50,12 @@ def _over_box(collective: Collective, sizes: Sequence[int]) -> Moves:
             return Moves.of(step, far, root, k, reduce=True)
         case Kind.GATHER:
             return Moves.of(step, far, root, far * f + k, reduce=False)
-        case _:
+        case Kind.SCATTER:
             return Moves.of(step, root, far, far * f + k, reduce=False)
+        case Kind.CUSTOM:
+            not_here(collective.kind)
+        case _:
+            assert_never(collective.kind)
 
 
 NATIVE = (

@@ -46,20 +46,16 @@ class NativeAlgorithm(Entry):
 
     def why_not(self, collective: Collective, place: Place) -> str | None:
         """Why it cannot do the collective there, with the remedy; None where it can."""
+        if collective.kind not in self.kinds:
+            return f"{self.name} does {', '.join(self.kinds)}, not {collective.kind}"
         try:
-            self.check(collective, place)
             if self.require is None:
                 self.moves(replace(collective, size_bytes=0, block_bytes=None, chunks_per_rank=1), place)
+            else:
+                self.require(place)
         except ScheduleError as error:
             return str(error)
         return None
-
-    def check(self, collective: Collective, place: Place) -> None:
-        """What can be told before the moves are made. Raises ScheduleError where it cannot do the collective there."""
-        if collective.kind not in self.kinds:
-            raise ScheduleError(f"{self.name} does {', '.join(self.kinds)}, not {collective.kind}; try direct")
-        if self.require is not None:
-            self.require(place)
 
     def num_moves(self, collective: Collective, place: Place) -> int:
         """About how many moves there are, without making any. Raises ScheduleError where `alike` does."""

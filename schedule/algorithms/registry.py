@@ -70,7 +70,12 @@ def pattern(name: str, collective: Collective, topology: Topology, group: NDArra
             + ("" if group is None else f" and the group {ranks.tolist()}")
         )
     place = Place(topology, ranks)
-    algorithm.check(collective, place)
+    if collective.kind not in algorithm.kinds:
+        able = [each.name for each in ALGORITHMS.values() if collective.kind in each.kinds]
+        remedy = f"try {able[0]}" if able else "no native algorithm does: synthesize a schedule"
+        raise ScheduleError(f"{algorithm.why_not(collective, place)}; {remedy}")
+    if algorithm.require is not None:
+        algorithm.require(place)
     return Pattern.of(algorithm.moves(collective, place), collective, topology, group, name)
 
 

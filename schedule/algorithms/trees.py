@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.enums import not_here
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.collective import Collective, Kind
 
@@ -37,8 +38,10 @@ class Tree:
                 return climb
             case Kind.BROADCAST:
                 return descend
-            case _:
+            case Kind.ALL_REDUCE:
                 return Moves.together(climb, descend.delayed(steps))
+            case _:
+                not_here(kind)
 
     def scattered(self) -> Moves:
         """One chunk per rank: a parent sends its child the chunks of all ranks below that."""
@@ -53,7 +56,7 @@ class Tree:
     def moves(self, collective: Collective) -> Moves:
         """broadcast, reduce, scatter or gather, whose root is the tree's."""
         f = collective.chunks_per_rank
-        if collective.kind in (Kind.BROADCAST, Kind.REDUCE):
+        if collective.kind.shares_buffer:
             return self.pipelined(collective.kind, np.arange(f))
         scatter = self.scattered().in_pieces(f, np.arange(f))
         return scatter if collective.kind is Kind.SCATTER else scatter.reversed(reduce=False)

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import TraceError
-from hocket.schedule import Kind
+from hocket.schedule import NAMED_KINDS, Kind
 from hocket.simulator.traces.joins import Joins
 from hocket.simulator.traces.nodes import Nodes
 
 __all__ = ["Blocks"]
 
-_CONTRIBUTED = (Kind.ALL_GATHER, Kind.GATHER)  # a rank's input is one block
-_CUT = (Kind.ALL_TO_ALL, Kind.REDUCE_SCATTER, Kind.SCATTER)  # a rank's input is a block for each rank
+_CONTRIBUTED = [kind for kind in NAMED_KINDS if kind.input_is_block]
+_CUT = [kind for kind in NAMED_KINDS if kind.input_is_cut]
 _Part = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _SPLITS = msgspec.json.Decoder(tuple[_Part, ...])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import Collective, Kind
+from hocket.schedule import NAMED_KINDS, Collective, Kind
 from hocket.simulator.traces.blocks import Blocks
 from hocket.simulator.traces.joins import Joins
 from hocket.simulator.traces.nodes import Nodes
@@ -16,7 +16,7 @@ from hocket.simulator.workload import CollectiveCall
 
 __all__ = ["CollectiveNodes", "match_collectives"]
 
-_SIZE_IS_SHARD = (Kind.ALL_GATHER, Kind.GATHER)  # a rank's input is its block of the buffer
+_SIZE_IS_SHARD = [kind for kind in NAMED_KINDS if kind.input_is_block]
 
 
 @dataclass(frozen=True, eq=False)

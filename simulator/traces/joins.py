@@ -3,31 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import BARRIER, NAMED_KINDS
 from hocket.chakra import CollectiveType, NodeType
-from hocket.schedule import Kind
 from hocket.simulator.traces.groups import Groups
 from hocket.simulator.traces.nodes import Nodes
 from hocket.simulator.traces.numbering import number_equal, occurrence
-from hocket.simulator.workload import BARRIER
 
 __all__ = ["Joins"]
 
-_KINDS = {
-    CollectiveType.ALL_REDUCE: Kind.ALL_REDUCE.value,
-    CollectiveType.REDUCE: Kind.REDUCE.value,
-    CollectiveType.ALL_GATHER: Kind.ALL_GATHER.value,
-    CollectiveType.GATHER: Kind.GATHER.value,
-    CollectiveType.SCATTER: Kind.SCATTER.value,
-    CollectiveType.BROADCAST: Kind.BROADCAST.value,
-    CollectiveType.ALL_TO_ALL: Kind.ALL_TO_ALL.value,
-    CollectiveType.REDUCE_SCATTER: Kind.REDUCE_SCATTER.value,
-    CollectiveType.REDUCE_SCATTER_BLOCK: Kind.REDUCE_SCATTER.value,
-    CollectiveType.BARRIER: BARRIER,
-}
-_KIND_NAMES = tuple(dict.fromkeys(_KINDS.values()))
-_KIND_OF_TYPE = np.array([_KIND_NAMES.index(_KINDS[CollectiveType(code)]) for code in range(len(_KINDS))])
-_ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
-_SIZE_MAY_DIFFER = (Kind.ALL_GATHER, Kind.GATHER, Kind.ALL_TO_ALL, Kind.SCATTER)
+_KIND_NAMES: tuple[str, ...] = tuple(dict.fromkeys(each.kind for each in CollectiveType))
+_KIND_OF_TYPE = np.array([_KIND_NAMES.index(CollectiveType(code).kind) for code in range(len(CollectiveType))])
+_ROOTED = [kind for kind in NAMED_KINDS if kind.rooted]
+_SIZE_MAY_DIFFER = [kind for kind in NAMED_KINDS if kind.in_blocks and not kind.reduces]
 _MOST_BYTES = 2**62  # of the buffers of a group
 
 

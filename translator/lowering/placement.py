@@ -12,15 +12,6 @@ __all__ = ["LocalStep", "Placement"]
 
 _BEFORE, _AFTER = -1, 2**63 - 1  # times before and after those of all transfers
 _INPUT, _OUTPUT, _SCRATCH = (BUFFERS.index(name) for name in "ios")
-_IN_PLACE = {
-    Kind.ALL_REDUCE: _INPUT,
-    Kind.ALL_GATHER: _OUTPUT,
-    Kind.REDUCE_SCATTER: _INPUT,
-    Kind.BROADCAST: _INPUT,
-    Kind.REDUCE: _INPUT,
-}
-# Chunks go from one rank's part of the input to one rank's part of the output.
-_IN_BLOCKS = (Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +49,7 @@ class Placement:
     @property
     def _copied(self) -> bool:
         """Whether chunks are sent from a copy of the input in scratch."""
-        return self.in_place and self.collective.kind is Kind.ALL_TO_ALL
+        return self.in_place and self.collective.kind.in_pairs
 
     @property
     def block(self) -> int:
@@ -67,23 +58,19 @@ class Placement:
 
     def user_chunks(self, rank: int) -> tuple[int, int]:
         """Chunks of the rank's input and output buffer."""
-        slots, at_root = self.collective.slots, rank == self.collective.root
-        return {
-            Kind.ALL_GATHER: (self.block, slots),
-            Kind.REDUCE_SCATTER: (slots, self.block),
-            Kind.GATHER: (self.block, slots * at_root),
-            Kind.SCATTER: (slots * at_root, self.block),
-        }.get(self.collective.kind, (slots, slots))
+        kind, slots = self.collective.kind, self.collective.slots
+        whole = slots if rank == self.collective.root or not (kind.in_blocks and kind.rooted) else 0
+        return self.block if kind.input_is_block else whole, self.block if kind.output_is_block else whole
 
     def home(self, rank: NDArray[np.int32], chunk: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Buffer (position in BUFFERS) and offset at which each rank keeps each chunk (columns of equal length)."""
         kind = self.collective.kind
-        if kind in _IN_BLOCKS:
+        if not (kind.reduces or kind.spreads):  # from one rank's part of the input to one rank's part of the output
             return self._home_in_blocks(rank, chunk)
-        buffer = np.full(len(rank), _IN_PLACE[kind] if self.in_place else _OUTPUT, np.int64)
-        if not self.in_place and kind is Kind.REDUCE_SCATTER:
+        buffer = np.full(len(rank), _INPUT if self.in_place and not kind.input_is_block else _OUTPUT, np.int64)
+        if not self.in_place and kind.output_is_block:
             buffer[:] = _SCRATCH
-        if not self.in_place and kind is Kind.REDUCE:
+        if not self.in_place and kind.reduces and kind.rooted:
             buffer[rank != self.collective.root] = _SCRATCH
         return buffer, chunk.astype(np.int64)
 
@@ -100,8 +87,8 @@ class Placement:
         base = np.searchsorted(passing[0], np.arange(self.collective.num_ranks))
         key = passing[0].astype(np.int64) * self.collective.num_chunks + passing[1]
         scratch = np.searchsorted(key, rank.astype(np.int64) * self.collective.num_chunks + chunk) - base[rank]
-        sent = chunk % block if kind is Kind.GATHER else chunk % slots
-        got = chunk % block if kind is Kind.SCATTER else source * block + chunk % block
+        sent = chunk % block if kind.input_is_block else chunk % slots
+        got = chunk % block if kind.output_is_block else source * block + chunk % block
         scratch += slots * self._copied
         return buffer, np.select([rank == source, rank == wanted], [sent, got], scratch).astype(np.int64)
 
@@ -116,23 +103,20 @@ class Placement:
             return [LocalStep(rank, _INPUT, 0, _SCRATCH, 0, slots, _BEFORE) for rank in ranks]
         if self.in_place:
             return []
-        if kind is Kind.ALL_TO_ALL:
-            return [LocalStep(rank, _INPUT, rank * block, _OUTPUT, rank * block, block, _BEFORE) for rank in ranks]
-        if kind is Kind.ALL_GATHER:
-            return [LocalStep(rank, _INPUT, 0, _OUTPUT, rank * block, block, _BEFORE) for rank in ranks]
-        root = self.collective.root
-        if kind is Kind.BROADCAST:
-            return [LocalStep(root, _INPUT, 0, _OUTPUT, 0, slots, _BEFORE)]
-        if kind is Kind.GATHER:
-            return [LocalStep(root, _INPUT, 0, _OUTPUT, root * block, block, _BEFORE)]
-        if kind is Kind.SCATTER:
-            return [LocalStep(root, _INPUT, root * block, _OUTPUT, 0, block, _BEFORE)]
-        everything = np.arange(self.collective.num_ranks, dtype=np.int32)
-        homes, _ = self.home(everything, np.zeros_like(everything))
-        return [LocalStep(rank, _INPUT, 0, int(homes[rank]), 0, slots, _BEFORE) for rank in ranks]
+        if kind.reduces:
+            everything = np.arange(self.collective.num_ranks, dtype=np.int32)
+            homes, _ = self.home(everything, np.zeros_like(everything))
+            return [LocalStep(rank, _INPUT, 0, int(homes[rank]), 0, slots, _BEFORE) for rank in ranks]
+        from_start, to_start = (kind.shares_buffer or whole for whole in (kind.input_is_block, kind.output_is_block))
+        count = slots if kind.shares_buffer else block
+        return [  # what a rank has for itself
+            LocalStep(rank, _INPUT, 0 if from_start else at, _OUTPUT, 0 if to_start else at, count, _BEFORE)
+            for rank in ([self.collective.root] if kind.rooted else ranks)
+            for at in [rank * block]
+        ]
 
     def _copies_after(self) -> list[LocalStep]:
-        if self.in_place or self.collective.kind is not Kind.REDUCE_SCATTER:
+        if self.in_place or not (self.collective.kind.reduces and self.collective.kind.output_is_block):
             return []
         block, ranks = self.block, range(self.collective.num_ranks)
         return [LocalStep(rank, _SCRATCH, rank * block, _OUTPUT, 0, block, _AFTER) for rank in ranks]

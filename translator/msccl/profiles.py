@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from hocket.base.collectives import kinds_called
 from hocket.base.enums import StrEnum
 from hocket.base.errors import ScheduleError
 from hocket.schedule import AMD, NVIDIA, Kind, Protocol, StepType
@@ -20,23 +21,12 @@ class ProfileName(StrEnum):
 
 
 _EXECUTOR_NAMES = {
-    Kind.ALL_REDUCE: "allreduce",
-    Kind.ALL_GATHER: "allgather",
-    Kind.REDUCE_SCATTER: "reducescatter",
-    Kind.ALL_TO_ALL: "alltoall",
-    Kind.BROADCAST: "broadcast",
-    Kind.REDUCE: "reduce",
-    Kind.GATHER: "gather",
-    Kind.SCATTER: "scatter",
+    kind: name
+    for name, kind in kinds_called("allreduce allgather reducescatter alltoall broadcast reduce gather scatter").items()
 }
 _MSCCL_NAMES = {
-    Kind.ALL_REDUCE: "allreduce",
-    Kind.ALL_GATHER: "allgather",
-    Kind.REDUCE_SCATTER: "reduce_scatter",
-    Kind.ALL_TO_ALL: "alltoall",
-    Kind.BROADCAST: "broadcast",
-    Kind.REDUCE: "reduce",
-    Kind.CUSTOM: "custom",
+    kind: name
+    for name, kind in kinds_called("allreduce allgather reduce_scatter alltoall broadcast reduce custom").items()
 }
 _COMMON_ATTRIBUTES = frozenset({"proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace"})
 _NOT_EXECUTED = frozenset({"send", "recv", "alltoallv"})

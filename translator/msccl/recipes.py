@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from hocket.schedule import Kind, Program
+from hocket.base.collectives import kinds_called
+from hocket.schedule import Program
 from hocket.translator.launching import where
 from hocket.translator.msccl.profiles import ProfileName
 
@@ -12,14 +13,11 @@ __all__ = ["NCCL_TESTS", "RECIPES", "Recipe", "run_recipe"]
 
 #: nccl-tests' program of each collective.
 NCCL_TESTS = {
-    Kind.ALL_REDUCE: "all_reduce_perf",
-    Kind.ALL_GATHER: "all_gather_perf",
-    Kind.REDUCE_SCATTER: "reduce_scatter_perf",
-    Kind.ALL_TO_ALL: "alltoall_perf",
-    Kind.BROADCAST: "broadcast_perf",
-    Kind.REDUCE: "reduce_perf",
-    Kind.GATHER: "gather_perf",
-    Kind.SCATTER: "scatter_perf",
+    kind: name
+    for name, kind in kinds_called(
+        "all_reduce_perf all_gather_perf reduce_scatter_perf alltoall_perf broadcast_perf reduce_perf gather_perf"
+        " scatter_perf"
+    ).items()
 }
 
 

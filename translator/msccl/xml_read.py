@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.collectives import Held
 from hocket.base.errors import FormatError
 from hocket.schedule import STEP_ROW, Gpu, Kind, Program, Steps, StepType, ThreadBlock
 from hocket.translator.msccl.columns import DocumentColumns
@@ -144,9 +145,9 @@ def _rows(columns: DocumentColumns) -> NDArray[np.void]:
 
 def _root(kind: Kind, gpus: tuple[Gpu, ...], source: str) -> int:
     """The root that the steps give away; 0 where there is none. Raises FormatError where they do not."""
-    if kind not in (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER):
+    if not kind.rooted:
         return 0
-    sourced = kind in (Kind.BROADCAST, Kind.SCATTER)
+    sourced = kind.before is Held.ROOT
 
     talks = np.array([kind.receives if sourced else kind.sends for kind in StepType])
 

@@ -1,6 +1,7 @@
 """Lowering: from a schedule to an MSCCL++ plan that is proved before anyone sees it."""
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 from msgspec import structs
 
@@ -14,7 +15,7 @@ from hocket.translator.mscclpp.emit import emit_gpu
 from hocket.translator.mscclpp.limits import MAX_OPS
 from hocket.translator.mscclpp.messages import deliver
 from hocket.translator.mscclpp.node import RankNodes
-from hocket.translator.mscclpp.plan import CollectiveName, ExecutionPlan, PlanGpu
+from hocket.translator.mscclpp.plan import KINDS, CollectiveName, ExecutionPlan, PlanGpu
 from hocket.translator.mscclpp.read import from_json
 from hocket.translator.mscclpp.sizes import largest_bytes
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
@@ -22,13 +23,7 @@ from hocket.translator.mscclpp.write import to_json
 
 __all__ = ["TranslatedPlan", "lower_to_plan"]
 
-_NAMES: dict[Kind, CollectiveName] = {
-    Kind.ALL_REDUCE: "allreduce",
-    Kind.ALL_GATHER: "allgather",
-    Kind.REDUCE_SCATTER: "reducescatter",
-    Kind.ALL_TO_ALL: "alltoall",
-    Kind.BROADCAST: "broadcast",
-}
+_NAMES = {kind: cast(CollectiveName, name) for name, kind in KINDS.items()}
 _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
 _MAX_STEPS_TIMES_BLOCKS = 1 << 30  # beyond it a proof takes longer than half a minute, and more than 1 GB
 

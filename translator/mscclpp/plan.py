@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hocket.base.collectives import kinds_called
 from hocket.base.enums import StrEnum
 from hocket.schedule import Kind
 
@@ -221,7 +222,7 @@ class ExecutionPlan(Struct, frozen=True, rename={"in_place": "inplace"}):
     @property
     def kind(self) -> Kind:
         """The collective; sendrecv (to the next rank, in a ring) and tests have conditions of their own."""
-        return _KINDS.get(self.collective, Kind.CUSTOM)
+        return KINDS.get(self.collective, Kind.CUSTOM)
 
     @property
     def slots(self) -> int:
@@ -229,10 +230,4 @@ class ExecutionPlan(Struct, frozen=True, rename={"in_place": "inplace"}):
         return max(self.gpus[0].input_chunks, self.gpus[0].output_chunks)
 
 
-_KINDS = {
-    "allreduce": Kind.ALL_REDUCE,
-    "allgather": Kind.ALL_GATHER,
-    "reducescatter": Kind.REDUCE_SCATTER,
-    "alltoall": Kind.ALL_TO_ALL,
-    "broadcast": Kind.BROADCAST,
-}
+KINDS = kinds_called("allreduce allgather reducescatter alltoall broadcast")

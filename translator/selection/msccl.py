@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hocket.base.element_types import ELEMENT_TYPES
 from hocket.base.errors import FormatError
 from hocket.base.units import format_bytes
 from hocket.schedule import Kind
@@ -16,16 +17,7 @@ from hocket.translator.msccl.judge import Judgement, Verdict, judge
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
 from hocket.translator.msccl.rules import window
 
-__all__ = ["ELEMENT_BYTES", "Choice", "RuntimeCall", "Selection", "files_in_order", "misfit", "mismatch", "select"]
-
-#: Bytes of an element of NCCL's data types.
-ELEMENT_BYTES = {
-    **dict.fromkeys(("int8", "uint8", "float8_e4m3", "float8_e5m2"), 1),
-    **dict.fromkeys(("float16", "bfloat16"), 2),
-    **dict.fromkeys(("int32", "uint32", "float32"), 4),
-    **dict.fromkeys(("int64", "uint64", "float64"), 8),
-}
-_ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
+__all__ = ["Choice", "RuntimeCall", "Selection", "files_in_order", "misfit", "mismatch", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +155,7 @@ def mismatch(
     """As `misfit`, of a program whose buffer is cut into `num_chunks`."""
     if reason := misfit(call, in_place, out_of_place, sizes):
         return reason
-    elements = call.size_bytes // ELEMENT_BYTES[call.data_type]
+    elements = call.size_bytes // ELEMENT_TYPES[call.data_type].num_bytes
     if num_chunks < 1 or elements % num_chunks:
         return (
             f"cuts the buffer into {num_chunks} chunks, which do not divide {elements} elements of "
@@ -180,7 +172,7 @@ def _warnings(judgement: Judgement, call: RuntimeCall) -> tuple[str, ...]:
         found += list(judgement.reasons)
     elif safe is not None and call.size_bytes > safe:
         found.append(f"deadlocks above {format_bytes(safe)} ({safe} B)")
-    if call.kind in _ROOTED and judgement.program is not None:
+    if call.kind.rooted and judgement.program is not None:
         found.append(f"the root is no part of the match: the file is right for root {judgement.program.root} only")
     return tuple(found)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hocket.base.collectives import NAMED_KINDS, nccl_name
 from hocket.chakra.importers.dtypes import element_bytes
 from hocket.chakra.importers.nccl.profile import (
     COLLECTIVE,
@@ -23,16 +24,7 @@ Numbers = npt.NDArray[np.int64]
 Records = npt.NDArray[np.void]
 
 #: The kinds of collectives by the names of NCCL's functions.
-KINDS = {
-    "AllReduce": "all_reduce",
-    "AllGather": "all_gather",
-    "ReduceScatter": "reduce_scatter",
-    "AlltoAll": "all_to_all",
-    "Broadcast": "broadcast",
-    "Reduce": "reduce",
-    "Gather": "gather",
-    "Scatter": "scatter",
-}
+KINDS = {nccl_name(kind): kind for kind in NAMED_KINDS}
 # What NCCL's calls are counted by.
 _STREAM = np.dtype([(name, RECORD[name].str) for name in ("communicator", "kind", "function", "peer")])
 # Of so many calls in a row the one whose end the host saw quickest tells by how much the GPU's timer differs.

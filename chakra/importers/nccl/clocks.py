@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from hocket.base.collectives import NAMED_KINDS, nccl_name
 from hocket.chakra.importers.nccl.calls import CallsDone
 from hocket.chakra.importers.nccl.profile import COLLECTIVE, NcclProfile
 
 __all__ = ["host_shifts"]
 
 # NCCL's functions that no rank leaves before all have entered.
-_SYNCHRONIZING = ("AllReduce", "AllGather", "ReduceScatter", "AlltoAll")
+_SYNCHRONIZING = [nccl_name(kind) for kind in NAMED_KINDS if not kind.rooted]
 # A collective: communicator, function, number.
 _Place = tuple[int, str, int]
 

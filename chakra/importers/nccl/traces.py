@@ -7,6 +7,7 @@ neither reductions nor waits.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from hocket.base.collectives import NAMED_KINDS
 from hocket.base.errors import FormatError
 from hocket.chakra.importers.agreeing import agreeing
 from hocket.chakra.importers.dtypes import checked_bytes, dtype_name
@@ -20,8 +21,8 @@ from hocket.chakra.importers.rank import IssuedCall, Notes, RankTrace
 __all__ = ["read_nccl_profiles"]
 
 # Of these a rank's count is one of as many parts of its input, or of its root's, as there are ranks.
-_IN_PARTS = ("reduce_scatter", "all_to_all", "scatter")
-_ROOTED = ("broadcast", "reduce", "gather", "scatter")
+_IN_PARTS = [kind for kind in NAMED_KINDS if kind.input_is_cut]
+_ROOTED = [kind for kind in NAMED_KINDS if kind.rooted]
 # NCCL counts the bytes of these, whatever the caller's type was.
 _OF_BYTES = ("all_gather", "broadcast")
 

@@ -7,35 +7,7 @@ from typing import NamedTuple, Protocol
 from hocket.chakra.c10d import DispatcherOperation
 from hocket.chakra.importers.dtypes import common_dtype
 
-__all__ = ["RECORDED", "Arguments", "Described", "Tensors", "describe", "describe_span"]
-
-
-# Names under which record_param_comms records NCCL's operations.
-RECORDED = {
-    "allreduce": "all_reduce",
-    "allreduce_coalesced": "all_reduce",
-    "broadcast": "broadcast",
-    "_broadcast_oop": "broadcast",
-    "reduce": "reduce",
-    "_reduce_oop": "reduce",
-    "all_gather": "all_gather",
-    "allgather": "all_gather",
-    "_allgather_base": "all_gather",
-    "allgather_into_tensor_coalesced": "all_gather",
-    "allgather_coalesced": "all_gather",
-    "reduce_scatter": "reduce_scatter",
-    "_reduce_scatter_base": "reduce_scatter",
-    "reduce_scatter_tensor_coalesced": "reduce_scatter",
-    "all_to_all": "all_to_all",
-    "all_to_allv": "all_to_all",
-    "alltoall": "all_to_all",
-    "alltoall_base": "all_to_all",
-    "gather": "gather",
-    "scatter": "scatter",
-    "barrier": "barrier",
-    "send": "send",
-    "recv": "recv",
-}
+__all__ = ["Arguments", "Described", "Tensors", "describe", "describe_span"]
 
 
 class Tensors(NamedTuple):

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from hocket.base.collectives import NAMED_KINDS
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.rank import IssuedCall, LaneWait, Notes
 
 __all__ = ["call_of", "calls_of"]
 
-_ROOTED = ("broadcast", "reduce", "gather", "scatter")
+_ROOTED = [kind for kind in NAMED_KINDS if kind.rooted]
 
 
 def calls_of(

@@ -11,12 +11,13 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.collectives import kind_called
 from hocket.base.errors import FormatError
 from hocket.chakra.c10d import OPERATIONS
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, element_bytes
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
-from hocket.chakra.importers.pytorch.c10d import RECORDED, Described, Tensors, describe, describe_span
+from hocket.chakra.importers.pytorch.c10d import Described, Tensors, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 
 __all__ = [
@@ -164,7 +165,7 @@ def _recorded(node: HostNode) -> Iterator[HostEvent]:
     if name == "wait":
         yield _event(What.WAIT, node, sequence=sequence)
         return
-    kind = RECORDED.get(name)
+    kind = kind_called(name)
     if kind is None:
         return
     splits = arguments.integers(at + 1)

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hocket.base.collectives import kind_called
 from hocket.base.errors import FormatError
 from hocket.chakra.c10d import OPERATIONS
 from hocket.chakra.importers.dtypes import dtype_name, element_bytes
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
-from hocket.chakra.importers.pytorch.c10d import RECORDED, Described, describe, describe_span
+from hocket.chakra.importers.pytorch.c10d import Described, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, numbers_in
 from hocket.chakra.importers.pytorch.work import OperatorWork, work_of
@@ -221,7 +222,7 @@ class _Reader:
         name = args.collective
         if name == "wait":
             yield HostEvent(What.WAIT, name, sequence=args.sequence, **common)
-        elif kind := RECORDED.get(name):
+        elif kind := kind_called(name):
             if args.group is not None:
                 self.groups[args.group] = ProcessGroup(args.group, "", _size(args), _ranks(args))
             splits = numbers_in(args.in_splits)

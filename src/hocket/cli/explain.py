@@ -38,19 +38,20 @@ def explain(
     Exit code 0: a file would run; 1: none would (the library's own algorithm runs), or the one that does is wrong for
     the call.
     """
+    from hocket.base.element_types import ELEMENT_TYPES, nccl_types
     from hocket.base.errors import ExitCode
     from hocket.cli.options import bytes_of, data_type, one_of
     from hocket.schedule import Kind
     from hocket.translator import PROFILES
     from hocket.translator.mscclpp import PLAN_RUNTIME
-    from hocket.translator.selection.msccl import ELEMENT_BYTES, RuntimeCall, select
+    from hocket.translator.selection.msccl import RuntimeCall, select
     from hocket.translator.selection.mscclpp import select_plan
 
     one_of("--collective", collective, [str(kind) for kind in Kind])
     one_of("--runtime", runtime, (*PROFILES, PLAN_RUNTIME))
-    dtype = data_type(dtype, ELEMENT_BYTES)
+    dtype = data_type(dtype, nccl_types())
     size_bytes = bytes_of("--size", size)
-    if size_bytes % ELEMENT_BYTES[dtype]:
+    if size_bytes % ELEMENT_TYPES[dtype].num_bytes:
         raise typer.BadParameter(f"--size {size}: no whole number of {dtype} elements")
     call = RuntimeCall(Kind(collective), size_bytes, dtype, ranks, in_place)
     files = _in_folder(paths[0], runtime) if len(paths) == 1 and paths[0].is_dir() else paths

@@ -64,9 +64,6 @@ Conditions = Annotated[
 ]
 
 
-_SHORT = {"half": "float16", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
-
-
 def load_topology(
     text: str, without: list[str] | None, degrade: list[str] | None, load: list[str] | None = None
 ) -> "Topology":
@@ -106,8 +103,11 @@ def bytes_of(option: str, text: str) -> int:
 
 
 def data_type(text: str, known: Iterable[str]) -> str:
-    """The data type of that name, or of PyTorch's and the literature's short one."""
-    return one_of("--dtype", _SHORT.get(text, text), known)
+    """The data type that somebody calls so."""
+    from hocket.base.element_types import element_type
+
+    found = element_type(text)
+    return one_of("--dtype", found.name if found else text, known)
 
 
 def given(context: typer.Context) -> dict[str, str]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from hocket.base.collectives import MESSAGE, bus_factor
 from hocket.base.units import format_bandwidth, format_bytes
-from hocket.calibration import MESSAGE, Calibration, CurveFit, Disagreement, HeldOut
-from hocket.calibration.measurement import bus_factor
+from hocket.calibration import Calibration, CurveFit, Disagreement, HeldOut
 from hocket.calibration.simulated import algorithm_of, is_leading, simulated_us
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Figure, Section, Table, Text, render

@@ -166,7 +166,7 @@ def test_refuses_what_it_cannot_do() -> None:
         ScheduleError, match="there is no native algorithm 'rings'; did you mean 'ring'\\? known: binary_tree, bine, "
     ):
         build("rings", Collective(Kind.ALL_REDUCE, 4, 4), four)
-    with pytest.raises(ScheduleError, match=r"halving_doubling does all_reduce, .*, not broadcast; try direct"):
+    with pytest.raises(ScheduleError, match=r"halving_doubling does all_reduce, .*, not broadcast; try ring"):
         build("halving_doubling", Collective(Kind.BROADCAST, 4, 4), four)
     with pytest.raises(ScheduleError, match="needs a power of two of ranks, got 6"):
         build("halving_doubling", Collective(Kind.ALL_REDUCE, 6, 4), machines.switch(6))

@@ -96,6 +96,7 @@ def synthesize(
     import os
 
     from hocket import synthesizer
+    from hocket.base.collectives import BARRIER
     from hocket.base.files import require_place
     from hocket.base.units import parse_duration
     from hocket.cli.options import load_topology, one_of
@@ -109,7 +110,7 @@ def synthesize(
         write_together,
         write_windows,
     )
-    from hocket.cli.synthesize.problem import BARRIER, Asked, read_priorities, read_problems
+    from hocket.cli.synthesize.problem import Asked, read_priorities, read_problems
     from hocket.schedule import Kind
     from hocket.synthesizer.barrier import solve_barrier
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import typer
 
+from hocket.base.collectives import BARRIER
 from hocket.base.errors import FormatError
 from hocket.base.files import read_text
 from hocket.base.units import parse_bytes, parse_sizes
@@ -18,9 +19,7 @@ from hocket.synthesizer.barrier import barrier
 from hocket.topology import Topology
 from hocket.topology.naming import parse_spans
 
-__all__ = ["BARRIER", "Asked", "read_priorities", "read_problems"]
-
-BARRIER = "barrier"
+__all__ = ["Asked", "read_priorities", "read_problems"]
 
 
 @dataclass(frozen=True)
