@@ -1,7 +1,7 @@
 """What measurements say about a machine: reading them, fitting them, and what they disagree with."""
 
 from hocket.base.collectives import MESSAGE
-from hocket.calibration.calibrated import Calibrated, calibrated_topology
+from hocket.calibration.calibrated_topology import Calibrated, calibrated_topology
 from hocket.calibration.calibration import Calibration, calibrate
 from hocket.calibration.curve import MeasuredCurve, curves_of
 from hocket.calibration.disagreements import Disagreement, disagreements

@@ -12,8 +12,8 @@ from hocket.calibration.fitting import LEAST_SIZES, CurveFit, fit_curve
 from hocket.calibration.levels import LevelFit, fit_levels, pieces_of
 from hocket.calibration.machine import group_of
 from hocket.calibration.measurement import Measurement
-from hocket.calibration.mixed import refuse_mixed
 from hocket.calibration.pieces import Pieces
+from hocket.calibration.run_consistency import refuse_mixed
 from hocket.schedule import Kind
 from hocket.topology import Topology
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.chakra.importers.agreeing import agreeing
+from hocket.chakra.importers.common_calls import agreeing
 from hocket.chakra.importers.pytorch.device_trace import device_trace, issues_of_kernels
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.rank import IssuedCall, Notes

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.recording.lines import BackwardLine, GroupLine, InternalLine, Session, ShapeLine
+from hocket.recording.stream_lines import BackwardLine, GroupLine, InternalLine, Session, ShapeLine
 
 __all__ = ["without_lost"]
 

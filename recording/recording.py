@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
 from hocket.chakra.c10d import OPERATIONS
-from hocket.recording.lines import (
+from hocket.recording.lost_lines import without_lost
+from hocket.recording.operations import PEER_TO_PEER
+from hocket.recording.stream_lines import (
     BackwardLine,
     ClockLine,
     EndLine,
@@ -22,8 +24,6 @@ from hocket.recording.lines import (
     ShapeLine,
     StepLine,
 )
-from hocket.recording.lost_lines import without_lost
-from hocket.recording.operations import PEER_TO_PEER
 from hocket.recording.waits import NONE, Calls, find_waits
 
 __all__ = ["CallColumns", "CallShape", "Group", "GroupKey", "Recording", "read_recording"]

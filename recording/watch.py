@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hocket.base.errors import ExitCode
 from hocket.recording.folder import stream_paths
-from hocket.recording.following import Follower
 from hocket.recording.hangs import Report, examine
+from hocket.recording.stream_follower import Follower
 
 __all__ = ["Watch", "watch"]
 

@@ -12,7 +12,7 @@ from hocket.nccl import NcclModel
 from hocket.schedule import NAMED_KINDS, Collective, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
-from hocket.simulator.affordable import affordable
+from hocket.simulator.auto_algorithms import auto_candidates
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.stock import nccl_programs
@@ -72,7 +72,7 @@ class AlgorithmChooser:
         if name != AUTO:
             return [self._native(name, call, note)]
         place = Place(self._topology, call.members)
-        return affordable(call.collective, place, lambda name: self._native(name, call))
+        return auto_candidates(call.collective, place, lambda name: self._native(name, call))
 
     def _native(self, name: str, call: CollectiveCall, note: str | None = None) -> CollectivePlan:
         collective = call.collective

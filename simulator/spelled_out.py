@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import Collective, Passes, Program, verify
+from hocket.simulator.fixed_time import FixedTime
 from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.programs import program_workload
-from hocket.simulator.timed import Timed
 from hocket.simulator.workload import Workload
 from hocket.topology import Crossing
 
@@ -86,4 +86,4 @@ class SwitchKernel:
         verify(self.passes.schedule(start_ps, finish_ps))
 
 
-SpelledOut = Programmed | SwitchKernel | Timed
+SpelledOut = Programmed | SwitchKernel | FixedTime

@@ -10,9 +10,9 @@ from hocket.nccl.programs.groups import GroupPrograms
 from hocket.nccl.programs.spec import NcclAlgorithm, is_nccl, is_nccl_model, model_of
 from hocket.schedule import Kernel
 from hocket.schedule.algorithms.place import Place
+from hocket.simulator.fixed_time import FixedTime
 from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.spelled_out import Programmed, SpelledOut, SwitchKernel
-from hocket.simulator.timed import Timed
 from hocket.simulator.workload import CollectiveCall
 from hocket.topology import Topology
 
@@ -34,7 +34,9 @@ def nccl_programs(algorithms: Iterable[str], topology: Topology, model: NcclMode
 def _follow(name: str, topology: Topology, groups: GroupPrograms) -> Callable[[CollectiveCall], SpelledOut | str]:
     def timed(call: CollectiveCall) -> SpelledOut | str:
         expected = groups.expected(call.group, call.collective)
-        return expected if isinstance(expected, str) else Timed(expected.algorithm, call.collective, expected.time_ps)
+        return (
+            expected if isinstance(expected, str) else FixedTime(expected.algorithm, call.collective, expected.time_ps)
+        )
 
     def program(call: CollectiveCall) -> SpelledOut | str:
         found = groups.program(call.group, call.collective)

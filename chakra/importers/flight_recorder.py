@@ -18,7 +18,7 @@ import msgspec
 
 from hocket.base.collectives import BARRIER, NAMED_KINDS, kind_called
 from hocket.base.errors import FormatError
-from hocket.chakra.importers.agreeing import agreeing
+from hocket.chakra.importers.common_calls import agreeing
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, tensors_bytes
 from hocket.chakra.importers.files import read_bytes
 from hocket.chakra.importers.lanes import build_lanes

@@ -14,7 +14,7 @@ import msgspec
 
 from hocket.base.collectives import NAMED_KINDS, kind_called
 from hocket.base.errors import FormatError
-from hocket.chakra.importers.agreeing import agreeing
+from hocket.chakra.importers.common_calls import agreeing
 from hocket.chakra.importers.files import MALFORMED, read_bytes
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.rank import IssuedCall, LaneWait, Notes, RankTrace

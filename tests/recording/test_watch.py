@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from streams import END, call, done, group, lines, meta, wait, write
 
 from hocket.base.errors import HocketError
-from hocket.recording.following import Follower, Issued
+from hocket.recording.stream_follower import Follower, Issued
 from hocket.recording.watch import Watch
 
 WATCH = [sys.executable, "-m", "hocket", "collect", "watch"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hocket.base.collectives import NAMED_KINDS
 from hocket.base.errors import FormatError
-from hocket.chakra.importers.agreeing import agreeing
+from hocket.chakra.importers.common_calls import agreeing
 from hocket.chakra.importers.dtypes import checked_bytes, dtype_name
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.nccl.calls import KINDS, CallsDone, calls_done

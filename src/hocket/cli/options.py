@@ -70,7 +70,7 @@ def load_topology(
     """The topology that `text` names, less what failed and what others use, by the node ids of the whole."""
     from hocket.topology import failures
     from hocket.topology import load as load_whole
-    from hocket.topology.loads import share_file
+    from hocket.topology.link_loads import share_file
 
     topology = load_whole(text)
     if loads := [one for one in load or [] if "=" in one]:

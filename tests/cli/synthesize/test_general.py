@@ -15,7 +15,7 @@ from hocket.schedule import Schedule, load, verify, verify_together
 from hocket.simulator import simulate_schedule
 from hocket.topology import load as load_topology
 from hocket.topology.failures import share
-from hocket.topology.loads import share_file
+from hocket.topology.link_loads import share_file
 from hocket.translator import lower
 
 MESH = "mesh:3x3,bandwidth=50GB/s,latency=500ns"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.tuning.against import compare
 from hocket.nccl.tuning.check import Severity, can_do, check_table
 from hocket.nccl.tuning.listing import segments
+from hocket.nccl.tuning.rule_effects import compare
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
 from hocket.topology.machines.loading import load_machine
 

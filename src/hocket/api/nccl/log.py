@@ -13,7 +13,7 @@ from hocket.api.result import Report
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.units import format_bytes
 from hocket.nccl import NcclLog, NcclModel, read_nccl_log
-from hocket.nccl.logged import LoggedSize, by_size, differing_entries, logged_ranks, logged_settings
+from hocket.nccl.log_by_size import LoggedSize, by_size, differing_entries, logged_ranks, logged_settings
 from hocket.nccl.releases import RELEASES, Release, release_of
 from hocket.topology.machines.loading import load_machine
 

@@ -11,9 +11,9 @@ from hocket.api.result import Report
 from hocket.base.errors import ExitCode, RequestError
 from hocket.base.units import format_limit
 from hocket.nccl import COLLECTIVES
-from hocket.nccl.tuning.against import compare
 from hocket.nccl.tuning.check import Finding, Severity, check_table, choice_name
 from hocket.nccl.tuning.listing import Segment, segments
+from hocket.nccl.tuning.rule_effects import compare
 from hocket.nccl.tuning.table import TunerTable, parse_tuner_table
 from hocket.topology.machines.loading import load_machine
 

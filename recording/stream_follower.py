@@ -5,7 +5,9 @@ from pathlib import Path
 
 from hocket.base.errors import FormatError
 from hocket.chakra.c10d import OPERATIONS
-from hocket.recording.lines import (
+from hocket.recording.operations import PEER_TO_PEER
+from hocket.recording.recording import GroupKey
+from hocket.recording.stream_lines import (
     FIRST,
     BackwardLine,
     EndLine,
@@ -16,8 +18,6 @@ from hocket.recording.lines import (
     StepLine,
     decode_line,
 )
-from hocket.recording.operations import PEER_TO_PEER
-from hocket.recording.recording import GroupKey
 
 __all__ = ["Follower", "Issued", "UsedGroup"]
 

@@ -6,7 +6,8 @@ import pytest
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS, patterns
 from hocket.schedule.algorithms.place import Place
-from hocket.simulator import affordable, simulate_collective
+from hocket.simulator import auto_algorithms as affordable
+from hocket.simulator import simulate_collective
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.topology import load
 

@@ -11,11 +11,11 @@ from hocket.schedule import Collective
 from hocket.simulator.workload import CollectiveCall, NodeKind, Workload, single_call
 from hocket.topology import Crossing
 
-__all__ = ["Timed"]
+__all__ = ["FixedTime"]
 
 
 @dataclass(frozen=True, eq=False)
-class Timed:
+class FixedTime:
     """A time that a collective takes from when its last member comes, whatever else is going on."""
 
     algorithm: str

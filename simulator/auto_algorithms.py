@@ -10,13 +10,13 @@ from hocket.schedule.algorithms import ALGORITHMS
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.collective_plan import CollectivePlan
 
-__all__ = ["MAX_MESSAGES", "affordable"]
+__all__ = ["MAX_MESSAGES", "auto_candidates"]
 
 MAX_MESSAGES = 2**22
 """Where more are to be simulated an algorithm is not tried: each would take seconds and hundreds of MiB."""
 
 
-def affordable(
+def auto_candidates(
     collective: Collective, place: Place, native: Callable[[str], CollectivePlan]
 ) -> Iterator[CollectivePlan]:
     """What native algorithms do, by name, that can do the collective in its place, in the order of ALGORITHMS: those
