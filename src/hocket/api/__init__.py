@@ -9,10 +9,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from hocket.api.request import Request
 from hocket.api.verbs import VERBS
 
-__all__ = ["exported", "names"]
+__all__ = ["exported", "function_of", "names"]
 
 #: Other names of `import hocket`, and the module that each is from.
 OTHERS = {
@@ -21,6 +20,9 @@ OTHERS = {
     "load_topology": "hocket.topology:load",
     "read_traces": "hocket.chakra",
 }
+
+#: Verbs that are modules of the same name, too: `python -m hocket.collect`, `hocket.collect.step`.
+MODULES = ("collect", "demo", "replay")
 
 
 def names() -> list[str]:
@@ -35,15 +37,17 @@ def exported(name: str) -> Any:
         if name == verb.request_name:
             return verb.request()
         if name == verb.function:
-            return _function(name, verb.request())
+            return import_module(f"hocket.{name}") if name in MODULES else function_of(name)
     if name in OTHERS:
         module, _, attribute = OTHERS[name].partition(":")
         return getattr(import_module(module), attribute or name)
     raise AttributeError(f"module 'hocket' has no attribute '{name}'")
 
 
-def _function(name: str, request: type[Request]) -> Callable[..., Any]:
-    """The function that performs a request made of its arguments, with the request's fields as its signature."""
+@cache
+def function_of(name: str) -> Callable[..., Any]:
+    """The function of a verb: it performs a request made of its arguments, and has its fields as signature."""
+    request = next(verb.request() for verb in VERBS.values() if verb.function == name)
 
     def ask(*positional: Any, **options: Any) -> Any:
         return request.ask(*positional, **options)

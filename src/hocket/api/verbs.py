@@ -63,6 +63,7 @@ _VERBS = (
     Verb("nccl profile show", "nccl:NcclProfileReading", "Print the calls of a job as nccl-tests would."),
     Verb("nccl tuner make", "nccl:TunerTableRequest", "Write a table for NCCL's tuner plugin."),
     Verb("nccl tuner check", "nccl:TunerCheck", "Say what is wrong with a tuner table, and what it does."),
+    Verb("replay", "replay:Replay", "Issue a trace's communication again, measured against predicted."),
 )
 
 VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}

@@ -32,7 +32,6 @@ COMMANDS = {
     "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
     "launch": ("hocket.cli.launch", "Run an MPI job with programs in place of its collectives."),
     "run": ("hocket.cli.run.command", "Run an MSCCL XML on real processes, check every value."),
-    "replay": ("hocket.cli.replay", "Issue a trace's communication again, measured against predicted."),
     "nccl program": ("hocket.cli.nccl.program", "Write what NCCL does for a call as MSCCL XML."),
     "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
     "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),

@@ -1,0 +1,54 @@
+"""Which traces are to be replayed, and how."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument, option, output
+from hocket.api.parts import GroupsFile
+from hocket.api.request import Request
+
+__all__ = ["Replay"]
+
+
+class Replay(Request, frozen=True, kw_only=True, tag="replay"):
+    """Issue a trace's collectives and messages again on real ranks, and compare the times.
+
+    Started by torchrun, mpiexec or srun it is one of their ranks; else it starts its own on this machine.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket replay traces/ --backend gloo --topology ring:4,bandwidth=12.5GB/s,latency=2us",
+        "hocket replay traces/ --backend mpi  # behind mpiexec -n 4, or: torchrun ... -m hocket.replay traces/",
+    )
+
+    traces: Annotated[str, argument("A folder of PREFIX.<rank>.et files, or a prefix.", "TRACES")]
+    backend: Annotated[
+        str,
+        option("Through torch.distributed (gloo, nccl), or mpi.", choices="hocket.runtime.replay.connect:BACKENDS"),
+    ] = "gloo"
+    ranks: Annotated[int | None, option("Ranks; must be the traces'.", "-n")] = None
+    topology: Annotated[
+        str | None, option("Predict the traces on it too.", "--topology", "-t", metavar="SPEC|FILE", positional=True)
+    ] = None
+    model: Annotated[str, option("The prediction's.", choices="hocket.simulator:Model")] = "congestion"
+    compute: Annotated[
+        str, option("What stands for computations.", choices="hocket.runtime.replay.compute:Compute")
+    ] = "sleep"
+    compute_scale: Annotated[str, option("Computation takes this many times as long as recorded: 0.02, 1/50.")] = "1"
+    accelerator: Annotated[
+        str | None,
+        option(
+            "Prices computations without a duration: a published one, or peak=989TFLOP/s,...",
+            known="hocket.workload.accelerators:ACCELERATORS",
+        ),
+    ] = None
+    remote_memory: Annotated[
+        str | None, option("Prices memory nodes without one: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
+    ] = None
+    iterations: Annotated[
+        int, option("Timed times that the whole trace is played.", "--iterations", "--steps", ge=1)
+    ] = 5
+    warmup: Annotated[int, option("Untimed ones before.", ge=0)] = 1
+    groups: GroupsFile = None
+    timeout: Annotated[float, option("Seconds that a rank may wait in one place.", ge=0.1)] = 300
+    json: Annotated[str | None, output("Write the comparison here.")] = None
+    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
