@@ -46,7 +46,7 @@ class CollectiveType(IntEnum):
         return Kind.REDUCE_SCATTER if self is CollectiveType.REDUCE_SCATTER_BLOCK else self.name.lower()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """One rank's execution trace: a row a node, in file order, n rows.
 
@@ -97,6 +97,9 @@ class Trace:
     rest_offset: NDArray[np.int64]
     rest: NDArray[np.uint8]
 
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.id)} nodes>"
+
     def __len__(self) -> int:
         return len(self.id)
 
@@ -106,7 +109,7 @@ class Trace:
         return self.strings[index] if index >= 0 else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TraceSet:
     """The traces of a job, `traces[r]` rank r's, and its process groups: name to world ranks in group order.
 
@@ -117,6 +120,9 @@ class TraceSet:
     traces: tuple[Trace, ...]
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<TraceSet of {self.num_ranks} ranks, {len(self.groups)} process groups>"
 
     def blocks(self) -> Iterator[tuple[int, Trace]]:
         """Ranks and their nodes: what checks and counts go through (`hocket.chakra.reading.TraceFiles` has more)."""

@@ -108,7 +108,7 @@ class Phase:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FoldedSchedule:
     """A timed schedule whose transfers are those of its `phases`, one after the other, and their images under the
     `symmetry`: it can be verified, saved and measured where it has too many transfers to spell out.
@@ -135,6 +135,9 @@ class FoldedSchedule:
     bound: Bound | None
     generator: str
     seed: int | None
+
+    def __repr__(self) -> str:
+        return f"<FoldedSchedule of {self.collective.describe()} on {self.topology.name} by {self.generator}>"
 
     def __post_init__(self) -> None:
         kind, given = self.collective.kind, tuple(phase.mirrored for phase in self.phases)

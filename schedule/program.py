@@ -178,7 +178,7 @@ class Gpu:
     thread_blocks: tuple[ThreadBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Program:
     """A collective algorithm as an interpreter runs it; `gpus[r]` is rank r's part.
 
@@ -199,6 +199,10 @@ class Program:
     max_bytes: int
     gpus: tuple[Gpu, ...]
     root: int = 0
+
+    def __repr__(self) -> str:
+        channels = f"{self.protocol}, {self.num_channels} channels"
+        return f"<Program {self.name}: {self.kind} on {len(self.gpus)} ranks, {channels}>"
 
     @property
     def num_ranks(self) -> int:

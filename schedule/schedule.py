@@ -22,7 +22,7 @@ class Bound:
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Schedule:
     """Transfers of chunks between ranks, sorted by start_ps: structure of arrays, M transfers. Where several are ready
     at one time, they go in this order.
@@ -65,6 +65,10 @@ class Schedule:
     seed: int | None
     group: NDArray[np.int32] | None = None
     relays: bool = False
+
+    def __repr__(self) -> str:
+        what = f"{self.collective.describe()} on {self.topology.name}"
+        return f"<Schedule of {what}: {self.num_transfers} transfers by {self.generator}>"
 
     @property
     def num_transfers(self) -> int:

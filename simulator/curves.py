@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCurve:
     """A topology and an algorithm. `columns`, a row a size, ascending: `size_bytes`, `time_ps`, `bound_ps` (int64),
     `algbw`, `busbw` (bytes/s), `ratio`, `regime` (latency or bandwidth) and `used_algorithm`. `floor_ps` is the time
@@ -33,6 +33,10 @@ class SimulatedCurve:
     floor_ps: int
     knee_bytes: float | None
     fit: AlphaBeta | None
+
+    def __repr__(self) -> str:
+        sizes = len(self.columns["size_bytes"])
+        return f"<SimulatedCurve of {self.algorithm} on {self.topology}: {sizes} sizes>"
 
 
 def curve_of_predictions(

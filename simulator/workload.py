@@ -79,7 +79,7 @@ class CollectiveCall:
         return np.array(self.group, np.int32)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Workload:
     """Columns over all nodes, rank after rank: those of rank r are `rank_offset[r]:rank_offset[r+1]`.
 
@@ -121,6 +121,9 @@ class Workload:
     crossings: tuple[Crossing, ...] = ()
     notes: tuple[str, ...] = ()
     placement: tuple[int, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Workload of {self.num_ranks} ranks: {len(self.kind)} nodes, {len(self.call_of)} collectives>"
 
     @property
     def num_ranks(self) -> int:

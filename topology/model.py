@@ -68,7 +68,7 @@ class LinkIndex:
         return self.ids[self.offset[node] : self.offset[node + 1]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Topology:
     """A directed multigraph: ranks are nodes 0..num_ranks-1, switches num_ranks..num_nodes-1.
 
@@ -94,6 +94,10 @@ class Topology:
     dimensions: tuple[Dimension, ...] = ()
     notes: tuple[str, ...] = ()
     in_network: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        switches = self.num_nodes - self.num_ranks
+        return f"<Topology {self.name}: {self.num_ranks} ranks, {switches} switches, {self.num_links} links>"
 
     @classmethod
     def from_links(

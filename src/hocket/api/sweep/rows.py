@@ -65,10 +65,11 @@ def row_columns(rows: Sequence[Simulation]) -> Mapping[str, list[Any]]:
     """What the rows ask, as columns: those of a collective always, others where a row gives them."""
     given = [row.given() for row in rows]
     also = [name for name in KEYS if name not in _ALWAYS and any(name in fields for fields in given)]
+    defaults = {field.name: field.default for field in Simulation.fields()}
     columns = {
         column: [_plain(fields.get(name), default) for fields in given] for name, (column, default) in _ALWAYS.items()
     }
-    return columns | {name: [_plain(fields.get(name), "") for fields in given] for name in also}
+    return columns | {name: [_plain(fields.get(name, defaults[name]), "") for fields in given] for name in also}
 
 
 def _plain(value: Any, default: Any) -> Any:
@@ -77,4 +78,4 @@ def _plain(value: Any, default: Any) -> Any:
         return default
     if isinstance(default, int):
         return int(value)
-    return ",".join(value) if isinstance(value, list) else str(value)
+    return ",".join(value) if isinstance(value, tuple) else str(value)
