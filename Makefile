@@ -10,7 +10,7 @@ TIME ?= 600
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fuzz lint build system pytest cpptest clean
+.PHONY: demo docs test fuzz lint build system pytest cpptest clean
 
 demo: build $(if $(filter no,$(TORCH)),$(VENV)/demo.stamp,$(VENV)/torch.stamp)
 	$(BIN)/hocket demo --out $(DEMO_DIR)
@@ -24,6 +24,10 @@ lint: build $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
+
+# The tables of the documentation that say what there is.
+docs: build
+	$(BIN)/python -m hocket.docs_tables
 
 # Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs.
 pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp $(VENV)/newest-nccl

@@ -1,0 +1,82 @@
+"""The tables of the documentation that say what there is: written from the registries by `make docs`.
+
+They stand between `<!-- table: NAME -->` and `<!-- end of table -->` in the pages; a test holds them to the registries.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from hocket.base.errors import FormatError
+from hocket.base.files import atomic_write, read_text
+from hocket.base.strict_yaml import nearest
+
+__all__ = ["PAGES", "TABLES", "main", "with_tables"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+#: Where tables may stand.
+PAGES = (_ROOT / "CONTRIBUTING.md", _ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md")))
+_TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
+
+Rows = Iterable[Sequence[str]]
+
+
+def _native_algorithms() -> Rows:
+    from hocket.schedule.algorithms import ALGORITHMS
+
+    yield "algorithm", "collectives", "needs", "steps", "sent by a rank", "source"
+    for algorithm in ALGORITHMS.values():
+        for at, form in enumerate(algorithm.forms):
+            kinds = ", ".join(form.kinds) + (f" ({form.note})" if form.note else "")
+            first = f"`{algorithm.name}`: {algorithm.summary}", algorithm.needs, algorithm.source
+            name, needs, source = ("", "", "") if at else first
+            yield name, kinds, needs, form.steps, form.sent, source
+
+
+def _engines() -> Rows:
+    from hocket.synthesizer import ENGINES
+
+    yield "engine", "collectives", "networks", "strength", "size"
+    for engine in ENGINES.values():
+        yield f"[{engine.name}](#{engine.name})", engine.collectives, engine.needs, engine.summary, engine.size
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    "native algorithms": _native_algorithms,
+    "engines": _engines,
+}
+
+
+def with_tables(text: str, source: str) -> str:
+    """A page with its tables as the registries have them. Raises FormatError, naming the page, for a table that is
+    none."""
+
+    def written(found: re.Match[str]) -> str:
+        if found[2] not in TABLES:
+            raise FormatError(f"{source}: no table '{found[2]}'; {nearest(found[2], TABLES)}")
+        return found[1] + "".join(f"{line}\n" for line in _lines(TABLES[found[2]]())) + found[3]
+
+    return _TABLE.sub(written, text)
+
+
+def _lines(rows: Rows) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        if number == 0:
+            yield "|---" * len(row) + "|"
+
+
+def main() -> None:
+    """Writes the tables of all pages."""
+    for page in PAGES:
+        text = read_text(page)
+        new = with_tables(text, page.name)
+        if new != text:
+            with atomic_write(page) as file:
+                file.write(new)
+            sys.stdout.write(f"wrote the tables of {page.name}\n")
+
+
+if __name__ == "__main__":
+    main()
