@@ -27,7 +27,7 @@ lint: build $(VENV)/test.stamp
 
 # The tables of the documentation that say what there is.
 docs: build
-	$(BIN)/python -m hocket.docs_tables
+	$(BIN)/python -m hocket.docs
 
 # Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs.
 pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp $(VENV)/newest-nccl

@@ -28,6 +28,7 @@ FOLDERS = set(ROOMS)
 FACES = {
     "bench": FOLDERS | {"api"},
     "report": FOLDERS,
+    "docs": FOLDERS,
     "api": FOLDERS | {"report"},
     "demo": FOLDERS | {"api", "report"},
     "cli": FOLDERS | {"api", "report", "demo", "bench", FACE},

@@ -14,7 +14,7 @@ from hocket.base.strict_yaml import nearest
 
 __all__ = ["PAGES", "TABLES", "main", "with_tables"]
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 #: Where tables may stand.
 PAGES = (_ROOT / "CONTRIBUTING.md", _ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md")))
 _TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
@@ -76,7 +76,3 @@ def main() -> None:
             with atomic_write(page) as file:
                 file.write(new)
             sys.stdout.write(f"wrote the tables of {page.name}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hocket.base.errors import FormatError
-from hocket.docs_tables import PAGES, TABLES, with_tables
+from hocket.docs.tables import PAGES, TABLES, with_tables
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
