@@ -1,0 +1,26 @@
+"""docs/commands.md is what the requests say, and what docs/python.md shows is so."""
+
+import re
+from pathlib import Path
+
+from hocket.api.reference import reference
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_reference_is_that_of_today() -> None:
+    written = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    assert written == reference(), "run: python -m hocket.api.reference > docs/commands.md"
+
+
+def test_the_first_program_of_the_python_page_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    shown = first.replace('"examples/traces"', repr(str(ROOT / "examples" / "traces")))
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text("topology: dgx-h100:nodes=2\ncollective: all_reduce\nsize: 1MiB\n")
+    shown = shown.replace('"sweep.yaml"', repr(str(sweep))).replace('"sweep/"', repr(str(tmp_path / "sweep")))
+    names: dict[str, object] = {}
+    exec(shown.replace(', executor="processes"', ""), names)
+    assert repr(names["job"]).endswith("419.9 us on dgx-h100:nodes=1,gpus=4, 1.120 times the bound>")
+    exec(second, names)
