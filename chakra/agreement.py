@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.finding import TraceFinding, TraceSeverity, at_node, source_of
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSource
 
 __all__ = ["Agreement", "collectives_by_group"]
@@ -92,7 +92,7 @@ class _Pair:
         self._theirs = self._own = _NO_CALLS
         self._met = 0
         self._in_step = True
-        self.findings: list[Finding] = []
+        self.findings: list[TraceFinding] = []
 
     def add(self, calls: _Calls, is_own: bool) -> None:
         """The next calls of the rank, or of the group's first rank."""
@@ -129,14 +129,14 @@ class _Pair:
 
     def _find(self, own: _Calls, k: int, name: str, message: str) -> None:
         place = (self._source, name, message, int(own.id[k]), str(own.name[k]))
-        self.findings.append(Finding(Severity.ERROR, *place))
+        self.findings.append(TraceFinding(TraceSeverity.ERROR, *place))
 
-    def finish(self) -> list[Finding]:
+    def finish(self) -> list[TraceFinding]:
         """All findings, when there are no more calls."""
         own, theirs = self._met + len(self._own), self._met + len(self._theirs)
         if self._in_step and own != theirs:
             counts = f"rank {self._rank} joins {own} collectives of group '{self._group}', rank {self._first} joins"
-            self.findings.append(Finding(Severity.ERROR, self._source, "comm_type", f"{counts} {theirs}"))
+            self.findings.append(TraceFinding(TraceSeverity.ERROR, self._source, "comm_type", f"{counts} {theirs}"))
         return self.findings
 
 
@@ -145,7 +145,7 @@ class Agreement:
 
     def __init__(self, traces: TraceSource) -> None:
         self._traces = traces
-        self._strangers: dict[tuple[str, int], Finding] = {}
+        self._strangers: dict[tuple[str, int], TraceFinding] = {}
         self._pairs: dict[str, dict[int, _Pair]] = {}  # of each group, of each rank but its first
         self._first: dict[str, int] = {}
 
@@ -170,7 +170,7 @@ class Agreement:
             elif rank in pairs:
                 pairs[rank].add(calls, is_own=True)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[TraceFinding]:
         """What does not fit together, when all nodes were added."""
         yield from self._strangers.values()
         for pairs in self._pairs.values():

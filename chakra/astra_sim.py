@@ -14,7 +14,7 @@ import numpy as np
 
 from hocket.base.errors import TraceError
 from hocket.chakra.agreement import collectives_by_group
-from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.finding import TraceFinding, TraceSeverity, at_node, source_of
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.subset import subset
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
@@ -80,12 +80,12 @@ def adapt_trace(trace: Trace, numbers: Mapping[str, str] | None = None, changes:
     return kept
 
 
-def violations(traces: TraceSet) -> Iterator[Finding]:
+def violations(traces: TraceSet) -> Iterator[TraceFinding]:
     """What ASTRA-sim would refuse, beyond the findings of `validate`; `adapt` removes all of it."""
     for rank, trace in enumerate(traces.traces):
         source = source_of(traces, rank)
         if not len(trace):
-            yield Finding(Severity.ERROR, source, "node", "ASTRA-sim refuses an empty trace")
+            yield TraceFinding(TraceSeverity.ERROR, source, "node", "ASTRA-sim refuses an empty trace")
         for row in np.flatnonzero(trace.type == NodeType.METADATA):
             yield at_node(trace, source, row, "type", "ASTRA-sim stops at METADATA nodes")
         for row in np.flatnonzero(trace.is_cpu_op != 0):

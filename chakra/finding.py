@@ -6,10 +6,10 @@ from typing import SupportsIndex
 from hocket.base.enums import StrEnum
 from hocket.chakra.trace import Trace, TraceSource
 
-__all__ = ["Finding", "Severity", "at_node", "source_of"]
+__all__ = ["TraceFinding", "TraceSeverity", "at_node", "source_of"]
 
 
-class Severity(StrEnum):
+class TraceSeverity(StrEnum):
     """An error makes a trace useless for simulation; a warning does not."""
 
     ERROR = "error"
@@ -17,10 +17,10 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class TraceFinding:
     """One thing found: where (`source` is the file), in which `field` of the schema, and what was expected."""
 
-    severity: Severity
+    severity: TraceSeverity
     source: str
     field: str
     message: str
@@ -38,10 +38,15 @@ class Finding:
 
 
 def at_node(
-    trace: Trace, source: str, row: SupportsIndex, field: str, message: str, severity: Severity = Severity.ERROR
-) -> Finding:
+    trace: Trace,
+    source: str,
+    row: SupportsIndex,
+    field: str,
+    message: str,
+    severity: TraceSeverity = TraceSeverity.ERROR,
+) -> TraceFinding:
     """A finding at a row of a trace."""
-    return Finding(severity, source, field, message, int(trace.id[row]), trace.strings[trace.name[row]])
+    return TraceFinding(severity, source, field, message, int(trace.id[row]), trace.strings[trace.name[row]])
 
 
 def source_of(traces: TraceSource, rank: int) -> str:

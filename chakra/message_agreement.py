@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.finding import TraceFinding, TraceSeverity, at_node, source_of
 from hocket.chakra.trace import NodeType, Trace, TraceSource
 
 __all__ = ["MessageAgreement"]
@@ -42,7 +42,7 @@ class MessageAgreement:
     def __init__(self, traces: TraceSource) -> None:
         self._traces = traces
         self._channels: dict[tuple[int, int, int], _Channel] = {}
-        self._strangers: list[Finding] = []
+        self._strangers: list[TraceFinding] = []
 
     def add(self, rank: int, trace: Trace) -> None:
         """The next nodes of a rank."""
@@ -57,7 +57,7 @@ class MessageAgreement:
             for key, of_key in zip(keys.T.tolist(), sizes, strict=False):
                 self._channels.setdefault(tuple(key), _Channel()).add(of_key.tolist(), is_send)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[TraceFinding]:
         """What does not fit together, when all nodes were added."""
         yield from self._strangers
         for (src, dst, tag), channel in sorted(self._channels.items()):
@@ -68,13 +68,13 @@ class MessageAgreement:
                     f"{channel.num_sent} sends and {channel.num_received} receives {text}: of each both are needed"
                 )
                 message += ", as a part of a job has them when it is cut by --steps"
-                yield Finding(Severity.ERROR, source, "comm_tag", message)
+                yield TraceFinding(TraceSeverity.ERROR, source, "comm_tag", message)
             elif channel.different:
                 k, sent, received = channel.different
                 message = f"message {k} {text} is sent with {sent} bytes and received with {received}"
-                yield Finding(Severity.ERROR, source, "comm_size", message)
+                yield TraceFinding(TraceSeverity.ERROR, source, "comm_size", message)
 
-    def _foreign_ends(self, rank: int, trace: Trace, rows: np.ndarray, own_field: str) -> Iterator[Finding]:
+    def _foreign_ends(self, rank: int, trace: Trace, rows: np.ndarray, own_field: str) -> Iterator[TraceFinding]:
         num_ranks = self._traces.num_ranks
         for name in ("comm_src", "comm_dst"):
             ends = getattr(trace, name)[rows]

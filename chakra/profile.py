@@ -2,10 +2,10 @@
 
 from hocket.base.enums import StrEnum
 
-__all__ = ["Profile"]
+__all__ = ["TraceProfile"]
 
 
-class Profile(StrEnum):
+class TraceProfile(StrEnum):
     """`mlcommons`: everything the trace holds. `astra-sim`: what ASTRA-sim can run (`hocket.chakra.astra_sim`)."""
 
     MLCOMMONS = "mlcommons"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hocket._core import chakra as engine
 from hocket.chakra.agreement import Agreement
-from hocket.chakra.finding import Finding, Severity, at_node, source_of
+from hocket.chakra.finding import TraceFinding, TraceSeverity, at_node, source_of
 from hocket.chakra.id_set import IdSet
 from hocket.chakra.message_agreement import MessageAgreement
 from hocket.chakra.reading import TraceFiles
@@ -18,7 +18,7 @@ from hocket.chakra.subset import is_ordered
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 from hocket.chakra.trace_file import TraceFile
 
-__all__ = ["Finding", "Severity", "validate", "validate_files", "validate_trace"]
+__all__ = ["TraceFinding", "TraceSeverity", "validate", "validate_files", "validate_trace"]
 
 _MAX_CYCLES = 16
 
@@ -41,7 +41,7 @@ _SIZES = (
 )
 
 
-def validate(traces: TraceSet) -> list[Finding]:
+def validate(traces: TraceSet) -> list[TraceFinding]:
     """All findings in the traces of a job: each rank's own, then those across ranks."""
     collectives, messages = Agreement(traces), MessageAgreement(traces)
     for rank, trace in traces.blocks():
@@ -51,12 +51,12 @@ def validate(traces: TraceSet) -> list[Finding]:
     return [*chain.from_iterable(alone), *_in_order(collectives.findings()), *_in_order(messages.findings())]
 
 
-def validate_trace(trace: Trace, source: str) -> list[Finding]:
+def validate_trace(trace: Trace, source: str) -> list[TraceFinding]:
     """Findings in one rank's trace; `source` names its file in them."""
     return [*_dependencies(trace, source), *_attributes(trace, source), *_metadata(trace, source)]
 
 
-def validate_files(traces: TraceFiles, across_ranks: bool = True) -> tuple[list[Finding], int]:
+def validate_files(traces: TraceFiles, across_ranks: bool = True) -> tuple[list[TraceFinding], int]:
     """What `validate` finds, and the number of nodes, without holding the traces. A trace in which ids do not ascend,
     or nodes depend on later ones, is held whole, without the other ranks, to look for cycles."""
     collectives, messages = Agreement(traces), MessageAgreement(traces)
@@ -71,10 +71,10 @@ def validate_files(traces: TraceFiles, across_ranks: bool = True) -> tuple[list[
     return findings, sum(check.num_nodes for check in alone)
 
 
-def _in_order(across_ranks: Iterable[Finding]) -> list[Finding]:
+def _in_order(across_ranks: Iterable[TraceFinding]) -> list[TraceFinding]:
     """By file and node, whatever blocks the nodes came in."""
 
-    def place(finding: Finding) -> tuple[int, str, int]:
+    def place(finding: TraceFinding) -> tuple[int, str, int]:
         return len(finding.source), finding.source, -1 if finding.node_id is None else finding.node_id
 
     return sorted(across_ranks, key=place)
@@ -86,9 +86,9 @@ class _RankCheck:
     def __init__(self, file: TraceFile) -> None:
         self._file, self._source = file, str(file.path)
         self._ids, self._last_id, self._ordered = IdSet(), -1, True
-        self._dangling: list[Finding] = []
-        self._attributes: list[Finding] = []
-        self._metadata: list[Finding] = []
+        self._dangling: list[TraceFinding] = []
+        self._attributes: list[TraceFinding] = []
+        self._metadata: list[TraceFinding] = []
         self.num_nodes = 0
 
     def add(self, trace: Trace) -> None:
@@ -103,14 +103,14 @@ class _RankCheck:
             self._last_id = int(trace.id[-1])
             self._dangling += self._absent(trace)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[TraceFinding]:
         """All of them, when there are no more nodes."""
         if not self._ordered:
             whole = next(self._file.blocks(None))
             return [*_dependencies(whole, self._source), *self._attributes, *self._metadata]
         return [*self._dangling, *self._attributes, *self._metadata]
 
-    def _absent(self, trace: Trace) -> Iterator[Finding]:
+    def _absent(self, trace: Trace) -> Iterator[TraceFinding]:
         """In an ordered trace there are no cycles and no ids twice, but for dependencies on ids that were left out."""
         for field in ("data_deps", "ctrl_deps"):
             deps: NDArray[np.uint64] = getattr(trace, field)
@@ -119,7 +119,7 @@ class _RankCheck:
                 yield _dangling(trace, self._source, owner[place], field, deps[place])
 
 
-def _dependencies(trace: Trace, source: str) -> Iterator[Finding]:
+def _dependencies(trace: Trace, source: str) -> Iterator[TraceFinding]:
     duplicates, dangling, dangling_id, cycles = engine.find_dependency_faults(trace, _MAX_CYCLES)
     for row in duplicates:
         yield at_node(trace, source, row, "id", "another node has this id; ids must be unique")
@@ -132,17 +132,17 @@ def _dependencies(trace: Trace, source: str) -> Iterator[Finding]:
         yield at_node(trace, source, cycle[0], "data_deps/ctrl_deps", f"depends on itself: {ids}")
 
 
-def _dangling(trace: Trace, source: str, row: np.intp, field: str, node_id: np.uint64) -> Finding:
+def _dangling(trace: Trace, source: str, row: np.intp, field: str, node_id: np.uint64) -> TraceFinding:
     message = f"depends on node {node_id}, which is not in the file (convert --profile astra-sim leaves such out)"
     return at_node(trace, source, row, field, message)
 
 
-def _metadata(trace: Trace, source: str) -> Iterator[Finding]:
+def _metadata(trace: Trace, source: str) -> Iterator[TraceFinding]:
     if fault := step_fault(trace.metadata):
-        yield Finding(Severity.ERROR, source, "metadata", fault)
+        yield TraceFinding(TraceSeverity.ERROR, source, "metadata", fault)
 
 
-def _attributes(trace: Trace, source: str) -> Iterator[Finding]:
+def _attributes(trace: Trace, source: str) -> Iterator[TraceFinding]:
     """In the order of the rows, whatever blocks they come in."""
     for row, attribute, message in sorted(_wrong_attributes(trace), key=itemgetter(0)):
         yield at_node(trace, source, row, attribute, message)

@@ -13,7 +13,7 @@ from hocket.chakra.astra_sim import adapt, adapt_trace
 from hocket.chakra.eras import Era
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.messages import encode_metadata
-from hocket.chakra.profile import Profile
+from hocket.chakra.profile import TraceProfile
 from hocket.chakra.trace import Trace, TraceSet
 from hocket.chakra.trace_file import framed
 
@@ -25,14 +25,14 @@ _NODES_AT_ONCE = 1 << 16
 _COMPRESSION = 6  # of gzip
 
 
-def write_trace(path: Path | str, trace: Trace, profile: Profile | str = Profile.MLCOMMONS) -> None:
+def write_trace(path: Path | str, trace: Trace, profile: TraceProfile | str = TraceProfile.MLCOMMONS) -> None:
     """Writes one rank's trace: every attribute that is not -1, with the types MLCommons' tools use.
 
     A name that ends in .gz makes it gzip. A trace without a version gets schema version 1.0.0. Raises TraceError when
     columns disagree, a value does not fit the type of its attribute, or the profile cannot express the trace
     (`hocket.chakra.astra_sim.adapt_trace`).
     """
-    write_blocks(path, [adapt_trace(trace) if Profile(profile) is Profile.ASTRA_SIM else trace])
+    write_blocks(path, [adapt_trace(trace) if TraceProfile(profile) is TraceProfile.ASTRA_SIM else trace])
 
 
 def write_blocks(path: Path | str, blocks: Iterable[Trace]) -> int:
@@ -64,7 +64,7 @@ def write_traces(
     folder: Path | str,
     traces: TraceSet,
     prefix: str = "trace",
-    profile: Profile | str = Profile.MLCOMMONS,
+    profile: TraceProfile | str = TraceProfile.MLCOMMONS,
     on_written: Callable[[int], None] | None = None,
     suffix: str = ".et",
 ) -> Counter[str]:
@@ -75,7 +75,7 @@ def write_traces(
     Raises TraceError as `write_trace` does.
     """
     changes: Counter[str] = Counter()
-    if Profile(profile) is Profile.ASTRA_SIM:
+    if TraceProfile(profile) is TraceProfile.ASTRA_SIM:
         traces, changes = adapt(traces)
     folder = make_folder(folder)
     for rank, trace in enumerate(traces.traces):

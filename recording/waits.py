@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NONE", "Waits", "find_waits"]
+__all__ = ["NONE", "CallWaits", "find_waits"]
 
 Numbers = NDArray[np.int64]
 
@@ -13,7 +13,7 @@ Numbers = NDArray[np.int64]
 NONE = int(np.iinfo(np.int64).min)
 
 
-class Waits(NamedTuple):
+class CallWaits(NamedTuple):
     """For each call the first wait for it: ns, the thread that waited, the source it learnt of; NONE where none."""
 
     begin: Numbers
@@ -31,7 +31,7 @@ class Calls(NamedTuple):
     asynchronous: NDArray[np.bool_]
 
 
-def find_waits(calls: Calls, seen: Numbers, internal: Numbers) -> Waits:
+def find_waits(calls: Calls, seen: Numbers, internal: Numbers) -> CallWaits:
     """The waits for calls.
 
     `seen` has a row for each wait in the stream, in the order in which they count: index of the call, begin, end,
@@ -47,7 +47,7 @@ def find_waits(calls: Calls, seen: Numbers, internal: Numbers) -> Waits:
     waits[implied, :3] = np.stack([calls.start, calls.done, calls.thread], axis=1)[implied]
     rest = internal[waits[internal[:, 0], 1] == NONE]
     waits[rest[:, 0]] = rest[:, 1:]
-    return Waits(*waits.T)
+    return CallWaits(*waits.T)
 
 
 def _implied(calls: Calls, candidates: NDArray[np.bool_], seen: Numbers) -> Numbers:

@@ -1,10 +1,14 @@
 """The words of docs/glossary.md: what stands there as not used is not used, in `--help` and the pages' headings."""
 
+import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from command_help import help_texts
+from test_architecture import ROOMS
+from walls import read_tree
 
 ROOT = Path(__file__).parents[1]
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -33,6 +37,35 @@ def misused(text: str) -> list[str]:
     return found
 
 
+#: Class names that two rooms still have, for what is alike in them: a new one takes a name of its own.
+_SHARED = set(
+    [
+        "Calibrated",
+        "Chunk",
+        "Drawing",
+        "Element",
+        "Engine",
+        "Fabric",
+        "Field",
+        "Finding",
+        "Gpu",
+        "Group",
+        "Importer",
+        "Operation",
+        "Part",
+        "Pending",
+        "Profile",
+        "Progress",
+        "Report",
+        "Request",
+        "Result",
+        "Row",
+        "Streams",
+        "TraceFiles",
+    ]
+)
+
+
 def test_the_glossary_says_what_is_not_used() -> None:
     assert len(instead_of()) > 30
     assert misused("Predict it on a machine, and its bounds") == [
@@ -55,3 +88,14 @@ def test_headings(page: str) -> None:
     headings = re.findall(r"^#+ .*", text, re.MULTILINE)
     assert headings
     assert not {heading: found for heading in headings if (found := misused(heading))}
+
+
+def test_one_class_name_has_one_meaning() -> None:
+    tree = read_tree(ROOT, ROOMS)
+    names = Counter(
+        node.name
+        for source in tree.sources.values()
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} <= _SHARED

@@ -19,7 +19,7 @@ from hocket.topology import Topology
 from hocket.translator.lowering.fitting import fit
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.messages import Messages
-from hocket.translator.lowering.placement import LocalStep
+from hocket.translator.lowering.placement import LocalCopy
 from hocket.translator.lowering.proving import Translated
 from hocket.translator.lowering.strategies import predictor, quickest, rounds
 from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
@@ -146,15 +146,15 @@ class Algorithm:
             raise _error("the quickest way depends on the size: give size_bytes, or Lowering(max_bytes=)")
         return quickest(chosen, rounds(asked.strategies(), asked), lowered, predictor(chosen, topology, size))
 
-    def _operations(self) -> tuple[Messages, list[LocalStep]]:
+    def _operations(self) -> tuple[Messages, list[LocalCopy]]:
         """The steps in the order they were asked for."""
         rows: list[tuple[int, ...]] = []
-        local: list[LocalStep] = []
+        local: list[LocalCopy] = []
         for at, step in enumerate(self._steps):
             (src, src_buffer, src_offset), (dst, dst_buffer, dst_offset) = step.source, step.target
             places = BUFFERS.index(src_buffer), src_offset, BUFFERS.index(dst_buffer), dst_offset
             if src == dst:
-                local.append(LocalStep(src, *places, step.count, 2 * at, step.reduce))
+                local.append(LocalCopy(src, *places, step.count, 2 * at, step.reduce))
             else:
                 rows.append((src, dst, step.channel, 2 * at, 2 * at + 1, step.reduce, step.count, *places))
         names = [field.name for field in fields(Messages)]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import Infeasible, TraceError
 from hocket.chakra.agreement import collectives_by_group
-from hocket.chakra.finding import Severity, at_node, source_of
+from hocket.chakra.finding import TraceSeverity, at_node, source_of
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 from hocket.chakra.validate import validate
@@ -92,7 +92,7 @@ def extrapolate(traces: TraceSet, growths: Sequence[Growth]) -> tuple[TraceSet, 
 
 
 def _require_valid(traces: TraceSet) -> None:
-    errors = [finding for finding in validate(traces) if finding.severity is Severity.ERROR]
+    errors = [finding for finding in validate(traces) if finding.severity is TraceSeverity.ERROR]
     if errors:
         raise TraceError(f"{errors[0].text} (one of {len(errors)} errors; `hocket trace validate` shows all)")
 

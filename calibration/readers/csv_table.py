@@ -6,7 +6,7 @@ import io
 from hocket.base.collectives import bus_factor
 from hocket.base.errors import FormatError
 from hocket.calibration.measurement import Measurement, kind_named
-from hocket.calibration.readers.printed import Printed, Row, check_row, whole
+from hocket.calibration.readers.printed import Printed, PrintedRow, check_row, whole
 
 __all__ = ["COLUMNS", "is_csv", "read_csv"]
 
@@ -49,7 +49,7 @@ def read_csv(text: str, source: str) -> tuple[Measurement, ...]:
         for names, in_place in ((_OUT_OF_PLACE, False), (_IN_PLACE, True)):
             if not any(row[name] for name in names):
                 continue
-            printed = Row(size, *(Printed.of(row[name], place, name) for name in names))
+            printed = PrintedRow(size, *(Printed.of(row[name], place, name) for name in names))
             check_row(printed, factor, place)
             found.append(Measurement(kind, ranks, nodes, size, printed.time_ps, in_place, place))
     return tuple(found)

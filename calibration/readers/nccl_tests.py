@@ -15,7 +15,7 @@ from hocket.base.errors import FormatError
 from hocket.base.strict_yaml import nearest
 from hocket.calibration.measurement import Assumed, Measurement, kind_named
 from hocket.calibration.readers.nccl_lines import NcclLines
-from hocket.calibration.readers.printed import Printed, Row, check_row, whole
+from hocket.calibration.readers.printed import Printed, PrintedRow, check_row, whole
 from hocket.nccl.releases import version_of_code
 from hocket.schedule import Kind
 
@@ -247,14 +247,14 @@ def _guess(line: _Line, ranks: int) -> str:
     raise FormatError(f"{line.place}: the output does not say which collective this is: say --collective")
 
 
-def _half(columns: list[str], cells: list[str], line: _Line, factor: float) -> Row | None:
+def _half(columns: list[str], cells: list[str], line: _Line, factor: float) -> PrintedRow | None:
     """One half of a line; nothing where it was not measured, or moved nothing."""
     if cells[0] == "N/A":
         return None
     printed = [
         Printed.of(cell, line.place, name) for cell, name in zip(cells, ("time", "algbw", "busbw"), strict=False)
     ]
-    row = Row(int(line.head[0]), *printed)
+    row = PrintedRow(int(line.head[0]), *printed)
     wrong = cells[columns.index("#wrong")] if "#wrong" in columns else "N/A"
     if wrong not in ("0", "N/A"):
         raise FormatError(f"{line.place}: {wrong} wrong values: what computes wrongly is not calibrated; repair it")

@@ -8,7 +8,7 @@ import msgspec
 from hocket.base.collectives import bus_factor
 from hocket.base.errors import FormatError
 from hocket.calibration.measurement import NCCL_NAMES, Assumed, BenchmarkRun, Measurement, kind_named
-from hocket.calibration.readers.printed import Printed, Row, check_row
+from hocket.calibration.readers.printed import Printed, PrintedRow, check_row
 from hocket.nccl.releases import version_of_code
 
 __all__ = ["read_nccl_tests_json"]
@@ -113,7 +113,7 @@ def read_nccl_tests_json(content: Any, source: str, assumed: Assumed) -> tuple[M
                 continue
             if half.time is None:
                 raise FormatError(f"{place}: no time: cpu_time is not the collective's; run without -C")
-            row = Row(
+            row = PrintedRow(
                 result.size,
                 Printed(half.time, _PRINTED),
                 Printed(half.alg_bw, _PRINTED),

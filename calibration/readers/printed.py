@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hocket.base.errors import FormatError
 
-__all__ = ["Printed", "Row", "check_row", "whole"]
+__all__ = ["Printed", "PrintedRow", "check_row", "whole"]
 
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\.([0-9]{0,12}))?(?:[eE]([+-]?[0-9]{1,2}))?")
 _SLACK = 1e-3  # of the printed value, beside its last digit: tools round twice
@@ -40,7 +40,7 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrintedRow:
     """One half of a line: time in us, bandwidths in GB/s (10^9)."""
 
     size_bytes: int
@@ -60,7 +60,7 @@ def whole(text: str, place: str, name: str) -> int:
     return int(text)
 
 
-def check_row(row: Row, factor: float, place: str) -> None:
+def check_row(row: PrintedRow, factor: float, place: str) -> None:
     """Raises FormatError, saying which unit slipped, unless the three numbers agree to their last printed digit."""
     if not 0 < row.time_us.value < 1e12:
         raise FormatError(f"{place}: a time of {row.time_us.value:g} us cannot be: the line is damaged")

@@ -8,7 +8,7 @@ from typing import TypeVar
 from hocket.base.errors import HocketError
 from hocket.nccl.model import NcclModel
 from hocket.nccl.programs.request import NcclProgram
-from hocket.nccl.programs.spec import Expected, NcclAlgorithm
+from hocket.nccl.programs.spec import ModelledTime, NcclAlgorithm
 from hocket.schedule import Collective, Kernel
 from hocket.topology.formats.nccl.machine import Nic, Pci
 
@@ -28,7 +28,7 @@ class GroupPrograms:
         """What the group's members, in their order, do for a collective; or why that is not known."""
         return self._of(group, lambda model: self.algorithm.program(model, collective))
 
-    def expected(self, group: Sequence[int], collective: Collective) -> Expected | str:
+    def expected(self, group: Sequence[int], collective: Collective) -> ModelledTime | str:
         """What NCCL's model says that the collective takes; or why it says nothing."""
         return self._of(group, lambda model: self.algorithm.expected(model, collective))
 

@@ -15,7 +15,7 @@ from hocket.schedule import Collective, Kernel
 from hocket.topology.machines.loading import load_machine
 from hocket.topology.machines.presets import PRESETS
 
-__all__ = ["Expected", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of"]
+__all__ = ["ModelledTime", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of"]
 
 _WORD, _MODEL = "nccl", "nccl-model"
 _PS = 10**6  # of a us
@@ -32,7 +32,7 @@ def is_nccl_model(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ModelledTime:
     """What NCCL's model says that an algorithm takes (ps)."""
 
     algorithm: str
@@ -73,7 +73,7 @@ class NcclAlgorithm:
             collective.root,
         )
 
-    def expected(self, model: NcclModel, collective: Collective) -> Expected:
+    def expected(self, model: NcclModel, collective: Collective) -> ModelledTime:
         """What NCCL's model says that a collective takes by the algorithm and protocol, or those that it chooses.
         Raises ScheduleError for what NCCL has no kernel for, or would not run here."""
         terms = [
@@ -84,7 +84,7 @@ class NcclAlgorithm:
         if not terms:
             raise ScheduleError(f"NCCL runs no such algorithm for {collective.kind} here")
         best = min(terms, key=lambda term: term.time_us)
-        return Expected(f"NCCL's model {best.algorithm}/{best.protocol}", round(best.time_us * _PS))
+        return ModelledTime(f"NCCL's model {best.algorithm}/{best.protocol}", round(best.time_us * _PS))
 
 
 def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: Iterable[str] = ()) -> NcclModel:

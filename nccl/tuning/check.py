@@ -9,7 +9,7 @@ from hocket.base.units import format_limit
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, can_do
 from hocket.nccl.tuning.table import TunerConstant, TunerRule, TunerTable, limits_channels
 
-__all__ = ["Finding", "Severity", "check_table", "choice_name"]
+__all__ = ["TableFinding", "TableSeverity", "check_table", "choice_name"]
 
 _ANY = -1
 _NO_LIMIT = 2**64 - 1
@@ -26,17 +26,17 @@ _CONDITIONS = (
 )
 
 
-class Severity(Enum):
+class TableSeverity(Enum):
     ERROR = "error"
     WARNING = "warning"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class TableFinding:
     """`line` of the table, and what to do about it."""
 
     line: int
-    severity: Severity
+    severity: TableSeverity
     text: str
 
 
@@ -46,13 +46,13 @@ def choice_name(algorithm: int, protocol: int) -> str:
     return f"{algorithm_name}/{'any' if protocol == _ANY else PROTOCOLS[protocol]}"
 
 
-def check_table(table: TunerTable) -> list[Finding]:
+def check_table(table: TunerTable) -> list[TableFinding]:
     """By line: errors for what never takes effect, warnings for what may not be meant. The lines that cannot be read
     are errors too."""
-    findings = [Finding(line, Severity.ERROR, text) for line, text in table.problems]
+    findings = [TableFinding(line, TableSeverity.ERROR, text) for line, text in table.problems]
     for at, rule in enumerate(table.rules):
-        findings += [Finding(rule.line, Severity.ERROR, text) for text in _never(rule)]
-        findings += [Finding(rule.line, Severity.WARNING, text) for text in _ignored(rule)]
+        findings += [TableFinding(rule.line, TableSeverity.ERROR, text) for text in _never(rule)]
+        findings += [TableFinding(rule.line, TableSeverity.WARNING, text) for text in _ignored(rule)]
         earlier = table.rules[:at]
         findings += _shadowed(rule, earlier) or _overlaps(rule, earlier)
     findings += _gaps(table.rules)
@@ -118,16 +118,18 @@ def _takes_all(earlier: TunerRule, later: TunerRule) -> bool:
     return can_do(earlier.function, earlier.algorithm, earlier.protocol) and (always or wider)
 
 
-def _shadowed(rule: TunerRule, earlier: list[TunerRule]) -> list[Finding]:
+def _shadowed(rule: TunerRule, earlier: list[TunerRule]) -> list[TableFinding]:
     """Whether earlier rules take every call from a rule, one alone or several together."""
     covering = [one for one in earlier if _covers(one, rule)]
     for one in covering:
         if _inside(rule.bytes, one.bytes) and _inside(rule.bytes_per_rank, one.bytes_per_rank):
             if _takes_all(one, rule):
-                return [Finding(rule.line, Severity.ERROR, f"never reached: line {one.line} takes all its calls")]
+                return [
+                    TableFinding(rule.line, TableSeverity.ERROR, f"never reached: line {one.line} takes all its calls")
+                ]
             name = choice_name(one.algorithm, one.protocol)
             text = f"only reached where NCCL does not offer {name}: else line {one.line} takes all its calls"
-            return [Finding(rule.line, Severity.WARNING, text)]
+            return [TableFinding(rule.line, TableSeverity.WARNING, text)]
     whole = (0, _NO_LIMIT)
     taking = sorted(
         (one for one in covering if _takes_all(one, rule) and one.bytes_per_rank == whole), key=lambda one: one.bytes
@@ -139,11 +141,11 @@ def _shadowed(rule: TunerRule, earlier: list[TunerRule]) -> list[Finding]:
             reached, lines = one.bytes[1] + 1, [*lines, one.line]
     if reached > rule.bytes[1]:
         text = f"never reached: lines {', '.join(map(str, sorted(lines)))} together take all its calls"
-        return [Finding(rule.line, Severity.ERROR, text)]
+        return [TableFinding(rule.line, TableSeverity.ERROR, text)]
     return []
 
 
-def _overlaps(rule: TunerRule, earlier: list[TunerRule]) -> list[Finding]:
+def _overlaps(rule: TunerRule, earlier: list[TunerRule]) -> list[TableFinding]:
     """Sizes at one end of a rule that earlier rules take; a rule within a wider, later one is meant so."""
     findings = []
     for one in earlier:
@@ -160,11 +162,11 @@ def _overlaps(rule: TunerRule, earlier: list[TunerRule]) -> list[Finding]:
                 continue
             least, most = max(first[0], second[0]), min(first[1], second[1])
             text = f"line {one.line} comes first for the sizes {least} to {most} {unit} that both match"
-            findings.append(Finding(rule.line, Severity.WARNING, text))
+            findings.append(TableFinding(rule.line, TableSeverity.WARNING, text))
     return findings
 
 
-def _gaps(rules: list[TunerRule]) -> list[Finding]:
+def _gaps(rules: list[TunerRule]) -> list[TableFinding]:
     """Sizes between two rules of the same conditions that neither matches, nor any other rule of the collective."""
     findings = []
     groups: dict[tuple[object, ...], list[TunerRule]] = {}
@@ -186,14 +188,14 @@ def _gaps(rules: list[TunerRule]) -> list[Finding]:
                     text = (
                         f"no rule for {span}: NCCL's own choice; if that is meant, say so by a rule with algorithm -1"
                     )
-                    findings.append(Finding(after.line, Severity.WARNING, text))
+                    findings.append(TableFinding(after.line, TableSeverity.WARNING, text))
                 reached = max(reached, most)
     return findings
 
 
-def _useless(constant: TunerConstant, earlier: list[TunerConstant]) -> list[Finding]:
+def _useless(constant: TunerConstant, earlier: list[TunerConstant]) -> list[TableFinding]:
     for one in earlier:
         if one.index == constant.index and _inside(constant.nodes, one.nodes) and _inside(constant.ranks, one.ranks):
             text = f"never used: line {one.line} has the same constant for all its communicators"
-            return [Finding(constant.line, Severity.ERROR, text)]
+            return [TableFinding(constant.line, TableSeverity.ERROR, text)]
     return []

@@ -24,7 +24,7 @@ from hocket.plugin.torch.groups import watch_destroyed
 from hocket.plugin.torch.hook_choice import choose_hook
 from hocket.plugin.torch.profiling import OperatorProfiler
 from hocket.plugin.torch.sections import watch_sections
-from hocket.plugin.torch.steps import Steps
+from hocket.plugin.torch.steps import StepCounter
 from hocket.recording.folder import make_folder, operators_path, set_aside, stream_path
 from hocket.recording.settings import OUT_VARIABLE, Settings
 from hocket.recording.stream import FORMAT, record
@@ -65,7 +65,7 @@ class Collector:
         watch = None if self._completions is None else self._completions.add
         self._hook, self._remark = choose_hook(settings.hook, settings.stacks, watch)
         self._profiler = OperatorProfiler() if settings.ops else None
-        self.steps = Steps(settings, self._select)
+        self.steps = StepCounter(settings, self._select)
         self._starting, self._started = threading.RLock(), False
         if os.environ.get("RANK") == "0":
             atexit.register(self._say_if_idle, os.getpid())

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hocket.plugin.torch.groups import Group
+from hocket.plugin.torch.groups import CollectedGroup
 from hocket.plugin.torch.signature import ABSENT, Detail, Signature
 
 __all__ = ["Arguments", "describer", "is_async_reader", "on_device", "tensor_reader"]
@@ -29,13 +29,13 @@ def is_async_reader(signature: Signature) -> Callable[[Arguments], bool]:
     return lambda arguments: arguments[index] if index < len(arguments) else default
 
 
-def describer(signature: Signature) -> Callable[[Arguments, Group, bool], str]:
+def describer(signature: Signature) -> Callable[[Arguments, CollectedGroup, bool], str]:
     """Describes a call: operation, group, bytes in and out, type and the rest, as `"op":"send","group":0,...`."""
     inputs, outputs = tensor_reader(signature.input), tensor_reader(signature.output)
     in_place = signature.input == signature.output
     details = [_DESCRIBERS[detail.what](detail) for detail in signature.details]
 
-    def describe(arguments: Arguments, group: Group, is_async: bool) -> str:
+    def describe(arguments: Arguments, group: CollectedGroup, is_async: bool) -> str:
         given = taken = inputs(arguments)
         input_bytes = output_bytes = _bytes(given)
         if not in_place:
@@ -82,24 +82,24 @@ def _bytes(tensors: Sequence[torch.Tensor]) -> int:
     return tensors[0].nbytes if len(tensors) == 1 else sum([tensor.nbytes for tensor in tensors])
 
 
-def _rank(detail: Detail) -> Callable[[Arguments, Group], str]:
+def _rank(detail: Detail) -> Callable[[Arguments, CollectedGroup], str]:
     """A rank in an argument counts within the group; in the stream, within the world."""
     return lambda arguments, group: f',"{detail.key}":{group.ranks[arguments[detail.position]]}'
 
 
-def _splits(detail: Detail) -> Callable[[Arguments, Group], str]:
-    def describe(arguments: Arguments, group: Group) -> str:
+def _splits(detail: Detail) -> Callable[[Arguments, CollectedGroup], str]:
+    def describe(arguments: Arguments, group: CollectedGroup) -> str:
         splits = arguments[detail.position]
         return f',"{detail.key}":{list(splits)}' if splits else ""
 
     return describe
 
 
-def _number(detail: Detail) -> Callable[[Arguments, Group], str]:
+def _number(detail: Detail) -> Callable[[Arguments, CollectedGroup], str]:
     return lambda arguments, group: f',"{detail.key}":{arguments[detail.position]}'
 
 
-def _reduction(detail: Detail) -> Callable[[Arguments, Group], str]:
+def _reduction(detail: Detail) -> Callable[[Arguments, CollectedGroup], str]:
     if not hasattr(dist.ReduceOp, "unbox"):  # torch 2.9 and older: only the compiled hook can read it
         return lambda arguments, group: ""
     unbox = dist.ReduceOp.unbox

@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from hocket.recording.stream import Stream, record
 
-__all__ = ["Group", "Groups", "watch_destroyed"]
+__all__ = ["CollectedGroup", "GroupWriter", "watch_destroyed"]
 
 # PyTorch before 2.9 holds Python's lock while it destroys a group of gloo's and waits for its threads, which may need
 # that lock to free what their last collective held: it hangs now and then, and often where they had called Python.
@@ -23,7 +23,7 @@ _HOLDS_THE_LOCK = torch.__version__ < (2, 9)
 _destroyed: Counter[tuple[int, ...]] = Counter()
 
 
-class Group:
+class CollectedGroup:
     """A process group as the recorder needs it: its number in the stream, its world ranks, its next sequence number."""
 
     __slots__ = ("id", "ranks", "sequence")
@@ -34,15 +34,15 @@ class Group:
         self.sequence = itertools.count()
 
 
-class Groups:
+class GroupWriter:
     """Writes each group to the stream at its first use; holds none alive."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._groups: WeakKeyDictionary[dist.ProcessGroup, Group] = WeakKeyDictionary()
+        self._groups: WeakKeyDictionary[dist.ProcessGroup, CollectedGroup] = WeakKeyDictionary()
         self._ids = itertools.count()
 
-    def find(self, process_group: dist.ProcessGroup) -> Group:
+    def find(self, process_group: dist.ProcessGroup) -> CollectedGroup:
         """The entry of a process group. Raises ValueError for one that torch.distributed does not know."""
         group = self._groups.get(process_group)
         if group is None:
@@ -60,11 +60,11 @@ class Groups:
                 return group.id, group.ranks
         raise ValueError(f"torch.distributed knows no process group '{name}'")
 
-    def _register(self, process_group: dist.ProcessGroup) -> Group:
+    def _register(self, process_group: dist.ProcessGroup) -> CollectedGroup:
         ranks = dist.get_process_group_ranks(process_group)
         # Ranks may first use two groups of the same members in different order: creation order tells them apart.
         alike = [other for other in dist.distributed_c10d._world.pg_map if _members(other) == _members(process_group)]
-        group = Group(next(self._ids), ranks)
+        group = CollectedGroup(next(self._ids), ranks)
         self._stream.write(
             record(
                 "group",

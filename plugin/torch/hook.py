@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 
 from hocket.plugin.torch.describe import describer, is_async_reader, on_device, tensor_reader
-from hocket.plugin.torch.groups import Groups
+from hocket.plugin.torch.groups import GroupWriter
 from hocket.plugin.torch.redispatch import Kernel, hand_on
 from hocket.plugin.torch.signature import (
     Signature,
@@ -113,7 +113,7 @@ class PythonHook:
         self._watch = watch
         self._recording = False
         self._started = False
-        self._groups: Groups | None = None
+        self._groups: GroupWriter | None = None
         self._write: Callable[[str], None] = lambda line: None
         self._ids = itertools.count()
         self._shape_ids = itertools.count()
@@ -148,7 +148,7 @@ class PythonHook:
     def open(self, path: Path) -> Stream:
         stream = MappedStream(path)
         self._write = stream.write
-        self._groups = Groups(stream)
+        self._groups = GroupWriter(stream)
         return stream
 
     def select(self, recording: bool) -> None:

@@ -9,10 +9,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from hocket.recording.settings import Settings
 from hocket.recording.stream import Stream, record
 
-__all__ = ["Steps"]
+__all__ = ["StepCounter"]
 
 
-class Steps:
+class StepCounter:
     """A step ends with an optimizer's step or, once `mark` was called, only with `mark`.
 
     `number` is the current step, from 0. `select` is told whether it is one of those asked for, now and at each change.

@@ -9,7 +9,7 @@ import numpy as np
 from hocket.base.collectives import BARRIER
 from hocket.base.errors import TraceError
 from hocket.chakra import TraceSet
-from hocket.chakra.validate import Severity, validate
+from hocket.chakra.validate import TraceSeverity, validate
 from hocket.runtime.replay.elements import element_of
 from hocket.runtime.replay.operation import RECEIVE, SEND, Operation, RankProgram
 from hocket.runtime.replay.order import issue_order
@@ -47,7 +47,7 @@ def plan_replay(
     Raises TraceError for what `hocket trace validate` calls an error and for ranks that disagree (`workload_of`), and
     DeadlockError where no order of issue lets the job end.
     """
-    errors = [finding.text for finding in validate(traces) if finding.severity is Severity.ERROR]
+    errors = [finding.text for finding in validate(traces) if finding.severity is TraceSeverity.ERROR]
     if errors:
         more = f" (and {len(errors) - 1} more errors: hocket trace validate lists them)" if len(errors) > 1 else ""
         raise TraceError(f"{errors[0]}{more}")

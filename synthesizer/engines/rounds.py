@@ -13,7 +13,7 @@ from hocket.synthesizer.engines.spreading import attempts, deliveries, spread_sc
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["ENGINES", "Rounds"]
+__all__ = ["ENGINES", "RoundsEngine"]
 
 # With more rounds a hop, most rounds would be idle.
 _FEW_ROUNDS_PER_HOP, _MOST_ROUNDS_PER_HOP = 16, 1024
@@ -24,7 +24,7 @@ _NEVER_PS = 2**61
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rounds(NamedEngine):
+class RoundsEngine(NamedEngine):
     """512 chunks compared at a time: core/src/synthesizer/rounds."""
 
     name: str = "rounds"
@@ -81,4 +81,4 @@ def _ways(network: core.Network) -> list[RoundWay]:
     return [RoundWay(rounds_per_hop, rarest) for rarest in (False, True) for rounds_per_hop in lengths]
 
 
-ENGINES = (Rounds(),)
+ENGINES = (RoundsEngine(),)

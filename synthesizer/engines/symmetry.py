@@ -17,7 +17,7 @@ from hocket.synthesizer.engines.spreading import spread_schedule
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search, Stop
 
-__all__ = ["ENGINES", "Symmetry"]
+__all__ = ["ENGINES", "SymmetryEngine"]
 
 # Schedules of more transfers stay folded, if the topology has the symmetry link by link.
 _MOST_SPELLED_OUT = 500_000
@@ -33,7 +33,7 @@ _SECONDS_PER_OFFER = 25e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Symmetry(NamedEngine):
+class SymmetryEngine(NamedEngine):
     """Cayley graphs of abelian groups: all_gather as broadcast trees, all_to_all as an open shop, each of one rank and
     translated to all: hocket/synthesizer/symmetry/translations.hpp, spread.hpp, exchange.hpp."""
 
@@ -173,4 +173,4 @@ def _schedule(
     )
 
 
-ENGINES = (Symmetry(),)
+ENGINES = (SymmetryEngine(),)

@@ -11,7 +11,7 @@ from hocket.base.enums import assert_never, not_here
 from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType
 from hocket.chakra.c10d import OPERATIONS
-from hocket.recording import lines
+from hocket.recording import stream_lines
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 
@@ -109,5 +109,5 @@ def test_operations_of_pytorch_and_lines_of_the_recorder_use_the_same_words() ->
     for name, operation in OPERATIONS.items():
         assert operation.kind in (*NAMED_KINDS, BARRIER, SEND, RECV)
         assert kind_called(name) in (operation.kind, None)  # monitored_barrier_, recv_any_source_
-    assert set(get_args(lines.Kind)) == {*NAMED_KINDS, BARRIER, SEND, RECV}
+    assert set(get_args(stream_lines.Kind)) == {*NAMED_KINDS, BARRIER, SEND, RECV}
     assert {each.kind for each in CollectiveType} == {*NAMED_KINDS, BARRIER}

@@ -8,7 +8,7 @@ import pytest
 
 from hocket.chakra import CollectiveType, NodeType, TraceBuilder, TraceSet, read_traces
 from hocket.chakra.trace import Trace
-from hocket.chakra.validate import Finding, validate, validate_trace
+from hocket.chakra.validate import TraceFinding, validate, validate_trace
 
 Build = Callable[[TraceBuilder], object]
 
@@ -23,7 +23,7 @@ def job(*ranks: Build, groups: dict[str, tuple[int, ...]] | None = None) -> Trac
     return TraceSet(tuple(map(one, ranks)), groups or {})
 
 
-def the_finding(findings: list[Finding]) -> Finding:
+def the_finding(findings: list[TraceFinding]) -> TraceFinding:
     assert len(findings) == 1, list(map(str, findings))
     return findings[0]
 

@@ -19,7 +19,7 @@ __all__ = ["IMPORTED", "load_machine", "split_imported"]
 
 
 @dataclass(frozen=True)
-class Importer:
+class MachineImporter:
     """How a kind of file is read, and the keys of a spec that it takes."""
 
     keys: tuple[str, ...]
@@ -28,8 +28,8 @@ class Importer:
 
 # word of a spec `WORD:FILE,key=value`
 IMPORTED = {
-    "nccl": Importer((), lambda path, _: read_nccl_topology(path)),
-    "smi": Importer(SMI_KEYS, read_smi_machine),
+    "nccl": MachineImporter((), lambda path, _: read_nccl_topology(path)),
+    "smi": MachineImporter(SMI_KEYS, read_smi_machine),
 }
 
 

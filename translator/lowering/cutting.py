@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.schedule import BUFFERS
 from hocket.translator.lowering.messages import Messages
-from hocket.translator.lowering.placement import LocalStep
+from hocket.translator.lowering.placement import LocalCopy
 
 __all__ = ["cut_local_steps", "cut_messages"]
 
@@ -26,7 +26,7 @@ def cut_messages(messages: Messages, most: int, part: int | None) -> Messages:
     return Messages(**{**columns, "count": count})
 
 
-def cut_local_steps(steps: Sequence[LocalStep], most: int, part: int | None) -> list[LocalStep]:
+def cut_local_steps(steps: Sequence[LocalCopy], most: int, part: int | None) -> list[LocalCopy]:
     """The same of local steps."""
     rows = [(step.count, step.source, step.source_offset, step.destination, step.destination_offset) for step in steps]
     whole, *ends = np.array(rows, np.int64).reshape(-1, 5).T

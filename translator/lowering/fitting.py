@@ -10,7 +10,7 @@ from hocket.translator.lowering.instances import part_chunks, replicate
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.operations import operations
-from hocket.translator.lowering.placement import LocalStep
+from hocket.translator.lowering.placement import LocalCopy
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.msccl.profiles import Profile
 from hocket.translator.msccl.xml_write import LimitError
@@ -23,7 +23,7 @@ _OF_BLOCKS = ("too many thread blocks", "far dependency")  # rules that fewer th
 def fit(
     shape: Program,
     messages: Messages,
-    local: Sequence[LocalStep],
+    local: Sequence[LocalCopy],
     profile: Profile,
     lowering: Lowering,
     strategy: Strategy,

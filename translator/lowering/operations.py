@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hocket.schedule import BUFFERS, StepType
 from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.pairing import pair_connections
-from hocket.translator.lowering.placement import LocalStep
+from hocket.translator.lowering.placement import LocalCopy
 from hocket.translator.msccl.profiles import Profile
 
 __all__ = ["LoweredBlock", "Operations", "operations"]
@@ -74,7 +74,7 @@ class Operations:
 
 def operations(
     messages: Messages,
-    local: Sequence[LocalStep],
+    local: Sequence[LocalCopy],
     profile: Profile,
     channels: int,
     slots: int,
@@ -105,7 +105,7 @@ def operations(
         np.array([number[block] for block in each], np.int64) for each in (sending, receiving, staying)
     )
 
-    names = [field.name for field in fields(LocalStep)]
+    names = [field.name for field in fields(LocalCopy)]
     steps = {name: np.array([getattr(step, name) for step in local], np.int64) for name in names}
     time = _Time(messages, steps["at"])
     sends, receives = (np.full(len(connection), value) for value in (_SEND, _RECEIVE))
@@ -161,7 +161,7 @@ class _Time:
         return np.concatenate([sends, receives, local])[self._order]
 
 
-def _local_blocks(local: Sequence[LocalStep], most: int) -> list[LoweredBlock]:
+def _local_blocks(local: Sequence[LocalCopy], most: int) -> list[LoweredBlock]:
     """The thread block of each local step: the first of a rank in one, the next in another, at most `most` in each."""
     number = Counter(step.rank for step in local)
     before: Counter[int] = Counter()

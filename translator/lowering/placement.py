@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from hocket.base.errors import ScheduleError
 from hocket.schedule import BUFFERS, Collective, Kind
 
-__all__ = ["LocalStep", "Placement"]
+__all__ = ["LocalCopy", "Placement"]
 
 _BEFORE, _AFTER = -1, 2**63 - 1  # times before and after those of all transfers
 _INPUT, _OUTPUT, _SCRATCH = (BUFFERS.index(name) for name in "ios")
 
 
 @dataclass(frozen=True, slots=True)
-class LocalStep:
+class LocalCopy:
     """`count` chunks copied, or added (`reduce`), on `rank` at a time `at` that says what comes before and after;
     buffers are positions in BUFFERS."""
 
@@ -92,31 +92,31 @@ class Placement:
         scratch += slots * self._copied
         return buffer, np.select([rank == source, rank == wanted], [sent, got], scratch).astype(np.int64)
 
-    def copies(self) -> list[LocalStep]:
+    def copies(self) -> list[LocalCopy]:
         """Local copies, before every transfer and after."""
         return [*self._copies_before(), *self._copies_after()]
 
-    def _copies_before(self) -> list[LocalStep]:
+    def _copies_before(self) -> list[LocalCopy]:
         kind, slots, block = self.collective.kind, self.collective.slots, self.block
         ranks = range(self.collective.num_ranks)
         if self._copied:
-            return [LocalStep(rank, _INPUT, 0, _SCRATCH, 0, slots, _BEFORE) for rank in ranks]
+            return [LocalCopy(rank, _INPUT, 0, _SCRATCH, 0, slots, _BEFORE) for rank in ranks]
         if self.in_place:
             return []
         if kind.reduces:
             everything = np.arange(self.collective.num_ranks, dtype=np.int32)
             homes, _ = self.home(everything, np.zeros_like(everything))
-            return [LocalStep(rank, _INPUT, 0, int(homes[rank]), 0, slots, _BEFORE) for rank in ranks]
+            return [LocalCopy(rank, _INPUT, 0, int(homes[rank]), 0, slots, _BEFORE) for rank in ranks]
         from_start, to_start = (kind.shares_buffer or whole for whole in (kind.input_is_block, kind.output_is_block))
         count = slots if kind.shares_buffer else block
         return [  # what a rank has for itself
-            LocalStep(rank, _INPUT, 0 if from_start else at, _OUTPUT, 0 if to_start else at, count, _BEFORE)
+            LocalCopy(rank, _INPUT, 0 if from_start else at, _OUTPUT, 0 if to_start else at, count, _BEFORE)
             for rank in ([self.collective.root] if kind.rooted else ranks)
             for at in [rank * block]
         ]
 
-    def _copies_after(self) -> list[LocalStep]:
+    def _copies_after(self) -> list[LocalCopy]:
         if self.in_place or not (self.collective.kind.reduces and self.collective.kind.output_is_block):
             return []
         block, ranks = self.block, range(self.collective.num_ranks)
-        return [LocalStep(rank, _SCRATCH, rank * block, _OUTPUT, 0, block, _AFTER) for rank in ranks]
+        return [LocalCopy(rank, _SCRATCH, rank * block, _OUTPUT, 0, block, _AFTER) for rank in ranks]

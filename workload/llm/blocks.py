@@ -9,14 +9,14 @@ from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.context import ContextAttention
 from hocket.workload.llm.plan import ACTIVATION_BYTES, ParallelPlan
-from hocket.workload.llm.ranks import Group
+from hocket.workload.llm.ranks import GroupKind
 from hocket.workload.llm.tape import Tape
-from hocket.workload.llm.work import Passes, Workbook
+from hocket.workload.llm.work import PassWork, Workbook
 
-__all__ = ["Blocks"]
+__all__ = ["LayerPasses"]
 
 
-class Blocks:
+class LayerPasses:
     """Puts passes of layers on a tape; `label` begins the names of the nodes."""
 
     def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, tape: Tape) -> None:
@@ -75,25 +75,25 @@ class Blocks:
         if self._plan.tp > 1:
             for what in ("largest logit", "target's logit", "sum of exponentials"):
                 size = 4 * self._plan.tokens(self._card)
-                self._tape.run(f"{label} {what}", CollectiveType.ALL_REDUCE, size, Group.TENSOR)
+                self._tape.run(f"{label} {what}", CollectiveType.ALL_REDUCE, size, GroupKind.TENSOR)
 
     def backward_output(self, label: str, inputs: bool, weights: bool) -> None:
         self._both_gradients(f"{label} output", self._output, inputs, weights)
 
-    def _local_experts(self) -> Passes:
+    def _local_experts(self) -> PassWork:
         return self._router + self._experts + self._shared
 
-    def _forward_dense(self, name: str, passes: Passes) -> None:
+    def _forward_dense(self, name: str, passes: PassWork) -> None:
         self._enter(name)
         self._tape.compute(name, passes.forward)
         self._leave(name)
 
-    def _backward_dense(self, name: str, passes: Passes, inputs: bool, weights: bool) -> None:
+    def _backward_dense(self, name: str, passes: PassWork, inputs: bool, weights: bool) -> None:
         if inputs:
             self._enter(name)
         self._both_gradients(name, passes, inputs, weights)
 
-    def _both_gradients(self, name: str, passes: Passes, inputs: bool, weights: bool) -> None:
+    def _both_gradients(self, name: str, passes: PassWork, inputs: bool, weights: bool) -> None:
         gathered = self._gather_input(name, weights)
         if inputs:
             self._tape.compute(f"{name} input gradient", passes.input_gradient)
@@ -105,7 +105,7 @@ class Blocks:
         return self._gather(f"{name} input again") if weights else ()
 
     def _weight_gradient(
-        self, name: str, passes: Passes, inputs: bool, weights: bool, gathered: tuple[int, ...]
+        self, name: str, passes: PassWork, inputs: bool, weights: bool, gathered: tuple[int, ...]
     ) -> None:
         """The gradient of the weights, when their input is gathered, while the input's gradient is reduced."""
         tape = self._tape
@@ -126,13 +126,13 @@ class Blocks:
     def _gather(self, name: str) -> tuple[int, ...]:
         if not self._plan.sequence_parallel:
             return ()
-        return self._tape.start(f"{name} gather", CollectiveType.ALL_GATHER, self._part, Group.TENSOR)
+        return self._tape.start(f"{name} gather", CollectiveType.ALL_GATHER, self._part, GroupKind.TENSOR)
 
     def _reduce(self, name: str) -> tuple[int, ...]:
         if self._plan.tp == 1:
             return ()
         kind = CollectiveType.REDUCE_SCATTER if self._plan.sequence_parallel else CollectiveType.ALL_REDUCE
-        return self._tape.start(f"{name} sum", kind, self._whole, Group.TENSOR)
+        return self._tape.start(f"{name} sum", kind, self._whole, GroupKind.TENSOR)
 
     def _forward_experts(self, label: str) -> None:
         tape = self._tape
@@ -174,17 +174,17 @@ class Blocks:
 
     def _send_tokens(self, name: str) -> tuple[int, ...]:
         """Sends each token to the ranks of its experts."""
-        return self._tape.start(name, CollectiveType.ALL_TO_ALL, self._routed, Group.EXPERT)
+        return self._tape.start(name, CollectiveType.ALL_TO_ALL, self._routed, GroupKind.EXPERT)
 
     def _gather_tokens(self, name: str, sent: tuple[int, ...]) -> tuple[int, ...]:
         """The tensor parallel ranks of an expert gather the tokens that each of them got."""
         if self._plan.tp == 1:
             return sent
-        return self._tape.start(f"{name} gather", CollectiveType.ALL_GATHER, self._routed, Group.TENSOR, sent)
+        return self._tape.start(f"{name} gather", CollectiveType.ALL_GATHER, self._routed, GroupKind.TENSOR, sent)
 
     def _return(self, name: str, after: tuple[int, ...]) -> tuple[int, ...]:
         """The way back of both."""
         if self._plan.tp > 1:
             size = self._routed * self._plan.tp
-            after = self._tape.start(f"{name} sum", CollectiveType.REDUCE_SCATTER, size, Group.TENSOR, after)
-        return self._tape.start(name, CollectiveType.ALL_TO_ALL, self._routed, Group.EXPERT, after)
+            after = self._tape.start(f"{name} sum", CollectiveType.REDUCE_SCATTER, size, GroupKind.TENSOR, after)
+        return self._tape.start(name, CollectiveType.ALL_TO_ALL, self._routed, GroupKind.EXPERT, after)

@@ -7,7 +7,7 @@ gradients scattered after (arXiv:2407.21783, section 3.3.2). The causal mask is 
 
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.plan import ACTIVATION_BYTES, ContextMethod, ParallelPlan
-from hocket.workload.llm.ranks import Group, Peer
+from hocket.workload.llm.ranks import GroupKind, Peer
 from hocket.workload.llm.tape import Tape
 from hocket.workload.llm.work import Workbook
 
@@ -60,7 +60,7 @@ class ContextAttention:
                 f"{name} key-value gradients",
                 CollectiveType.REDUCE_SCATTER,
                 self._num_bytes * self._plan.cp,
-                Group.CONTEXT,
+                GroupKind.CONTEXT,
             )
         tape.compute(f"{name} input gradient", self._input.input_gradient)
 
@@ -79,7 +79,7 @@ class ContextAttention:
         tape.join(gradients)
 
     def _gather(self, name: str) -> None:
-        self._tape.run(f"{name} gather", CollectiveType.ALL_GATHER, self._num_bytes, Group.CONTEXT)
+        self._tape.run(f"{name} gather", CollectiveType.ALL_GATHER, self._num_bytes, GroupKind.CONTEXT)
 
     def _pass_on(self, name: str, tag: int, held: tuple[int, ...]) -> tuple[int, ...]:
         """Sends what is held to the next rank and receives the previous one's; returns the end of the receiving."""

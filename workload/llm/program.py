@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hocket.chakra.trace import Trace
-from hocket.workload.llm.blocks import Blocks
+from hocket.workload.llm.blocks import LayerPasses
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.parameters import (
     embedding_parameters,
@@ -33,7 +33,7 @@ class _Stage:
     def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int) -> None:
         self._card, self._plan, self._work, self._stage = card, plan, work, stage
         self._tape = Tape({"world_size": plan.num_ranks, "model": card.name})
-        self._blocks = Blocks(card, plan, work, self._tape)
+        self._blocks = LayerPasses(card, plan, work, self._tape)
         self._tasks = stage_tasks(plan.schedule, stage, plan.pp, plan.chunks, plan.micro_batches)
         self._units = {part: self._unit(part) for chunk in range(plan.chunks) for part in self._parts(chunk)}
         uses = [

@@ -6,10 +6,10 @@ from enum import IntEnum
 from hocket.base.enums import StrEnum
 from hocket.workload.llm.plan import ParallelPlan
 
-__all__ = ["Group", "Peer", "Ranks"]
+__all__ = ["GroupKind", "Peer", "Ranks"]
 
 
-class Group(StrEnum):
+class GroupKind(StrEnum):
     """Kinds of process groups; "dp" holds all copies of a dense parameter (dp * cp ranks), "expert_dp" of an expert."""
 
     TENSOR = "tp"
@@ -46,14 +46,14 @@ class Ranks:
         self._plan = plan
         self._places = [self._place(rank) for rank in range(plan.num_ranks)]
         self._rank_of = {place: rank for rank, place in enumerate(self._places)}
-        self._names: list[dict[Group, str]] = [{} for _ in self._places]
+        self._names: list[dict[GroupKind, str]] = [{} for _ in self._places]
         self.groups: dict[str, tuple[int, ...]] = {}
         self._add_groups()
 
     def stage(self, rank: int) -> int:
         return self._places[rank].pp
 
-    def group_names(self, rank: int) -> dict[Group, str]:
+    def group_names(self, rank: int) -> dict[GroupKind, str]:
         """The rank's group of each kind that it is in."""
         return self._names[rank]
 
@@ -76,19 +76,21 @@ class Ranks:
         return self._rank_of[_Place(place.tp, place.cp if cp is None else cp, place.dp, place.pp if pp is None else pp)]
 
     def _add_groups(self) -> None:
-        self._add(Group.TENSOR, self._alike("cp", "dp", "pp"))
-        self._add(Group.CONTEXT, self._alike("tp", "dp", "pp"))
+        self._add(GroupKind.TENSOR, self._alike("cp", "dp", "pp"))
+        self._add(GroupKind.CONTEXT, self._alike("tp", "dp", "pp"))
         replicas = self._alike("tp", "pp")
-        self._add(Group.DATA, replicas)
-        self._add(Group.PIPELINE, self._alike("tp", "cp", "dp"))
+        self._add(GroupKind.DATA, replicas)
+        self._add(GroupKind.PIPELINE, self._alike("tp", "cp", "dp"))
         ep = self._plan.ep
         if ep > 1:
-            self._add(Group.EXPERT, [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)])
-            self._add(Group.EXPERT_DATA, [group[i::ep] for group in replicas for i in range(ep)])
+            self._add(GroupKind.EXPERT, [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)])
+            self._add(GroupKind.EXPERT_DATA, [group[i::ep] for group in replicas for i in range(ep)])
         if self._plan.pp > 1:
             ends = (0, self._plan.pp - 1)
             pipelines = self._alike("tp", "cp", "dp")
-            self._add(Group.EMBEDDING, [[rank for rank in group if self.stage(rank) in ends] for group in pipelines])
+            self._add(
+                GroupKind.EMBEDDING, [[rank for rank in group if self.stage(rank) in ends] for group in pipelines]
+            )
 
     def _alike(self, *dimensions: str) -> list[list[int]]:
         """The ranks that have these coordinates in common, ascending."""
@@ -97,7 +99,7 @@ class Ranks:
             alike.setdefault(tuple(getattr(place, dimension) for dimension in dimensions), []).append(rank)
         return list(alike.values())
 
-    def _add(self, kind: Group, groups: list[list[int]]) -> None:
+    def _add(self, kind: GroupKind, groups: list[list[int]]) -> None:
         for number, group in enumerate(sorted(groups)):
             if len(group) > 1:
                 name = f"{kind}.{number}"

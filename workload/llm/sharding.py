@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.parameters import ParameterCount
 from hocket.workload.llm.plan import PARAMETER_BYTES, ParallelPlan
-from hocket.workload.llm.ranks import Group
+from hocket.workload.llm.ranks import GroupKind
 from hocket.workload.llm.tape import Tape
 from hocket.workload.llm.work import Workbook
 
@@ -30,12 +30,12 @@ class DataParallel:
 
     def __init__(self, plan: ParallelPlan, tape: Tape, uses: Sequence[Unit]) -> None:
         self._plan, self._tape, self._uses = plan, tape, uses
-        self._copies = {Group.DATA: plan.replicas, Group.EXPERT_DATA: plan.replicas // plan.ep}
+        self._copies = {GroupKind.DATA: plan.replicas, GroupKind.EXPERT_DATA: plan.replicas // plan.ep}
         self._num_used = 0
         self._gathered: tuple[int, ...] = self._gather(0) if uses else ()
-        self._bucket: dict[Group, int] = {}
+        self._bucket: dict[GroupKind, int] = {}
         self._reduced: list[int] = []
-        self._after_step: list[tuple[Group, int]] = []
+        self._after_step: list[tuple[GroupKind, int]] = []
 
     def use(self) -> None:
         """Computation now needs the next unit in `uses`, and the one after that is asked for."""
@@ -65,10 +65,10 @@ class DataParallel:
         tape.join(self._reduced)
         if plan.sequence_parallel:
             size = self._kept(parameters.replicated) * plan.gradient_bytes
-            tape.run("sum of replicated gradients", CollectiveType.ALL_REDUCE, size, Group.TENSOR)
+            tape.run("sum of replicated gradients", CollectiveType.ALL_REDUCE, size, GroupKind.TENSOR)
         if embedding:
             size = self._kept(embedding) * plan.gradient_bytes
-            tape.run("sum of embedding gradients", CollectiveType.ALL_REDUCE, size, Group.EMBEDDING)
+            tape.run("sum of embedding gradients", CollectiveType.ALL_REDUCE, size, GroupKind.EMBEDDING)
         updated = sum(
             -(-count // self._copies[group]) if plan.zero else count for group, count in self._sizes(parameters)
         )
@@ -87,7 +87,7 @@ class DataParallel:
             nodes += self._tape.start(f"{name} gather parameters", CollectiveType.ALL_GATHER, size, group)
         return nodes
 
-    def _reduce(self, name: str, group: Group, last_micro_batch: bool) -> None:
+    def _reduce(self, name: str, group: GroupKind, last_micro_batch: bool) -> None:
         count = self._bucket.pop(group)
         size, kind = count * self._plan.gradient_bytes, CollectiveType.ALL_REDUCE
         if self._plan.zero:
@@ -99,17 +99,17 @@ class DataParallel:
 
     def _kept(self, count: int) -> int:
         """Of this many dense gradients those that a rank keeps: stages 2 and 3 leave it a shard."""
-        return -(-count // self._copies[Group.DATA]) if self._plan.zero >= 2 else count
+        return -(-count // self._copies[GroupKind.DATA]) if self._plan.zero >= 2 else count
 
-    def _shard(self, group: Group, count: int) -> int:
+    def _shard(self, group: GroupKind, count: int) -> int:
         return -(-count // self._copies[group]) * PARAMETER_BYTES
 
-    def _counts(self, parameters: ParameterCount) -> list[tuple[Group, int]]:
+    def _counts(self, parameters: ParameterCount) -> list[tuple[GroupKind, int]]:
         """Parameters by the group that holds copies of them, where there is one."""
         return [(group, count) for group, count in self._sizes(parameters) if count and self._copies[group] > 1]
 
-    def _sizes(self, parameters: ParameterCount) -> tuple[tuple[Group, int], tuple[Group, int]]:
+    def _sizes(self, parameters: ParameterCount) -> tuple[tuple[GroupKind, int], tuple[GroupKind, int]]:
         """Without expert parallelism the experts are copied like everything else."""
         if self._plan.ep == 1:
-            return (Group.DATA, parameters.dense + parameters.experts), (Group.EXPERT_DATA, 0)
-        return (Group.DATA, parameters.dense), (Group.EXPERT_DATA, parameters.experts)
+            return (GroupKind.DATA, parameters.dense + parameters.experts), (GroupKind.EXPERT_DATA, 0)
+        return (GroupKind.DATA, parameters.dense), (GroupKind.EXPERT_DATA, parameters.experts)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hocket.base.errors import Infeasible
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.trace import CollectiveType, Trace
-from hocket.workload.llm.ranks import Group, Peer
-from hocket.workload.llm.work import Work
+from hocket.workload.llm.ranks import GroupKind, Peer
+from hocket.workload.llm.work import KernelWork
 
 __all__ = ["Tape"]
 
@@ -26,7 +26,7 @@ class Tape:
     def __init__(self, metadata: dict[str, object]) -> None:
         self._builder = TraceBuilder(metadata)
         self._builder.begin_step(0)
-        self._last: dict[Group, int] = {}
+        self._last: dict[GroupKind, int] = {}
         self.tail: tuple[int, ...] = ()
 
     def build(self) -> Trace:
@@ -39,7 +39,7 @@ class Tape:
                 "or more parallel ranks"
             ) from error
 
-    def compute(self, name: str, work: Work) -> int:
+    def compute(self, name: str, work: KernelWork) -> int:
         """Computation after all that is joined."""
         node = self._builder.add_comp(
             name,
@@ -60,7 +60,7 @@ class Tape:
         name: str,
         kind: CollectiveType,
         num_bytes: int,
-        group: Group,
+        group: GroupKind,
         after: Sequence[int] | None = None,
         background: bool = False,
     ) -> tuple[int, ...]:
@@ -78,7 +78,7 @@ class Tape:
         )
         return (self._last[group],)
 
-    def run(self, name: str, kind: CollectiveType, num_bytes: int, group: Group) -> None:
+    def run(self, name: str, kind: CollectiveType, num_bytes: int, group: GroupKind) -> None:
         """A collective that computation waits for."""
         self.tail = self.start(name, kind, num_bytes, group)
 

@@ -7,33 +7,33 @@ from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.linear import Linear, MatrixSplit
 from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, ParallelPlan, Recomputation
 
-__all__ = ["Passes", "Work", "Workbook"]
+__all__ = ["KernelWork", "PassWork", "Workbook"]
 
 _OPTIMIZER_BYTES = 26  # Adam in FP32: reads weight and two moments, writes them and the BF16 weight
 
 
 @dataclass(frozen=True)
-class Work:
+class KernelWork:
     """What kernels do, one after the other."""
 
     num_ops: int = 0
     num_bytes: int = 0
     time_ps: int = 0
 
-    def __add__(self, other: "Work") -> "Work":
-        return Work(self.num_ops + other.num_ops, self.num_bytes + other.num_bytes, self.time_ps + other.time_ps)
+    def __add__(self, other: "KernelWork") -> "KernelWork":
+        return KernelWork(self.num_ops + other.num_ops, self.num_bytes + other.num_bytes, self.time_ps + other.time_ps)
 
 
 @dataclass(frozen=True)
-class Passes:
+class PassWork:
     """The work of a part of a layer in each pass."""
 
-    forward: Work
-    input_gradient: Work
-    weight_gradient: Work = Work()
+    forward: KernelWork
+    input_gradient: KernelWork
+    weight_gradient: KernelWork = KernelWork()
 
-    def __add__(self, other: "Passes") -> "Passes":
-        return Passes(
+    def __add__(self, other: "PassWork") -> "PassWork":
+        return PassWork(
             self.forward + other.forward,
             self.input_gradient + other.input_gradient,
             self.weight_gradient + other.weight_gradient,
@@ -55,21 +55,21 @@ class Workbook:
         self._tokens = plan.tokens(card)
         self._sharded = plan.sharded_tokens(card)
 
-    def attention_input(self) -> Passes:
+    def attention_input(self) -> PassWork:
         """Norm, queries, keys and values."""
         *inputs, _ = self._card.attention
         return self._sum(self._norm(), *(self._linear(linear) for linear in inputs))
 
-    def attention_core(self, parts: int = 1) -> Passes:
+    def attention_core(self, parts: int = 1) -> PassWork:
         """Scores, softmax and the product with the values; one of `parts` equal parts of the keys and values."""
         card, tp = self._card, self._plan.tp
         num_ops = self._tokens * card.score_flops // tp // parts
         queries = self._tokens * card.heads * (card.key_dim + card.value_dim) // tp
         forward = self._kernel(num_ops, ACTIVATION_BYTES * (queries + self.key_values))
         again = self._plan.recomputation is Recomputation.SELECTIVE
-        return Passes(forward, forward + forward + forward if again else forward + forward)
+        return PassWork(forward, forward + forward + forward if again else forward + forward)
 
-    def attention_output(self) -> Passes:
+    def attention_output(self) -> PassWork:
         """The output projection and the residual."""
         return self._linear(self._card.attention[-1]) + self._residual()
 
@@ -80,72 +80,72 @@ class Workbook:
         heads = card.heads if card.latent else card.key_value_heads
         return self._tokens * heads * (card.key_dim + card.value_dim) // self._plan.tp
 
-    def feed_forward(self) -> Passes:
+    def feed_forward(self) -> PassWork:
         """A dense layer's feed-forward with norm and residual."""
         return self._norm() + self._mlp(self._card.ffn, self._tokens, 1) + self._residual()
 
-    def router(self) -> Passes:
+    def router(self) -> PassWork:
         """Norm, the choice of experts, and the residual."""
         return self._norm() + self._linear(self._card.router) + self._residual()
 
-    def experts(self) -> Passes:
+    def experts(self) -> PassWork:
         """This rank's experts, on the tokens that come to it when all experts are chosen equally often."""
         experts = self._card.experts
         assert experts
         return self._mlp(experts.ffn, self._tokens * experts.top_k, experts.count // self._plan.ep)
 
-    def shared_experts(self) -> Passes:
+    def shared_experts(self) -> PassWork:
         """The experts that every token meets."""
         experts = self._card.experts
         assert experts
         return self._mlp(experts.ffn * experts.shared, self._tokens, 1)
 
-    def embedding(self) -> Passes:
+    def embedding(self) -> PassWork:
         """The look-up of the input embeddings; backward it only adds to the rows' gradients."""
         lookup = self._elementwise(2 * self._tokens * self._card.hidden)
-        return Passes(lookup, Work(), lookup)
+        return PassWork(lookup, KernelWork(), lookup)
 
-    def output(self) -> Passes:
+    def output(self) -> PassWork:
         """Last norm, logits and loss; the logits are in FP32 and are read and written once."""
         outputs = self._card.output.on_rank(self._plan.tp).outputs
         loss = self._kernel(0, 2 * 4 * self._tokens * outputs)
-        return self._norm() + self._linear(self._card.output) + Passes(loss, loss)
+        return self._norm() + self._linear(self._card.output) + PassWork(loss, loss)
 
-    def optimizer(self, parameters: int) -> Work:
+    def optimizer(self, parameters: int) -> KernelWork:
         """Adam's update of this many parameters."""
         return self._kernel(0, parameters * (_OPTIMIZER_BYTES + self._plan.gradient_bytes))
 
-    def _mlp(self, ffn: int, tokens: int, copies: int) -> Passes:
+    def _mlp(self, ffn: int, tokens: int, copies: int) -> PassWork:
         """Matrices of a feed-forward and what is between them; `copies` share the tokens equally."""
         matrices = (self._linear(linear, tokens, copies) for linear in self._card.feed_forward(ffn))
         return self._sum(*matrices, self._both_ways((3 if self._card.gated else 2) * tokens * ffn // self._plan.tp))
 
-    def _linear(self, linear: Linear, tokens: int | None = None, copies: int = 1) -> Passes:
+    def _linear(self, linear: Linear, tokens: int | None = None, copies: int = 1) -> PassWork:
         if tokens is None:
             tokens = self._sharded if linear.split is MatrixSplit.NONE else self._tokens
         part = linear.on_rank(self._plan.tp)
         moved = ACTIVATION_BYTES * tokens * (part.inputs + part.outputs) + PARAMETER_BYTES * copies * part.weights
         work = self._kernel(2 * tokens * part.weights, moved)
-        return Passes(work, work, work)
+        return PassWork(work, work, work)
 
-    def _norm(self) -> Passes:
+    def _norm(self) -> PassWork:
         return self._both_ways(2 * self._sharded * self._card.hidden)
 
-    def _residual(self) -> Passes:
+    def _residual(self) -> PassWork:
         return self._both_ways(3 * self._sharded * self._card.hidden)
 
-    def _both_ways(self, elements: int) -> Passes:
+    def _both_ways(self, elements: int) -> PassWork:
         work = self._elementwise(elements)
-        return Passes(work, work + work)
+        return PassWork(work, work + work)
 
-    def _elementwise(self, elements: int) -> Work:
+    def _elementwise(self, elements: int) -> KernelWork:
         return self._kernel(0, ACTIVATION_BYTES * elements)
 
-    def _kernel(self, num_ops: int, num_bytes: int) -> Work:
-        return Work(num_ops, num_bytes, self._accelerator.time_ps(num_ops, num_bytes, self._plan.precision))
+    def _kernel(self, num_ops: int, num_bytes: int) -> KernelWork:
+        return KernelWork(num_ops, num_bytes, self._accelerator.time_ps(num_ops, num_bytes, self._plan.precision))
 
     @staticmethod
-    def _sum(first: Passes, *rest: Passes) -> Passes:
+    def _sum(first: PassWork, *rest: PassWork) -> PassWork:
         for passes in rest:
             first = first + passes
         return first

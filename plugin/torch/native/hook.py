@@ -6,7 +6,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from hocket.plugin.torch.groups import Groups
+from hocket.plugin.torch.groups import GroupWriter
 from hocket.plugin.torch.hook import UNKNOWN
 from hocket.plugin.torch.signature import sending_operations, signatures, unknown_operations, waiting_operations
 from hocket.recording.stream import Stream, record
@@ -30,7 +30,7 @@ class NativeHook:
         self._module = module
         self._find_line = find_line
         self._watch = watch
-        self._groups: Groups | None = None
+        self._groups: GroupWriter | None = None
 
     def install(self, start: Callable[[], None]) -> None:
         kinds = dist.ReduceOp.RedOpType.__members__.items()
@@ -44,7 +44,7 @@ class NativeHook:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._module.open(str(path))
         stream: Stream = self._module
-        self._groups = Groups(stream)
+        self._groups = GroupWriter(stream)
         return stream
 
     def select(self, recording: bool) -> None:

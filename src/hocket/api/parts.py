@@ -18,7 +18,7 @@ Schema = Annotated[
         choices="hocket.chakra.eras:Era",
     ),
 ]
-Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.chakra.profile:Profile")]
+Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.chakra.profile:TraceProfile")]
 
 GroupsFile = Annotated[
     str | None, option("Process groups as JSON; default: comm_groups.json beside the traces.", metavar="FILE")

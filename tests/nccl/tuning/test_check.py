@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.tuning.check import Severity, can_do, check_table
+from hocket.nccl.tuning.check import TableSeverity, can_do, check_table
 from hocket.nccl.tuning.listing import segments
 from hocket.nccl.tuning.rule_effects import compare
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
@@ -189,7 +189,7 @@ def test_rules_called_useless_are_never_chosen_and_the_listing_is_what_is_chosen
 ) -> None:
     table = TunerTable((HEADER + "\n".join(rows)).encode())
     assert table.problems == []
-    useless = {one.line for one in check_table(table) if one.severity is Severity.ERROR}
+    useless = {one.line for one in check_table(table) if one.severity is TableSeverity.ERROR}
     nodes, per_node = shape
     ranks = nodes * per_node
     chooser = CommunicatorRules(table, nodes, ranks)

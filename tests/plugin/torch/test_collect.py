@@ -205,12 +205,12 @@ def test_traces_say_how_uneven_inputs_are_cut(traces: TraceSet) -> None:
 def test_lists_of_tensors_of_different_sizes_are_described_in_bytes() -> None:
     torch = pytest.importorskip("torch")
     from hocket.plugin.torch.describe import describer
-    from hocket.plugin.torch.groups import Group
+    from hocket.plugin.torch.groups import CollectedGroup
     from hocket.plugin.torch.signature import signatures
 
     (signature,) = [signature for signature in signatures() if signature.op == "alltoall_"]
     describe = describer(signature)
-    outputs, group = [torch.empty(2), torch.empty(2)], Group(0, [0, 1])
+    outputs, group = [torch.empty(2), torch.empty(2)], CollectedGroup(0, [0, 1])
     uneven = describe((outputs, [torch.empty(1), torch.empty(3)], None, 0), group, False)
     assert json.loads("{" + uneven + "}")["in_splits"] == [4, 12]
     assert "in_splits" not in describe((outputs, outputs, None, 0), group, False)

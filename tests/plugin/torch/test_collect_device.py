@@ -57,13 +57,13 @@ def test_a_wait_on_a_device_is_not_the_end(tmp_path: Path) -> None:
 def test_the_stream_that_is_current_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     from hocket.plugin.torch.describe import describer
-    from hocket.plugin.torch.groups import Group
+    from hocket.plugin.torch.groups import CollectedGroup
     from hocket.plugin.torch.signature import signatures
 
     (signature,) = [signature for signature in signatures() if signature.op == "allgather_"]
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(stream_id=30 + device))
     tensor = SimpleNamespace(nbytes=8, dtype=torch.float32, is_cuda=True, device=1)
-    text = describer(signature)(([[tensor]], [tensor], None, True), Group(0, [0]), True)
+    text = describer(signature)(([[tensor]], [tensor], None, True), CollectedGroup(0, [0]), True)
     assert json.loads("{" + text + "}")["stream"] == 31
 
 

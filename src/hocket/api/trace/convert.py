@@ -7,7 +7,7 @@ from collections import Counter
 from hocket.api.progress import Progress
 from hocket.api.trace.request import TraceConversion
 from hocket.api.trace.written import TraceWriter, WrittenTraces, write_job
-from hocket.chakra.profile import Profile
+from hocket.chakra.profile import TraceProfile
 from hocket.chakra.writing import SCHEMA_VERSION
 
 __all__ = ["perform"]
@@ -17,7 +17,7 @@ def perform(request: TraceConversion, progress: Progress) -> WrittenTraces:
     """What ASTRA-sim needs concerns the whole job; else the traces go through block by block."""
     traces = request.files.open()
     writer = TraceWriter(request.written, traces.paths)
-    if request.profile == Profile.ASTRA_SIM:
+    if request.profile == TraceProfile.ASTRA_SIM:
         return write_job(request, traces.read(complete=True), request.written, request.profile, progress)
     changes: Counter[str] = Counter()
     for rank, file in enumerate(traces.files):

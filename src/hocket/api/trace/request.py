@@ -42,7 +42,7 @@ class TraceValidation(Request, frozen=True, kw_only=True, tag="trace validate"):
 
     files: TraceFiles
     profile: Annotated[
-        str, option("Also check what this reader of traces needs.", choices="hocket.chakra.profile:Profile")
+        str, option("Also check what this reader of traces needs.", choices="hocket.chakra.profile:TraceProfile")
     ] = "mlcommons"
 
 

@@ -10,8 +10,8 @@ from hocket.api.result import Result
 from hocket.api.trace.request import TraceValidation
 from hocket.base.errors import ExitCode
 from hocket.chakra.astra_sim import violations
-from hocket.chakra.profile import Profile
-from hocket.chakra.validate import Finding, Severity, validate_files
+from hocket.chakra.profile import TraceProfile
+from hocket.chakra.validate import TraceFinding, TraceSeverity, validate_files
 
 __all__ = ["CheckedTraces", "perform"]
 
@@ -20,7 +20,7 @@ def perform(request: TraceValidation, progress: Progress) -> CheckedTraces:
     files = request.files
     traces = request.files.open()
     findings, num_nodes = validate_files(traces, across_ranks=not Path(files.traces).is_file())
-    if request.profile == Profile.ASTRA_SIM:
+    if request.profile == TraceProfile.ASTRA_SIM:
         findings += violations(traces.read())
     return CheckedTraces(request, traces.num_ranks, num_nodes, tuple(findings))
 
@@ -32,11 +32,11 @@ class CheckedTraces(Result):
     request: TraceValidation
     num_ranks: int
     num_nodes: int
-    findings: tuple[Finding, ...]
+    findings: tuple[TraceFinding, ...]
 
     @property
     def errors(self) -> int:
-        return sum(finding.severity is Severity.ERROR for finding in self.findings)
+        return sum(finding.severity is TraceSeverity.ERROR for finding in self.findings)
 
     @property
     def exit_code(self) -> ExitCode:  # type: ignore[override]

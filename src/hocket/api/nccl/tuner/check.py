@@ -11,7 +11,7 @@ from hocket.api.result import Report
 from hocket.base.errors import ExitCode, RequestError
 from hocket.base.units import format_limit
 from hocket.nccl import COLLECTIVES
-from hocket.nccl.tuning.check import Finding, Severity, check_table, choice_name
+from hocket.nccl.tuning.check import TableFinding, TableSeverity, check_table, choice_name
 from hocket.nccl.tuning.listing import Segment, segments
 from hocket.nccl.tuning.rule_effects import compare
 from hocket.nccl.tuning.table import TunerTable, parse_tuner_table
@@ -26,7 +26,7 @@ _MOST_SHOWN = 100
 class CheckedTable(Report):
     """What is wrong with a table; `exit_code` is not 0 where there are errors."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[TableFinding, ...] = ()
 
 
 def perform(request: TunerCheck, progress: Progress) -> CheckedTable:
@@ -42,7 +42,7 @@ def perform(request: TunerCheck, progress: Progress) -> CheckedTable:
     ]
     if len(findings) > _MOST_SHOWN:
         lines.append(f"... and {len(findings) - _MOST_SHOWN} findings more")
-    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    errors = sum(finding.severity is TableSeverity.ERROR for finding in findings)
     lines.append(
         f"{request.table}: {len(read.rules)} rules, {len(read.constants)} constants, {errors} errors,"
         f" {len(findings) - errors} warnings"
