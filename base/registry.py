@@ -18,7 +18,7 @@ class Entry:
     format or data sheet it is from; `example`, something that it does, as a user would type it."""
 
     name: str
-    summary: str
+    summary: str = ""
     needs: str = ""
     source: str = ""
     example: str = ""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hocket.base.enums import StrEnum
 from hocket.base.errors import FormatError
+from hocket.base.registry import Entry, Registry
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_bytes
 
@@ -31,18 +32,16 @@ class Precision(StrEnum):
 
 
 @dataclass(frozen=True)
-class Accelerator:
+class Accelerator(Entry):
     """One accelerator: dense peak in FLOP/s for each precision it has, memory bandwidth in bytes/s, memory in bytes.
 
     `matmul_efficiency` and `memory_efficiency` are the parts of the peaks that kernels reach, in (0, 1]. `source` says
     where the figures come from.
     """
 
-    name: str
     peak: Mapping[Precision, int]
     memory_bandwidth: int
     memory_bytes: int
-    source: str
     matmul_efficiency: Fraction = Fraction(1)
     memory_efficiency: Fraction = Fraction(1)
 
@@ -79,12 +78,21 @@ def _ceil_div(amount: int, rate: Fraction) -> int:
 
 
 def _gpu(
-    name: str, bf16: str, fp8: str | None, bandwidth: str, memory: str, efficiency: str, source: str
+    name: str, summary: str, bf16: str, fp8: str | None, bandwidth: str, memory: str, efficiency: str
 ) -> Accelerator:
     peak = {Precision.BF16: parse_peak(bf16), Precision.FP16: parse_peak(bf16)}
     if fp8:
         peak[Precision.FP8] = parse_peak(fp8)
-    return Accelerator(name, peak, parse_bandwidth(bandwidth), parse_bytes(memory), source, Fraction(efficiency))
+    return Accelerator(
+        peak,
+        parse_bandwidth(bandwidth),
+        parse_bytes(memory),
+        Fraction(efficiency),
+        name=name,
+        summary=summary,
+        source=f"data sheet of {summary}",
+        example=f"{name},efficiency=0.7",
+    )
 
 
 def parse_peak(text: str) -> int:
@@ -109,16 +117,16 @@ def parse_efficiency(text: str) -> Fraction:
 # efficiency is the best that large BF16 matrix multiplications were measured to reach, in the table "Maximum Achievable
 # Matmul FLOPS" of S. Bekman, Machine Learning Engineering (github.com/stas00/ml-engineering, compute/accelerator);
 # H200 has H100's chip. Nothing there measures memory, so memory is at its peak.
-ACCELERATORS = {
-    accelerator.name: accelerator
-    for accelerator in (
-        _gpu("a100", "312TFLOP/s", None, "2039GB/s", "80GB", "0.869", "NVIDIA A100 SXM 80GB data sheet"),
-        _gpu("h100", "989.4TFLOP/s", "1978.9TFLOP/s", "3.35TB/s", "80GB", "0.803", "NVIDIA H100 SXM data sheet"),
-        _gpu("h200", "989.4TFLOP/s", "1978.9TFLOP/s", "4.8TB/s", "141GB", "0.803", "NVIDIA H200 SXM data sheet"),
-        _gpu("b200", "2250TFLOP/s", "4500TFLOP/s", "7.7TB/s", "180GB", "0.776", "NVIDIA HGX B200 data sheet"),
-        _gpu("mi300x", "1307.4TFLOP/s", "2614.9TFLOP/s", "5.3TB/s", "192GB", "0.511", "AMD Instinct MI300X data sheet"),
-    )
-}
+ACCELERATORS = Registry(
+    "accelerator",
+    (
+        _gpu("a100", "NVIDIA A100 SXM 80GB", "312TFLOP/s", None, "2039GB/s", "80GB", "0.869"),
+        _gpu("h100", "NVIDIA H100 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "3.35TB/s", "80GB", "0.803"),
+        _gpu("h200", "NVIDIA H200 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "4.8TB/s", "141GB", "0.803"),
+        _gpu("b200", "NVIDIA HGX B200", "2250TFLOP/s", "4500TFLOP/s", "7.7TB/s", "180GB", "0.776"),
+        _gpu("mi300x", "AMD Instinct MI300X", "1307.4TFLOP/s", "2614.9TFLOP/s", "5.3TB/s", "192GB", "0.511"),
+    ),
+)
 
 
 def parse_accelerator(text: str) -> Accelerator:
@@ -129,7 +137,7 @@ def parse_accelerator(text: str) -> Accelerator:
     """
     name, *rest = [part.strip() for part in text.split(",")]
     if "=" in name:
-        accelerator = Accelerator("custom", {}, 0, 0, text)
+        accelerator = Accelerator({}, 0, 0, name="custom", source=text)
         rest.insert(0, name)
     elif name in ACCELERATORS:
         accelerator = ACCELERATORS[name]

@@ -1,10 +1,11 @@
 """The formats that can be imported; one line each."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from hocket.base.errors import FormatError
+from hocket.base.registry import Entry, Registry
 from hocket.chakra.importers.files import files_in, head_of
 from hocket.chakra.importers.flight_recorder import is_flight_recorder, read_flight_recorder
 from hocket.chakra.importers.job import ImportedJob, assemble
@@ -20,25 +21,78 @@ __all__ = ["AUTO", "IMPORTERS", "SOURCES", "Importer", "import_traces"]
 AUTO = "auto"
 
 
-class Importer(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Importer(Entry):
     """A format: whether a file that begins with these bytes is of it; reads the files of one job, noting what they do
-    not tell; what it is, in words; how what else its recorder leaves in a folder ends."""
+    not tell; how what else its recorder leaves in a folder ends (`beside`). In words: which `files`, and what they tell
+    of `times`, `groups` and `waits`."""
 
     matches: Callable[[bytes], bool]
     read: Callable[[Sequence[Path], Notes], list[RankTrace]]
-    help: str
+    files: str
+    times: str
+    groups: str
+    waits: str
     beside: tuple[str, ...] = ()
 
 
-IMPORTERS = {
-    "mlcommons": Importer(is_mlcommons, read_mlcommons, "what chakra_trace_link makes of a rank's two profiles"),
-    "pytorch": Importer(is_pytorch, read_pytorch, "ExecutionTraceObserver's and Kineto's files of torch.profiler"),
-    "nccl-inspector": Importer(is_nccl_inspector, read_nccl_inspector, "NCCL Inspector's JSON lines"),
-    "nccl-profile": Importer(
-        is_nccl_profile, read_nccl_profiles, "files of Hocket's profiler plugin for NCCL", (".prom", ".txt")
+IMPORTERS = Registry(
+    "format that can be imported",
+    (
+        Importer(
+            name="mlcommons",
+            summary="what chakra_trace_link makes of a rank's two profiles",
+            matches=is_mlcommons,
+            read=read_mlcommons,
+            files="`chakra_trace_link`'s JSON",
+            times="as linked",
+            groups="as `pytorch`",
+            waits="inferred",
+        ),
+        Importer(
+            name="pytorch",
+            summary="ExecutionTraceObserver's and Kineto's files of torch.profiler",
+            matches=is_pytorch,
+            read=read_pytorch,
+            files="ExecutionTraceObserver's JSON (schemas 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0), Kineto's, or both"
+            " of a rank",
+            times="Kineto's",
+            groups="NCCL's records; of gloo by evidence",
+            waits="below",
+        ),
+        Importer(
+            name="nccl-inspector",
+            summary="NCCL Inspector's JSON lines",
+            matches=is_nccl_inspector,
+            read=read_nccl_inspector,
+            files="the Inspector's JSON lines",
+            times="durations",
+            groups="by communicator",
+            waits="unknown",
+        ),
+        Importer(
+            name="nccl-profile",
+            summary="files of Hocket's profiler plugin for NCCL",
+            matches=is_nccl_profile,
+            read=read_nccl_profiles,
+            files="`*.ncclprofile` of [Hocket's profiler plugin](nccl-profiler.md)",
+            times="issue; duration with kernel channels or proxies",
+            groups="by communicator",
+            waits="unknown",
+            beside=(".prom", ".txt"),
+        ),
+        Importer(
+            name="flight-recorder",
+            summary="PyTorch Flight Recorder dumps",
+            matches=is_flight_recorder,
+            read=read_flight_recorder,
+            files="pickle of `_dump_nccl_trace`, JSON of `_dump_fr_trace_json`, versions 2.x",
+            times="issue; duration with `TORCH_NCCL_ENABLE_TIMING=1`",
+            groups="in the dump, else those that used it",
+            waits="unknown",
+        ),
     ),
-    "flight-recorder": Importer(is_flight_recorder, read_flight_recorder, "PyTorch Flight Recorder dumps"),
-}
+)
 
 #: What may be said of the files' format.
 SOURCES = (AUTO, *IMPORTERS)
@@ -52,7 +106,7 @@ def import_traces(paths: Sequence[Path | str], source: str = AUTO) -> ImportedJo
     """
     files = files_in(map(Path, paths))
     notes = Notes()
-    importer = IMPORTERS[_format_of(files) if source == AUTO else source]
+    importer = IMPORTERS.named(_format_of(files) if source == AUTO else source)
     own = [file for file in files if not file.name.endswith(importer.beside)] or files
     return assemble(importer.read(own, notes), notes, ", ".join(map(str, paths)))
 
@@ -71,7 +125,7 @@ def _format_of(files: Sequence[Path]) -> str:
     beside = tuple(ending for name in found for ending in IMPORTERS[name].beside)
     for file in unknown:
         if not file.name.endswith(beside):
-            known = ", ".join(f"{name} ({importer.help})" for name, importer in IMPORTERS.items())
+            known = ", ".join(f"{name} ({importer.summary})" for name, importer in IMPORTERS.items())
             raise FormatError(f"{file}: of no format that can be imported; they are {known}; name it with --from")
     if len(found) > 1:
         shown = " and ".join(f"{file} ({name})" for name, file in found.items())

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from hocket.base.errors import TraceError
+from hocket.base.registry import Entry
 from hocket.workload.llm.linear import Linear, MatrixSplit
 
 __all__ = ["Experts", "LatentAttention", "ModelCard"]
@@ -38,7 +39,7 @@ class LatentAttention:
 
 
 @dataclass(frozen=True)
-class ModelCard:
+class ModelCard(Entry):
     """A decoder-only transformer. Sizes are elements, `sequence` tokens.
 
     `gated`: the feed-forward has a gate (three matrices); `layer_norm`: norms have a bias, too; `biases`: so have all
@@ -46,7 +47,6 @@ class ModelCard:
     embeddings; `tied_embeddings`: the output layer is the input embedding. `source` says where the figures come from.
     """
 
-    name: str
     layers: int
     hidden: int
     heads: int
@@ -55,7 +55,6 @@ class ModelCard:
     vocabulary: int
     sequence: int
     head_dim: int
-    source: str = ""
     gated: bool = True
     layer_norm: bool = False
     biases: bool = False

@@ -1,20 +1,10 @@
 """Published networks by name."""
 
-from collections.abc import Callable
-
-from hocket.workload.architecture import Architecture
-from hocket.workload.presets.dlrm import dlrm
-from hocket.workload.presets.gnmt import gnmt
-from hocket.workload.presets.resnet50 import resnet50
-from hocket.workload.presets.transformer import transformer
-from hocket.workload.presets.turing_nlg import turing_nlg
+from hocket.base.registry import Registry
+from hocket.workload.presets.preset import NetworkPreset
 
 __all__ = ["PRESETS"]
 
-PRESETS: dict[str, Callable[[], Architecture]] = {
-    "resnet50": resnet50,
-    "gnmt": gnmt,
-    "turing-nlg": turing_nlg,
-    "transformer": transformer,
-    "dlrm": dlrm,
-}
+# The files of this folder that hold them. A new one is one line.
+_FILES = ("resnet50", "gnmt", "turing_nlg", "transformer", "dlrm")
+PRESETS: Registry[NetworkPreset] = Registry.of_files("network", "hocket.workload.presets", _FILES, "PRESETS")

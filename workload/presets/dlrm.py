@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from hocket.workload.architecture import Architecture, Block, Split
+from hocket.workload.presets.preset import NetworkPreset
 
-__all__ = ["dlrm"]
+__all__ = ["PRESETS", "dlrm"]
 
 _WIDTH = 128
 _BOTTOM = (13, 512, 256, _WIDTH)
@@ -45,3 +46,15 @@ def dlrm() -> Architecture:
 def _layers(name: str, widths: Sequence[int]) -> Iterator[Block]:
     for at, (inputs, outputs) in enumerate(pairwise(widths), start=1):
         yield Block(f"{name}{at}", inputs * outputs + outputs, 2 * inputs * outputs, inputs, outputs)
+
+
+PRESETS = (
+    NetworkPreset(
+        dlrm,
+        "187,767,399 rows of 128",
+        name="dlrm",
+        summary="recommendations from embedding tables",
+        source="Naumov et al. 2019, arXiv:1906.00091, MLPerf's",
+        example="hocket generate network dlrm --ranks 8 -o traces/",
+    ),
+)

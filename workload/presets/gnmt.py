@@ -3,8 +3,9 @@ the first is bidirectional, and 8 decoder layers of 1024 LSTM cells, the attenti
 layer; 32,000 word pieces on both sides."""
 
 from hocket.workload.architecture import Architecture, Block
+from hocket.workload.presets.preset import NetworkPreset
 
-__all__ = ["gnmt"]
+__all__ = ["PRESETS", "gnmt"]
 
 _CELLS = 1024
 _WORDS = 32_000
@@ -56,3 +57,15 @@ def _attention() -> Block:
 def _classifier() -> Block:
     weights = _CELLS * _WORDS
     return Block("classifier", weights + _WORDS, 2 * weights * _TOKENS, _TOKENS * _CELLS, _TOKENS * _WORDS)
+
+
+PRESETS = (
+    NetworkPreset(
+        gnmt,
+        "278 M (arXiv:1701.06538)",
+        name="gnmt",
+        summary="translation by recurrent layers",
+        source="Wu et al. 2016, arXiv:1609.08144",
+        example="hocket generate network gnmt --ranks 8 -o traces/",
+    ),
+)

@@ -4,8 +4,9 @@ the stride in the 3x3 convolutions ("v1.5"), as it is trained in MLPerf and torc
 from collections.abc import Iterator
 
 from hocket.workload.architecture import Architecture, Block
+from hocket.workload.presets.preset import NetworkPreset
 
-__all__ = ["resnet50"]
+__all__ = ["PRESETS", "resnet50"]
 
 _STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # width, bottlenecks, stride of the first of them
 _EXPANSION = 4
@@ -46,3 +47,15 @@ def _convolution(name: str, inputs: int, outputs: int, *, kernel: int, side: int
     weights = inputs * outputs * kernel * kernel
     pixels = (side // stride) ** 2
     return Block(name, weights + 2 * outputs, 2 * weights * pixels, inputs * side * side, outputs * pixels)
+
+
+PRESETS = (
+    NetworkPreset(
+        resnet50,
+        "25.6 M",
+        name="resnet50",
+        summary="a convolutional network of 50 layers",
+        source="He et al. 2016, arXiv:1512.03385, v1.5",
+        example="hocket generate network resnet50 --ranks 8 -o traces/",
+    ),
+)

@@ -3,8 +3,9 @@ wide, 4096 inside, 16 heads; 37,000 tokens shared by both languages, and by embe
 
 from hocket.workload.architecture import Architecture
 from hocket.workload.presets.attention import attention, embedding, feed_forward, output_head
+from hocket.workload.presets.preset import NetworkPreset
 
-__all__ = ["transformer"]
+__all__ = ["PRESETS", "transformer"]
 
 _LAYERS = 6
 _HIDDEN = 1024
@@ -33,3 +34,15 @@ def transformer() -> Architecture:
         update_bytes=28,  # Adam in 4-byte numbers
         heads=_HEADS,
     )
+
+
+PRESETS = (
+    NetworkPreset(
+        transformer,
+        "213 M",
+        name="transformer",
+        summary="translation by attention",
+        source="Vaswani et al. 2017, arXiv:1706.03762, big",
+        example="hocket generate network transformer --ranks 8 -o traces/",
+    ),
+)

@@ -3,8 +3,9 @@ heads, 1024 tokens, 4 model-parallel GPUs; the vocabulary is taken to be GPT-2's
 
 from hocket.workload.architecture import Architecture
 from hocket.workload.presets.attention import attention, embedding, feed_forward, output_head
+from hocket.workload.presets.preset import NetworkPreset
 
-__all__ = ["turing_nlg"]
+__all__ = ["PRESETS", "turing_nlg"]
 
 _LAYERS = 78
 _HIDDEN = 4256
@@ -28,3 +29,15 @@ def turing_nlg() -> Architecture:
         update_bytes=28,  # Adam in 4-byte numbers
         heads=_HEADS,
     )
+
+
+PRESETS = (
+    NetworkPreset(
+        turing_nlg,
+        "17 G",
+        name="turing-nlg",
+        summary="a transformer of 78 layers",
+        source="Rosset 2020",
+        example="hocket generate network turing-nlg --ranks 8 -o traces/",
+    ),
+)

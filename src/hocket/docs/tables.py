@@ -42,9 +42,52 @@ def _engines() -> Rows:
         yield f"[{engine.name}](#{engine.name})", engine.collectives, engine.needs, engine.summary, engine.size
 
 
+def _importers() -> Rows:
+    from hocket.chakra.importers.registry import IMPORTERS
+
+    yield "`--from`", "files", "times", "groups", "waits"
+    for importer in IMPORTERS.values():
+        yield f"`{importer.name}`", importer.files, importer.times, importer.groups, importer.waits
+
+
+def _accelerators() -> Rows:
+    from hocket.base.units import format_bandwidth
+    from hocket.workload.accelerators import ACCELERATORS, Precision
+
+    yield "name", "accelerator", "BF16, FP16", "FP8", "memory", "capacity", "efficiency"
+    for one in ACCELERATORS.values():
+        peaks = [f"{one.peak[each] / 1e12:g} TFLOP/s" if each in one.peak else "" for each in Precision]
+        capacity, efficiency = f"{one.memory_bytes / 1e9:g} GB", f"{float(one.matmul_efficiency):g}"
+        bandwidth = format_bandwidth(one.memory_bandwidth)
+        yield f"`{one.name}`", one.summary, peaks[0], peaks[2], bandwidth, capacity, efficiency
+
+
+def _models() -> Rows:
+    from hocket.workload.llm import MODELS
+
+    yield "model", "", "layers", "hidden", "heads", "parameters", "source"
+    for card in MODELS.values():
+        sizes = (card.layers, card.hidden, card.heads, card.num_parameters)
+        yield f"`{card.name}`", card.summary, *(f"{size:,}" for size in sizes), card.source
+
+
+def _networks() -> Rows:
+    from hocket.workload.presets import PRESETS
+
+    yield "name", "network", "source", "parameters", "published", "a step's samples"
+    for preset in PRESETS.values():
+        made = preset()
+        samples = f"{made.batch} x {made.sample}"
+        yield f"`{preset.name}`", preset.summary, preset.source, f"{made.parameters:,}", preset.published, samples
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "native algorithms": _native_algorithms,
     "engines": _engines,
+    "importers": _importers,
+    "accelerators": _accelerators,
+    "models": _models,
+    "networks": _networks,
 }
 
 
