@@ -10,24 +10,39 @@ namespace hocket::executor {
 
 std::vector<Arrival> Arrivals::take(int wait_ms) {
   std::vector<pollfd> polled;
-  for (const Descriptor& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
   for (const Newcomer& newcomer : newcomers_) polled.push_back({newcomer.arrival.socket.get(), POLLIN, 0});
+  for (const Descriptor& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
   poll(polled.data(), polled.size(), wait_ms);
-  for (const Descriptor& listener : listeners_) {
-    while (Descriptor socket{accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)}) {
-      newcomers_.emplace_back().arrival.socket = std::move(socket);
-    }
-  }
   std::vector<Arrival> arrived;
-  for (Newcomer& newcomer : newcomers_) {
+  const auto hear = [&](Newcomer& newcomer) {
     newcomer.listen();
-    if (newcomer.heard == sizeof(Hello)) {
-      arrived.push_back(std::move(newcomer.arrival));
-      newcomer.gone = true;
+    if (newcomer.heard < sizeof(Hello)) return;
+    arrived.push_back(std::move(newcomer.arrival));
+    newcomer.gone = true;
+  };
+  const size_t before = newcomers_.size();
+  const Clock::time_point now = Clock::now();
+  for (size_t k = 0; k < before; k++) {
+    if (polled[k].revents != 0) hear(newcomers_[k]);
+    newcomers_[k].gone |= now > newcomers_[k].deadline;
+  }
+  accept_some();
+  for (size_t k = before; k < newcomers_.size(); k++) hear(newcomers_[k]);  // most say it as they come
+  std::erase_if(newcomers_, [](const Newcomer& newcomer) { return newcomer.gone; });
+  while (newcomers_.size() > kMostNewcomers) newcomers_.pop_front();
+  return arrived;
+}
+
+/// No more than a limit at once, so that a stranger who never stops connecting does not keep those who came waiting.
+void Arrivals::accept_some() {
+  for (const Descriptor& listener : listeners_) {
+    for (size_t accepted = 0; accepted < kMostNewcomers; accepted++) {
+      Descriptor socket{accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+      if (!socket) break;
+      newcomers_.emplace_back().arrival.socket = std::move(socket);
+      newcomers_.back().deadline = Clock::now() + kHelloDeadline;
     }
   }
-  std::erase_if(newcomers_, [](const Newcomer& newcomer) { return newcomer.gone; });
-  return arrived;
 }
 
 void Arrivals::Newcomer::listen() {

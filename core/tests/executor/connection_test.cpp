@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,51 @@ TEST(Arrivals, WhatStrangersHandOverIsClosed) {
     EXPECT_EQ(arrived, files == 20 ? 0 : 1);
   }
   EXPECT_EQ(open_files(), before);
+}
+
+/// Where strangers come, and how they do.
+struct Door {
+  explicit Door(uint64_t number) : name(number << 32 | static_cast<uint64_t>(getpid())) {
+    std::vector<Descriptor> listeners;
+    listeners.push_back(listen_nearby(name));
+    arrivals.emplace(std::move(listeners));
+  }
+
+  Descriptor half_a_hello() const {
+    Descriptor stranger = connect_nearby(name);
+    EXPECT_EQ(send(stranger.get(), "seven..", 7, 0), 7);
+    return stranger;
+  }
+
+  uint64_t name;
+  std::optional<Arrivals> arrivals;
+};
+
+TEST(Arrivals, WhoDoesNotEndItsHelloInTimeIsForgotten) {
+  Door door(1);
+  const Descriptor stranger = door.half_a_hello();
+  EXPECT_TRUE(door.arrivals->take(0).empty());
+  EXPECT_EQ(door.arrivals->newcomers(), 1);
+  const auto deadline = Clock::now() + Arrivals::kHelloDeadline;
+  while (Clock::now() <= deadline) door.arrivals->take(100);
+  door.arrivals->take(100);
+  EXPECT_EQ(door.arrivals->newcomers(), 0);
+}
+
+TEST(Arrivals, OfTooManyHalfHellosTheOldestGo) {
+  Door door(2);
+  std::vector<Descriptor> strangers;
+  for (size_t k = 0; k < 2 * Arrivals::kMostNewcomers; k++) {
+    strangers.push_back(door.half_a_hello());
+    ASSERT_TRUE(door.arrivals->take(0).empty());
+    ASSERT_LE(door.arrivals->newcomers(), Arrivals::kMostNewcomers);
+  }
+  EXPECT_EQ(door.arrivals->newcomers(), Arrivals::kMostNewcomers);
+  const Descriptor friendly = connect_nearby(door.name);
+  introduce(friendly, {7, 3, 0}, Descriptor());
+  const std::vector<Arrival> arrived = door.arrivals->take(1000);
+  ASSERT_EQ(arrived.size(), 1);
+  EXPECT_EQ(arrived[0].hello.rank, 3);
 }
 
 }  // namespace
