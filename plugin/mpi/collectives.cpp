@@ -10,11 +10,11 @@ namespace {
 constexpr const char* kUneven = "counts that may differ between ranks";
 
 CollectiveCall Moves(std::string_view kind, Block send, Block receive, int root = -1) {
-  return {.kind = &FindKind(kind), .send = send, .receive = receive, .root = root};
+  return {.kind = &executor::find_kind(kind), .send = send, .receive = receive, .root = root};
 }
 
 CollectiveCall Reduces(std::string_view kind, Block send, Block receive, MPI_Op op, int root = -1) {
-  return {.kind = &FindKind(kind), .send = send, .receive = receive, .op = op, .root = root};
+  return {.kind = &executor::find_kind(kind), .send = send, .receive = receive, .op = op, .root = root};
 }
 
 CollectiveCall Stock(const char* reason) { return {.reason = reason}; }

@@ -15,6 +15,10 @@ __all__ = ["build_library", "find_mpicc"]
 
 _HERE = Path(__file__).parent
 _EXPORTS = _HERE / "exports.map"
+_CORE = _HERE.parents[1] / "core"
+_EXECUTOR = _CORE / "src" / "executor"
+#: The engine, less its own connections: its messages are MPI's.
+_ENGINE = ("binding", "library", "messages", "program", "reduce", "workspace")
 _FLAGS = (
     *("-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"),
     # Into every process of the launch: it must bring no C++ library along, and hide its own from the program.
@@ -49,12 +53,14 @@ def build_library(mpicc: str, announce: Callable[[str], None] = lambda text: Non
     """
     includes = _include_flags(mpicc)
     compiler = shlex.split(os.environ.get("CXX", "")) or [_find_compiler()]
-    sources = [*sorted(_HERE.glob("*.?pp")), _HERE.parent / "torch" / "native" / "stream.hpp"]
+    shared = [_CORE / "include" / "hocket" / name for name in ("error.hpp", "schedule/interpreter.hpp")]
+    headers_beside = [_HERE.parent / "torch" / "native" / "stream.hpp", *shared, *sorted(_CORE.rglob("executor/*.hpp"))]
+    sources = [*sorted(_HERE.glob("*.?pp")), *headers_beside, *(_EXECUTOR / f"{name}.cpp" for name in _ENGINE)]
     headers = hashlib.sha256()
     for flag in includes:
         header = Path(flag.removeprefix("-I"), "mpi.h")
         headers.update(header.read_bytes() if header.is_file() else b"")
-    inputs = sources, [*compiler, *_FLAGS, *includes], headers.hexdigest(), "hocket-mpi"
+    inputs = sources, [*compiler, *_FLAGS, f"-I{_CORE / 'include'}", *includes], headers.hexdigest(), "hocket-mpi"
     found = find_built(*inputs)
     if found is None:
         announce(f"compiling the library for the MPI of {mpicc} into {cache_folder()}, once")

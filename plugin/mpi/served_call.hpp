@@ -1,20 +1,20 @@
-/// A collective, done by a program's messages.
+/// A collective, done by a program on the engine, whose messages are MPI's.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
-#include <vector>
 
-#include "algorithms.hpp"
 #include "datatypes.hpp"
-#include "workspace.hpp"
+#include "hocket/executor/library.hpp"
+#include "hocket/executor/transport.hpp"
 
 namespace hocket::mpi {
 
 /// A call of a collective as the program made it. `send.buffer` may be MPI_IN_PLACE (in a broadcast it always is), as
 /// may a scatter's `receive.buffer`. Without a `kind` it is none that a program can do, for `reason`.
 struct CollectiveCall {
-  const Kind* kind = nullptr;
+  const executor::Kind* kind = nullptr;
   Block send{};
   Block receive{};
   MPI_Op op{};
@@ -29,17 +29,6 @@ struct CollectiveCall {
   }
 };
 
-/// This process in a communicator.
-struct Member {
-  int rank = 0;
-  int size = 0;
-  bool is_inter = false;
-  std::optional<MPI_Comm> comm{};   // of the same ranks, for programs' messages alone; from the first call served on
-  std::map<int, RankPlan> plans{};  // by the algorithms' numbers; likewise
-  std::vector<MPI_Request> requests{};
-  Workspace workspace{};
-};
-
 /// A function of MPI failed.
 struct MpiError {
   int code;
@@ -50,9 +39,44 @@ inline void Check(int result) {
   if (result != MPI_SUCCESS) throw MpiError{result};
 }
 
-/// Does the call and returns when this rank's part is complete. `share_bytes`: of a share; `element_bytes`: of what is
-/// reduced, 1 where nothing is. Throws MpiError.
-void RunServed(const Algorithm& algorithm, const RankPlan& plan, Member& member, const CollectiveCall& call,
-               int64_t share_bytes, int64_t element_bytes, const Datatypes& datatypes);
+/// The engine's transport over a communicator that nothing else uses. Throws MpiError.
+class MpiMessages final : public executor::Messages {
+ public:
+  explicit MpiMessages(MPI_Comm comm) : comm_(comm) {}
+
+  MPI_Comm comm() const { return comm_; }
+
+  /// The element type, its bytes and the operation that the next program reduces by.
+  void SetReduction(MPI_Datatype type, int64_t element_bytes, MPI_Op op) {
+    type_ = type;
+    element_bytes_ = element_bytes;
+    op_ = op;
+  }
+
+ private:
+  void exchange(const executor::Round& round, const Memory& memory) override;
+  void reduce(const executor::Call& call, const std::byte* left, const std::byte* right, std::byte* out,
+              int64_t bytes) override;
+
+  MPI_Comm comm_;
+  MPI_Datatype type_{};
+  int64_t element_bytes_ = 1;
+  MPI_Op op_{};
+  std::vector<MPI_Request> requests_;
+};
+
+/// This process in a communicator.
+struct Member {
+  int rank = 0;
+  int size = 0;
+  bool is_inter = false;
+  std::unique_ptr<MpiMessages> messages{};      // from the first call served on
+  std::map<int, executor::Program> programs{};  // by the algorithms' numbers; likewise
+};
+
+/// Does the call by the program at `choice` and returns when this rank's part is complete. Throws MpiError.
+void RunServed(const executor::Algorithm& algorithm, const executor::Choice& choice, const executor::Request& request,
+               const executor::Program& program, Member& member, const CollectiveCall& call,
+               const Datatypes& datatypes);
 
 }  // namespace hocket::mpi

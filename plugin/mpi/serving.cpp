@@ -25,7 +25,16 @@ int DoNotCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
 
 int DeleteMember(MPI_Comm, int, void* attribute, void*) {
   const std::unique_ptr<Member> member(static_cast<Member*>(attribute));
-  return member->comm ? HOCKET_REAL(MPI_Comm_free)(&*member->comm) : MPI_SUCCESS;
+  if (!member->messages) return MPI_SUCCESS;
+  MPI_Comm own = member->messages->comm();
+  return HOCKET_REAL(MPI_Comm_free)(&own);
+}
+
+/// Reads a file of the launcher's folder.
+template <typename Read>
+auto ReadFile(const std::filesystem::path& path, Read read) {
+  std::ifstream file(path);
+  return read(file, path.string());
 }
 
 [[noreturn]] void Abort(const char* message) {
@@ -55,29 +64,30 @@ void Serving::Stop() {
   if (serving != nullptr && rank == 0) serving->WriteCounts();
 }
 
-Serving::Serving(const std::string& folder) : folder_(folder), algorithms_(folder) {
+Serving::Serving(const std::string& folder)
+    : folder_(folder), library_(ReadFile(folder_ / "index", executor::Library::read)) {
   HOCKET_REAL(MPI_Comm_create_keyval)(DoNotCopy, DeleteMember, &key_, nullptr);
 }
 
 std::optional<int> Serving::Serve(const char* op, MPI_Comm comm, const CollectiveCall& call) {
   Member* const member = FindMember(comm);
   if (member == nullptr) return std::nullopt;  // MPI will refuse it
-  const Choice choice = Choose(*member, call);
-  if (choice.algorithm == nullptr) {
-    CountStock(op, choice.reason);
+  const Answer answer = Choose(*member, call);
+  if (!answer.choice) {
+    CountStock(op, answer.reason);
     return std::nullopt;
   }
   try {
-    Run(choice, *member, comm, call);
+    Run(answer, *member, comm, call);
   } catch (const MpiError& error) {
     return error.code;
   } catch (const std::exception& error) {
     Abort(error.what());  // the other ranks are under way
   }
   const std::lock_guard lock(mutex_);
-  Count& count = ran_[choice.algorithm->number];
+  Count& count = ran_[answer.choice->number];
   ++count.calls;
-  count.bytes += choice.share_bytes * (call.kind->has_shares ? member->size : 1);
+  count.bytes += answer.request.share_bytes * (call.kind->has_shares ? member->size : 1);
   return MPI_SUCCESS;
 }
 
@@ -96,41 +106,45 @@ Member* Serving::FindMember(MPI_Comm comm) {
   return member;
 }
 
-Serving::Choice Serving::Choose(const Member& member, const CollectiveCall& call) const {
+Serving::Answer Serving::Choose(const Member& member, const CollectiveCall& call) const {
   if (call.kind == nullptr) return {.reason = call.reason};
   if (member.is_inter) return {.reason = "a communicator of two groups"};
-  const Kind& kind = *call.kind;
+  const executor::Kind& kind = *call.kind;
   if (kind.is_rooted && (call.root < 0 || call.root >= member.size)) return {.reason = "a root that there is not"};
   const Block& share = call.share(member.rank);
   const TypeInfo type = datatypes_.Of(share.type);
-  Choice choice{.share_bytes = share.count * type.bytes};
-  if (choice.share_bytes <= 0) return {.reason = "empty buffers"};
+  const int64_t share_bytes = share.count * type.bytes;
+  if (share_bytes <= 0) return {.reason = "empty buffers"};
   if (kind.reduces) {
     if (!datatypes_.IsPredefined(call.op)) return {.reason = "a reduction of the program's own"};
     if (!type.is_plain) return {.reason = "a reduction of a type of the program's own, or with gaps"};
     if (!datatypes_.IsDefined(call.op, share.type)) return {.reason = "a reduction that MPI has not for the type"};
-    choice.element_bytes = type.bytes;
   }
-  if (choice.share_bytes > kLargest / member.size) return {.reason = "larger than this MPI's counts"};
-  choice.algorithm = algorithms_.Find(kind, member.size, call.root, choice.share_bytes, choice.element_bytes);
-  if (choice.algorithm == nullptr) choice.reason = algorithms_.WhyNone(kind, member.size, call.root);
-  return choice;
+  if (share_bytes > kLargest / member.size) return {.reason = "larger than this MPI's counts"};
+  // not whether this rank's call is in place, which only its own buffers tell: all ranks have to choose alike
+  const bool in_place = !kind.has_shares;
+  const executor::Request request{&kind, member.size, call.root, share_bytes, kind.reduces ? type.bytes : 1, in_place};
+  const auto choice = library_.find(request);
+  return {request, choice, choice ? "" : library_.why_none(request)};
 }
 
-void Serving::Run(const Choice& choice, Member& member, MPI_Comm comm, const CollectiveCall& call) {
-  if (!member.comm) {
+void Serving::Run(const Answer& answer, Member& member, MPI_Comm comm, const CollectiveCall& call) {
+  if (!member.messages) {
     MPI_Group group;
     MPI_Comm own;
     Check(HOCKET_REAL(MPI_Comm_group)(comm, &group));
     Check(HOCKET_REAL(MPI_Comm_create)(comm, group, &own));  // not a duplicate: that runs the program's own callbacks
     HOCKET_REAL(MPI_Group_free)(&group);
-    member.comm = own;
+    member.messages = std::make_unique<MpiMessages>(own);
   }
-  auto plan = member.plans.find(choice.algorithm->number);
-  if (plan == member.plans.end()) {
-    plan = member.plans.emplace(choice.algorithm->number, algorithms_.ReadPlan(*choice.algorithm, member.rank)).first;
+  const executor::Choice choice = *answer.choice;
+  auto program = member.programs.find(choice.number);
+  if (program == member.programs.end()) {
+    const std::string way = choice.in_place ? ".in_place" : ".out_of_place";
+    const std::string name = std::to_string(choice.number) + "." + std::to_string(member.rank) + way;
+    program = member.programs.emplace(choice.number, ReadFile(folder_ / name, executor::read_program)).first;
   }
-  RunServed(*choice.algorithm, plan->second, member, call, choice.share_bytes, choice.element_bytes, datatypes_);
+  RunServed(library_[choice.number], choice, answer.request, program->second, member, call, datatypes_);
 }
 
 void Serving::CountStock(const char* op, const std::string& reason) {

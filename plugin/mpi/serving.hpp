@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "algorithms.hpp"
 #include "datatypes.hpp"
+#include "hocket/executor/library.hpp"
 #include "served_call.hpp"
 
 namespace hocket::mpi {
@@ -39,25 +39,24 @@ class Serving {
     int64_t bytes = 0;
   };
 
-  /// What serves a call, of which sizes in bytes; or why nothing does.
-  struct Choice {
-    const Algorithm* algorithm = nullptr;
-    int64_t share_bytes = 0;
-    int64_t element_bytes = 1;
+  /// What serves a call; or why nothing does.
+  struct Answer {
+    executor::Request request{};
+    std::optional<executor::Choice> choice{};
     std::string reason{};
   };
 
   explicit Serving(const std::string& folder);
 
   Member* FindMember(MPI_Comm comm);
-  Choice Choose(const Member& member, const CollectiveCall& call) const;
-  void Run(const Choice& choice, Member& member, MPI_Comm comm, const CollectiveCall& call);
+  Answer Choose(const Member& member, const CollectiveCall& call) const;
+  void Run(const Answer& answer, Member& member, MPI_Comm comm, const CollectiveCall& call);
   void WriteCounts() const;
 
   static std::atomic<Serving*> active_;
 
   std::filesystem::path folder_;
-  Algorithms algorithms_;
+  executor::Library library_;
   Datatypes datatypes_;
   int key_ = MPI_KEYVAL_INVALID;
   std::mutex mutex_;  // of all below

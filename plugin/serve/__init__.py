@@ -2,5 +2,5 @@
 
 __all__ = ["VARIABLE"]
 
-#: Names the programs, as `hocket.plugin.serve.library.read_library` takes them.
+#: Names the programs, as `hocket.runtime.engine.library.read_library` takes them.
 VARIABLE = "HOCKET_ALGORITHMS"

@@ -8,8 +8,8 @@ import torch.distributed as dist
 
 from hocket.base.errors import HocketError
 from hocket.plugin.serve import VARIABLE
-from hocket.plugin.serve.library import read_library
 from hocket.plugin.serve.override import Override
+from hocket.runtime.engine.library import read_library
 
 __all__ = ["arm", "serve", "use"]
 

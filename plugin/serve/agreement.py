@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from hocket.base.errors import HocketError
-from hocket.plugin.serve.library import Library
+from hocket.runtime.engine.library import Library
 
 __all__ = ["exchange_words"]
 

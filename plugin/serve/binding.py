@@ -4,38 +4,27 @@ from dataclasses import dataclass
 
 import torch
 
-from hocket.plugin.serve.library import SHARED, Library, ServedProgram
 from hocket.plugin.serve.requests import Reduction, Request, Unserved
+from hocket.runtime.engine.elements import ELEMENT_NUMBER, REDUCTION_NUMBER
+from hocket.runtime.engine.library import SHARED, Library, ProgramChoice
 from hocket.schedule import Kind
 
 __all__ = ["Binding", "bind"]
 
-#: The engine's element types by position; with the names that choose among programs.
-_ELEMENTS = {
-    torch.int8: (0, "int8"),
-    torch.uint8: (1, "uint8"),
-    torch.int16: (2, "float16"),
-    torch.int32: (3, "int32"),
-    torch.int64: (4, "int64"),
-    torch.float16: (5, "float16"),
-    torch.bfloat16: (6, "bfloat16"),
-    torch.float32: (7, "float32"),
-    torch.float64: (8, "float64"),
-}
-_BYTE = (1, "uint8")
+#: The engine's element types, by PyTorch's.
+_ELEMENTS = {getattr(torch, name): number for name, number in ELEMENT_NUMBER.items()}
 _SMALL_OUTPUT = (Kind.REDUCE_SCATTER, Kind.SCATTER)
 _SMALL_INPUT = (Kind.ALL_GATHER, Kind.GATHER)
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A request and the algorithm that serves it. `share_bytes`: of one rank's share of the larger buffer (the whole of
-    it where it is not shared); `element`: the engine's type."""
+    """A request and what serves it. `share_bytes`: of one rank's share of the larger buffer (the whole of it where it
+    is not shared); `element`: the engine's type."""
 
-    algorithm: ServedProgram
+    choice: ProgramChoice
     request: Request
     share_bytes: int
-    chunk_bytes: int
     element: int
 
     @property
@@ -54,17 +43,20 @@ class Binding:
     @property
     def operation(self) -> int:
         """The engine's reduction."""
-        names = (None, Reduction.SUM, Reduction.AVG), (Reduction.PROD,), (Reduction.MAX,), (Reduction.MIN,)
-        return next(number for number, alike in enumerate(names) if self.request.reduction in alike)
+        return REDUCTION_NUMBER.get(self.request.reduction or Reduction.SUM, REDUCTION_NUMBER[Reduction.SUM])
+
+    @property
+    def num_ranks(self) -> int:
+        return self.choice.algorithm.program.num_ranks
 
     @property
     def _shares(self) -> int:
-        return self.algorithm.program.num_ranks if self.request.kind in SHARED else 1
+        return self.num_ranks if self.request.kind in SHARED else 1
 
     @property
     def _padded_bytes(self) -> int:
         """Of a share, in whole chunks."""
-        return self.chunk_bytes * self.algorithm.program.chunks_per_loop // self._shares
+        return self.choice.chunk_bytes * self.choice.algorithm.program.chunks_per_loop // self._shares
 
     def buffers(self, rank: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The bytes of input and output that the program works on, the input filled. Where a tensor cannot be used as
@@ -73,7 +65,7 @@ class Binding:
         request, shares = self.request, self._shares
         input_shares = 1 if request.kind in _SMALL_INPUT else shares
         output_shares = 1 if request.kind in _SMALL_OUTPUT else shares
-        if not self.algorithm.program.in_place:
+        if not self.choice.in_place:
             output = self._view(request.outputs) if request.outputs else None
             if output is None:
                 output = self._empty(output_shares)
@@ -95,7 +87,7 @@ class Binding:
             return
         first = request.outputs[0]
         if request.reduction is Reduction.AVG:
-            output.view(first.dtype).div_(self.algorithm.program.num_ranks)
+            output.view(first.dtype).div_(self.num_ranks)
         if output.data_ptr() == first.data_ptr():
             return
         data = output.view(-1, self._padded_bytes)[:, : self.share_bytes].reshape(-1)
@@ -151,13 +143,12 @@ def bind(request: Request, library: Library, num_ranks: int) -> Binding:
     large = [given for given, small in ((inputs, kind in _SMALL_INPUT), (outputs, kind in _SMALL_OUTPUT)) if not small]
     if any(given not in (0, size) for given in large):
         raise Unserved("sizes that do not fit together")
-    element, name = _BYTE
+    element, element_bytes = ELEMENT_NUMBER["uint8"], 1
     if request.reduction is not None:
         if dtype not in _ELEMENTS or (request.reduction is Reduction.AVG and not dtype.is_floating_point):
             raise Unserved(f"{request.reduction} of {str(dtype).removeprefix('torch.')}")
-        element, name = _ELEMENTS[dtype]
-    element_bytes = 1 if request.reduction is None else dtype.itemsize
-    found = library.find(kind, size, name, element_bytes, num_ranks, request.root)
+        element, element_bytes = _ELEMENTS[dtype], dtype.itemsize
+    found = library.find(kind, share, element_bytes, num_ranks, request.root)
     if isinstance(found, str):
         raise Unserved(found)
-    return Binding(found, request, share, found.chunk_bytes(size, element_bytes), element)
+    return Binding(found, request, share, element)

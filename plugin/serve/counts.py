@@ -10,7 +10,7 @@ from typing import Any
 
 from hocket.base.files import atomic_write
 from hocket.base.units import format_bytes
-from hocket.plugin.serve.library import Library
+from hocket.runtime.engine.library import Library
 
 __all__ = ["REPORT_VARIABLE", "Counts"]
 

@@ -130,9 +130,9 @@ class Engine:
                 with torch.inference_mode():
                     self._transport.run(binding, task.timeout)
                 by_p2p = int(self._transport.by_messages)
-                self._counts.add(binding.algorithm.name, binding.size_bytes, calls_by_p2p=by_p2p)
+                self._counts.add(binding.choice.algorithm.name, binding.size_bytes, calls_by_p2p=by_p2p)
             except BaseException as error:
-                where = f"rank {self.rank} of {self.size}, {task.name} by {binding.algorithm.name}"
+                where = f"rank {self.rank} of {self.size}, {task.name} by {binding.choice.algorithm.name}"
                 self._failure = HocketError(f"{where}: {self._give_up(error)}")
                 if not isinstance(error, Exception):
                     raise

@@ -1,18 +1,18 @@
-"""Programs on the native engine: CPU memory, connections of its own."""
+"""Programs on the engine's own connections: CPU memory."""
 
-import secrets
 from datetime import timedelta
 from typing import Any
 
 import torch
 
 from hocket._core import executor as native
-from hocket.plugin.serve.address import own_address, shares_memory
 from hocket.plugin.serve.agreement import exchange_words
 from hocket.plugin.serve.binding import Binding
-from hocket.plugin.serve.library import Library, ServedProgram
+from hocket.runtime.engine.address import own_address, shares_memory
+from hocket.runtime.engine.connections import Connections
+from hocket.runtime.engine.library import Library, ProgramChoice
 
-__all__ = ["NativeTransport"]
+__all__ = ["NativeTransport", "run_bound"]
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -28,45 +28,42 @@ class NativeTransport:
 
     def __init__(self, backend: Any, library: Library) -> None:
         self._rank: int = backend.rank()
-        self._library = library
-        token = secrets.randbits(63)
-        host, nearby = own_address(), secrets.randbits(63) if shares_memory() else 0
-        self._mesh = native.Mesh(self._rank, host, token, nearby)
-        answers = exchange_words(backend, torch.device("cpu"), library, f"{host}|{self._mesh.port}|{token}|{nearby}")
-        hosts, *numbers = zip(*(answer.split("|") for answer in answers), strict=True)
-        ports, tokens, nearbys = (list(map(int, column)) for column in numbers)
-        self._peers = list(hosts), ports, tokens, nearbys
-        self._parts: dict[ServedProgram, native.Program] = {}
+
+        def tell(words: str) -> list[str]:
+            return exchange_words(backend, torch.device("cpu"), library, words)
+
+        self._connections = Connections(self._rank, tell, own_address(), shares_memory())
+        self._parts: dict[int, native.Program] = {}
         self._calls = 0
 
     @property
     def lost(self) -> int:
-        return self._mesh.lost
+        return self._connections.mesh.lost
 
     def close(self) -> None:
-        self._mesh.close()
+        self._connections.mesh.close()
 
     def run(self, binding: Binding, timeout: timedelta) -> None:
-        limit_ms = timeout // _MILLISECOND
-        part = self._parts.get(binding.algorithm)
-        if part is None:
-            part = binding.algorithm.part(self._rank)
-            self._mesh.open(part, *self._peers, limit_ms)
-            self._parts[binding.algorithm] = part
         self._calls += 1
-        index = self._library.algorithms.index(binding.algorithm)
-        # what all ranks of the call must agree on; tuples of integers have one hash everywhere
-        signature = hash((self._calls, index, binding.size_bytes, binding.element, binding.operation)) & (1 << 64) - 1
-        source, target = binding.buffers(self._rank)
-        native.run(
-            part,
-            self._mesh,
-            source.data_ptr(),
-            target.data_ptr(),
-            binding.chunk_bytes,
-            binding.element,
-            binding.operation,
-            signature,
-            limit_ms,
-        )
-        binding.finish(target)
+        part = self._part(binding.choice, timeout // _MILLISECOND)
+        run_bound(part, self._connections.mesh, binding, self._rank, self._calls, timeout)
+
+    def _part(self, choice: ProgramChoice, limit_ms: int) -> native.Program:
+        if choice.number not in self._parts:
+            part = choice.algorithm.part(self._rank)
+            self._connections.open(part, limit_ms)
+            self._parts[choice.number] = part
+        return self._parts[choice.number]
+
+
+def run_bound(
+    part: native.Program, transport: native.Transport, binding: Binding, rank: int, call: int, timeout: timedelta
+) -> None:
+    """Serves a request; `call` counts those of the group."""
+    number, element, operation = binding.choice.number, binding.element, binding.operation
+    # what all ranks of the call must agree on; tuples of integers have one hash everywhere
+    signature = hash((call, number, binding.size_bytes, element, operation)) & (1 << 64) - 1
+    source, target = binding.buffers(rank)
+    addresses, limit_ms = (source.data_ptr(), target.data_ptr()), timeout // _MILLISECOND
+    native.run(part, transport, *addresses, binding.choice.chunk_bytes, element, operation, signature, limit_ms)
+    binding.finish(target)

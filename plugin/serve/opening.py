@@ -10,10 +10,10 @@ from hocket.base.enums import StrEnum
 from hocket.base.errors import HocketError
 from hocket.plugin.serve.counts import Counts
 from hocket.plugin.serve.engine import Engine
-from hocket.plugin.serve.library import Library
 from hocket.plugin.serve.messages import MessageTransport
 from hocket.plugin.serve.native import NativeTransport
 from hocket.plugin.serve.streams import HostStreams, SideStream
+from hocket.runtime.engine.library import Library
 
 __all__ = ["ENGINE_VARIABLE", "EngineName", "chosen_engine", "open_engine"]
 

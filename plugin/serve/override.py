@@ -19,10 +19,10 @@ from hocket.plugin.serve.binding import bind
 from hocket.plugin.serve.counts import Counts
 from hocket.plugin.serve.dispatch import Dispatch, Kernel
 from hocket.plugin.serve.engine import Engine, Task
-from hocket.plugin.serve.library import Library
 from hocket.plugin.serve.opening import chosen_engine, open_engine
 from hocket.plugin.serve.reduction_types import reduction_reader
 from hocket.plugin.serve.requests import REQUESTS, Unserved, requests_of
+from hocket.runtime.engine.library import Library
 
 __all__ = ["Override"]
 

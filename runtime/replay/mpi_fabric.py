@@ -11,8 +11,8 @@ from mpi4py import MPI
 
 from hocket.base.errors import HocketError
 from hocket.runtime.replay.fabric import Ended, Pending, Start
+from hocket.runtime.replay.mpi_poller import Poller
 from hocket.runtime.replay.operation import Operation
-from hocket.runtime.run.mpi import Poller
 
 __all__ = ["MpiFabric"]
 

@@ -1,27 +1,27 @@
-"""Runs a program on real processes: torch.distributed (gloo) or MPI."""
+"""Runs programs on real processes of this machine, every value checked."""
 
-from hocket.runtime.run.bundled import BundleRun, Served
 from hocket.runtime.run.datatypes import DATA_TYPES, ReduceOp
-from hocket.runtime.run.job import Job, Result, Row
-from hocket.runtime.run.launch import BACKENDS, launch
-from hocket.runtime.run.runner import Report, prepare, run
+from hocket.runtime.run.job import Job, Result, Row, RunTask
+from hocket.runtime.run.launch import BACKENDS, TRANSPORTS, launch
+from hocket.runtime.run.runner import Report, prepare, prepare_bundle, run
 from hocket.runtime.run.table import format_footer, format_header, format_row, format_table
 
 __all__ = [
     "BACKENDS",
     "DATA_TYPES",
-    "BundleRun",
+    "TRANSPORTS",
     "Job",
     "ReduceOp",
     "Report",
     "Result",
     "Row",
-    "Served",
+    "RunTask",
     "format_footer",
     "format_header",
     "format_row",
     "format_table",
     "launch",
     "prepare",
+    "prepare_bundle",
     "run",
 ]

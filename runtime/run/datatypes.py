@@ -1,6 +1,5 @@
-"""Element types: how they are stored in numpy, which integers they hold exactly, how two values are reduced."""
+"""Element types: how they are stored in numpy, and which integers they hold exactly."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +22,6 @@ class ReduceOp(StrEnum):
     MIN = "min"
 
 
-_FUNCTIONS: dict[ReduceOp, Callable[..., Array]] = {
-    ReduceOp.SUM: np.add,
-    ReduceOp.PROD: np.multiply,
-    ReduceOp.MAX: np.maximum,
-    ReduceOp.MIN: np.minimum,
-}
-
-
 @dataclass(frozen=True)
 class DataType:
     """`nccl_name` is what nccl-tests prints; every integer in 0..`exact` is a value of the type."""
@@ -48,25 +39,12 @@ class DataType:
         """Integers within 0..exact as elements of this type."""
         return values.astype(self.storage)
 
-    def reduce(self, op: ReduceOp, left: Array, right: Array, out: Array) -> None:
-        """out = left (op) right, elementwise; out may be either operand. Integers wrap, floats overflow to infinity."""
-        with np.errstate(all="ignore"):
-            _FUNCTIONS[op](left, right, out=out)
-
 
 class _Bfloat16(DataType):
     """numpy has no bfloat16: elements are the upper halves of float32, in uint16."""
 
     def encode(self, values: NDArray[np.int64]) -> Array:
         return _narrow(values.astype(np.float32))
-
-    def reduce(self, op: ReduceOp, left: Array, right: Array, out: Array) -> None:
-        with np.errstate(all="ignore"):
-            out[:] = _narrow(_FUNCTIONS[op](_widen(left), _widen(right)))
-
-
-def _widen(values: Array) -> Array:
-    return (values.astype(np.uint32) << 16).view(np.float32)
 
 
 def _narrow(values: Array) -> Array:

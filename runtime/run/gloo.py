@@ -1,4 +1,4 @@
-"""torch.distributed's stock gloo backend on this machine's processes."""
+"""torch.distributed's stock gloo backend on this machine's processes: its messages, and its own collectives."""
 
 import os
 from pathlib import Path
@@ -8,11 +8,12 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from hocket.runtime.run.backend import Pending
-from hocket.runtime.run.datatypes import Array, DataType, ReduceOp
+from hocket.runtime.engine.group_messages import GroupMessages
+from hocket.runtime.run.datatypes import Array, ReduceOp
+from hocket.runtime.run.job import RunTask
 from hocket.schedule.collective import Kind
 
-__all__ = ["GlooBackend"]
+__all__ = ["Gloo"]
 
 _OPS = {
     ReduceOp.SUM: dist.ReduceOp.SUM,
@@ -22,57 +23,45 @@ _OPS = {
 }
 
 
-def _tensor(data: Array) -> Any:
-    """A tensor on the same memory, as bytes: gloo moves no other type that numpy lacks."""
-    return torch.from_numpy(data.view(np.uint8))
+class Gloo:
+    """A group of the ranks of a task, which have a folder in common."""
 
-
-class GlooBackend:
-    """A connection's channel is its gloo tag."""
-
-    def __init__(self, folder: Path, rank: int, size: int) -> None:
-        self.rank, self.size = rank, size
+    def __init__(self, task: RunTask, folder: Path, rank: int) -> None:
+        self._task, self._rank = task, rank
         # The host's name need not resolve for processes of one machine.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
+        if not dist.is_initialized():
+            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=task.num_ranks)
+        device = torch.device("cpu")
+        self.messages = GroupMessages(dist.group.WORLD._get_backend(device), device)
 
-    def send(self, data: Array, peer: int, channel: int) -> Pending:
-        work: Pending = dist.isend(_tensor(data), peer, tag=channel)
-        return work
-
-    def receive(self, data: Array, peer: int, channel: int) -> None:
-        dist.recv(_tensor(data), peer, tag=channel)
-
-    def barrier(self) -> None:
-        dist.barrier()
-
-    def gather_all(self, values: list[int]) -> list[list[int]]:
-        mine = torch.tensor(values)
-        everyone = [torch.empty_like(mine) for _ in range(self.size)]
-        dist.all_gather(everyone, mine)
-        return [row.tolist() for row in everyone]
-
-    def collective(
-        self, kind: Kind, source: Array, target: Array, data_type: DataType, op: ReduceOp, root: int
-    ) -> None:
-        element = getattr(torch, data_type.name)
-        send, receive = _tensor(source).view(element), _tensor(target).view(element)
+    def own(self, source: Array, target: Array) -> None:
+        """gloo's collective."""
+        kind, root, op = self._task.kind, self._task.root, _OPS[self._task.op]
+        send, receive = (self._tensor(data) for data in (source, target))
         if kind in (Kind.ALL_REDUCE, Kind.REDUCE, Kind.BROADCAST):
             receive.copy_(send)
         match kind:
             case Kind.ALL_REDUCE:
-                dist.all_reduce(receive, _OPS[op])
+                dist.all_reduce(receive, op)
             case Kind.REDUCE:
-                dist.reduce(receive, root, _OPS[op])
+                dist.reduce(receive, root, op)
             case Kind.BROADCAST:
                 dist.broadcast(receive, root)
             case Kind.ALL_GATHER:
                 dist.all_gather_into_tensor(receive, send)
             case Kind.REDUCE_SCATTER:
-                dist.reduce_scatter_tensor(receive, send, _OPS[op])
+                dist.reduce_scatter_tensor(receive, send, op)
             case Kind.ALL_TO_ALL:
                 dist.all_to_all_single(receive, send)
             case Kind.GATHER:
-                dist.gather(send, list(receive.chunk(self.size)) if self.rank == root else None, root)
+                dist.gather(send, self._shares(receive) if self._rank == root else None, root)
             case Kind.SCATTER:
-                dist.scatter(receive, list(send.chunk(self.size)) if self.rank == root else None, root)
+                dist.scatter(receive, self._shares(send) if self._rank == root else None, root)
+
+    def _tensor(self, data: Array) -> Any:
+        """A tensor on the same memory, of the task's type, some of which numpy lacks."""
+        return torch.from_numpy(data.view(np.uint8)).view(getattr(torch, self._task.data_type))
+
+    def _shares(self, tensor: Any) -> list[Any]:
+        return list(tensor.chunk(self._task.num_ranks))

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from hocket.base.errors import HocketError
+from hocket.runtime.engine.library import SHARED, Library, ProgramChoice
 from hocket.runtime.run.datatypes import DATA_TYPES, DataType, ReduceOp
 from hocket.schedule.collective import Kind
-from hocket.schedule.program import Program
 
-__all__ = ["Job", "Result", "Row"]
+__all__ = ["Job", "Result", "Row", "RunTask"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Row:
     """What was measured at one size (bytes of a rank's whole buffer); None where it was not run.
 
     `count` is nccl-tests' count: elements of the smaller of a rank's two buffers.
-    `reference` is the backend's own collective, out of place.
+    `reference` is the own collective of the library that is compared with, out of place. `transport`: over which rank 0
+    reached the others.
     """
 
     size_bytes: int
@@ -31,6 +32,7 @@ class Row:
     out_of_place: Result | None
     in_place: Result | None
     reference: Result | None
+    transport: str = ""
 
     @property
     def wrong(self) -> int:
@@ -39,11 +41,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Job:
-    """A program to run at each of `sizes` (bytes). Raises HocketError where it cannot be run or checked."""
+class RunTask:
+    """A collective at each of `sizes` (bytes), over a transport of `hocket.runtime.run.launch`. Raises HocketError
+    where it could not be checked."""
 
-    program: Program
-    backend: str
+    kind: Kind
+    num_ranks: int
+    root: int
+    transport: str
     sizes: tuple[int, ...]
     data_type: str = "float32"
     op: ReduceOp = ReduceOp.SUM
@@ -52,40 +57,67 @@ class Job:
     compare: bool = False
 
     def __post_init__(self) -> None:
-        if self.program.kind is Kind.CUSTOM:
+        if self.kind is Kind.CUSTOM:
             raise HocketError("a custom collective has no known result to check; run all_reduce, all_gather, ...")
         if self.data_type not in DATA_TYPES:
             raise HocketError(f"unknown data type '{self.data_type}'; known: {', '.join(DATA_TYPES)}")
-        self._check_exactness()
+        if self.largest_input < 2:
+            raise HocketError(
+                f"{self.data_type} cannot hold the exact {self.op} over {self.num_ranks} ranks, so the result could "
+                "not be checked; choose a wider --dtype"
+            )
+        unit = self.elements.size_bytes * self.shares
         for size in self.sizes:
-            self._check_size(size)
+            if size <= 0 or size % unit:
+                raise HocketError(
+                    f"size {size} B is no positive multiple of {unit} B: of {self.data_type} elements for each share"
+                )
 
     @property
     def elements(self) -> DataType:
         return DATA_TYPES[self.data_type]
 
     @property
+    def shares(self) -> int:
+        """Of the larger buffer."""
+        return self.num_ranks if self.kind in SHARED else 1
+
+    @property
+    def reduced_type(self) -> str:
+        """What the engine reduces; bytes, where nothing is."""
+        return self.data_type if self.kind in (Kind.ALL_REDUCE, Kind.REDUCE, Kind.REDUCE_SCATTER) else "uint8"
+
+    @property
+    def reduced_bytes(self) -> int:
+        """Of an element of `reduced_type`."""
+        return DATA_TYPES[self.reduced_type].size_bytes
+
+    @property
     def largest_input(self) -> int:
         """The inputs are 1..largest_input, so that every result is an integer the data type holds exactly."""
         if self.op is ReduceOp.SUM:
-            return self.elements.exact // self.program.num_ranks
+            return self.elements.exact // self.num_ranks
         if self.op is ReduceOp.PROD:
-            return 2 if 2**self.program.num_ranks <= self.elements.exact else 1
+            return 2 if 2**self.num_ranks <= self.elements.exact else 1
         return self.elements.exact
 
-    def _check_exactness(self) -> None:
-        if self.largest_input < 2:
-            raise HocketError(
-                f"{self.data_type} cannot hold the exact {self.op} over {self.program.num_ranks} ranks, so the result "
-                "could not be checked; choose a wider --dtype"
-            )
 
-    def _check_size(self, size: int) -> None:
-        unit = self.program.chunks_per_loop * self.elements.size_bytes
-        if size <= 0 or size % unit:
-            nearest = max(round(size / unit), 1) * unit
-            raise HocketError(
-                f"size {size} B: its {size / self.elements.size_bytes:g} {self.data_type} "
-                f"elements cannot be cut into nchunksperloop={self.program.chunks_per_loop} equal chunks (MSCCL would "
-                f"silently fall back to its stock algorithm); use a positive multiple of {unit} B, such as {nearest}"
-            )
+@dataclass(frozen=True)
+class Job:
+    """A task and the programs that may serve its calls: the engine's one rule says which, of each size and way."""
+
+    task: RunTask
+    library: Library
+
+    def choice(self, size_bytes: int, in_place: bool) -> ProgramChoice | str:
+        """What serves the task's calls of a size, or why nothing does."""
+        task = self.task
+        share = size_bytes // task.shares
+        return self.library.find(task.kind, share, task.reduced_bytes, task.num_ranks, task.root, in_place)
+
+    def served_by(self, size_bytes: int, in_place: bool) -> str | None:
+        """The name of what serves such calls, and whether on a copy; None: nothing, the stock algorithm would."""
+        choice = self.choice(size_bytes, in_place)
+        if isinstance(choice, str):
+            return None
+        return choice.algorithm.name + (" on a copy" if choice.in_place is not in_place else "")

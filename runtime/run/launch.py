@@ -11,19 +11,29 @@ from hocket.base.errors import HocketError
 from hocket.runtime.run.job import Job, Result, Row
 from hocket.runtime.run.processes import run_workers
 
-__all__ = ["BACKENDS", "check_backend", "launch"]
+__all__ = ["BACKENDS", "TRANSPORTS", "check_installed", "check_transport", "launch"]
 
 # backend: (module it needs, extra of hocket that brings it)
 BACKENDS = {"gloo": ("torch", "torch"), "mpi": ("mpi4py", "mpi")}
+#: How programs travel: the engine's shared memory or TCP, which need nothing, or a backend's messages.
+TRANSPORTS = ("shm", "tcp", *BACKENDS)
 
 
-def check_backend(backend: str) -> None:
-    """Raises HocketError when the backend is unknown or not installed."""
-    if backend not in BACKENDS:
-        raise HocketError(f"unknown backend '{backend}'; known: {', '.join(BACKENDS)}")
+def check_installed(backend: str) -> None:
+    """Raises HocketError, with the remedy, when the backend is not installed."""
     module, extra = BACKENDS[backend]
     if find_spec(module) is None:
         raise HocketError(f"backend {backend} needs {module}: pip install 'hocket[{extra}]'")
+
+
+def check_transport(transport: str, compare: bool) -> None:
+    """Raises HocketError when the transport is unknown, or it or what it is compared with is not installed."""
+    if transport not in TRANSPORTS:
+        raise HocketError(f"unknown transport '{transport}'; known: {', '.join(TRANSPORTS)}")
+    if transport in BACKENDS:
+        check_installed(transport)
+    elif compare:
+        check_installed("gloo")
 
 
 def launch(job: Job, timeout_s: float) -> Iterator[Row]:
@@ -33,10 +43,11 @@ def launch(job: Job, timeout_s: float) -> Iterator[Row]:
         " (raise --timeout)"
     )
     with tempfile.TemporaryDirectory(prefix="hocket-run-") as name:
-        folder = Path(name)
-        (folder / "job.pickle").write_bytes(pickle.dumps(job))
-        module, ranks = "hocket.runtime.run.worker", job.program.num_ranks
-        for fields in run_workers(module, folder, ranks, job.backend == "mpi", timeout_s, remedy):
+        folder, task = Path(name), job.task
+        job.library.write(folder, exchanging=task.transport in BACKENDS)
+        (folder / "task.pickle").write_bytes(pickle.dumps((task, timeout_s)))
+        module = "hocket.runtime.run.worker"
+        for fields in run_workers(module, folder, task.num_ranks, task.transport == "mpi", timeout_s, remedy):
             yield _row(fields)
 
 

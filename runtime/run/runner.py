@@ -1,18 +1,18 @@
-"""From a program's file, MSCCL XML or JSON, to measured rows: read, prove, refuse what cannot be run, launch."""
+"""From a program's file, MSCCL XML or JSON, or a bundle to measured rows: read, prove, refuse what cannot be run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket.base.errors import HocketError, placed
-from hocket.runtime.run.job import Job, Result, Row
-from hocket.runtime.run.launch import check_backend, launch
+from hocket.base.errors import HocketError
+from hocket.runtime.engine.library import Library, read_library, read_one
+from hocket.runtime.run.job import Job, Result, Row, RunTask
+from hocket.runtime.run.launch import check_transport, launch
 from hocket.runtime.run.table import bandwidths
-from hocket.schedule import FIFO_DEPTH, execute
-from hocket.translator import read_program
+from hocket.translator.bundle import BundleRuntime, read_bundle
 
-__all__ = ["Report", "prepare", "run"]
+__all__ = ["Report", "prepare", "prepare_bundle", "run"]
 
 
 @dataclass(frozen=True)
@@ -29,23 +29,25 @@ class Report:
         return sum(row.wrong for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: times in integer picoseconds, bandwidths in bytes per second."""
+        """Plain data: times in integer picoseconds, bandwidths in bytes per second; `files` are the programs that
+        served, and how."""
+        task = self.job.task
 
         def plain(size: int, result: Result | None) -> dict[str, Any] | None:
             if result is None:
                 return None
-            algorithm, bus = bandwidths(self.job, size, result)
+            algorithm, bus = bandwidths(task, size, result)
             return {"time_ps": result.time_ps, "algbw": algorithm, "busbw": bus, "wrong": result.wrong}
 
         return {
             "source": self.source,
-            "collective": self.job.program.kind,
-            "ranks": self.job.program.num_ranks,
-            "root": self.job.program.root,
-            "backend": self.job.backend,
-            "data_type": self.job.data_type,
-            "op": self.job.op,
-            "iterations": self.job.iterations,
+            "collective": task.kind,
+            "ranks": task.num_ranks,
+            "root": task.root,
+            "transport": task.transport,
+            "data_type": task.data_type,
+            "op": task.op,
+            "iterations": task.iterations,
             "wrong": self.wrong,
             "rows": [
                 {
@@ -54,6 +56,11 @@ class Report:
                     "out_of_place": plain(row.size_bytes, row.out_of_place),
                     "in_place": plain(row.size_bytes, row.in_place),
                     "reference": plain(row.size_bytes, row.reference),
+                    "files": {
+                        "out_of_place": self.job.served_by(row.size_bytes, False),
+                        "in_place": self.job.served_by(row.size_bytes, True),
+                    },
+                    "ran_over": row.transport,
                 }
                 for row in self.rows
             ],
@@ -62,7 +69,7 @@ class Report:
 
 def prepare(
     path: Path | str,
-    backend: str,
+    transport: str,
     ranks: int | None,
     sizes: Sequence[int],
     *,
@@ -70,32 +77,66 @@ def prepare(
     verify: bool = True,
     **options: Any,
 ) -> Job:
-    """The job that runs the file on `ranks` processes (None: as many as the file is for); `options` as in `Job`.
+    """The job that runs the file on `ranks` processes (None: as many as the file is for); `options` as in `RunTask`.
 
-    The program is proved first, at the FIFO depth the executor gives its protocol, unless `verify` is false. Raises
-    FormatError, ScheduleError or DeadlockError for a file that is wrong, HocketError for a request it does not fit, and
-    for a backend that is not installed.
+    The program is proved first, at the FIFO depth of its protocol, unless `verify` is false. Raises FormatError,
+    ScheduleError or DeadlockError for a file that is wrong, HocketError for a request it does not fit, and for a
+    transport that is not installed.
     """
-    check_backend(backend)
-    program = read_program(path, root=root)
+    path = Path(path)
+    check_transport(transport, options.get("compare", False))
+    library = Library(str(path), [read_one(path, path.parent, root, verify)])
+    job = _job(library, transport, ranks, sizes, **options)
+    for size in sizes:
+        _check_chunks(job, size)
+    return job
+
+
+def prepare_bundle(
+    folder: Path, transport: str, ranks: int | None, sizes: Sequence[int], *, verify: bool = True, **options: Any
+) -> Job:
+    """The job that runs each size by the program of a bundle that serves it; as `prepare`. Raises HocketError, too,
+    where none serves any of the sizes, and FormatError for a folder that is no bundle."""
+    check_transport(transport, False)
+    bundle = read_bundle(folder)
+    if bundle.runtime == BundleRuntime.MSCCLPP:
+        sources = sorted({file.source for file in bundle.files})
+        raise HocketError(
+            f"{folder}: MSCCL++ plans write into each other's memory, which no transport here can; run what they "
+            f"were made from: hocket translate {' '.join(sources)} --to executor --bundle DIR"
+        )
+    job = _job(read_library(str(folder), verify), transport, ranks, sizes, **options)
+    if not any(job.served_by(size, way) for size in sizes for way in (True, False)):
+        raise HocketError(f"{folder}: no file is for any of these sizes: {job.choice(sizes[0], True)}")
+    return job
+
+
+def _job(library: Library, transport: str, ranks: int | None, sizes: Sequence[int], **options: Any) -> Job:
+    program = library.algorithms[0].program
     if ranks not in (None, program.num_ranks):
         raise HocketError(
-            f"{path}: made for ngpus={program.num_ranks}, asked to run on {ranks} ranks; use -n {program.num_ranks} or "
-            f"translate a schedule for {ranks} ranks"
+            f"{library.source}: made for ngpus={program.num_ranks}, asked to run on {ranks} ranks; use "
+            f"-n {program.num_ranks} or translate a schedule for {ranks} ranks"
         )
-    if not 0 <= program.root < program.num_ranks:
-        raise HocketError(f"{path}: root {program.root} is not one of the ranks 0..{program.num_ranks - 1}")
-    if verify:
-        try:
-            execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
-        except HocketError as error:
-            raise placed(path, error) from error
-    return Job(program, backend, tuple(sizes), **options)
+    return Job(RunTask(program.kind, program.num_ranks, program.root, transport, tuple(sizes), **options), library)
+
+
+def _check_chunks(job: Job, size: int) -> None:
+    """Raises HocketError for a size that a runtime of MSCCL would not run the file for: the engine would pad it."""
+    task, chunks = job.task, job.library.algorithms[0].program.chunks_per_loop
+    unit = chunks * task.elements.size_bytes
+    if size % unit:
+        nearest = max(round(size / unit), 1) * unit
+        raise HocketError(
+            f"size {size} B: its {size / task.elements.size_bytes:g} {task.data_type} elements cannot be cut into "
+            f"nchunksperloop={chunks} equal chunks (MSCCL would silently fall back to its stock algorithm); use a "
+            f"positive multiple of {unit} B, such as {nearest}"
+        )
 
 
 def run(
     path: Path | str,
-    backend: str = "gloo",
+    transport: str = "shm",
     ranks: int | None = None,
     sizes: Sequence[int] = (1 << 20,),
     *,
@@ -106,5 +147,5 @@ def run(
 
     `sizes` in bytes of a rank's whole buffer (nccl-tests' size); `options` and errors as in `prepare` and `launch`.
     """
-    job = prepare(path, backend, ranks, sizes, **options)
+    job = prepare(path, transport, ranks, sizes, **options)
     return Report(str(path), job, tuple(launch(job, timeout_s)))

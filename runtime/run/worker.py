@@ -4,46 +4,75 @@ import json
 import os
 import pickle
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from hocket.runtime.run.backend import Backend
-from hocket.runtime.run.job import Job
-from hocket.runtime.run.measure import measure
+from hocket.runtime.run.job import RunTask
+from hocket.runtime.run.measure import Own, measure
 from hocket.runtime.run.processes import end_with_launcher, fail
+from hocket.runtime.run.ranks import EngineRanks
 
 __all__ = ["main"]
 
+_GRACE_S = 0.5
 
-def _connect(job: Job, folder: Path, rank: int | None) -> Backend:
-    if rank is None:
-        from hocket.runtime.run.mpi import MpiBackend
 
-        return MpiBackend()
-    from hocket.runtime.run.gloo import GlooBackend
+def _connect(
+    task: RunTask, folder: Path, rank: int, timeout_s: float
+) -> tuple[EngineRanks, Own | None, Callable[[], str], Callable[[], int]]:
+    """This rank's end, the collective to compare with, over what it talks, and which peer it lost (-1: none)."""
+    if task.transport == "mpi":
+        from hocket.runtime.run.mpi import Mpi
 
-    return GlooBackend(folder, rank, job.program.num_ranks)
+        mpi = Mpi(task)
+        ranks = EngineRanks(task, rank, mpi.messages.transport(), folder, timeout_s)
+        return ranks, mpi.own if task.compare else None, lambda: "MPI's messages", lambda: -1
+    own = None
+    if task.transport == "gloo" or task.compare:
+        from hocket.runtime.run.gloo import Gloo
+
+        gloo = Gloo(task, folder, rank)
+        own = gloo.own if task.compare else None
+        if task.transport == "gloo":
+            messages = gloo.messages
+            ranks = EngineRanks(task, rank, messages.transport(), folder, timeout_s)
+            return ranks, own, lambda: "gloo's messages", lambda: messages.lost
+    from hocket.runtime.run.local import connect_here
+
+    here = connect_here(folder, rank, task.num_ranks, task.transport == "shm")
+    ranks = EngineRanks(task, rank, here.mesh, folder, timeout_s, lambda part: here.open(part, int(timeout_s * 1000)))
+    return ranks, own, lambda: here.mesh.transports, lambda: here.mesh.lost
 
 
 def main(folder: Path, rank: int | None) -> None:
     """Rank 0 prints one JSON line a row. An error is left for the launcher in FOLDER, and the exit status is 1."""
-    # Thread blocks hand over to each other at every step; Python's 5 ms would be the time of a whole small collective.
-    sys.setswitchinterval(1e-4)
     notes = folder / str(os.getppid())
+
+    def lost() -> int:
+        return -1
+
     try:
-        with open(folder / "job.pickle", "rb") as file:
-            job: Job = pickle.load(file)
-        if rank is not None:
+        with open(folder / "task.pickle", "rb") as file:
+            task, timeout_s = pickle.load(file)
+        if rank is None:
+            from hocket.runtime.run.mpi import rank_in_world
+
+            at = rank_in_world()
+        else:
+            at = rank
+        if rank is not None or at == 0:
             end_with_launcher()
-        backend = _connect(job, folder, rank)
-        if rank is None and backend.rank == 0:
-            end_with_launcher()
-        notes.with_suffix(".rank").write_text(str(backend.rank))
-        for row in measure(job, backend):
-            if backend.rank == 0:
+        notes.with_suffix(".rank").write_text(str(at))
+        ranks, own, transport, lost = _connect(task, folder, at, timeout_s)
+        for row in measure(task, ranks, own, transport):
+            if at == 0:
                 print(json.dumps(asdict(row)), flush=True)
-        backend.barrier()
+        ranks.barrier()
     except BaseException as error:
+        if lost() >= 0:
+            time.sleep(_GRACE_S)  # the rank that was lost is the one to be named: its end is noted first
         fail(error, folder)
 
 

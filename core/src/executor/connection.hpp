@@ -37,6 +37,9 @@ class Connection {
   /// After `poll`, with what it found.
   virtual void awake(short found) { static_cast<void>(found); }
 
+  /// Whether the ranks talk through memory.
+  virtual bool is_memory() const { return false; }
+
   /// The peer is to notice at once that nothing more comes. (Closing alone does not tell it while a process that this
   /// one forked, such as a loader of data, has the socket open, too.)
   virtual void end() noexcept = 0;

@@ -140,6 +140,8 @@ class MemoryConnection final : public Connection {
     ended_ = count == 0 || (errno != EAGAIN && errno != EINTR);
   }
 
+  bool is_memory() const override { return true; }
+
   void end() noexcept override { shutdown(socket_.get(), SHUT_RDWR); }
 
  private:

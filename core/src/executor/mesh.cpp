@@ -1,5 +1,7 @@
 #include "hocket/executor/mesh.hpp"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "arrivals.hpp"
@@ -46,6 +48,14 @@ Mesh::Mesh(int32_t rank, Address address) : rank_(rank), address_(std::move(addr
 }
 
 Mesh::~Mesh() = default;
+
+std::string Mesh::transports() const {
+  const auto is_memory = [](const auto& entry) { return entry.second->is_memory(); };
+  const auto in_memory = std::count_if(connections_.begin(), connections_.end(), is_memory);
+  const auto over_tcp = static_cast<int64_t>(connections_.size()) - in_memory;
+  if (in_memory == 0 || over_tcp == 0) return over_tcp == 0 ? "shared memory" : "TCP";
+  return "shared memory to " + std::to_string(in_memory) + " and TCP to " + std::to_string(over_tcp) + " connections";
+}
 
 void Mesh::close() noexcept {
   for (const auto& [endpoint, connection] : connections_) connection->end();

@@ -118,9 +118,11 @@ int64_t element_bytes(ElementType type) {
     case ElementType::kBfloat16:
       return 2;
     case ElementType::kInt32:
+    case ElementType::kUint32:
     case ElementType::kFloat32:
       return 4;
     case ElementType::kInt64:
+    case ElementType::kUint64:
     case ElementType::kFloat64:
       return 8;
   }
@@ -140,6 +142,10 @@ void reduce(ElementType type, ReduceOp op, const std::byte* left, const std::byt
       return dispatch<Plain<int32_t>>(op, left, right, out, count);
     case ElementType::kInt64:
       return dispatch<Plain<int64_t>>(op, left, right, out, count);
+    case ElementType::kUint32:
+      return dispatch<Plain<uint32_t>>(op, left, right, out, count);
+    case ElementType::kUint64:
+      return dispatch<Plain<uint64_t>>(op, left, right, out, count);
     case ElementType::kFloat16:
       return dispatch<Float16>(op, left, right, out, count);
     case ElementType::kBfloat16:

@@ -1,5 +1,3 @@
-#include "hocket/executor/run.hpp"
-
 #include <sched.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "hocket/error.hpp"
+#include "hocket/executor/mesh.hpp"
 #include "stream.hpp"
 #include "watch.hpp"
 
@@ -277,15 +276,13 @@ void Run::give_up() const {
 
 }  // namespace
 
-void run(const Program& program, Mesh& mesh, const Call& call) {
-  mesh.workspace().begin();
+void Mesh::run(const Program& program, const Call& call) {
   try {
-    Run(program, mesh, call).finish();
+    Run(program, *this, call).finish();
   } catch (const PeerLost& lost) {
-    mesh.lose(lost.peer);
+    lost_ = lost.peer;
     throw;
   }
-  mesh.workspace().end();
 }
 
 }  // namespace hocket::executor

@@ -28,6 +28,7 @@ Workspace::Piece Workspace::take_piece() {
 }
 
 void Workspace::end() {
+  taken_ = 0;
   int64_t kept = 0;
   for (Slab& slab : slabs_) {
     if (kept + slab.bytes > kKeptBytes) slab = {};

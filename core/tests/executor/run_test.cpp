@@ -5,11 +5,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <deque>
 #include <future>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hocket/error.hpp"
@@ -86,6 +89,11 @@ Call call_on(std::vector<T>& input, std::vector<T>& output, int64_t chunks, Elem
           signature,
           timeout,
           [] {}};
+}
+
+void run(const Program& program, Mesh& mesh, const Call& call) {
+  const Workspace::Lease lease(mesh.workspace());
+  mesh.run(program, call);
 }
 
 /// In place, one block a rank: send, then `fused` on the way to the sum, then pass the sums on.
@@ -228,6 +236,32 @@ TEST_P(Run, WhoeverConnectsAndSaysNothingKeepsNobodyWaiting) {
       world.each([&](int32_t rank) { world.open(rank, ring(rank, 2, StepType::kReceiveReduceCopySend)); });
   ::close(stranger);
   EXPECT_EQ(said[0] + said[1], "");
+}
+
+TEST_P(Run, WhoeverKeepsSayingHalfAHelloKeepsNobodyWaiting) {
+  World world(2, GetParam());
+  const sockaddr_in place{AF_INET, htons(world.mesh(1).port()), {htonl(INADDR_LOOPBACK)}, {}};
+  std::atomic<bool> over = false;
+  std::thread stranger([&] {
+    std::deque<int> open;
+    while (!over) {
+      open.push_back(::socket(AF_INET, SOCK_STREAM, 0));
+      if (connect(open.back(), reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0) {
+        static_cast<void>(::send(open.back(), "half", 4, MSG_NOSIGNAL));
+      }
+      if (open.size() > 500) ::close(open.front()), open.pop_front();
+    }
+    for (const int socket : open) ::close(socket);
+  });
+  std::this_thread::sleep_for(milliseconds(300));
+  const Clock::time_point begin = Clock::now();
+  const std::vector<std::string> said =
+      world.each([&](int32_t rank) { world.open(rank, ring(rank, 2, StepType::kReceiveReduceCopySend)); });
+  const auto took = Clock::now() - begin;
+  over = true;
+  stranger.join();
+  EXPECT_EQ(said[0] + said[1], "");
+  EXPECT_LT(took, milliseconds(5000));
 }
 
 TEST_P(Run, AnInterruptEndsTheWaitForAConnection) {

@@ -14,8 +14,8 @@ import handmade
 import pytest
 
 from hocket.base.errors import FormatError, HocketError, ScheduleError
-from hocket.plugin.serve.address import TRANSPORT_VARIABLE, shares_memory
-from hocket.plugin.serve.library import read_library
+from hocket.runtime.engine.address import TRANSPORT_VARIABLE, shares_memory
+from hocket.runtime.engine.library import read_library
 from hocket.schedule import Kind
 
 pytestmark = pytest.mark.torch

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 from hocket._core import executor as engine
-from hocket.base.errors import HocketError, ScheduleError
+from hocket.base.errors import FormatError, HocketError, ScheduleError
+from hocket.runtime.engine.library import ServedProgram
 from hocket.schedule import Kind, Program, ThreadBlock
-
-pytest.importorskip("torch")
-from hocket.plugin.serve.library import ServedProgram
-
-pytestmark = pytest.mark.torch
 
 FLOAT32, SUM = 7, 0
 
@@ -86,23 +82,36 @@ def test_another_collective_is_noticed(names: list[int]) -> None:
 
 
 def test_programs_that_cannot_be_run_are_refused() -> None:
-    chunks, endpoints = np.array([1, 1, 0]), np.array([1, 0], np.int32)
+    """Buffers of 1, 1 and 0 chunks, one endpoint at rank 1 on channel 0, one thread block that sends there."""
 
-    def program(*step: int) -> engine.Program:
-        return engine.Program(chunks, endpoints, np.array([0, -1, 1], np.int32), np.array(step, np.int32))
+    def program(*step: int, blocks: str = "1  0 -1 1", end: str = "0") -> engine.Program:
+        return engine.Program(f"1 1 0  1  1 0  {blocks}  1  {' '.join(map(str, step))}  {end}", "made")
 
-    program(0, 0, 0, 1, 0, 1, -1, -1)  # send i[0]
+    right = (0, 0, 0, 1, 0, 1, -1, -1)  # send i[0]
+    program(*right)
     for step, why in (
         ((0, 0, 1, 1, 0, 1, -1, -1), "outside of its buffer"),
         ((1, 1, 0, 1, 0, 1, -1, -1), "has no connection"),
         ((0, 0, 0, 1, 0, 1, 3, 0), "thread block that does not exist"),
         ((0, 0, 0, 1, 0, 1, 0, 5), "step that does not exist"),
-        ((9, 0, 0, 1, 0, 1, -1, -1), "is none"),
     ):
         with pytest.raises(ScheduleError, match=why):
             program(*step)
     with pytest.raises(ScheduleError, match="do not hold all steps"):
-        engine.Program(chunks, endpoints, np.zeros(0, np.int32), np.zeros(8, np.int32))
+        program(*right, blocks="0")
+    with pytest.raises(ScheduleError, match="a round lies outside of its buffers"):
+        program(*right, end="1 0 1  1  1 3 0 1  0  0")  # sends a chunk of staging, which has none
+    for broken in ({"end": ""}, {"end": "0 7"}, {"blocks": "1  5 -1 1"}, {"end": "x"}):
+        with pytest.raises(FormatError, match="made: not what Hocket's launcher wrote"):
+            program(*right, **broken)
+    with pytest.raises(FormatError, match="no such type of step"):
+        program(9, *right[1:])
+
+
+def test_a_program_without_rounds_needs_connections() -> None:
+    part = ServedProgram("", handmade.ring_all_reduce(2)).part(0)
+    with pytest.raises(ScheduleError, match="not written for a transport that only sends and receives"):
+        engine.run(part, engine.Messages(object(), False), 0, 0, 4, FLOAT32, SUM, 1, 100)
 
 
 def test_a_rank_that_never_comes_is_named() -> None:

@@ -14,10 +14,10 @@ pytest.importorskip("torch")
 import torch
 
 from hocket.plugin.serve.binding import Binding
-from hocket.plugin.serve.library import Library, ServedProgram
 from hocket.plugin.serve.messages import MessageTransport
 from hocket.plugin.serve.requests import Reduction, Request
 from hocket.plugin.serve.streams import SideStream
+from hocket.runtime.engine.library import Library, ProgramChoice, ServedProgram
 from hocket.schedule import Kind
 
 pytestmark = pytest.mark.torch
@@ -89,11 +89,11 @@ class Nccl:
         return Recorder("gathered", [])
 
     def send(self, tensors: list[Any], peer: int, tag: int) -> None:
-        self.calls.append(f"send {tensors[0].tolist()} to {peer}")
+        self.calls.append(f"send {tensors[0].view(torch.float32).tolist()} to {peer}")
 
     def recv(self, tensors: list[Any], peer: int, tag: int) -> None:
         tensors[0].zero_()
-        self.calls.append(f"receive {len(tensors[0])} from {peer}")
+        self.calls.append(f"receive {len(tensors[0]) // 4} from {peer}")
 
     def _start_coalescing(self) -> None:
         self.calls.append("start")
@@ -110,7 +110,8 @@ def test_a_round_is_one_group_of_nccls() -> None:
     tensor = torch.tensor([1.0, 2.0, 3.0, 4.0])
     request = Request(Kind.ALL_REDUCE, [tensor], [tensor], Reduction.SUM)
     float32 = 7
-    transport.run(Binding(algorithm, request, share_bytes=16, chunk_bytes=8, element=float32), timedelta(seconds=1))
+    choice = ProgramChoice(algorithm, 0, in_place=True, chunk_bytes=8)
+    transport.run(Binding(choice, request, share_bytes=16, element=float32), timedelta(seconds=1))
     assert nccl.calls == [
         *("start", "send [1.0, 2.0] to 1", "receive 2 from 1", "end", "work.wait()"),
         *("start", "send [3.0, 4.0] to 1", "receive 2 from 1", "end", "work.wait()"),

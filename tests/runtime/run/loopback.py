@@ -1,15 +1,19 @@
 """A world in which every rank is a thread of this process, and its messages are queues."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Barrier
 
 import numpy as np
+from interpreter import Interpreter
 
-from hocket.runtime.run import Job, Row
+from hocket.runtime.run import Row, RunTask
+from hocket.runtime.run.buffers import Buffers
 from hocket.runtime.run.measure import measure
+from hocket.schedule import Program
 
 
 class Delivered:
@@ -54,9 +58,25 @@ class LoopbackBackend:
         return everyone
 
 
-def run_in_threads(job: Job) -> list[Row]:
-    world = World(job.program.num_ranks)
-    with ThreadPoolExecutor(world.size) as ranks:
-        rows = list(ranks.map(lambda rank: list(measure(job, LoopbackBackend(world, rank))), range(world.size)))
+class InterpretingRanks(LoopbackBackend):
+    """Runs a program by the literal interpreter, in the calls that it declares."""
+
+    def __init__(self, world: World, rank: int, program: Program, task: RunTask) -> None:
+        super().__init__(world, rank)
+        self.program, self.task = program, task
+        gpu = program.gpus[rank]
+        self.interpreter = Interpreter(gpu, program.protocol, self, task.data_type, task.op)
+
+    def runner(self, size_bytes: int, in_place: bool) -> Callable[[Buffers], None] | None:
+        chunk = size_bytes // self.task.elements.size_bytes // self.program.chunks_per_loop
+        is_right = self.program.in_place if in_place else self.program.out_of_place
+        return (lambda buffers: self.interpreter.run(buffers, chunk)) if is_right else None
+
+
+def run_in_threads(program: Program, task: RunTask) -> list[Row]:
+    world = World(task.num_ranks)
+    everyone = [InterpretingRanks(world, rank, program, task) for rank in range(world.size)]
+    with ThreadPoolExecutor(world.size) as threads:
+        rows = list(threads.map(lambda ranks: list(measure(task, ranks)), everyone))
     assert all(other == rows[0] for other in rows)
     return rows[0]

@@ -1,29 +1,38 @@
-"""The executor without processes."""
+"""What `hocket run` measures, on the literal interpreter: what is filled in, counted and printed."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import handmade
 import numpy as np
 import pytest
+from engine_world import CARRIERS, run_by_engine
 from homes import IN_NETWORK, home
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import Interpreter
 from loopback import LoopbackBackend, World, run_in_threads
 
+from hocket._core import executor as native
 from hocket.base.errors import HocketError, ScheduleError
-from hocket.runtime.run import DATA_TYPES, Job, ReduceOp, Result, Row, format_table
+from hocket.runtime.engine.elements import ELEMENT_NUMBER, REDUCTION_NUMBER
+from hocket.runtime.run import DATA_TYPES, ReduceOp, Result, Row, RunTask, format_table, prepare
 from hocket.runtime.run.buffers import allocate, count_wrong, fill
-from hocket.runtime.run.interpreter import Interpreter
 from hocket.schedule import FIFO_DEPTH, Collective, Kind, Program, StepType, execute
 from hocket.schedule.algorithms import ALGORITHMS, build
-from hocket.translator import lower
+from hocket.translator import lower, to_xml
 
 
-def job(program: Program, *elements: int, **options: object) -> Job:
+def task_of(program: Program, *elements: int, **options: object) -> RunTask:
     data_type = options.get("data_type", "float32")
     sizes = tuple(count * DATA_TYPES[data_type].size_bytes for count in elements)
-    return Job(program, "loopback", sizes, **{"iterations": 1, "warmup": 1} | options)
+    options = {"iterations": 1, "warmup": 1} | options
+    return RunTask(program.kind, program.num_ranks, program.root, "loopback", sizes, **options)
+
+
+def interpreted(program: Program, *elements: int, **options: object) -> list[Row]:
+    return run_in_threads(program, task_of(program, *elements, **options))
 
 
 @pytest.mark.parametrize("kind", handmade.PROGRAMS)
@@ -31,7 +40,7 @@ def test_every_collective_gives_the_exact_result(kind: Kind) -> None:
     program = handmade.PROGRAMS[kind](4)
     execute(program, fifo_depth=FIFO_DEPTH[program.protocol])  # right in itself: what follows tests the executor
     loop = program.chunks_per_loop
-    rows = run_in_threads(job(program, loop, 37 * loop))
+    rows = interpreted(program, loop, 37 * loop)
     assert [row.wrong for row in rows] == [0, 0]
     # nccl-tests' count is the smaller buffer: a fourth where one buffer has a share per rank.
     whole = kind in (Kind.ALL_REDUCE, Kind.ALL_TO_ALL, Kind.BROADCAST, Kind.REDUCE)
@@ -50,11 +59,44 @@ def test_the_handmade_programs_use_every_step_type() -> None:
     assert used == set(StepType)
 
 
+@pytest.mark.parametrize("carried", CARRIERS)
+@pytest.mark.parametrize("kind", handmade.PROGRAMS)
+def test_the_engine_fills_both_columns(kind: Kind, carried: str, tmp_path: Path) -> None:
+    """Of every program, in the calls that it declares and, on copies, in those that it does not."""
+    program = handmade.PROGRAMS[kind](4)
+    loop = program.chunks_per_loop
+    rows = run_by_engine([program], task_of(program, loop, 37 * loop), tmp_path, carried)
+    assert [(row.out_of_place.wrong, row.in_place.wrong) for row in rows] == [(0, 0), (0, 0)]
+
+
+@pytest.mark.parametrize("kind", handmade.PROGRAMS)
+def test_the_engine_pads_what_chunks_do_not_divide(kind: Kind, tmp_path: Path) -> None:
+    program = handmade.PROGRAMS[kind](4)
+    task = task_of(program, 4 * 5, 4 * 1003)  # shares of 5 and 1003 elements, in chunks of two and more
+    assert all(row.wrong == 0 for row in run_by_engine([program], task, tmp_path, "tcp"))
+
+
+def test_each_size_runs_the_program_of_its_window(tmp_path: Path) -> None:
+    """A program that does nothing serves the small sizes: only they are wrong."""
+    right = replace(handmade.PROGRAMS[Kind.ALL_TO_ALL](4), min_bytes=65)
+    idle = replace(right, min_bytes=0, max_bytes=64, gpus=tuple(replace(gpu, thread_blocks=()) for gpu in right.gpus))
+    small, large = run_by_engine([idle, right], task_of(right, 16, 32), tmp_path, "shm")
+    assert small.out_of_place.wrong == 4 * 16 and large.wrong == 0
+
+
+@pytest.mark.parametrize("op", ReduceOp)
+@pytest.mark.parametrize("data_type", DATA_TYPES)
+def test_every_type_and_reduction_is_exact_on_the_engine(data_type: str, op: ReduceOp, tmp_path: Path) -> None:
+    program = handmade.PROGRAMS[Kind.ALL_REDUCE](4)
+    (row,) = run_by_engine([program], task_of(program, 4 * 131, data_type=data_type, op=op), tmp_path, "shm")
+    assert row.in_place.wrong == row.out_of_place.wrong == 0
+
+
 @pytest.mark.parametrize("op", ReduceOp)
 @pytest.mark.parametrize("data_type", DATA_TYPES)
 def test_every_type_and_reduction_is_exact(data_type: str, op: ReduceOp) -> None:
     for kind in (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE):
-        (row,) = run_in_threads(job(handmade.PROGRAMS[kind](4), 4 * 131, data_type=data_type, op=op))
+        (row,) = interpreted(handmade.PROGRAMS[kind](4), 4 * 131, data_type=data_type, op=op)
         assert row.wrong == 0
 
 
@@ -63,17 +105,17 @@ def test_every_type_and_reduction_is_exact(data_type: str, op: ReduceOp) -> None
 def test_one_changed_element_is_counted_once(kind: Kind, data: st.DataObject) -> None:
     """The expected result is unique: whatever value and element is changed on one rank, exactly that one is wrong."""
     program = handmade.PROGRAMS[kind](4)
-    task = job(program, 24)
+    task = task_of(program, 24)
     world = World(4)
     buffers = [allocate(task, rank, 24 * 4, program.in_place) for rank in range(4)]
     for rank in range(4):
         fill(task, rank, buffers[rank])
     with ThreadPoolExecutor(4) as ranks:
         runs = [
-            Interpreter(gpu, program.protocol, LoopbackBackend(world, rank), task.elements, task.op)
+            Interpreter(gpu, program.protocol, LoopbackBackend(world, rank), task.data_type, task.op)
             for rank, gpu in enumerate(program.gpus)
         ]
-        list(ranks.map(lambda rank: runs[rank].run(buffers[rank]), range(4)))
+        list(ranks.map(lambda rank: runs[rank].run(buffers[rank], 24 // program.chunks_per_loop), range(4)))
     rank = program.root if kind in (Kind.REDUCE, Kind.GATHER) else data.draw(st.integers(0, 3))
     output = buffers[rank].output
     assert count_wrong(task, rank, buffers[rank]) == 0
@@ -86,7 +128,7 @@ def test_nothing_received_is_wrong_everywhere() -> None:
     """A program that does nothing leaves 4 ranks with 8 wrong elements each, out of place."""
     program = handmade.PROGRAMS[Kind.ALL_TO_ALL](4)
     idle = replace(program, gpus=tuple(replace(gpu, thread_blocks=()) for gpu in program.gpus))
-    (row,) = run_in_threads(job(idle, 8))
+    (row,) = interpreted(idle, 8)
     assert row.wrong == 4 * 8
 
 
@@ -103,7 +145,7 @@ LOWERED = [
 def test_every_lowered_native_algorithm_gives_the_exact_result(name: str, kind: Kind, profile: str) -> None:
     root = 1 if kind in (Kind.BROADCAST, Kind.REDUCE) else 0
     program = lower(build(name, Collective(kind, 4, 1 << 20, 2, root), home(name)), profile)
-    (row,) = run_in_threads(job(program, 31 * program.chunks_per_loop))
+    (row,) = interpreted(program, 31 * program.chunks_per_loop)
     assert row.wrong == 0
 
 
@@ -121,7 +163,7 @@ def test_a_contribution_counted_twice_is_wrong(op: str, wrong_ranks: int) -> Non
         return replace(gpu, thread_blocks=(replace(block, steps=(*block.steps[:-1], last)),))
 
     broken = replace(program, gpus=tuple(map(doubled, program.gpus)))
-    (row,) = run_in_threads(job(broken, 4 * 10, op=ReduceOp(op)))
+    (row,) = interpreted(broken, 4 * 10, op=ReduceOp(op))
     if op == "prod":
         assert row.wrong > 0
     else:
@@ -139,7 +181,7 @@ def test_a_contribution_left_out_is_wrong(op: ReduceOp) -> None:
     forwards = replace(block.steps[1], type=StepType.RECEIVE_COPY_SEND)
     steps = (block.steps[0], forwards, *block.steps[2:])
     broken = replace(program, gpus=(*program.gpus[:3], replace(gpu, thread_blocks=(replace(block, steps=steps),))))
-    (row,) = run_in_threads(job(broken, 4 * 4, op=op))
+    (row,) = interpreted(broken, 4 * 4, op=op)
     assert row.wrong == 4
 
 
@@ -155,7 +197,7 @@ def test_a_changed_input_of_an_out_of_place_call_is_wrong() -> None:
         return replace(gpu, thread_blocks=(own, published, *gpu.thread_blocks[2:]))
 
     broken = replace(program, gpus=tuple(map(overwriting, program.gpus)))
-    (row,) = run_in_threads(job(broken, 24))
+    (row,) = interpreted(broken, 24)
     assert row.wrong >= 4 * 3
 
 
@@ -167,7 +209,7 @@ def test_a_message_left_behind_makes_later_runs_wrong() -> None:
     extra = StepType.SEND, ("o", 0), ("o", 0)
     steps = (*block.steps, handmade.step(*extra, count=block.steps[-1].count))
     twice = replace(gpu, thread_blocks=(replace(block, steps=steps),))
-    (row,) = run_in_threads(job(replace(program, gpus=(program.gpus[0], twice)), 8 * program.chunks_per_loop))
+    (row,) = interpreted(replace(program, gpus=(program.gpus[0], twice)), 8 * program.chunks_per_loop)
     assert row.wrong > 0
 
 
@@ -176,11 +218,11 @@ def test_a_step_outside_of_its_buffer_names_the_place() -> None:
     gpu = program.gpus[1]
     (block,) = gpu.thread_blocks
     outside = replace(gpu, thread_blocks=(replace(block, steps=(replace(block.steps[0], src_offset=5),)),))
-    task = job(replace(program, gpus=(program.gpus[0], outside)), 4)
+    task = task_of(replace(program, gpus=(program.gpus[0], outside)), 4)
     backend = LoopbackBackend(World(2), 1)
-    interpreter = Interpreter(outside, "Simple", backend, task.elements, task.op)
+    interpreter = Interpreter(outside, "Simple", backend, task.data_type, task.op)
     with pytest.raises(ScheduleError, match=r"rank 1, thread block 0, step 0 \(s\): chunks 5..5 .* buffer 'i' of 1"):
-        interpreter.run(allocate(task, 1, 16, in_place=False))
+        interpreter.run(allocate(task, 1, 16, in_place=False), 4)
 
 
 @pytest.mark.parametrize("name", DATA_TYPES)
@@ -190,44 +232,43 @@ def test_integers_up_to_exact_are_kept(name: str) -> None:
     zero = data_type.encode(np.zeros(4, np.int64))
     assert len(np.unique(values)) == 4
     total = np.empty_like(values)
-    data_type.reduce(ReduceOp.SUM, values, zero, out=total)
+    addresses = (data.ctypes.data for data in (values, zero, total))
+    native.reduce(ELEMENT_NUMBER[name], REDUCTION_NUMBER["sum"], *addresses, len(values))
     assert (total == values).all()
 
 
-def test_bfloat16_rounds_to_nearest_even() -> None:
-    """Above 256 bfloat16 has steps of 2: 256 + 1 lies between 256 and 258 and goes to the even 256, 256 + 3 to 260."""
-    data_type = DATA_TYPES["bfloat16"]
-    left, right = data_type.encode(np.array([256, 256])), data_type.encode(np.array([1, 3]))
-    data_type.reduce(ReduceOp.SUM, left, right, out=left)
-    assert (left == data_type.encode(np.array([256, 260]))).all()
-
-
 @pytest.mark.parametrize(
-    ("options", "elements", "message"),
+    ("size", "message"),
     [
-        ({}, 6, r"6 float32 elements cannot be cut into nchunksperloop=4 .*silently fall back.* multiple of 16 B"),
-        ({}, 0, r"use a positive multiple of 16 B, such as 16"),
-        ({"data_type": "int8", "op": ReduceOp.PROD}, 8, r"int8 cannot hold the exact prod over 8 ranks"),
+        (
+            24,
+            r"6 float32 elements cannot be cut into nchunksperloop=4 .*silently fall back.* multiple of 16 B, such as",
+        ),
+        (0, r"size 0 B is no positive multiple of 4 B"),
+        (1023, r"size 1023 B is no positive multiple of 4 B: of float32 elements"),
     ],
 )
-def test_refuses_what_could_not_be_checked(options: dict[str, object], elements: int, message: str) -> None:
-    # int8 holds products up to 127: of 2 over at most 6 ranks.
-    program = handmade.ring_all_reduce(8 if options else 4)
+def test_refuses_sizes_that_no_runtime_would_run(size: int, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "ring.xml"
+    path.write_text(to_xml(handmade.ring_all_reduce(4), "executor"))
     with pytest.raises(HocketError, match=message):
-        job(program, elements, **options)
+        prepare(path, "shm", None, (size,))
 
 
-def test_refuses_unknown_types_and_custom_collectives() -> None:
-    program = handmade.ring_all_reduce(4)
+def test_refuses_what_could_not_be_checked() -> None:
+    """int8 holds products up to 127: of 2 over at most 6 ranks."""
+    program = handmade.ring_all_reduce(8)
+    with pytest.raises(HocketError, match=r"int8 cannot hold the exact prod over 8 ranks"):
+        task_of(program, 8, data_type="int8", op=ReduceOp.PROD)
     with pytest.raises(HocketError, match="unknown data type 'float8'; known: int8, "):
-        Job(program, "gloo", (64,), data_type="float8")
+        RunTask(program.kind, 8, 0, "shm", (64,), data_type="float8")
     with pytest.raises(HocketError, match="custom collective"):
-        Job(replace(program, kind=Kind.CUSTOM), "gloo", (64,))
+        task_of(replace(program, kind=Kind.CUSTOM), 64)
 
 
 def test_table_has_the_columns_of_nccl_tests() -> None:
     """64 MiB in 2 ms is 33.554 GB/s; busbw of all_reduce over 8 ranks is 7/4 of it: 58.72 GB/s."""
-    task = Job(handmade.ring_all_reduce(8), "gloo", (1 << 26,))
+    task = task_of(handmade.ring_all_reduce(8), 1 << 24)
     row = Row(1 << 26, 1 << 24, None, Result(2 * 10**9, 3), None)
     assert Collective(Kind.ALL_REDUCE, 8, 1 << 26).bus_factor == 7 / 4
     titles = "{:>7}  {:>6}  {:>6} {:>6}".format("time", "algbw", "busbw", "#wrong")

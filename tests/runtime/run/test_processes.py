@@ -16,7 +16,8 @@ import handmade
 import pytest
 
 from hocket.base.errors import HocketError
-from hocket.runtime.run import Job, ReduceOp
+from hocket.runtime.engine.library import Library, ServedProgram
+from hocket.runtime.run import ReduceOp, RunTask
 from hocket.runtime.run.processes import _objects
 from hocket.schedule import Gpu, Kind, Program, Step, StepType, ThreadBlock
 from hocket.translator import to_xml
@@ -94,11 +95,13 @@ def test_mpi_runs_every_collective_and_its_own(kind: Kind, tmp_path: Path) -> No
     assert report["root"] == (root or 0)
     # -b 1K -e 16K -f 4: 1 KiB, 4 KiB, 16 KiB
     assert [row["size_bytes"] for row in report["rows"]] == [1024, 4096, 16384]
-    used, unused = ("in_place", "out_of_place") if handmade.PROGRAMS[kind](4).in_place else ("out_of_place", "in_place")
     for row in report["rows"]:
-        assert row[unused] is None
-        assert row[used]["wrong"] == row["reference"]["wrong"] == 0
-        assert row[used]["algbw"] == pytest.approx(row["size_bytes"] * 10**12 / row[used]["time_ps"])
+        assert row["ran_over"] == "MPI's messages" and row["reference"]["wrong"] == 0
+        for way in ("in_place", "out_of_place"):
+            assert row[way]["wrong"] == 0
+            assert row[way]["algbw"] == pytest.approx(row["size_bytes"] * 10**12 / row[way]["time_ps"])
+            is_declared = getattr(handmade.PROGRAMS[kind](4), way)
+            assert row["files"][way] == path.name + ("" if is_declared else " on a copy")
 
 
 @pytest.mark.mpi
@@ -110,34 +113,55 @@ def test_mpi_runs_files_of_msccl_tools_on_8_ranks(name: str, shared: Path) -> No
     assert "# Out of bounds values : 0 OK" in done.stdout
 
 
+def task_of(program: Program, *sizes: int, **options: object) -> RunTask:
+    return RunTask(program.kind, program.num_ranks, program.root, "gloo", sizes, iterations=1, warmup=1, **options)
+
+
 @pytest.mark.torch
 def test_gloo_runs_every_collective_type_and_its_own(tmp_path: Path) -> None:
+    """Over gloo's own messages, both ways with buffers."""
     programs = [build(4) for build in handmade.PROGRAMS.values()]
-    jobs = [Job(program, "gloo", (1 << 10, 1 << 16), iterations=1, warmup=1, compare=True) for program in programs]
-    jobs += [
-        Job(handmade.ring_all_reduce(4), "gloo", (4096,), data_type, op, iterations=1, compare=data_type != "int8")
+    tasks = [(program, task_of(program, 1 << 10, 1 << 16, compare=True)) for program in programs]
+    ring = handmade.ring_all_reduce(4)
+    tasks += [
+        (ring, task_of(ring, 4096, data_type=data_type, op=op, compare=data_type != "int8"))
         for data_type in ("float16", "bfloat16", "int64", "int8", "float64")
         for op in (ReduceOp.SUM, ReduceOp.MAX)
     ]
-    (tmp_path / "jobs.pickle").write_bytes(pickle.dumps(jobs))
+    for number, (program, _) in enumerate(tasks):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        Library("made", [ServedProgram("made", program)]).write(folder, exchanging=True)
+    (tmp_path / "tasks.pickle").write_bytes(pickle.dumps([task for _, task in tasks]))
     commands = [[sys.executable, str(HERE / "gloo_rank.py"), str(tmp_path), str(rank)] for rank in range(4)]
     ranks = [subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}) for command in commands]
     assert [rank.wait(timeout=200) for rank in ranks] == [0, 0, 0, 0]
     measured = pickle.loads((tmp_path / "rows.pickle").read_bytes())
-    for job, rows in zip(jobs, measured, strict=True):
-        assert [row.size_bytes for row in rows] == list(job.sizes)
+    for (_, task), rows in zip(tasks, measured, strict=True):
+        assert [row.size_bytes for row in rows] == list(task.sizes)
         for row in rows:
-            assert row.wrong == 0, job
-            assert row.reference is None or row.reference.wrong == 0, job
+            assert (row.out_of_place.wrong, row.in_place.wrong) == (0, 0), task
+            assert row.reference is None or row.reference.wrong == 0, task
 
 
-@pytest.mark.torch
-def test_gloo_finds_the_wrong_values_of_a_file_that_was_not_proved(corrupted: Path) -> None:
+@pytest.mark.parametrize(("transport", "said"), [("shm", "shared memory"), ("tcp", "TCP")])
+def test_local_ranks_need_no_other_library(transport: str, said: str, ring: Path, tmp_path: Path) -> None:
+    hide_libraries(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    command = hocket_run(ring, "--transport", transport, "-b", "1K", "-e", "64K", "-f", 64, "--iters", 2)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "# Out of bounds values : 0 OK" in done.stdout and "N/A" not in done.stdout
+    assert f"# Transport            : {said}\n" in done.stdout
+    assert "# Program              : out-of-place: all_reduce.xml on a copy, in-place: all_reduce.xml" in done.stdout
+
+
+def test_finds_the_wrong_values_of_a_file_that_was_not_proved(corrupted: Path) -> None:
     size = 4096
     done = run(corrupted, "-n", 4, "--size", size, "--iters", 1, "--no-verify")
     assert done.returncode == 1, done.stderr
-    # The chunk that lost a part (a fourth of 1024 float32 elements) is wrong on all four ranks.
-    assert f"# Out of bounds values : {4 * size // 4 // 4} FAILED" in done.stdout
+    # The chunk that lost a part (a fourth of 1024 float32 elements) is wrong on all four ranks, in both columns.
+    assert f"# Out of bounds values : {2 * 4 * size // 4 // 4} FAILED" in done.stdout
     assert "NOT PROVED" in done.stdout
 
 
@@ -154,7 +178,7 @@ def test_a_wrong_file_is_refused_before_anything_runs(corrupted: Path) -> None:
         (["-n", 8], 3, "made for ngpus=4, asked to run on 8 ranks; use -n 4"),
         (["--size", "1000"], 3, "its 250 float32 elements cannot be cut into nchunksperloop=4 equal chunks"),
         (["--size", "big"], 2, "--size: 'big' is not a size"),
-        (["--backend", "nccl"], 2, "--backend nccl: no such choice; known: gloo, mpi"),
+        (["--backend", "nccl"], 2, "--transport nccl: no such choice; known: gloo, mpi, shm, tcp"),
         (["--op", "avg"], 2, "--op avg: no such choice; known: max, min, prod, sum"),
         (["--dtype", "fp8"], 2, "--dtype fp8: no such choice"),
         (["--root", "4"], 3, "root 4 is not one of the ranks 0..3"),
@@ -168,13 +192,18 @@ def test_refuses_a_request_that_does_not_fit(arguments: list[object], code: int,
     assert message in done.stderr.replace("\n", " ")
 
 
-def test_a_missing_backend_names_the_extra_to_install(ring: Path, tmp_path: Path) -> None:
-    # With the site-packages of the virtual environment hidden, only what the stub path offers can be found.
-    (tmp_path / "sitecustomize.py").write_text(
-        "import importlib.util as u\n"
+def hide_libraries(folder: Path) -> None:
+    """On the stub path: as if neither PyTorch nor mpi4py were installed."""
+    (folder / "sitecustomize.py").write_text(
+        "import importlib.util as u, sys\n"
         "find = u.find_spec\n"
         "u.find_spec = lambda name, package=None: None if name in ('torch', 'mpi4py') else find(name, package)\n"
+        "sys.modules['torch'] = sys.modules['mpi4py'] = None\n"
     )
+
+
+def test_a_missing_backend_names_the_extra_to_install(ring: Path, tmp_path: Path) -> None:
+    hide_libraries(tmp_path)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     for backend, module, extra in (("gloo", "torch", "torch"), ("mpi", "mpi4py", "mpi")):
         command = hocket_run(ring, "--backend", backend)
@@ -190,9 +219,9 @@ def test_what_fails_inside_a_rank_is_told(ring: Path) -> None:
     assert "failed: MPI has no bfloat16 to compare with; leave --compare out" in done.stderr
 
 
-@pytest.mark.mpi
-def test_a_run_that_makes_no_progress_ends(ring: Path, nobody_left: None) -> None:
-    done = run(ring, "--backend", "mpi", "--iters", FOREVER, "--timeout", 3)
+@pytest.mark.parametrize("transport", [pytest.param("mpi", marks=pytest.mark.mpi), "shm"])
+def test_a_run_that_makes_no_progress_ends(transport: str, ring: Path, nobody_left: None) -> None:
+    done = run(ring, "--transport", transport, "--iters", FOREVER, "--timeout", 3)
     assert done.returncode == 3
     assert "no new result for 3 s" in done.stderr
 
@@ -209,7 +238,7 @@ def wait_for_rank(folder: Path, rank: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "backend", [pytest.param("mpi", marks=pytest.mark.mpi), pytest.param("gloo", marks=pytest.mark.torch)]
+    "backend", [pytest.param("mpi", marks=pytest.mark.mpi), pytest.param("gloo", marks=pytest.mark.torch), "shm", "tcp"]
 )
 def test_a_killed_rank_is_named(backend: str, ring: Path, tmp_path: Path, nobody_left: None) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -236,13 +265,13 @@ def test_a_dead_rank_is_noticed_though_its_launcher_lives(tmp_path: Path) -> Non
         mpiexec.wait()
 
 
-@pytest.mark.mpi
+@pytest.mark.parametrize("transport", [pytest.param("mpi", marks=pytest.mark.mpi), "shm"])
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_workers_end_with_their_launcher(
-    sent: signal.Signals, code: int, ring: Path, tmp_path: Path, nobody_left: None
+    sent: signal.Signals, code: int, transport: str, ring: Path, tmp_path: Path, nobody_left: None
 ) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = hocket_run(ring, "--backend", "mpi", "--iters", FOREVER)
+    command = hocket_run(ring, "--transport", transport, "--iters", FOREVER)
     launcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     wait_for_rank(tmp_path, 0)
     launcher.send_signal(sent)
@@ -250,7 +279,6 @@ def test_workers_end_with_their_launcher(
     assert launcher.returncode == code
 
 
-@pytest.mark.torch
 def test_ranks_that_wait_for_each_other_end_with_their_launcher(tmp_path: Path, nobody_left: None) -> None:
     """Ranks 1 and 2 first receive, from each other: neither hears of the end of rank 0."""
     receive, send = (Step(StepType(kind), "i", 0, "i", 0, 1) for kind in ("r", "s"))
@@ -293,7 +321,9 @@ def test_what_is_printed_can_be_pasted_into_a_shell(runtime: str, ring: Path, tm
     assert any(word.removeprefix("MSCCL_XML_FILES=") == str(path) for word in words)
 
 
-@pytest.mark.parametrize(("backend", "said"), [("nvlink", "--backend nvlink: no such choice; known: gloo, mpi")])
+@pytest.mark.parametrize(
+    ("backend", "said"), [("nvlink", "--transport nvlink: no such choice; known: gloo, mpi, shm, tcp")]
+)
 def test_a_run_that_cannot_start_prints_no_table(backend: str, said: str, ring: Path) -> None:
     done = run(ring, "--backend", backend)
     assert done.returncode == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from loopback import run_in_threads
 
-from hocket.runtime.run import Job
+from hocket.runtime.run import RunTask
 from hocket.translator import read_xml
 
 
@@ -19,5 +19,6 @@ def test_every_right_reference_gives_no_wrong_value(shared: Path) -> None:
     for row in rows:
         program = read_xml(folder / row["file"])
         # chunks of 3 elements of 4 bytes: no power of two, so that a shifted chunk is seen
-        job = Job(program, "loopback", (12 * program.chunks_per_loop,), iterations=1, warmup=0)
-        assert [measured.wrong for measured in run_in_threads(job)] == [0], row["file"]
+        size = 12 * program.chunks_per_loop
+        task = RunTask(program.kind, program.num_ranks, program.root, "loopback", (size,), iterations=1, warmup=0)
+        assert [measured.wrong for measured in run_in_threads(program, task)] == [0], row["file"]

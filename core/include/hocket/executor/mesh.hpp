@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "hocket/error.hpp"
-#include "hocket/executor/program.hpp"
-#include "hocket/executor/workspace.hpp"
+#include "hocket/executor/transport.hpp"
 
 namespace hocket::executor {
 
@@ -35,14 +34,13 @@ struct PeerLost : Error {
   int32_t peer;
 };
 
-/// One rank's connections with the others of its group, one for each endpoint, opened when first needed.
-class Mesh {
+/// Connections of this rank with the others of its group, one for each endpoint, opened when first needed: through
+/// memory or over TCP.
+class Mesh : public Transport {
  public:
   /// Listens on `address.host`, on a free port. Throws Error where it cannot.
   Mesh(int32_t rank, Address address);
-  ~Mesh();
-  Mesh(const Mesh&) = delete;
-  Mesh& operator=(const Mesh&) = delete;
+  ~Mesh() override;
 
   uint16_t port() const { return address_.port; }
 
@@ -56,11 +54,20 @@ class Mesh {
   /// That of an endpoint that is open.
   Connection& connection(Endpoint endpoint) const { return *connections_.at(endpoint); }
 
-  Workspace& workspace() { return workspace_; }
+  /// As `Transport::run`; the program's endpoints must be open.
+  ///
+  /// One thread walks through all thread blocks; a message is cut into pieces, and fused steps pass pieces on as they
+  /// come; a step that receives begins while the one before it still sends, unless it overwrites what is sent. A
+  /// connection holds any number of messages: what comes before its receive is kept, so that a program proved with some
+  /// FIFO depth ends whatever the sizes. Throws Error when a peer is gone or runs another call (naming it), or when
+  /// nothing moved for the call's timeout (naming those that are waited for).
+  void run(const Program& program, const Call& call) override;
+
+  /// How the open connections run: "shared memory", "TCP", or both with the number of each.
+  std::string transports() const;
 
   /// The peer whose connection ended during a call; -1 if none did.
   int32_t lost() const { return lost_; }
-  void lose(int32_t peer) { lost_ = peer; }
 
   /// Closes everything; peers that wait for this rank get an error.
   void close() noexcept;
@@ -71,7 +78,6 @@ class Mesh {
   std::unique_ptr<Arrivals> arrivals_;
   int32_t lost_ = -1;
   std::map<Endpoint, std::unique_ptr<Connection>> connections_;
-  Workspace workspace_;
 };
 
 }  // namespace hocket::executor

@@ -5,8 +5,20 @@
 
 namespace hocket::executor {
 
-/// Element types in the order of `hocket.plugin.serve.elements`.
-enum class ElementType : uint8_t { kInt8, kUint8, kInt16, kInt32, kInt64, kFloat16, kBfloat16, kFloat32, kFloat64 };
+/// Element types in the order of `hocket.runtime.engine.elements`.
+enum class ElementType : uint8_t {
+  kInt8,
+  kUint8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kUint32,
+  kUint64,
+};
 
 enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin };
 

@@ -16,13 +16,20 @@ class Workspace {
  public:
   using Piece = std::unique_ptr<std::byte[]>;
 
-  /// Everything that `take` gave is free again.
-  void begin() { taken_ = 0; }
+  /// The time of one call, at whose end everything that `take` gave is free again; what is more than the bound is
+  /// freed.
+  class Lease {
+   public:
+    explicit Lease(Workspace& workspace) : workspace_(workspace) {}
+    ~Lease() { workspace_.end(); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
 
-  /// Frees what is more than the bound.
-  void end();
+   private:
+    Workspace& workspace_;
+  };
 
-  /// Memory until the next `begin`.
+  /// Memory until the end of the call.
   std::byte* take(int64_t bytes);
 
   /// kPieceBytes that the caller owns, and gives back.
@@ -30,6 +37,8 @@ class Workspace {
   void give_piece(Piece piece) { pieces_.push_back(std::move(piece)); }
 
  private:
+  void end();
+
   struct Slab {
     int64_t bytes = 0;
     std::unique_ptr<std::byte[]> data;

@@ -9,7 +9,7 @@ __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-EPILOG = "Example: hocket run ar.xml --backend mpi -n 8 -b 1K -e 1M -f 4 --compare"
+EPILOG = "Example: hocket run ar.xml -n 8 -b 1K -e 1M -f 4 --compare"
 
 
 @app.command(epilog=EPILOG)
@@ -24,7 +24,14 @@ def run(
             metavar="DIR", help="Instead of FILE: a folder of `hocket translate --bundle`; its file for each size."
         ),
     ] = None,
-    backend: Annotated[str, typer.Option(help="gloo (torch.distributed) or mpi.")] = "gloo",
+    transport: Annotated[
+        str,
+        typer.Option(
+            "--transport",
+            "--backend",
+            help="shm or tcp: the engine's own connections; gloo or mpi: that library's sends and receives.",
+        ),
+    ] = "shm",
     ranks: Annotated[int | None, typer.Option("-n", "--ranks", help="Processes; the file's ngpus by default.")] = None,
     size: Annotated[str | None, typer.Option(help="Bytes of a rank's whole buffer, such as 1MiB.")] = None,
     smallest: Annotated[str, typer.Option("-b", "--min", help="First size of a sweep.")] = "1MiB",
@@ -37,7 +44,9 @@ def run(
     root: Annotated[int | None, typer.Option(help="Root of a rooted collective; found in the file by default.")] = None,
     iterations: Annotated[int, typer.Option("--iters", min=1, help="Timed runs a size.")] = 20,
     warmup: Annotated[int, typer.Option(min=0, help="Untimed runs a size.")] = 5,
-    compare: Annotated[bool, typer.Option("--compare", help="Time the backend's own collective too.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Time MPI's own collective, or gloo's, too.")
+    ] = False,
     verify: Annotated[bool, typer.Option(help="Prove the file right before running it.")] = True,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds without a new result before giving up.")] = 300,
     json_path: Annotated[Path | None, typer.Option("--json", help="Also write the results here.")] = None,
@@ -49,13 +58,9 @@ def run(
 
     The table has nccl-tests' columns; times are those of the slowest rank. Exit code 1: a value was wrong.
     """
-    import json
-    from dataclasses import replace
-
-    from hocket.base.errors import ExitCode, FormatError
-    from hocket.base.files import atomic_write
+    from hocket.base.errors import FormatError
     from hocket.cli.options import bytes_of, data_type, one_of
-    from hocket.cli.run.bundle import run_bundle
+    from hocket.cli.run.show import show_run
     from hocket.runtime import run as executor
 
     if bundle is not None and (file is not None or root is not None or compare or print_for is not None):
@@ -67,7 +72,7 @@ def run(
     if file is not None and print_for is not None:
         _print_recipe(file, print_for, root)
         return
-    one_of("--backend", backend, executor.BACKENDS)
+    one_of("--transport", transport, executor.TRANSPORTS)
     dtype = data_type(dtype, executor.DATA_TYPES)
     one_of("--op", op, executor.ReduceOp)
     if size is not None and largest is not None:
@@ -86,33 +91,12 @@ def run(
         "warmup": warmup,
     }
     if bundle is not None:
-        run = executor.BundleRun(bundle, backend, ranks, sizes, verify=verify, **options)
-        run_bundle(bundle, run, timeout, json_path)
-        return
-    if file is None:
+        job = executor.prepare_bundle(bundle, transport, ranks, sizes, verify=verify, **options)
+    elif file is not None:
+        job = executor.prepare(file, transport, ranks, sizes, root=root, verify=verify, compare=compare, **options)
+    else:
         raise typer.BadParameter("give FILE or --bundle DIR")
-    job = executor.prepare(file, backend, ranks, sizes, root=root, verify=verify, compare=compare, **options)
-    program = job.program
-    typer.echo(
-        f"# {file}: {program.kind} on {program.num_ranks} {backend} ranks, warmup iters: {warmup} iters: {iterations}, "
-        + ("proved right for any input" if verify else "NOT PROVED (--no-verify)")
-    )
-    typer.echo("#\n" + executor.format_header())
-    rows = []
-    for row in executor.launch(job, timeout):
-        typer.echo(executor.format_row(job, row))
-        rows.append(row)
-    typer.echo(executor.format_footer(job, rows))
-    if compare:
-        typer.echo(f"# {backend}'s own {program.kind} on equal buffers:\n#")
-        own = [replace(row, out_of_place=row.reference, in_place=None) for row in rows]
-        typer.echo(executor.format_table(job, own))
-    report = executor.Report(str(file), job, tuple(rows))
-    if json_path is not None:
-        with atomic_write(json_path) as output:
-            json.dump(report.to_json(), output, indent=1)
-    if report.wrong:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    show_run(str(bundle or file), job, verify, timeout, json_path)
 
 
 def _print_recipe(file: Path, runtime: str, root: int | None) -> None:

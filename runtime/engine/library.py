@@ -1,0 +1,167 @@
+"""The programs a job may run: read and proved before the job starts, found by what a call is."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from hocket._core import executor as native
+from hocket.base.errors import FormatError, HocketError, placed
+from hocket.runtime.engine.text import index_text, part_text, part_texts
+from hocket.schedule import FIFO_DEPTH, Kind, Program, execute
+from hocket.translator import ProfileName, read_program
+from hocket.translator.bundle import is_bundle, read_bundle
+from hocket.translator.selection.msccl import files_in_order
+
+__all__ = ["IN_PLACE", "SHARED", "Library", "ProgramChoice", "ServedProgram", "read_library", "read_one"]
+
+#: Collectives whose larger buffer holds a share for each rank.
+SHARED = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)
+#: Those that a call of torch.distributed or MPI does in one buffer, which is input and output.
+IN_PLACE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
+_ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
+_SUFFIXES = (".xml", ".json")
+
+
+@dataclass(frozen=True, eq=False)
+class ServedProgram:
+    """A proved program; `name` is its file as reports show it."""
+
+    name: str
+    program: Program
+
+    def describe(self) -> str:
+        root = f" from or to rank {self.program.root}" if self.program.kind in _ROOTED else ""
+        return f"{self.program.kind} on {self.program.num_ranks} ranks{root}"
+
+    def part(self, rank: int) -> native.Program:
+        """What `rank` runs over connections. Raises ScheduleError where its steps do not fit together."""
+        return native.Program(part_text(self.program, rank), self.name)
+
+    def exchanging_part(self, rank: int, in_place: bool) -> native.Program:
+        """What `rank` runs over a transport that only sends and receives."""
+        return native.Program(part_texts(self.program, in_place)[rank], self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramChoice:
+    """The algorithm that serves a call, its position, the way with buffers in which it is run, and bytes of a chunk."""
+
+    algorithm: ServedProgram
+    number: int
+    in_place: bool
+    chunk_bytes: int
+
+
+class Library:
+    """Algorithms in the order in which they are looked at."""
+
+    def __init__(self, source: str, algorithms: Sequence[ServedProgram]) -> None:
+        self.source = source
+        self.algorithms = tuple(algorithms)
+        self.native = native.Library(self.index, source)
+        self._found: dict[tuple[Kind, int, int, int, int, bool], ProgramChoice | str] = {}
+
+    @property
+    def index(self) -> str:
+        return index_text([algorithm.program for algorithm in self.algorithms])
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Equal for equal programs: ranks with different ones cannot work together."""
+        checksum = zlib.crc32(self.index.encode())
+        for program in (algorithm.program for algorithm in self.algorithms):
+            for block in (block for gpu in program.gpus for block in gpu.thread_blocks):
+                checksum = zlib.crc32(repr((block.send, block.receive, block.channel)).encode(), checksum)
+                checksum = zlib.crc32(block.rows.tobytes(), checksum)
+        return checksum
+
+    def missing(self, num_ranks: int) -> str | None:
+        """Why no call on so many ranks is served, if so."""
+        if any(found.program.num_ranks == num_ranks for found in self.algorithms):
+            return None
+        return self.native.why_none(Kind.ALL_REDUCE, num_ranks, -1)
+
+    def find(
+        self, kind: Kind, share_bytes: int, element_bytes: int, num_ranks: int, root: int, in_place: bool | None = None
+    ) -> ProgramChoice | str:
+        """What serves a call, or why nothing does: the one rule of `hocket::executor::Library`.
+
+        `share_bytes`: of a rank's share of the larger buffer; `element_bytes`: of what is reduced, else 1; `in_place`:
+        the call's own way with buffers (None: that of its collective, which all ranks know).
+        """
+        in_place = kind in IN_PLACE if in_place is None else in_place
+        key = (kind, share_bytes, element_bytes, num_ranks, root, in_place)
+        if key not in self._found:
+            found = self.native.find(kind, num_ranks, root, share_bytes, element_bytes, in_place)
+            self._found[key] = (
+                self.native.why_none(kind, num_ranks, root) if found is None else self._choice(key, *found)
+            )
+        return self._found[key]
+
+    def _choice(self, key: tuple[Kind, int, int, int, int, bool], number: int, in_place: bool) -> ProgramChoice:
+        chunk_bytes = self.native.chunk_bytes(number, key[1], key[2])
+        return ProgramChoice(self.algorithms[number], number, in_place, chunk_bytes)
+
+    def write(self, folder: Path, exchanging: bool) -> None:
+        """The files that the engine reads in other processes: `index`, and what rank R does in the program at position
+        N, `N.R`; where it is `exchanging`, `N.R.in_place` and `N.R.out_of_place` in rounds, as far as it is right."""
+        (folder / "index").write_text(self.index)
+        for number, algorithm in enumerate(self.algorithms):
+            program = algorithm.program
+            for way, is_right in (("in_place", program.in_place), ("out_of_place", program.out_of_place)):
+                if exchanging and is_right:
+                    for rank, text in enumerate(part_texts(program, way == "in_place")):
+                        (folder / f"{number}.{rank}.{way}").write_text(text)
+            for rank in range(0 if exchanging else program.num_ranks):
+                (folder / f"{number}.{rank}").write_text(part_text(program, rank))
+
+
+def read_library(source: str, verify: bool = True) -> Library:
+    """The proved programs of `source`: bundles, folders of programs (`.xml`, `.json`) or of bundles, and single files,
+    separated by colons.
+
+    Raises FormatError for what cannot be read, ScheduleError or DeadlockError for a program that is not right, naming
+    the file, and what a proof of it says; what is not to be verified has to be runnable nevertheless.
+    """
+    places = [Path(text) for text in source.split(":") if text]
+    algorithms = [algorithm for place in places for algorithm in _read_place(place, place.parent, verify)]
+    if not algorithms:
+        raise FormatError(
+            f"{source}: holds no program; give a folder that `hocket translate --bundle` wrote, or XML files"
+        )
+    return Library(source, algorithms)
+
+
+def _read_place(place: Path, above: Path, verify: bool) -> list[ServedProgram]:
+    if place.is_file():
+        return [read_one(place, above, None, verify)]
+    if is_bundle(place):
+        bundle = read_bundle(place)
+        paths = [place / file.path for file in bundle.files]
+        return [read_one(path, above, bundle.root if path.suffix == ".xml" else None, verify) for path in paths]
+    files = [path for path in files_in_order(place, ProfileName.EXECUTOR) if path.suffix in _SUFFIXES]
+    bundles = sorted(path for path in place.iterdir() if is_bundle(path))
+    return [read_one(path, above, None, verify) for path in files] + [
+        algorithm for bundle in bundles for algorithm in _read_place(bundle, above, verify)
+    ]
+
+
+def read_one(path: Path, above: Path, root: int | None, verify: bool) -> ServedProgram:
+    """A file's program, named from the folder `above`; `root` is an XML's, which does not tell it. Errors as
+    `read_library`."""
+    program = read_program(path, root=root)
+    if program.kind is Kind.CUSTOM:
+        raise FormatError(f"{path}: a custom collective is none that a job calls; leave the file out")
+    if not 0 <= program.root < program.num_ranks:
+        raise HocketError(f"{path}: root {program.root} is not one of the ranks 0..{program.num_ranks - 1}")
+    try:
+        if verify:
+            execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
+        algorithm = ServedProgram(str(path.relative_to(above)), program)
+        for rank in range(program.num_ranks):
+            algorithm.part(rank)
+    except HocketError as error:
+        raise placed(path, error) from error
+    return algorithm
