@@ -1,6 +1,6 @@
 """The reference programs with real values: `hocket run` of each on processes of this machine.
 
-Example: python -m hocket.bench.references --backend mpi --most-ranks 8
+Example: python -m hocket.bench.references --most-ranks 8
 
 The programs are the right ones in `../shared/data/msccl_xml` beside the checkout; a call has chunks of 3 elements.
 """
@@ -21,7 +21,7 @@ __all__ = ["main"]
 REFERENCES = Path(__file__).resolve().parents[2] / "shared" / "data" / "msccl_xml"
 
 
-def main(backend: str, most_ranks: int) -> None:
+def main(transport: str, most_ranks: int) -> None:
     """Prints, for each collective and number of ranks, how many programs ran and how many values were wrong."""
     wrong: dict[tuple[str, int], list[int]] = defaultdict(list)
     for row in csv.DictReader((REFERENCES / "index.csv").read_text().splitlines()):
@@ -29,9 +29,9 @@ def main(backend: str, most_ranks: int) -> None:
             continue
         path = REFERENCES / row["file"]
         program = read_xml(path)
-        report = executor.run(path, backend, sizes=[12 * program.chunks_per_loop], iterations=1, warmup=0)
+        report = executor.run(path, transport, sizes=[12 * program.chunks_per_loop], iterations=1, warmup=0)
         wrong[str(program.kind), program.num_ranks].append(report.wrong)
-    table = Table("collective", "ranks", "programs", "wrong values", box=None, title=f"hocket run, {backend}")
+    table = Table("collective", "ranks", "programs", "wrong values", box=None, title=f"hocket run, {transport}")
     for (kind, ranks), counts in sorted(wrong.items()):
         table.add_row(kind, str(ranks), str(len(counts)), str(sum(counts)))
     Console(width=120).print(table)
@@ -39,7 +39,7 @@ def main(backend: str, most_ranks: int) -> None:
 
 if __name__ == "__main__":
     parser = command_line()
-    parser.add_argument("--backend", default="mpi", help="mpi or gloo")
+    parser.add_argument("--transport", default="shm", help="shm, tcp, gloo or mpi")
     parser.add_argument("--most-ranks", type=int, default=8, help="leave out programs of more ranks")
     arguments = parser.parse_args()
-    main(arguments.backend, arguments.most_ranks)
+    main(arguments.transport, arguments.most_ranks)

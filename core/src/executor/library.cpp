@@ -25,9 +25,18 @@ std::string joined(const std::set<std::string>& parts, const char* between) {
   return text;
 }
 
+/// Exactly: in the largest unit that it is a whole number of.
+std::string size_text(int64_t bytes) {
+  constexpr std::array kUnits{" B", " KiB", " MiB", " GiB", " TiB"};
+  size_t unit = 0;
+  for (; bytes != 0 && bytes % 1024 == 0 && unit + 1 < kUnits.size(); unit++) bytes /= 1024;
+  return std::to_string(bytes) + kUnits[unit];
+}
+
 std::string window(const Algorithm& algorithm) {
-  const std::string end = algorithm.max_bytes == 0 ? "any size" : std::to_string(algorithm.max_bytes) + " B";
-  return algorithm.max_bytes < 0 ? "no size" : std::to_string(algorithm.min_bytes) + " B to " + end;
+  if (algorithm.max_bytes < 0) return "no size";
+  return size_text(algorithm.min_bytes) + " to " +
+         (algorithm.max_bytes == 0 ? "any size" : size_text(algorithm.max_bytes));
 }
 
 }  // namespace

@@ -159,12 +159,12 @@ def test_library_says_what_it_lacks(tmp_path: Path) -> None:
     library = read_library(str(handmade.write(tmp_path / "made", replace(ring, min_bytes=1024, max_bytes=4096))))
     assert library.missing(4) is None
     assert library.missing(8) == "no program for 8 ranks, only for 4"
-    found = library.find(Kind.ALL_REDUCE, 1024, "float32", 4, 4, -1)
-    assert not isinstance(found, str) and found.name == "made/all_reduce_4.json"
+    found = library.find(Kind.ALL_REDUCE, 1024, 4, 4, -1)
+    assert not isinstance(found, str) and found.algorithm.name == "made/all_reduce_4.json" and found.in_place
     # 257 elements in four chunks of 65: 1040 bytes
-    assert library.find(Kind.ALL_REDUCE, 1028, "float32", 4, 4, -1) is found
-    assert found.chunk_bytes(1028, 4) == 260
-    small = library.find(Kind.ALL_REDUCE, 512, "float32", 4, 4, -1)
+    padded = library.find(Kind.ALL_REDUCE, 1028, 4, 4, -1)
+    assert not isinstance(padded, str) and padded.algorithm is found.algorithm and padded.chunk_bytes == 260
+    small = library.find(Kind.ALL_REDUCE, 512, 4, 4, -1)
     assert small == "no program for this size, only for 1 KiB to 4 KiB"
     with pytest.raises(FormatError, match="holds no program"):
         (tmp_path / "empty").mkdir()

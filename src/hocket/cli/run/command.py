@@ -44,9 +44,7 @@ def run(
     root: Annotated[int | None, typer.Option(help="Root of a rooted collective; found in the file by default.")] = None,
     iterations: Annotated[int, typer.Option("--iters", min=1, help="Timed runs a size.")] = 20,
     warmup: Annotated[int, typer.Option(min=0, help="Untimed runs a size.")] = 5,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Time MPI's own collective, or gloo's, too.")
-    ] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Time MPI's own collective, or gloo's, too.")] = False,
     verify: Annotated[bool, typer.Option(help="Prove the file right before running it.")] = True,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds without a new result before giving up.")] = 300,
     json_path: Annotated[Path | None, typer.Option("--json", help="Also write the results here.")] = None,
