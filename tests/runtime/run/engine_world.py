@@ -11,7 +11,7 @@ from typing import Any
 from hocket._core import executor as native
 from hocket.runtime.engine.connections import Connections
 from hocket.runtime.engine.library import Library, ServedProgram
-from hocket.runtime.run import Row, Task
+from hocket.runtime.run import Row, RunTask
 from hocket.runtime.run.measure import measure
 from hocket.runtime.run.ranks import EngineRanks
 from hocket.schedule import Program
@@ -52,7 +52,7 @@ class Messages:
             ctypes.memmove(address, data, count)
 
 
-def run_by_engine(programs: Sequence[Program], task: Task, folder: Path, carried: str) -> list[Row]:
+def run_by_engine(programs: Sequence[Program], task: RunTask, folder: Path, carried: str) -> list[Row]:
     """The rows that all ranks measure alike."""
     library = Library("made", [ServedProgram(str(number), program) for number, program in enumerate(programs)])
     library.write(folder, exchanging=carried == "messages")
