@@ -1,4 +1,4 @@
-#include "hocket/executor/run.hpp"
+#include "hocket/executor/mesh.hpp"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "hocket/error.hpp"
-#include "hocket/executor/mesh.hpp"
 
 namespace hocket::executor {
 namespace {
