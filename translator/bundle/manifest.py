@@ -8,7 +8,7 @@ import msgspec
 
 from hocket.base.enums import StrEnum
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.schedule import Kind
 
 __all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "BundleRuntime", "Predicted", "is_bundle", "read_bundle"]
@@ -96,7 +96,8 @@ def is_bundle(folder: Path) -> bool:
 
 
 def read_bundle(folder: Path | str) -> Bundle:
-    """The bundle in a folder. Raises FormatError, naming the file, when it holds none that can be read."""
+    """The bundle in a folder. Raises FormatError, naming the file, when it holds none that can be read, or one that
+    names files outside the folder."""
     path = Path(folder) / MANIFEST
     if not path.is_file():
         raise FormatError(f"{folder}: has no {MANIFEST}; give a folder that `hocket translate --bundle` wrote")
@@ -108,4 +109,11 @@ def read_bundle(folder: Path | str) -> Bundle:
         raise FormatError(
             f"{path}: format {bundle.format}, version {bundle.version}; this Hocket reads {FORMAT}, version {VERSION}"
         )
+    inside = path.parent.resolve()
+    for file in bundle.files:
+        place = (inside / file.path).resolve()
+        if inside not in place.parents or ".." in Path(file.path).parts:
+            raise FormatError(
+                f"{path}: '{file.path}' is outside the bundle, or leads out of it; translate the bundle again"
+            )
     return bundle

@@ -170,6 +170,27 @@ def test_usage(schedules: list[Path], tmp_path: Path, arguments: list[str], reas
     assert reason in " ".join(done.stderr.split())
 
 
+def test_a_manifest_names_no_files_outside_its_bundle(schedules: list[Path], tmp_path: Path) -> None:
+    folder, outside = tmp_path / "bundle", tmp_path / "outside.xml"
+    name = write_bundle(schedules, folder, "executor").bundle.files[0].path
+    (folder / name).rename(outside)
+    manifest = (folder / "bundle.json").read_text()
+    for path in ("../outside.xml", str(outside), "algorithms/../../outside.xml", "/etc/passwd", "", "."):
+        (folder / "bundle.json").write_text(manifest.replace(f'"{name}"', f'"{path}"'))
+        with pytest.raises(FormatError) as error:
+            read_bundle(folder)
+        assert str(error.value).startswith(f"{folder / 'bundle.json'}: '{path}' is outside the bundle")
+    (folder / "bundle.json").write_text(manifest)
+    (folder / name).symlink_to(outside)
+    with pytest.raises(FormatError, match=f"'{name}' is outside the bundle"):
+        read_bundle(folder)
+    (folder / name).unlink()
+    outside.rename(folder / "algorithms" / "other")
+    (folder / name).symlink_to("other")
+    (tmp_path / "link").symlink_to("bundle")
+    assert read_bundle(tmp_path / "link").files[0].path == name
+
+
 @settings(max_examples=60)
 @given(at=st.integers(0, 10**4), replacement=st.binary(max_size=4), cut=st.integers(0, 8))
 def test_a_damaged_manifest_is_a_format_error(
