@@ -1,12 +1,13 @@
 """Other processes: they end with the block that started them, and with this process, however it ends."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from ctypes import CDLL
 from multiprocessing import active_children, get_context, parent_process
@@ -17,41 +18,59 @@ from hocket.base.interrupts import Terminated
 __all__ = ["run", "started", "worker_pool"]
 
 _PR_SET_PDEATHSIG = 1
-_OWN_TIME_S = 2.0  # for a process of the same terminal, which Ctrl-C has reached too
-_GRACE_S = 10.0  # from SIGTERM to SIGKILL: launchers end the processes that they started
+_GRACE_S = 10.0  # from SIGTERM to SIGKILL
 
 
 @contextmanager
 def started(
-    command: Sequence[str | os.PathLike[str]], *, tied: bool = True, **options: Any
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    tied: bool = True,
+    grace_s: float | None = None,
+    memory_bytes: int | None = None,
+    **options: Any,
 ) -> Iterator[subprocess.Popen[Any]]:
     """The command as a process, started with `options` of `subprocess.Popen`; one that still runs when the block ends
-    gets SIGTERM, then, if that is not enough, SIGKILL: with all of its session where `start_new_session` gave it one.
+    gets SIGTERM, then, if that is not enough for `grace_s`, SIGKILL: with all of its session where `start_new_session`
+    gave it one. Ctrl-C has reached one of the same session already: it gets as long to end by itself.
     When this process is killed, or the thread that called this ends, the system sends it SIGTERM, unless it is not
-    `tied`: tying runs Python between fork and exec, which a process full of others' threads should not.
+    `tied`: tying runs Python between fork and exec, which a process full of others' threads should not. `memory_bytes`:
+    the most that it may ask for.
 
     Raises OSError where there is no such command.
     """
-    with subprocess.Popen(command, preexec_fn=_tie() if tied else None, **options) as process:
+    grace_s = _GRACE_S if grace_s is None else grace_s
+    with subprocess.Popen(command, preexec_fn=_tie(memory_bytes) if tied else None, **options) as process:
         try:
             yield process
         except KeyboardInterrupt as interrupt:
             if not isinstance(interrupt, Terminated) and not options.get("start_new_session"):
-                _wait(process, _OWN_TIME_S)
+                _wait(process, grace_s)
             raise
         finally:
-            _end(process, process.send_signal if not options.get("start_new_session") else _to_session(process))
+            if process.poll() is None:
+                send = _to_session(process) if options.get("start_new_session") else process.send_signal
+                send(signal.SIGTERM)
+                if not _wait(process, grace_s):
+                    send(signal.SIGKILL)
 
 
 def run(
-    command: Sequence[str | os.PathLike[str]], *, timeout_s: float | None = None, check: bool = False, **options: Any
-) -> "subprocess.CompletedProcess[Any]":
-    """Runs the command to its end, as `subprocess.run` does, `started`."""
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    input: str | bytes | None = None,
+    timeout_s: float | None = None,
+    check: bool = False,
+    **options: Any,
+) -> subprocess.CompletedProcess[Any]:
+    """Runs the command to its end, as `subprocess.run` does, `started`. Raises what that does."""
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
     if options.pop("capture_output", False):
         options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with started(command, **options) as process:
-        out, error = process.communicate(timeout=timeout_s)
-    done = subprocess.CompletedProcess(process.args, process.returncode, out, error)
+        out, error = process.communicate(input, timeout_s)
+    done: subprocess.CompletedProcess[Any] = subprocess.CompletedProcess(process.args, process.returncode, out, error)
     if check:
         done.check_returncode()
     return done
@@ -66,7 +85,9 @@ def worker_pool(jobs: int | None = None) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        # What was cancelled cannot be told that its worker is gone, for which Python before 3.12 has a traceback.
+        for item in list(getattr(pool, "_pending_work_items", {}).values()):
+            item.future = Future()
         for worker in set(active_children()) - before:
             worker.terminate()
         raise
@@ -87,17 +108,19 @@ def _begin_work() -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _tie() -> Callable[[], None] | None:
+def _tie(memory_bytes: int | None) -> Callable[[], None]:
     """What a new process does before it becomes its program: ask for SIGTERM when the process that started it, or the
     thread of it, is no more."""
-    if sys.platform != "linux":
-        return None
-    prctl, parent = CDLL(None).prctl, os.getpid()
+    parent = os.getpid()
+    prctl = CDLL(None).prctl if sys.platform == "linux" else None
 
     def tie() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:  # killed meanwhile
-            os._exit(1)
+        if memory_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+        if prctl is not None:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            if os.getppid() != parent:  # killed meanwhile
+                os._exit(1)
 
     return tie
 
@@ -108,13 +131,6 @@ def _to_session(process: "subprocess.Popen[Any]") -> Callable[[int], None]:
             os.killpg(process.pid, number)
 
     return send
-
-
-def _end(process: "subprocess.Popen[Any]", send: Callable[[int], None]) -> None:
-    if process.poll() is None:
-        send(signal.SIGTERM)
-        if not _wait(process, _GRACE_S):
-            send(signal.SIGKILL)
 
 
 def _wait(process: "subprocess.Popen[Any]", seconds: float) -> bool:

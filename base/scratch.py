@@ -10,7 +10,8 @@ from pathlib import Path
 
 __all__ = ["scratch_folder"]
 
-_LOCK = ".held-while-in-use"
+# A lock tells of the processes of one machine: others may share the file system without sharing its locks.
+_LOCK = f".held-on-{os.uname().nodename}"
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def scratch_folder(purpose: str, parent: Path | None = None) -> Iterator[Path]:
 def _remove_abandoned(parent: Path) -> None:
     """Removes those of this user whose lock nobody holds."""
     for path in parent.glob(f"hocket-*/{_LOCK}"):
-        with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as lock:
+        with suppress(OSError), open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as lock:
             if {os.fstat(lock.fileno()).st_uid, path.parent.lstat().st_uid} == {os.getuid()}:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(path.parent, ignore_errors=True)

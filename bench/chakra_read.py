@@ -3,13 +3,13 @@
 Example: python -m hocket.bench.chakra_read --nodes 200000
 """
 
-import multiprocessing
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, TraceBuilder, read_trace, write_trace
 from hocket.chakra.messages import read_messages
@@ -77,15 +77,14 @@ def main() -> None:
     parser = command_line()
     parser.add_argument("--nodes", type=int, default=200_000)
     num_nodes = parser.parse_args().nodes
-    with tempfile.TemporaryDirectory() as folder:
-        files = {"5000 different names": Path(folder, "few.0.et"), "every name different": Path(folder, "all.0.et")}
+    with scratch_folder("bench") as folder:
+        files = {"5000 different names": folder / "few.0.et", "every name different": folder / "all.0.et"}
         for path, num_names in zip(files.values(), (5000, num_nodes), strict=True):
             write_trace(path, make_trace(num_nodes, num_names))
         for names, path in files.items():
             # A process of its own: the peak memory is then that of reading.
-            process = multiprocessing.get_context("spawn").Process(target=measure, args=(path, num_nodes, names))
-            process.start()
-            process.join()
+            with processes.worker_pool(1) as pool:
+                pool.submit(measure, path, num_nodes, names).result()
 
 
 if __name__ == "__main__":

@@ -10,9 +10,7 @@ between included; below it is what the conversion changed. Exit code 1: somethin
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +20,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base import processes
 from hocket.base.errors import HocketError
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import Trace, read_traces, write_traces
@@ -58,7 +58,7 @@ def collect(folder: Path, hook: str, compiler: str) -> None:
     variables = {variable("hook"): hook, "WORKLOADS_COMPILER": compiler}
     command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(JOB), str(folder)]
     with (folder / "log.txt").open("w") as log:
-        done = subprocess.run(command, env=os.environ | variables, stdout=log, stderr=log)
+        done = processes.run(command, env=os.environ | variables, stdout=log, stderr=log)
     if done.returncode:
         raise HocketError(
             f"{folder / 'log.txt'}: the job failed, exit code {done.returncode}; name a folder with --out"
@@ -148,6 +148,6 @@ if __name__ == "__main__":
     parser.add_argument("--compiler", default="inductor", help="torch.compile's backend, such as aot_eager")
     parser.add_argument("--out", type=Path, help="folder that keeps what was collected (default: none does)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        is_right = main(arguments.hook, arguments.compiler, arguments.out or Path(folder))
+    with scratch_folder("bench") as folder:
+        is_right = main(arguments.hook, arguments.compiler, arguments.out or folder)
     sys.exit(not is_right)

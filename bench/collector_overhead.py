@@ -9,7 +9,6 @@ machine disturbs all alike, and the best round of each counts.
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -21,6 +20,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.recording.folder import stream_path
 from hocket.recording.recording import read_recording
@@ -103,10 +104,10 @@ def print_share(cost_us: float) -> None:
     """The native hook's share of a training step: its cost a call times the calls of a step, by the step's time."""
     spec = find_spec("hocket.examples.train_ddp")
     assert spec is not None and spec.origin is not None
-    with tempfile.TemporaryDirectory() as folder:
-        options = ["--out", folder, "-n", "2", "--skip-steps", "2", "--steps", str(STEPS)]
+    with scratch_folder("bench") as folder:
+        options = ["--out", str(folder), "-n", "2", "--skip-steps", "2", "--steps", str(STEPS)]
         command = [sys.executable, "-m", "hocket", "collect", *options, spec.origin, "--steps", str(STEPS + 2)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        processes.run(command, check=True, stdout=subprocess.DEVNULL)
         recording = read_recording(stream_path(folder, 0))
     step_us = float(np.median(np.diff([t for _, t in recording.steps][2:]))) / 1000
     calls = len(recording.columns.start) / STEPS
@@ -116,7 +117,7 @@ def print_share(cost_us: float) -> None:
 
 def main() -> None:
     context = get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("bench") as folder:
         pipes, folders = {}, {}
         for mode in MODES:
             folders[mode] = os.path.join(folder, mode)

@@ -13,15 +13,17 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base import processes
 from hocket.base.errors import HocketError
+from hocket.base.scratch import scratch_folder
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
 from hocket.bench.shaped_links import RANKS, TOPOLOGY, TwoMachines
@@ -69,21 +71,24 @@ def measure(
         free.bind(("", 0))
         port = free.getsockname()[1]
     environment = {**os.environ, **place, "MASTER_PORT": str(port), "WORLD_SIZE": str(RANKS), "OMP_NUM_THREADS": "1"}
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("bench") as folder:
         for case in cases:
-            case.write(Path(folder))
+            case.write(folder)
         calls = [f"{case.kind}:{size}" for case in cases for size in case.sizes]
-        command = [sys.executable, "-m", "hocket.bench.executor_rank", folder, *calls]
-        ranks = [
-            subprocess.Popen(
-                [*prefix, *command],
-                env={**environment, "RANK": str(rank)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            for rank, prefix in enumerate(prefixes)
-        ]
-        ends = [rank.communicate() for rank in ranks]
+        command = [sys.executable, "-m", "hocket.bench.executor_rank", str(folder), *calls]
+        with ExitStack() as stack:
+            ranks = [
+                stack.enter_context(
+                    processes.started(
+                        [*prefix, *command],
+                        env={**environment, "RANK": str(rank)},
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE,
+                    )
+                )
+                for rank, prefix in enumerate(prefixes)
+            ]
+            ends = [rank.communicate() for rank in ranks]
     for rank, (_, said) in zip(ranks, ends, strict=True):
         if rank.returncode:
             raise HocketError(f"a rank failed: {said.decode()[-2000:]}")
@@ -112,8 +117,8 @@ def main() -> None:
     cases += [Case(kind, None, LOOPBACK, sizes[-1:]) for kind in kinds]
     show("loopback", cases, [[]] * RANKS, {"MASTER_ADDR": "127.0.0.1"})
     try:
-        with tempfile.TemporaryDirectory() as folder, TwoMachines() as machines:
-            path = Path(folder) / "two_machines.yaml"
+        with scratch_folder("bench") as folder, TwoMachines() as machines:
+            path = folder / "two_machines.yaml"
             path.write_text(TOPOLOGY, encoding="utf-8")
             shaped = [Case(Kind.ALL_REDUCE, None, str(path), (1 << 20, 1 << 22, 1 << 24))]
             show("two machines, shaped links", shaped, machines.prefixes, machines.environment)

@@ -5,12 +5,11 @@ all columns. Prints processor seconds of this process, and the peak of its memor
 """
 
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from hocket.base.memory import peak_rss_bytes
+from hocket.base.scratch import scratch_folder
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
 from hocket.schedule import (
@@ -61,8 +60,8 @@ def main(sides: list[int]) -> None:
     print("| ranks | transfers | stored | file | make, s | save, s | load, s | verify, s | peak memory |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for side in sides:
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "walks.schedule"
+        with scratch_folder("bench") as folder:
+            path = folder / "walks.schedule"
             laps = [time.process_time()]
             schedule = walks(side)
             laps.append(time.process_time())

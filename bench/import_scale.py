@@ -5,11 +5,11 @@ Example: python -m hocket.bench.import_scale --megabytes 32 256
 """
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.bench.trace_stream import run
 
@@ -112,7 +112,7 @@ def main() -> None:
     parser = command_line()
     parser.add_argument("--megabytes", type=int, nargs="+", default=[32, 256], help="sizes of Kineto's file")
     for megabytes in parser.parse_args().megabytes:
-        with tempfile.TemporaryDirectory() as name:
+        with scratch_folder("bench") as name:
             device, host, out = (str(Path(name, file)) for file in ("device.0.json", "host.0.json", "out"))
             num_steps = max(1, round(megabytes * 10**6 / write(Path(device), timeline, 1)))
             sizes = [write(Path(device), timeline, num_steps), write(Path(host), execution_trace, num_steps)]

@@ -10,14 +10,14 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.recording.folder import stream_path
 from hocket.recording.stream import FORMAT
@@ -54,25 +54,24 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=100_000, help="of each rank; a multiple of 100")
     parser.add_argument("--folder", help="keep streams and traces here")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
+    with scratch_folder("bench") as temporary:
         folder = Path(chosen.folder or temporary)
         # In processes of their own: what `wait4` says of the merge's memory would count this one's too.
-        maker = get_context("spawn").Process(target=make_streams, args=(folder, chosen.ranks, chosen.calls))
-        maker.start()
-        maker.join()
+        with processes.worker_pool(1) as pool:
+            pool.submit(make_streams, folder, chosen.ranks, chosen.calls).result()
         _measure(folder, chosen.ranks, chosen.calls)
 
 
 def _measure(folder: Path, ranks: int, calls: int) -> None:
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    merge = subprocess.Popen(
-        [sys.executable, "-m", "hocket", "collect", "merge", str(folder)], stdout=subprocess.DEVNULL, env=environment
-    )
-    _, status, used = os.wait4(merge.pid, 0)
+    command = [sys.executable, "-m", "hocket", "collect", "merge", str(folder)]
+    with processes.started(command, stdout=subprocess.DEVNULL, env=environment) as merge:
+        _, status, used = os.wait4(merge.pid, 0)
+        merge.returncode = os.waitstatus_to_exitcode(status)
     streams = sum(path.stat().st_size for path in (folder / "stream").iterdir())
     traces = sum(path.stat().st_size for path in folder.glob("*.et"))
     total = ranks * calls
-    print(f"{ranks} ranks of {calls} calls, exit code {os.waitstatus_to_exitcode(status)}")
+    print(f"{ranks} ranks of {calls} calls, exit code {merge.returncode}")
     print(f"streams  {streams / 1e6:8.1f} MB, {streams / total:.0f} B a call")
     print(f"traces   {traces / 1e6:8.1f} MB, {traces / total:.0f} B a call")
     print(f"CPU      {used.ru_utime + used.ru_stime:8.1f} s ({used.ru_utime:.1f} s of it user), a call", end=" ")

@@ -8,9 +8,7 @@ change the times, of both alike: `best` and `median` are of the calls.
 
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -18,6 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
 from hocket.plugin.mpi.launch import run_preloaded
@@ -109,12 +109,11 @@ def main() -> None:
     library = build_library(mpicc)
     columns = ["MPI's own best us", "median", "program best us", "median", "ratio best", "median"]
     table = Table("collective", "size", *columns, title=f"{ranks} ranks", box=None)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+    with scratch_folder("bench") as folder:
         source, program, result, programs = folder / "calls.c", folder / "calls", folder / "result", folder / "programs"
         programs.mkdir()
         source.write_text(PROGRAM)
-        subprocess.run([mpicc, "-O2", source, "-o", program], check=True)
+        processes.run([mpicc, "-O2", source, "-o", program], check=True)
         for kind in KINDS:
             write_program(kind, ranks, programs)
             for size in (size for size in SIZES if 4 * ranks <= size <= largest):

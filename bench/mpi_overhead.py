@@ -6,11 +6,11 @@ of rank 0 counts: on two ranks MPI itself waits busily for the other.
 """
 
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.plugin.mpi.launch import run_recorded
 from hocket.plugin.mpi.library import build_library, find_mpicc
@@ -71,7 +71,7 @@ def measure(command: list[str], result: Path, recorder: Path | None, folder: Pat
     best = [float("inf")] * len(NAMES)
     for launch in range(LAUNCHES):
         if recorder is None:
-            subprocess.run(command, check=True)
+            processes.run(command, check=True)
         else:
             run_recorded(command, recorder, folder / str(launch), {})
         best = [min(pair) for pair in zip(best, map(float, result.read_text().split()), strict=True)]
@@ -82,11 +82,10 @@ def main() -> None:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     mpicc = find_mpicc("mpiexec")
     recorder = build_library(mpicc)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+    with scratch_folder("bench") as folder:
         source, program, result = folder / "calls.c", folder / "calls", folder / "result"
         source.write_text(PROGRAM)
-        subprocess.run([mpicc, "-O2", f"-DROUNDS={ROUNDS}", f"-DCALLS={CALLS}", source, "-o", program], check=True)
+        processes.run([mpicc, "-O2", f"-DROUNDS={ROUNDS}", f"-DCALLS={CALLS}", source, "-o", program], check=True)
         print(f"64 B: CPU us a call, best of {LAUNCHES} launches of {ROUNDS} rounds of {CALLS}")
         print(f"{'':36}ranks      alone  recorded  recorder")
         for ranks in (1, 2):

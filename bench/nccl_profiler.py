@@ -6,10 +6,10 @@ plugin that does nothing; the best of some launches counts.
 """
 
 import os
-import subprocess
-import tempfile
 from pathlib import Path
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.plugin.nccl.library import nccl_profiler_path
 
@@ -20,15 +20,15 @@ SOURCE = nccl_profiler_path().parent / "nccl" / "tests" / "profiler_cost.cpp"
 
 def main() -> None:
     command_line().parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder, "cost")
-        subprocess.run(["g++", "-std=c++20", "-O2", "-o", program, SOURCE, "-ldl"], check=True)
+    with scratch_folder("bench") as folder:
+        program = folder / "cost"
+        processes.run(["g++", "-std=c++20", "-O2", "-o", program, SOURCE, "-ldl"], check=True)
         best: dict[str, list[float]] = {}
         for launch in range(LAUNCHES):
             place = Path(folder, str(launch))
             asked = {"HOCKET_NCCL_PROFILE": str(place), "HOCKET_NCCL_EVENTS": "collective,kernel_channel"}
             command = [str(program), str(nccl_profiler_path()), str(CALLS)]
-            ran = subprocess.run(command, env=os.environ | asked, check=True, capture_output=True, text=True)
+            ran = processes.run(command, env=os.environ | asked, check=True, capture_output=True, text=True)
             for line in ran.stdout.splitlines():
                 name, *spent = line.split()
                 best[name] = [

@@ -5,10 +5,10 @@ that no rule matches, on a communicator that all rules are for; the best of some
 """
 
 import os
-import subprocess
-import tempfile
 from pathlib import Path
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.plugin.nccl.library import nccl_tuner_path
 
@@ -23,11 +23,11 @@ def main() -> None:
     command_line().parse_args()
     print(f"best of {LAUNCHES} launches of {CALLS} calls, CPU ns of a call, with the costs that NCCL fills in before")
     print(f"{'rules':>6} {'at the start (us)':>18} {'plugin off':>11} {'first rule':>11} {'no rule':>9}")
-    with tempfile.TemporaryDirectory() as folder:
-        program, table = Path(folder, "cost"), Path(folder, "table.csv")
+    with scratch_folder("bench") as folder:
+        program, table = folder / "cost", folder / "table.csv"
         source = FOLDER / "tuner_cost.cpp"
         command = ["g++", "-std=c++20", "-O2", f"-I{INCLUDES}", "-o", str(program), str(source), "-ldl"]
-        subprocess.run(command, check=True)
+        processes.run(command, check=True)
         for rules in RULES:
             rows = (f"allreduce,{at * 1024},{at * 1024 + 1023},ring,simple,8,2,16" for at in range(rules))
             table.write_text("\n".join(rows))
@@ -39,7 +39,7 @@ def main() -> None:
 def _launch(program: Path, table: Path) -> list[float]:
     asked = {"HOCKET_NCCL_TUNER_TABLE": str(table)}
     command = [str(program), str(nccl_tuner_path()), str(CALLS)]
-    ran = subprocess.run(command, env=os.environ | asked, check=True, capture_output=True, text=True)
+    ran = processes.run(command, env=os.environ | asked, check=True, capture_output=True, text=True)
     return [float(value) for value in ran.stdout.split()]
 
 

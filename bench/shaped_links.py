@@ -4,6 +4,7 @@ import os
 import subprocess
 from types import TracebackType
 
+from hocket.base import processes
 from hocket.base.errors import HocketError
 
 __all__ = ["RANKS", "TOPOLOGY", "TwoMachines"]
@@ -71,7 +72,7 @@ class TwoMachines:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for name in (*self._ranks, *self._switches):
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+            processes.run(["ip", "netns", "delete", name], capture_output=True)
 
 
 def _address(rank: int) -> str:
@@ -92,7 +93,7 @@ def _ip(arguments: str) -> None:
 
 def _run(command: str) -> None:
     try:
-        subprocess.run(command.split(), check=True, capture_output=True, text=True)
+        processes.run(command.split(), check=True, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise HocketError(f"{error.filename} is not installed (iproute2)") from error
     except subprocess.CalledProcessError as error:

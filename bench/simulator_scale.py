@@ -5,13 +5,13 @@ Every case is a process of its own. Run: python -m hocket.bench.simulator_scale
 """
 
 import resource
-import subprocess
 import sys
 import time
 from dataclasses import replace
 
 import numpy as np
 
+from hocket.base import processes
 from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
 from hocket.schedule import Collective, Kind
@@ -50,7 +50,7 @@ def main(case: int | None) -> None:
         flush=True,
     )
     for number in range(len(CASES)):
-        subprocess.run([sys.executable, "-m", "hocket.bench.simulator_scale", str(number)], check=True)
+        processes.run([sys.executable, "-m", "hocket.bench.simulator_scale", str(number)], check=True)
 
 
 def _row(algorithm: str, spec: str, chunks: int, unlike: str) -> str:

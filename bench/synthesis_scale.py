@@ -8,11 +8,11 @@ schedule is in. Example: python -m hocket.bench.synthesis_scale --plot growth.ht
 
 import json
 import os
-import subprocess
 import sys
 import time
 from typing import Any
 
+from hocket.base import processes
 from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
@@ -87,7 +87,7 @@ def main() -> None:
     for side in (side for side in SIDES if side <= options.largest):
         command = [sys.executable, "-m", "hocket.bench.synthesis_scale", "--side", str(side)]
         command += ["--threads", str(options.threads)]
-        row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        row = json.loads(processes.run(command, check=True, capture_output=True, text=True).stdout)
         rows.append(row)
         memory, stored = format_bytes(row["peak_rss_bytes"]), format_bytes(row["rounds_bytes"])
         print(

@@ -7,13 +7,13 @@ Example: python -m hocket.bench.trace_stream --megabytes 64 1024
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+from hocket.base import processes
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 
 __all__ = ["VERBS", "main"]
@@ -77,9 +77,9 @@ def write_rank(path: Path, rank: int, num_bytes: int) -> None:
 def run(arguments: list[str]) -> Used:
     """Runs `hocket trace` with these arguments, its output thrown away."""
     command = [sys.executable, "-m", "hocket", "trace", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with processes.started(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)}: exit {process.returncode}")
     return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
@@ -97,13 +97,11 @@ def main() -> None:
     print(f"{'':24}" + "".join(f"{megabytes:>12} MB a rank" for megabytes in arguments.megabytes))
     table: dict[str, list[Used]] = {}
     for megabytes in arguments.megabytes:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
+        with scratch_folder("bench") as folder:
             for rank in (0, 1):  # in a process of its own: a child's peak counts that of its parent
                 path = folder / "in" / f"trace.{rank}.et{'.gz' if arguments.gzip else ''}"
-                process = get_context("spawn").Process(target=write_rank, args=(path, rank, megabytes * 10**6))
-                process.start()
-                process.join()
+                with processes.worker_pool(1) as pool:
+                    pool.submit(write_rank, path, rank, megabytes * 10**6).result()
             known = {"in": str(folder / "in"), "out": str(folder / "out")}
             for verb in arguments.verbs:
                 words = [word.format(**known) for word in VERBS[verb].split()]

@@ -7,10 +7,10 @@ Each point in a process of its own: CPU seconds, and the peak of its memory.
 
 import json
 import resource
-import subprocess
 import sys
 import time
 
+from hocket.base import processes
 from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
 from hocket.simulator import Fidelity, simulate_traces
@@ -52,7 +52,7 @@ def measure(dp: int, micro_batches: int, model: str) -> Row:
 def _in_own_process(dp: int, micro_batches: int, model: str) -> Row:
     """The same, with the memory of this point alone."""
     arguments = [sys.executable, "-m", __spec__.name, "--point", str(dp), str(micro_batches), model]
-    row: Row = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
+    row: Row = json.loads(processes.run(arguments, check=True, capture_output=True, text=True).stdout)
     return row
 
 

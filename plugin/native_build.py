@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from hocket.base import processes
 from hocket.base.errors import HocketError
 from hocket.base.files import atomic_path, make_folder
 
@@ -105,7 +106,7 @@ def _library_path(sources: Sequence[Path], compiler_command: Sequence[str], key:
 
 def _compile(command: Sequence[str], name: str) -> None:
     try:
-        finished = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        finished = processes.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     except OSError as error:
         raise HocketError(
             f"{command[0]}: cannot be run to build {name}: {error.strerror}; a C++20 compiler is needed"

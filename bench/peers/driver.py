@@ -8,10 +8,11 @@ as TACOS claims it, and the processor seconds of its search.
 """
 
 import subprocess
-import tempfile
 from pathlib import Path
 
+from hocket.base import processes
 from hocket.base.errors import FormatError
+from hocket.base.scratch import scratch_folder
 from hocket.bench.peers.case import GIB, Case, Figures
 from hocket.bench.peers.graphs import network_of
 from hocket.schedule import Kind
@@ -26,14 +27,14 @@ def drive(program: Path, case: Case, limit_s: float) -> Figures | None:
         return None
     topology = network_of(case)
     columns = topology.src, topology.dst, topology.latency_ps / 10**6, topology.bandwidth / GIB
-    with tempfile.TemporaryDirectory() as folder:
-        links = Path(folder) / "links.csv"
+    with scratch_folder("bench") as folder:
+        links = folder / "links.csv"
         rows = zip(*(column.tolist() for column in columns), strict=True)
         links.write_text("".join(f"{src},{dst},{latency!r},{bandwidth!r}\n" for src, dst, latency, bandwidth in rows))
         chunk_bytes = case.size_bytes // (topology.num_ranks * case.chunks)
         command = [str(program.absolute()), str(links), str(case.chunks), str(chunk_bytes)]
         try:
-            process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit_s)
+            process = processes.run(command, capture_output=True, text=True, timeout_s=limit_s)
         except subprocess.TimeoutExpired:
             return None
     try:

@@ -1,6 +1,5 @@
 """Runs cases one after the other, each in a fresh process, and keeps what is finished."""
 
-import resource
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from hocket.base import processes
 from hocket.base.errors import FormatError
 from hocket.base.files import atomic_write
 from hocket.bench.peers.case import Case, Figures, Outcome
@@ -70,18 +70,14 @@ class Results:
 
 
 def _outcome(case: Case, limits: Limits) -> Outcome:
-    def limit_memory() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-
     command = [sys.executable, "-m", "hocket.bench.peers.measure"]
     try:
-        process = subprocess.run(
+        process = processes.run(
             command,
             input=msgspec.json.encode(case),
             capture_output=True,
-            check=False,
-            timeout=limits.seconds,
-            preexec_fn=limit_memory,
+            timeout_s=limits.seconds,
+            memory_bytes=limits.memory_bytes,
         )
     except subprocess.TimeoutExpired:
         return Outcome(case.name, error=f"not done in {limits.seconds:g} s")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hocket.base import processes
 from hocket.base.errors import HocketError
 from hocket.base.files import make_folder
 from hocket.recording.folder import stream_path
@@ -53,10 +54,10 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     elif any(name in said for name in ("Open MPI", "OpenRTE", "PRRTE", "prte")):
         flags = [text for name, value in variables.items() for text in ("-x", f"{name}={value}")]
     else:
-        return subprocess.run(command, env={**os.environ, **variables}).returncode
-    return subprocess.run([launcher, *flags, *rest]).returncode
+        return processes.run(command, env={**os.environ, **variables}).returncode
+    return processes.run([launcher, *flags, *rest]).returncode
 
 
 def _version(launcher: str) -> str:
-    finished = subprocess.run([launcher, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return finished.stdout + finished.stderr
+    finished = processes.run([launcher, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return f"{finished.stdout}{finished.stderr}"

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hocket.base import processes
 from hocket.base.errors import HocketError
 from hocket.plugin.native_build import build, cache_folder, find_built
 
@@ -70,7 +71,7 @@ def build_library(mpicc: str, announce: Callable[[str], None] = lambda text: Non
 def _include_flags(mpicc: str) -> Sequence[str]:
     """What the wrapper adds for the preprocessor: MPICH and Open MPI both tell by `-show`."""
     try:
-        shown = subprocess.run([mpicc, "-show"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        shown = processes.run([mpicc, "-show"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except OSError as error:
         raise HocketError(f"{mpicc}: {error.strerror}; name the program's MPI compiler by --mpicc") from error
     if shown.returncode != 0:

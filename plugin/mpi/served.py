@@ -5,9 +5,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from hocket.base.files import make_folder
+from hocket.base.scratch import scratch_folder
 from hocket.plugin.native_build import cache_folder
 from hocket.plugin.serve.counts import Counts
 from hocket.runtime.engine.library import Library, read_library
@@ -31,10 +31,9 @@ def served(source: str | None) -> Iterator[dict[str, str]]:
         yield {}
         return
     library = read_library(source)
-    with TemporaryDirectory(prefix="algorithms-", dir=make_folder(cache_folder(), 0o700)) as name:
-        folder = Path(name)
+    with scratch_folder("mpi", make_folder(cache_folder(), 0o700)) as folder:
         library.write(folder, exchanging=True)
-        yield {_FOLDER_VARIABLE: name}
+        yield {_FOLDER_VARIABLE: str(folder)}
         _report(library, folder / "counts")
 
 

@@ -3,7 +3,6 @@
 import atexit
 import multiprocessing.util
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from hocket.base import processes
 from hocket.plugin.torch.batches import watch_batches
 from hocket.plugin.torch.clock import ClockServer, Offset, OffsetMeter, measure_offset, read_clocks
 from hocket.plugin.torch.compiling import stay_uncompiled
@@ -190,4 +190,5 @@ class Collector:
         """In a process of its own: the job's memory and state of mind are no place for it."""
         command = [sys.executable, "-m", "hocket", "collect", "merge", str(self.folder)]
         sys.stdout.flush()
-        subprocess.run(command, env={k: v for k, v in os.environ.items() if not k.startswith(OUT_VARIABLE)})
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(OUT_VARIABLE)}
+        processes.run(command, env=environment, tied=False)

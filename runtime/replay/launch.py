@@ -3,11 +3,10 @@
 import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from hocket.base.errors import HocketError, exit_code
+from hocket.base.scratch import scratch_folder
 from hocket.runtime.replay.connect import launched_fabric
 from hocket.runtime.replay.measured import Measured
 from hocket.runtime.replay.operation import SEND
@@ -23,8 +22,7 @@ _STORE_GRACE_S = 60.0
 def replay_here(plan: ReplayPlan, settings: ReplaySettings, iteration_done: Callable[[int], None]) -> Measured:
     """Plays on processes of this machine, one a rank. Raises HocketError, naming the rank and where it was, when one
     fails or dies, or waits for longer than the settings say."""
-    with tempfile.TemporaryDirectory(prefix="hocket-replay-") as name:
-        folder = Path(name)
+    with scratch_folder("replay") as folder:
         common = settings, plan.groups, _channels(plan), plan.num_ranks
         (folder / "replay.pickle").write_bytes(pickle.dumps(common))
         for rank, program in enumerate(plan.programs):

@@ -130,8 +130,9 @@ if __name__ == "__main__":
 """
 
 
-def semaphores() -> set[str]:
-    return {path.name for path in Path("/dev/shm").glob("sem.*")}
+def mapped_semaphores(pid: int) -> list[Path]:
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return [Path(line.split()[5]) for line in maps if "/dev/shm/sem." in line]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -140,13 +141,14 @@ def test_a_pool_ends_with_its_parent(
 ) -> None:
     script = tmp_path / "pool.py"
     script.write_text(POOL)
-    before = semaphores()
     parent = starter([sys.executable, str(script)])
     assert parent.stdout and parent.stdout.readline() == "working\n"
     assert len(group(parent.pid)) >= 4  # two workers and a tracker of what they share
+    semaphores = {name for pid in group(parent.pid) for name in mapped_semaphores(pid)}
+    assert semaphores
     parent.send_signal(number)
     wait_until(lambda: not group(parent.pid), "workers outlive their parent")
-    wait_until(lambda: not semaphores() - before, "semaphores outlive their processes")
+    wait_until(lambda: not any(name.exists() for name in semaphores), "semaphores outlive their processes")
 
 
 def test_a_pool_works(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,17 +64,50 @@ def test_processes_give_the_same_results(file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "two" / "results.parquet").exists()
 
 
-@pytest.mark.parametrize("options", [[], ["--executor", "processes", "--jobs", "2"]])
-def test_an_interrupted_sweep_says_how_to_go_on(file: Path, tmp_path: Path, options: list[str]) -> None:
+def session(leader: int) -> list[int]:
+    """The living processes of a session."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, of = path.read_text().rpartition(")")[2].split()[:4]
+            if int(of) == leader and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+def mapped_semaphores(pid: int) -> list[str]:
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return [line.split()[5] for line in maps if "/dev/shm/sem." in line]
+
+
+WORKERS = ["--executor", "processes", "--jobs", "2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [([], signal.SIGINT), (WORKERS, signal.SIGINT), (WORKERS, signal.SIGTERM), (WORKERS, signal.SIGKILL)],
+)
+def test_an_interrupted_sweep_says_how_to_go_on_and_leaves_no_process(
+    file: Path, tmp_path: Path, options: list[str], number: int
+) -> None:
     answers = tmp_path / "sweep" / "answers.jsonl"
     sizes = ", ".join(map(str, range(10_000, 14_000)))  # of 8 points each
     file.write_text(re.sub("size:.*", f"size: [{sizes}]", file.read_text()))
     command = [*COMMAND, file, "--out", answers.parent, *options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     while process.poll() is None and not (answers.exists() and answers.read_bytes().count(b"\n") >= 3):
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    semaphores = {name for pid in session(process.pid) for name in mapped_semaphores(pid)}
+    assert bool(semaphores) == bool(options)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)  # until the last worker has let go of the pipe
+    while session(process.pid):
+        time.sleep(0.05)
+    assert not [name for name in semaphores if Path(name).exists()]
+    if number == signal.SIGKILL:
+        return
     assert process.returncode == 130
     assert re.fullmatch(r"\d+ of \d+ points done; run the same command to go on\n", said)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from hocket.base import processes
 from hocket.base.errors import HocketError
 from hocket.base.files import atomic_write
 
@@ -29,7 +30,7 @@ class Commands:
     def run(self, command: list[str], shown: str, environment: dict[str, str] | None = None) -> str:
         """Runs a command, printed as `shown`, and returns what it printed. Raises HocketError when it fails."""
         typer.echo(f"  $ {shown}")
-        done = subprocess.run(
+        done: subprocess.CompletedProcess[str] = processes.run(
             command,
             cwd=self.folder,
             env={**os.environ, **(environment or {})},

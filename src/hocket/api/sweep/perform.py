@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from multiprocessing import get_context
 from pathlib import Path
 
 from hocket.api.progress import Progress
@@ -17,6 +15,7 @@ from hocket.api.sweep.file import load_sweep
 from hocket.api.sweep.request import Sweep
 from hocket.base.errors import RequestError
 from hocket.base.files import together
+from hocket.base.processes import worker_pool
 from hocket.simulator.analysis import Columns, require_parquet, write_csv, write_parquet
 
 __all__ = ["SweepResult", "perform"]
@@ -82,6 +81,4 @@ def _workers(name: str, jobs: int | None) -> AbstractContextManager[Executor | N
 
         executor: Executor = MPIPoolExecutor(jobs)
         return executor
-    # Ctrl-C reaches every process of the terminal: the one that waits for the others answers it.
-    ignored = (signal.SIGINT, signal.SIG_IGN)
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=signal.signal, initargs=ignored)
+    return worker_pool(jobs)

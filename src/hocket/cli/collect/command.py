@@ -13,6 +13,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 # What comes behind the program is the program's.
 _LAUNCH_LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_LAUNCHER_S = 40.0  # torchrun gives the ranks 30 s to end before it kills them
 _EXAMPLE = "Example: hocket collect --out traces/ -n 4 --skip-steps 2 --steps 3 train.py --epochs 1"
 
 
@@ -60,11 +61,11 @@ def launch(
 ) -> None:
     """Run a script under torchrun on this machine and collect (the default command)."""
     import os
-    import subprocess
     import sys
     from shlex import quote
 
     from hocket.base.errors import HocketError
+    from hocket.base.processes import run
     from hocket.collect import check_script
     from hocket.recording.folder import make_folder, stream_paths
     from hocket.recording.settings import Settings
@@ -79,7 +80,7 @@ def launch(
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*torchrun, "-m", "hocket.collect", script, *(arguments or [])]
     with watching(out, watch):
-        finished = subprocess.run(command, env=os.environ | settings.to_environment())
+        finished = run(command, grace_s=_LAUNCHER_S, env=os.environ | settings.to_environment())
     if not any(Path(out).glob("trace.*.et")):  # rank 0 did not come to its end
         if stream_paths(out):
             merge(out)

@@ -1,9 +1,10 @@
 """`--watch`: another process follows the job while this one runs it."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from hocket.base.processes import started
 
 __all__ = ["WATCH_HELP", "watching"]
 
@@ -16,9 +17,5 @@ def watching(folder: str, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    watcher = subprocess.Popen([sys.executable, "-m", "hocket", "collect", "watch", folder], stdout=sys.stderr)
-    try:
+    with started([sys.executable, "-m", "hocket", "collect", "watch", folder], stdout=sys.stderr):
         yield
-    finally:
-        watcher.terminate()
-        watcher.wait()
