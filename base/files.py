@@ -4,7 +4,6 @@ What is written to a regular file goes into a temporary beside it that takes its
 and what it leads to is replaced, with its mode. Devices, pipes and standard output (`-`) are written to.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ from errno import EACCES, EISDIR
 from pathlib import Path
 from typing import IO, Any
 
-from hocket.base.errors import FormatError, HocketError
+from hocket.base.errors import HocketError
 from hocket.base.places import Descriptor, Replacement, Transaction, place_of
 from hocket.base.sinks import Sink, sink_of, text_to, unwritable
 from hocket.base.standard_output import is_standard_output, result_stream
@@ -25,10 +24,8 @@ __all__ = [
     "atomic_folder",
     "atomic_path",
     "atomic_write",
-    "content_digest",
     "is_streamed",
     "make_folder",
-    "read_text",
     "require_place",
     "together",
     "write_json",
@@ -160,21 +157,6 @@ def is_streamed(path: Path | str) -> bool:
     with _named(path):
         place = Descriptor(1) if is_standard_output(path) else place_of(Path(path))
     return isinstance(place, Descriptor) or _is_special(place)
-
-
-def content_digest(path: Path | str) -> str:
-    """The SHA-256 of the file of that name, in hexadecimal; empty if there is none."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if os.path.isfile(path) else ""
-
-
-def read_text(path: Path | str) -> str:
-    """The file's text. Raises FormatError, naming the file, when it is absent, a folder or not UTF-8."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from error
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror}") from error
 
 
 @contextmanager

@@ -8,7 +8,8 @@ import numpy as np
 import yaml
 
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write, read_text
+from hocket.base.files import atomic_write
+from hocket.base.reading import YAML, read_text
 from hocket.base.strict_yaml import YamlDocument, read_yaml
 from hocket.base.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.calibration.calibration import Calibration
@@ -131,7 +132,7 @@ def read_nccl_calibration(path: Path | str) -> NcclCalibration:
 
 
 def _read(path: Path | str) -> tuple[YamlDocument, FittedParameters]:
-    document = read_yaml(read_text(path), str(path))
+    document = read_yaml(read_text(path, YAML), str(path))
     parameters = document.convert(FittedParameters)
     if parameters.format != _FORMAT or not 1 <= parameters.version <= _VERSION:
         raise FormatError(f"{document.where('$.format')}: expected format {_FORMAT}, version 1 to {_VERSION}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.calibration.measurement import Assumed, Measurement
 from hocket.calibration.readers.csv_table import is_csv, read_csv
 from hocket.calibration.readers.nccl_tests import is_nccl_tests, read_nccl_tests

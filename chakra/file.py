@@ -1,44 +1,33 @@
 """The records of a `.et` file, plain or gzip: whole, or block by block so that memory does not grow with the file."""
 
-import gzip
 import mmap
-import zlib
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from gzip import GzipFile
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import chakra as engine
 from hocket.base.errors import FormatError
+from hocket.base.reading import opened, read_bytes, require_room
 
 __all__ = ["BLOCK_BYTES", "file_bytes", "open_records", "record_blocks", "split_length"]
 
 BLOCK_BYTES = 16 << 20
-_GZIP_MAGIC = b"\x1f\x8b"
-
-
-@contextmanager
-def _readable(path: Path | str) -> Iterator[tuple[IO[bytes], bool]]:
-    """The open file, and whether it is gzip. Raises FormatError, naming the file, when it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            is_gzip = file.read(2) == _GZIP_MAGIC
-            file.seek(0)
-            yield file, is_gzip
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+_GROWTH = 2  # memory that a byte takes: the columns of its node
+_REMEDY = "cut out a part of it first, which `hocket trace slice` does block by block"
 
 
 def file_bytes(path: Path | str) -> NDArray[np.uint8]:
-    """The file's bytes, uint8, memory-mapped; unpacked when it is gzip. Raises FormatError when it cannot be read."""
-    with _readable(path) as (file, is_gzip):
-        if is_gzip:
-            return np.frombuffer(gzip.GzipFile(fileobj=file).read(), np.uint8)
-        if file.seek(0, 2) == 0:
-            return np.empty(0, np.uint8)
+    """The file's bytes, uint8, memory-mapped; unpacked when it is gzip. Raises FormatError when it cannot be read, or
+    memory would not hold its nodes."""
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if isinstance(file, GzipFile) or not size:
+            return np.frombuffer(read_bytes(path, _GROWTH, _REMEDY), np.uint8)
+        require_room(path, size, _GROWTH, _REMEDY)
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 
@@ -60,9 +49,8 @@ def record_blocks(path: Path | str, block_bytes: int = BLOCK_BYTES) -> Iterator[
 
 
 def _chunks(path: Path | str, size: int) -> Iterator[NDArray[np.uint8]]:
-    with _readable(path) as (file, is_gzip):
-        source = gzip.GzipFile(fileobj=file) if is_gzip else file
-        while data := source.read(size):
+    with opened(path) as file:
+        while data := file.read(size):
             yield np.frombuffer(data, np.uint8)
 
 

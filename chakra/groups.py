@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write, read_text
+from hocket.base.files import atomic_write
+from hocket.base.reading import read_text
 
 __all__ = ["FILE_NAMES", "read_groups", "write_groups"]
 

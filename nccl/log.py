@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, algorithm_named, protocol_named
 
 __all__ = ["Logged", "NcclLog", "TableEntry", "read_nccl_log", "read_setting", "read_tuning"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
+from hocket.base.reading import read_bytes
 from hocket.recording.stream import FORMAT
 
 __all__ = [
@@ -145,6 +146,7 @@ _Record = (
     | EndLine
 )
 _DECODER: msgspec.json.Decoder[_Record] = msgspec.json.Decoder(_Record)
+_GROWTH = 4  # memory that a byte of a stream takes while it is read: its lines are taken apart several times
 _FORMAT_DECODER = msgspec.json.Decoder(_Format)
 _Kind = TypeVar("_Kind")
 
@@ -175,10 +177,7 @@ class Session:
 
         Raises FormatError naming file and line, also for a stream that another version of Hocket wrote.
         """
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise FormatError(f"{path}: {error.strerror}") from error
+        data = read_bytes(path, _GROWTH)
         begin = max(0, data.rfind(b"\n" + FIRST) + 1)
         whole = data[begin : data.rfind(b"\n") + 1]
         if not whole.startswith(FIRST):

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from hocket.base.errors import FormatError, ScheduleError
-from hocket.base.files import read_text
+from hocket.base.reading import YAML, read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.base.units import parse_bytes
 from hocket.schedule.collective import Collective
@@ -43,7 +43,7 @@ def load_conditions(path: Path | str) -> Collective:
     `from` and `to` are ranks of 0..ranks-1 (a number, a list, `0,2-4` or `all`); what several contribute is summed;
     `count` repeats a chunk. Raises FormatError naming file, line and key.
     """
-    document = read_yaml(read_text(path), str(path))
+    document = read_yaml(read_text(path, YAML), str(path))
     content = document.convert(_File)
     everyone = list(range(content.ranks))
     chunks: list[Chunk] = []

@@ -1,6 +1,5 @@
 """A schedule that says what some transfers do and under which symmetry all others are images of them."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from hocket._core import schedule as engine
 from hocket.base.errors import ScheduleError
+from hocket.base.memory import machine_bytes
 from hocket.base.units import format_bytes
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.link_symmetry import LinkSymmetry
@@ -216,7 +216,7 @@ class FoldedSchedule:
         Raises ScheduleError when that would take more than `memory_bytes` (half of the machine's by default), or are
         2^31 transfers or more.
         """
-        memory = memory_bytes or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        memory = memory_bytes or machine_bytes() // 2
         needed = self.num_transfers * _BYTES_A_TRANSFER
         if needed > memory or self.num_transfers > _MAX_TRANSFERS:
             raise ScheduleError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hocket.base.errors import SimulationError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.topology import Topology
 
 __all__ = ["ROUND_ROBIN", "check_placement", "parse_placement"]

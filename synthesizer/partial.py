@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hocket.base.errors import FormatError, HocketError
-from hocket.base.files import atomic_write, make_folder, read_text
+from hocket.base.files import atomic_write, make_folder
+from hocket.base.reading import read_text
 
 __all__ = ["Partial"]
 

@@ -1,15 +1,15 @@
 """What a search would take, from sizes alone: said before it starts where that is too much."""
 
 import math
-import os
 
 from hocket.base.errors import ScheduleError
+from hocket.base.memory import machine_bytes
 from hocket.base.units import format_bytes, format_time
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["memory_bytes", "require_memory", "require_patience", "require_routes", "why_not_spelled_out"]
+__all__ = ["require_memory", "require_patience", "require_routes", "why_not_spelled_out"]
 
 # Of transfers that are spelled out: their columns, those in another order, and what verification looks up.
 _BYTES_PER_TRANSFER = 80
@@ -23,11 +23,6 @@ _ROUTES_S = 30.0
 _SEARCH_S = 300.0
 
 
-def memory_bytes() -> int:
-    """What the machine has."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def require_routes(problem: Problem, search: Search) -> None:
     """Raises ScheduleError where the routes through switches, one for each pair of ranks, are too many."""
     topology = problem.topology
@@ -35,7 +30,7 @@ def require_routes(problem: Problem, search: Search) -> None:
         return
     pairs = topology.num_ranks * (topology.num_ranks - 1)
     seconds, needed = pairs * _SECONDS_PER_ROUTE, pairs * _BYTES_PER_ROUTE
-    if needed > memory_bytes() or seconds > _limit_s(_ROUTES_S, search):
+    if needed > machine_bytes() or seconds > _limit_s(_ROUTES_S, search):
         raise ScheduleError(
             f"{topology.name} has {pairs} routes through switches: they take about {_minutes(seconds)} and "
             f"{format_bytes(needed)} of memory before any search; give a longer --time-limit than that, or fewer ranks"
@@ -56,7 +51,7 @@ def why_not_spelled_out(problem: Problem) -> str | None:
 def require_memory(problem: Problem) -> None:
     """Raises ScheduleError where this machine has no room for the problem's transfers, spelled out one by one. (Another
     engine may do with less, but which is taken must not depend on the machine.)"""
-    needed, memory = problem.collective.num_deliveries * _BYTES_PER_TRANSFER, memory_bytes()
+    needed, memory = problem.collective.num_deliveries * _BYTES_PER_TRANSFER, machine_bytes()
     if needed > memory:
         raise ScheduleError(
             f"{problem.collective.describe()} on {problem.topology.name}: its {problem.collective.num_deliveries} "

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hocket.base.errors import FormatError, TopologyError, placed
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.topology.failures import share
 from hocket.topology.model import Topology

@@ -4,7 +4,7 @@ import os
 
 from hocket._core.topology import require_connected
 from hocket.base.errors import HocketError, placed
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.topology.formats.astra_sim import from_astra_sim
 from hocket.topology.formats.nccl.read import is_nccl_topology

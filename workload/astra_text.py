@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hocket.base.errors import FormatError, HocketError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 from hocket.workload.network import Layer, Network, Pass, Scope
 from hocket.workload.table import KINDS

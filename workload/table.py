@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from hocket.base.errors import FormatError, HocketError
-from hocket.base.files import atomic_write, read_text
+from hocket.base.files import atomic_write
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import YamlDocument, nearest, read_yaml
 from hocket.base.units import exact_time, parse_bytes
 from hocket.chakra.trace import CollectiveType

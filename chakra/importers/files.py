@@ -1,19 +1,15 @@
 """The files that an importer is given."""
 
-import gzip
-import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, cast
 
 import msgspec
 
 from hocket.base.errors import FormatError
+from hocket.base.reading import opened
 
-__all__ = ["MALFORMED", "files_in", "head_of", "opened", "read_bytes"]
+__all__ = ["MALFORMED", "files_in", "head_of"]
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _HEAD = 1 << 16
 # What msgspec raises for bytes that are no JSON of the wanted shape.
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -38,24 +34,7 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file for reading, unpacked when it is gzip. Raises FormatError, naming the file, when it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            zipped = file.read(2) == _GZIP_MAGIC
-            file.seek(0)
-            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if zipped else file
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def read_bytes(path: Path, size: int = -1) -> bytes:
-    """Its first `size` bytes, or all. Raises FormatError, naming the file, when it cannot be read."""
-    with opened(path) as file:
-        return file.read(size)
-
-
 def head_of(path: Path) -> bytes:
-    """Its first bytes, enough to tell its format."""
-    return read_bytes(path, _HEAD)
+    """Its first bytes, enough to tell its format. Raises FormatError, naming the file, when it cannot be read."""
+    with opened(path) as file:
+        return file.read(_HEAD)

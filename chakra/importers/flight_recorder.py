@@ -18,9 +18,9 @@ import msgspec
 
 from hocket.base.collectives import BARRIER, NAMED_KINDS, kind_called
 from hocket.base.errors import FormatError
+from hocket.base.reading import JSON, read_bytes
 from hocket.chakra.importers.common_calls import agreeing
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, tensors_bytes
-from hocket.chakra.importers.files import read_bytes
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.rank import IssuedCall, Notes, RankTrace
 
@@ -114,7 +114,7 @@ class _Unpickler(pickle._Unpickler):
 
 
 def _read(path: Path) -> _Dump:
-    data = read_bytes(path)
+    data = read_bytes(path, JSON)
     try:
         dump = msgspec.convert(_Unpickler(BytesIO(data)).load() if data[:1] == b"\x80" else json.loads(data), _Dump)
     except Exception as error:  # whatever damaged pickles raise, which may be anything

@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.chakra.importers.files import MALFORMED, opened
+from hocket.base.reading import opened
+from hocket.chakra.importers.files import MALFORMED
 
 __all__ = ["JsonArray"]
 

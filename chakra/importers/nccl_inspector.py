@@ -14,8 +14,9 @@ import msgspec
 
 from hocket.base.collectives import NAMED_KINDS, kind_called
 from hocket.base.errors import FormatError
+from hocket.base.reading import JSON, read_bytes
 from hocket.chakra.importers.common_calls import agreeing
-from hocket.chakra.importers.files import MALFORMED, read_bytes
+from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.rank import IssuedCall, LaneWait, Notes, RankTrace
 
@@ -89,7 +90,7 @@ def read_nccl_inspector(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
 
 
 def _records(path: Path) -> Iterator[_Record]:
-    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
+    for number, line in enumerate(read_bytes(path, JSON).splitlines(), start=1):
         if line.strip():
             try:
                 yield _DECODER.decode(line)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from hocket._core.nccl import CommunicatorRules, TunerConstant, TunerRule, TunerTable, limits_channels, limits_chunks
 from hocket.base.errors import FormatError
+from hocket.base.reading import read_bytes
 
 __all__ = [
     "CommunicatorRules",
@@ -19,10 +20,7 @@ __all__ = [
 
 def parse_tuner_table(path: Path | str) -> TunerTable:
     """What a file holds, its `problems` among it. Raises FormatError where it cannot be read at all."""
-    try:
-        return TunerTable(Path(path).read_bytes())
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror}") from error
+    return TunerTable(read_bytes(path))
 
 
 def read_tuner_table(path: Path | str) -> TunerTable:

@@ -1,6 +1,7 @@
 """Whether a replay's buffers fit into this machine."""
 
 from hocket.base.errors import HocketError
+from hocket.base.memory import available_bytes
 from hocket.base.units import format_bytes
 from hocket.runtime.replay.plan import ReplayPlan
 
@@ -11,7 +12,7 @@ def require_memory(plan: ReplayPlan) -> None:
     """Raises HocketError where the buffers of all ranks need more memory than this machine has available: of each rank
     those of its largest input and output, which all its operations share."""
     needs = [sum(program.buffer_bytes) for program in plan.programs]
-    available = _available_bytes()
+    available = available_bytes()
     if sum(needs) <= available:
         return
     most = max(range(len(needs)), key=needs.__getitem__)
@@ -22,10 +23,3 @@ def require_memory(plan: ReplayPlan) -> None:
         f" are available (rank {most} needs {format_bytes(needs[most])}, most of it for {largest.kind}): replay on more"
         " machines (torchrun, mpiexec), or a smaller job's traces"
     )
-
-
-def _available_bytes() -> int:
-    """What Linux says could be had without swapping."""
-    with open("/proc/meminfo", encoding="ascii") as file:
-        fields = dict(line.split(":", 1) for line in file)
-    return int(fields["MemAvailable"].split()[0]) * 1024

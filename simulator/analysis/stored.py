@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import JSON, read_text
 from hocket.simulator.analysis.json_form import FORMAT, VERSION
 
 __all__ = ["StoredPrediction", "read_prediction"]
@@ -71,7 +71,7 @@ def read_prediction(path: Path | str) -> StoredPrediction:
     path = Path(path)
     if path.is_dir():
         path = path / "prediction.json"
-    text = read_text(path)
+    text = read_text(path, JSON)
     try:
         header = msgspec.json.decode(text, type=_Header)
         if header.format != FORMAT:

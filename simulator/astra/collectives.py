@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError, TraceError
-from hocket.base.files import read_text
+from hocket.base.reading import YAML, read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
 from hocket.simulator.astra.program import EVERYBODY, Action, AstraNodes, columns_of
@@ -107,7 +107,7 @@ class Collectives:
                 custom[mine] = self._custom(paths[0])
         if system.per_node_custom_implementation is not None:
             path = self._located(system.per_node_custom_implementation)
-            for node_id, prefix in read_yaml(read_text(path), str(path)).content.items():
+            for node_id, prefix in read_yaml(read_text(path, YAML), str(path)).content.items():
                 if not node_id.isdecimal() or not isinstance(prefix, str):
                     raise FormatError(f"{path}: expected node ids with a path prefix each, such as `3: path/prefix`")
                 mine = collective & (self.nodes.id == int(node_id))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hocket._core import astra as engine
 from hocket.base.errors import FormatError, TopologyError
-from hocket.base.files import read_text
+from hocket.base.reading import YAML, read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.simulator.astra.system import (
     KIND_NAMES,
@@ -140,7 +140,7 @@ def read_setup(
 
     Raises FormatError or TopologyError, naming the file and the key, for what ASTRA-sim refuses, crashes on or ignores.
     """
-    document = read_yaml(read_text(network), str(network))
+    document = read_yaml(read_text(network, YAML), str(network))
     read = read_network(document)
     for at, size in enumerate(read.npus_count):
         if size < 2:

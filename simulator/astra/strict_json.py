@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 
 __all__ = ["read_json"]

@@ -8,11 +8,11 @@ import numpy as np
 from hocket import __version__
 from hocket._core import synthesizer as core
 from hocket.base.errors import ScheduleError
+from hocket.base.memory import machine_bytes
 from hocket.base.units import format_bytes
 from hocket.schedule import Symmetry
 from hocket.schedule.symmetry import NONE
 from hocket.synthesizer.problem import Problem
-from hocket.synthesizer.resources import memory_bytes
 from hocket.synthesizer.search import Search
 
 __all__ = ["RoundRun", "RoundWay"]
@@ -81,7 +81,7 @@ class RoundRun:
             self.symmetry.order,
             self.way.rounds_per_hop,
         )
-        memory = memory_bytes()
+        memory = machine_bytes()
         if needed > memory:
             raise ScheduleError(
                 f"a search for {collective.describe()} on {self.problem.topology.name} needs {format_bytes(needed)} of "

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from hocket.base.errors import FormatError, HocketError, placed
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 from hocket.topology.formats.nccl.machine import NcclMachine
 from hocket.topology.formats.nccl.read import read_nccl_topology

@@ -7,7 +7,7 @@ from itertools import combinations, count
 from pathlib import Path
 
 from hocket.base.errors import FormatError, TopologyError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth
 from hocket.topology.formats.nccl.machine import Cpu, Dialect, LinkTarget, NcclMachine, NvLink, Pci

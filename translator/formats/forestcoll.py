@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from hocket.base.errors import FormatError, ScheduleError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.tags import tags
 from hocket.schedule import Collective, Kind, Schedule, retime
 from hocket.schedule.algorithms import PackedTree, along_trees

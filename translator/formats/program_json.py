@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError, ScheduleError
+from hocket.base.reading import JSON, read_bytes
 from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Kind, Program, Steps, StepType, ThreadBlock
 from hocket.translator.msccl.profiles import LARGEST_BYTES
 from hocket.translator.msccl.xml_read import read_xml
@@ -143,11 +144,7 @@ def read_program(path: Path | str, *, profile: str | None = None, root: int | No
         )
     if root is not None or profile is not None:
         raise FormatError(f"{path} says its root itself, and is of no runtime; give neither")
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror}") from error
-    return from_program_json(content, str(path))
+    return from_program_json(read_bytes(path, JSON), str(path))
 
 
 def from_program_json(content: bytes | str, source: str) -> Program:

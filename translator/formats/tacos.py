@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.schedule import Collective, Kind
 from hocket.schedule.orders import LinkOrders
 from hocket.topology import Topology

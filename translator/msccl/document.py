@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core import translator as engine
-from hocket.base.errors import FormatError
+from hocket.base.reading import read_bytes
 
 __all__ = ["Document", "ElementTable", "Flaw", "Level", "Stop", "read_document", "read_file", "strtol"]
 
 # C's strtol with base 0: what it takes of a string; everything else it reads as 0.
+_GROWTH = 4  # memory that a byte of a file takes: columns of its steps
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")
 _LONG = 1 << 63
 
@@ -252,7 +253,4 @@ def read_document(content: bytes | str, source: str) -> Document:
 
 def read_file(path: Path | str) -> Document:
     """The document in a file. Raises FormatError, naming it, when it cannot be read."""
-    try:
-        return read_document(Path(path).read_bytes(), str(path))
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror}") from error
+    return read_document(read_bytes(path, _GROWTH), str(path))

@@ -9,7 +9,7 @@ from typing import NoReturn
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.schedule import Kind
 from hocket.translator.mscclpp.plan import OPEN_SIZE, ExecutionPlan, Op, Operand, OpName, PlanBlock, PlanGpu
 from hocket.translator.mscclpp.references import References

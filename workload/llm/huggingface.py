@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 from hocket.workload.llm.card import Experts, LatentAttention, ModelCard
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hocket.base.errors import FormatError
+from hocket.base.reading import read_bytes
 
 __all__ = [
     "COLLECTIVE",
@@ -111,10 +112,7 @@ def read_profile(path: Path | str) -> NcclProfile:
     times that are none.
     """
     path = Path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
+    data = read_bytes(path)
     header = _header(path, data)
     start = int(header["header_bytes"])
     count = (len(data) - start) // RECORD.itemsize

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write, read_text
+from hocket.base.files import atomic_write
+from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 
 __all__ = ["PAGES", "TABLES", "main", "with_tables"]

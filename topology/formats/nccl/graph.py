@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import XML, read_text
 from hocket.base.tags import Element, read_element
 from hocket.topology.formats.nccl.attributes import Attributes, known_children
 
@@ -118,7 +118,7 @@ def read_nccl_graphs(path: Path | str) -> NcclGraphs:
 
     Raises FormatError naming file, line and element, what was expected and the remedy.
     """
-    return _Reader(str(path)).graphs(read_element(read_text(path), str(path)))
+    return _Reader(str(path)).graphs(read_element(read_text(path, XML), str(path)))
 
 
 class _Reader:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hocket.base.errors import FormatError, TopologyError
-from hocket.base.files import read_text
+from hocket.base.reading import XML, read_text
 from hocket.base.tags import Element, read_element
 from hocket.topology.formats.nccl.attributes import Attributes, known_children
 from hocket.topology.formats.nccl.check import check_links, require_once
@@ -60,7 +60,7 @@ def read_nccl_topology(path: Path | str) -> NcclMachine:
     Raises FormatError for what is no such file, TopologyError for a machine that cannot be; both name file, line and
     element, what was expected and the remedy.
     """
-    return _Reader(str(path)).machine(read_element(read_text(path), str(path)))
+    return _Reader(str(path)).machine(read_element(read_text(path, XML), str(path)))
 
 
 class _Reader:

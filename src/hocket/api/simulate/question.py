@@ -6,7 +6,7 @@ from functools import lru_cache
 from hocket.api.progress import Progress
 from hocket.api.simulate.options import require_classes
 from hocket.api.simulate.request import Simulation
-from hocket.base.files import content_digest
+from hocket.base.reading import content_digest
 from hocket.simulator import Disturbance, Fidelity
 from hocket.topology import Topology, failures, load
 

@@ -7,7 +7,7 @@ from typing import Any
 from hocket.api.simulate.request import Simulation
 from hocket.api.sweep.rows import KEYS, grid
 from hocket.base.errors import FormatError, HocketError, RequestError
-from hocket.base.files import read_text
+from hocket.base.reading import YAML, read_text
 from hocket.base.strict_yaml import YamlDocument, nearest, read_yaml
 from hocket.base.units import parse_sizes
 from hocket.nccl.programs.spec import is_nccl, is_nccl_model
@@ -26,7 +26,7 @@ def load_sweep(path: Path | str) -> list[Simulation]:
 
     Raises FormatError naming file, line and key, also for values that name nothing there is.
     """
-    document = read_yaml(read_text(path), str(path))
+    document = read_yaml(read_text(path, YAML), str(path))
     content = document.content
     known = ("collective", *KEYS)
     for key in content:

@@ -8,7 +8,7 @@ from typing import Any
 from hocket import __version__
 from hocket.api.simulate.request import Simulation
 from hocket.base.errors import RequestError
-from hocket.base.files import content_digest
+from hocket.base.reading import content_digest
 
 __all__ = ["KEYS", "grid", "key_of", "row_columns"]
 

@@ -10,7 +10,7 @@ import typer
 
 from hocket.base.collectives import BARRIER
 from hocket.base.errors import FormatError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.units import parse_bytes, parse_sizes
 from hocket.schedule import Collective, Kind
 from hocket.schedule.conditions_file import load_conditions

@@ -1,0 +1,78 @@
+"""Files as they are read: unpacked where they are gzip, and not begun where memory would not hold them."""
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from hocket.base.errors import FormatError
+from hocket.base.memory import available_bytes
+from hocket.base.units import format_bytes
+
+__all__ = ["content_digest", "opened", "read_bytes", "read_text", "require_room"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_PIECE = 1 << 22
+_HARMLESS = 1 << 26  # so much memory is not worth asking how much there is
+_REMEDY = "give a smaller one, or read it on a machine with more"
+# Memory that a byte of a file takes once it is read and taken apart, about: objects of Python.
+TEXT, JSON, XML, YAML = 8, 12, 24, 80
+
+
+@contextmanager
+def opened(path: Path | str) -> Iterator[IO[bytes]]:
+    """The file to be read from its begin, unpacked if it is gzip. Raises FormatError, naming it, when it cannot be read
+    or is damaged."""
+    try:
+        with open(path, "rb") as file:
+            is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if is_gzip else file
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def require_room(path: Path | str, size_bytes: int, growth: float = 1, remedy: str = _REMEDY) -> None:
+    """Raises FormatError, naming the file, where `size_bytes` of it, each of which takes `growth` bytes of memory, are
+    more than could be had."""
+    needed = int(size_bytes * growth)
+    if needed > _HARMLESS and needed > (available := available_bytes()):
+        raise FormatError(
+            f"{path}: {format_bytes(size_bytes)} take about {format_bytes(needed)} of memory to read, and"
+            f" {format_bytes(available)} are available: {remedy}"
+        )
+
+
+def read_bytes(path: Path | str, growth: float = 1, remedy: str = _REMEDY) -> bytes:
+    """What the file holds, unpacked if it is gzip; `growth`: memory that a byte of it takes once it is taken apart.
+
+    Raises FormatError, naming the file, when it cannot be read, or where memory would not hold it: of a plain file
+    before it is read, of a packed one or a pipe as soon as it has grown too large.
+    """
+    with opened(path) as file:
+        require_room(path, os.fstat(file.fileno()).st_size, growth, remedy)
+        found, asked = bytearray(), _PIECE
+        while piece := file.read(_PIECE):
+            found += piece
+            if len(found) > asked:  # more than the size that was seen, or unpacked
+                require_room(path, len(found), growth, remedy)
+                asked = len(found) * 5 // 4
+        return bytes(found)
+
+
+def read_text(path: Path | str, growth: float = TEXT, remedy: str = _REMEDY) -> str:
+    """The file's text. Raises FormatError, naming the file, when it is absent, a folder, not UTF-8, or too large for
+    memory, as `read_bytes` does."""
+    try:
+        text = read_bytes(path, growth, remedy).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def content_digest(path: Path | str) -> str:
+    """The SHA-256 of the file of that name, in hexadecimal; empty if there is none."""
+    return hashlib.sha256(read_bytes(path)).hexdigest() if os.path.isfile(path) else ""
