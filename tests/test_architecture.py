@@ -36,6 +36,7 @@ FACES = {
 }
 INNER = {
     "topology/formats": set(),
+    "topology/graphs": set(),
     "topology/machines": {"topology/formats"},
     "schedule/algorithms": {"topology"},
     "chakra/importers": set(),

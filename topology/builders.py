@@ -5,11 +5,13 @@ linked. Kinds and shapes are registered at the end of this file: a new one is on
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError, TopologyError
+from hocket.base.registry import Entry, Registry
 from hocket.topology.model import Dimension, Topology
 
 __all__ = ["KINDS", "SHAPES", "product"]
@@ -64,18 +66,17 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
     switches is `in_network`, a degree is out of range, or there would be more than 2^26 links.
     """
     for dimension in dimensions:
-        if dimension.kind not in KINDS:
-            raise TopologyError(f"unknown kind of dimension '{dimension.kind}'; known: {', '.join(KINDS)}")
+        kind = KINDS.named(dimension.kind)
         if dimension.size < 2:
             raise TopologyError(f"a dimension needs at least 2 ranks, got {dimension.kind} of {dimension.size}")
-        if dimension.in_network and dimension.kind != "switch":
+        if dimension.in_network and not kind.has_switch:
             raise TopologyError(f"in_network is for dimensions of kind switch; a {dimension.kind} has no switches")
-        if dimension.kind == "unwound_switch" and not 1 <= dimension.degree < dimension.size:
+        if kind.takes_degree and not 1 <= dimension.degree < dimension.size:
             raise TopologyError(
                 f"a switch of {dimension.size} ranks is unwound to a degree from 1 to {dimension.size - 1}, "
                 f"got degree={dimension.degree}"
             )
-        if dimension.kind != "unwound_switch" and dimension.degree:
+        if dimension.degree and not kind.takes_degree:
             raise TopologyError(f"degree is for dimensions of kind unwound_switch; a {dimension.kind} has none")
         if dimension.link_bandwidth < 1:
             raise TopologyError(f"{dimension.bandwidth} B/s are too few for {dimension.degree} links")
@@ -91,7 +92,7 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
     for number, dimension in enumerate(dimensions):
         coordinate = ranks // stride % dimension.size
         lines = ranks[coordinate == 0]
-        local = KINDS[dimension.kind](dimension)
+        local = KINDS[dimension.kind].links(dimension)
         # nodes[line, position]: the ranks of a line, then its switch if the kind has one
         nodes = lines[:, None] + stride * np.arange(dimension.size)
         if local.max() == dimension.size:
@@ -121,6 +122,23 @@ def product(name: str, dimensions: Sequence[Dimension], notes: Sequence[str] = (
     )
 
 
+@dataclass(frozen=True)
+class DimensionKind(Entry):
+    """How the ranks of a line are linked: `links` of one line, as (k, 2) pairs of local nodes; whether it `has_switch`,
+    local node `size`, which may compute; whether its links have a `degree`."""
+
+    links: Callable[[Dimension], Links]
+    has_switch: bool = False
+    takes_degree: bool = False
+
+
+@dataclass(frozen=True)
+class Shape(Entry):
+    """A word in a spec: the (kind, size) of the dimensions that `word:4x4` stands for."""
+
+    dimensions: Callable[[Sequence[int]], list[tuple[str, int]]]
+
+
 def _every(kind: str) -> Callable[[Sequence[int]], list[tuple[str, int]]]:
     return lambda sizes: [(kind, size) for size in sizes]
 
@@ -132,18 +150,44 @@ def hypercube(sizes: Sequence[int]) -> list[tuple[str, int]]:
     return [("fully_connected", 2)] * sizes[0]
 
 
-# kind of dimension: the links of one line of its ranks, as (k, 2) pairs of local nodes
-KINDS: dict[str, Callable[[Dimension], Links]] = {
-    "ring": ring,
-    "mesh": mesh,
-    "fully_connected": fully_connected,
-    "switch": switch,
-    "unwound_switch": unwound_switch,
-}
+KINDS = Registry(
+    "kind of dimension",
+    (
+        DimensionKind(ring, name="ring", summary="both neighbours around a circle (two ranks: one link each way)"),
+        DimensionKind(mesh, name="mesh", summary="both neighbours, the line has ends"),
+        DimensionKind(fully_connected, name="fully_connected", summary="one for every ordered pair"),
+        DimensionKind(
+            switch, name="switch", summary="up to a switch node and down from it, for every rank", has_switch=True
+        ),
+        DimensionKind(
+            unwound_switch,
+            name="unwound_switch",
+            summary="a switch whose ports stay turned: a link to each of the next `degree=D` ranks around (1 unless"
+            " said), each with 1/D of the port's bandwidth",
+            takes_degree=True,
+        ),
+    ),
+    TopologyError,
+)
 
-# word in a spec: the (kind, size) of the dimensions that `word:4x4` stands for
-SHAPES: dict[str, Callable[[Sequence[int]], list[tuple[str, int]]]] = {
-    **{kind: _every(kind) for kind in KINDS},
-    "torus": _every("ring"),
-    "hypercube": hypercube,
-}
+SHAPES = Registry(
+    "shape",
+    (
+        *(
+            Shape(
+                _every(kind.name),
+                name=kind.name,
+                summary=kind.summary,
+                example=f"{kind.name}:{'4x4' if kind.name == 'mesh' else 8}",
+            )
+            for kind in KINDS.values()
+        ),
+        Shape(_every("ring"), name="torus", summary="a ring in every dimension", example="torus:4x4"),
+        Shape(
+            hypercube,
+            name="hypercube",
+            summary="the binary 3-cube: 2^3 ranks, 3 dimensions of 2",
+            example="hypercube:3",
+        ),
+    ),
+)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from hocket.base.errors import FormatError, HocketError, TopologyError, placed
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_time
-from hocket.topology.builders import SHAPES, product
+from hocket.topology.builders import KINDS, SHAPES, product
 from hocket.topology.graphs import GRAPHS
 from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
 from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
@@ -132,10 +132,10 @@ def _graph(text: str) -> Topology:
     word, _, sizes = shape.partition(":")
     if not re.fullmatch(_GROUP, shape):
         raise FormatError(f"'{shape}' is not a shape such as {word}:4x5")
-    counts = signature(GRAPHS[word]).parameters.keys() - {"name", "sizes", *_UNITS}
+    counts = signature(GRAPHS[word].build).parameters.keys() - {"name", "sizes", *_UNITS}
     options = read_options(rest, [*_UNITS, *sorted(counts)])
     _require_units(options)
-    return GRAPHS[word](
+    return GRAPHS[word].build(
         text,
         [int(size) for size in sizes.split("x")],
         bandwidth=_quantities("bandwidth", options),
@@ -156,11 +156,9 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
         if not re.fullmatch(_GROUP, group):
             raise FormatError(f"'{group}' is not a shape such as ring:8, mesh:4x4 or ring:2xswitch:8")
         word, _, numbers = group.partition(":")
-        if word not in SHAPES:
-            raise FormatError(f"unknown shape '{word}'; {nearest(word, SHAPES)}")
-        sizes += SHAPES[word]([int(number) for number in numbers.split("x")])
+        sizes += SHAPES.named(word).dimensions([int(number) for number in numbers.split("x")])
     _require_units(options)
-    unwound = sum(kind == "unwound_switch" for kind, _ in sizes)
+    unwound = sum(KINDS[kind].takes_degree for kind, _ in sizes)
     if "degree" in options and not unwound:
         raise FormatError("degree is for unwound_switch, and there is none")
     one_each = f"{len(sizes)} dimensions"
@@ -171,7 +169,7 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
     degree = [_number("degree", value) for value in _split(options.get("degree", "1"))]
     degrees = iter(_each("degree", degree, unwound, f"{unwound} unwound switches"))
     dimensions = [
-        Dimension(kind, size, latency, bandwidth, computing, next(degrees) if kind == "unwound_switch" else 0)
+        Dimension(kind, size, latency, bandwidth, computing, next(degrees) if KINDS[kind].takes_degree else 0)
         for (kind, size), latency, bandwidth, computing in zip(sizes, latencies, bandwidths, computes, strict=True)
     ]
     return product(text, dimensions)

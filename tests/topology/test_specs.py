@@ -168,7 +168,7 @@ def test_machines_on_rails() -> None:
         (f"mesh:1,{COST}", "at least 2 ranks"),
         (f"mesh,{COST}", "not a shape such as"),
         (f"mash:4x4,{COST}", "did you mean 'mesh'?"),
-        (f"ring:4xmash:4,{COST}", "unknown shape 'mash'"),
+        (f"ring:4xmash:4,{COST}", "there is no shape 'mash'"),
         (f"hypercube:2x2,{COST}", "takes one number"),
         (f"mesh:99999x99999,{COST}", "more than"),
         ("dgx-h100:nodes=two", "whole number"),

@@ -82,9 +82,51 @@ def _networks() -> Rows:
         yield f"`{preset.name}`", preset.summary, preset.source, f"{made.parameters:,}", preset.published, samples
 
 
+def _shapes() -> Rows:
+    from hocket.topology.builders import SHAPES
+
+    yield "word", "links of one dimension of n ranks"
+    for shape in SHAPES.values():
+        yield f"`{shape.example}`", shape.summary
+
+
+def _graphs() -> Rows:
+    from hocket.topology.graphs import GRAPHS
+
+    yield "word", "network"
+    for graph in GRAPHS.values():
+        yield f"`{graph.example}`", graph.summary + (f" ({graph.source})" if graph.source else "")
+
+
+def _machines() -> Rows:
+    from hocket.topology.machines.records import MACHINES
+
+    yield "name", "GPUs, each", "NICs, Gbit/s", "NUMA nodes, PCI switches", "CPUs", "from"
+    for one in MACHINES.values():
+        nics = f"{one.nics} x {one.nic}" + (f" ({one.cards})" if one.cards else "")
+        host = " of each host" if one.hosts > 1 else ""
+        yield f"`{one.name}`", one.summary, nics, f"{one.numa}, {one.switches}{host}", f"`{one.cpu}`", one.source
+
+
+def _hardware() -> Rows:
+    from hocket.topology.machines.hardware import CPUS, GPUS
+
+    yield "key", ""
+    nvidia = (name for name, kind in GPUS.items() if not kind.gcn)
+    yield "`gpu`", f"{', '.join(nvidia)}: compute capability, NVLinks, PCI generation"
+    yield "`cpu`", f"{', '.join(CPUS)}: how NCCL counts between CPUs, and with it"
+    yield "`nic`", "bandwidth of each NIC, where there are some"
+    yield "`nics`", "those to take, by name: `nics=mlx5_0/mlx5_3`; without it all, also those for storage"
+    yield "`nvswitch`", "1: two GPUs that are linked through an NVSwitch, which no matrix of two tells"
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "native algorithms": _native_algorithms,
     "engines": _engines,
+    "shapes": _shapes,
+    "graphs": _graphs,
+    "machines": _machines,
+    "hardware": _hardware,
     "importers": _importers,
     "accelerators": _accelerators,
     "models": _models,
