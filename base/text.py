@@ -2,7 +2,7 @@
 
 from html import escape
 
-__all__ = ["markup", "printable"]
+__all__ = ["cell", "markup", "printable"]
 
 
 def printable(text: str) -> str:
@@ -11,6 +11,15 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def cell(value: object) -> object:
+    """The value for a cell of CSV: a text is printable, and one that a spreadsheet would take for a formula (it begins
+    with =, +, - or @) begins with ' instead. Numbers stay as they are."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def markup(text: str) -> str:

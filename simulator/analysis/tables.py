@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hocket.base.errors import HocketError
 from hocket.base.files import atomic_path, atomic_write, make_folder
+from hocket.base.text import cell
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.critical_path import critical_path
@@ -58,11 +59,12 @@ def write_tables(prediction: Prediction, folder: Path | str, *, parquet: bool = 
 
 
 def write_csv(path: Path | str, table: Columns) -> None:
-    """Writes a table as CSV with a line of column names."""
+    """Writes a table as CSV with a line of column names; no cell of text is a formula (`hocket.base.text.cell`)."""
     with atomic_write(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+        writer.writerow(map(cell, table))
+        rows = zip(*(column.tolist() for column in table.values()), strict=True)
+        writer.writerows(map(cell, row) for row in rows)
 
 
 def require_parquet() -> None:
