@@ -45,6 +45,7 @@ ELEMENT_TYPES = Registry(
         _type("float8_e5m2fnuz", 1, "5 bits of exponent, AMD's"),
         _type("float8_e8m0fnu", 1, "8 bits of exponent alone, for scales"),
         _type("complex32", 4, "two float16", "complexhalf"),
+        _type("bcomplex32", 4, "two bfloat16"),
         _type("complex64", 8, "two float32", "complexfloat, complex<float>", mpi="C_FLOAT_COMPLEX"),
         _type("complex128", 16, "two float64", "complexdouble, complex<double>", mpi="C_DOUBLE_COMPLEX"),
     ),

@@ -6,15 +6,12 @@ import torch
 
 from hocket.plugin.serve.requests import Reduction, Request, Unserved
 from hocket.runtime.engine.elements import ELEMENT_NUMBER, REDUCTION_NUMBER
-from hocket.runtime.engine.library import SHARED, Library, ProgramChoice
-from hocket.schedule import Kind
+from hocket.runtime.engine.library import Library, ProgramChoice
 
 __all__ = ["Binding", "bind"]
 
 #: The engine's element types, by PyTorch's.
 _ELEMENTS = {getattr(torch, name): number for name, number in ELEMENT_NUMBER.items()}
-_SMALL_OUTPUT = (Kind.REDUCE_SCATTER, Kind.SCATTER)
-_SMALL_INPUT = (Kind.ALL_GATHER, Kind.GATHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class Binding:
 
     @property
     def _shares(self) -> int:
-        return self.num_ranks if self.request.kind in SHARED else 1
+        return self.num_ranks if self.request.kind.in_blocks else 1
 
     @property
     def _padded_bytes(self) -> int:
@@ -63,8 +60,8 @@ class Binding:
         it is (its chunks are padded, it is not contiguous, or what the program does to it is not the call's to see),
         they are copies."""
         request, shares = self.request, self._shares
-        input_shares = 1 if request.kind in _SMALL_INPUT else shares
-        output_shares = 1 if request.kind in _SMALL_OUTPUT else shares
+        input_shares = 1 if request.kind.input_is_block else shares
+        output_shares = 1 if request.kind.output_is_block else shares
         if not self.choice.in_place:
             output = self._view(request.outputs) if request.outputs else None
             if output is None:
@@ -72,13 +69,13 @@ class Binding:
             source = self._view(request.inputs) if not _overlap(request.inputs, request.outputs) else None
             return self._filled(self._empty(input_shares)) if source is None else source, output
         share = slice(rank * self._padded_bytes, (rank + 1) * self._padded_bytes)
-        if request.kind in _SMALL_OUTPUT:
+        if request.kind.output_is_block:
             whole = self._filled(self._empty(input_shares))
             return whole, whole[share]
         whole = self._view(request.outputs) if request.outputs else None
         if whole is None:
             whole = self._empty(output_shares)
-        return self._filled(whole[share] if request.kind in _SMALL_INPUT else whole), whole
+        return self._filled(whole[share] if request.kind.input_is_block else whole), whole
 
     def finish(self, output: torch.Tensor) -> None:
         """Turns what the program left in its output into the call's result."""
@@ -137,10 +134,10 @@ def bind(request: Request, library: Library, num_ranks: int) -> Binding:
     """The algorithm for a request. Raises Unserved where there is none."""
     inputs, outputs = (sum(tensor.nbytes for tensor in tensors) for tensors in (request.inputs, request.outputs))
     kind, dtype = request.kind, (request.inputs or request.outputs)[0].dtype
-    shares = num_ranks if kind in SHARED else 1
-    share = inputs if kind in _SMALL_INPUT else outputs if kind in _SMALL_OUTPUT else max(inputs, outputs) // shares
+    shares = num_ranks if kind.in_blocks else 1
+    share = inputs if kind.input_is_block else outputs if kind.output_is_block else max(inputs, outputs) // shares
     size = share * shares
-    large = [given for given, small in ((inputs, kind in _SMALL_INPUT), (outputs, kind in _SMALL_OUTPUT)) if not small]
+    large = [given for given, small in ((inputs, kind.input_is_block), (outputs, kind.output_is_block)) if not small]
     if any(given not in (0, size) for given in large):
         raise Unserved("sizes that do not fit together")
     element, element_bytes = ELEMENT_NUMBER["uint8"], 1

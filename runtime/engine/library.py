@@ -14,13 +14,8 @@ from hocket.translator import ProfileName, read_program
 from hocket.translator.bundle import is_bundle, read_bundle
 from hocket.translator.selection.msccl import files_in_order
 
-__all__ = ["IN_PLACE", "SHARED", "Library", "ProgramChoice", "ServedProgram", "read_library", "read_one"]
+__all__ = ["Library", "ProgramChoice", "ServedProgram", "read_library", "read_one"]
 
-#: Collectives whose larger buffer holds a share for each rank.
-SHARED = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.GATHER, Kind.SCATTER)
-#: Those that a call of torch.distributed or MPI does in one buffer, which is input and output.
-IN_PLACE = (Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE)
-_ROOTED = (Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER)
 _SUFFIXES = (".xml", ".json")
 
 
@@ -32,7 +27,7 @@ class ServedProgram:
     program: Program
 
     def describe(self) -> str:
-        root = f" from or to rank {self.program.root}" if self.program.kind in _ROOTED else ""
+        root = f" from or to rank {self.program.root}" if self.program.kind.rooted else ""
         return f"{self.program.kind} on {self.program.num_ranks} ranks{root}"
 
     def part(self, rank: int) -> native.Program:
@@ -91,7 +86,8 @@ class Library:
         `share_bytes`: of a rank's share of the larger buffer; `element_bytes`: of what is reduced, else 1; `in_place`:
         the call's own way with buffers (None: that of its collective, which all ranks know).
         """
-        in_place = kind in IN_PLACE if in_place is None else in_place
+        # a call of torch.distributed or MPI does these in one buffer, which is input and output
+        in_place = kind.shares_buffer if in_place is None else in_place
         key = (kind, share_bytes, element_bytes, num_ranks, root, in_place)
         if key not in self._found:
             found = self.native.find(kind, num_ranks, root, share_bytes, element_bytes, in_place)

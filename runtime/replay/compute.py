@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hocket.base.enums import StrEnum
+from hocket.base.enums import StrEnum, assert_never
 
 __all__ = ["Compute", "spender"]
 
@@ -35,6 +35,8 @@ def spender(compute: Compute) -> Callable[[int], None]:
             return _multiplications()
         case Compute.NONE:
             return lambda _: None
+        case _:
+            assert_never(compute)
 
 
 def _spin(duration_ns: int) -> None:

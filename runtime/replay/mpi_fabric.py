@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from hocket.base.element_types import ELEMENT_TYPES
+from hocket.base.enums import not_here
 from hocket.base.errors import HocketError
 from hocket.runtime.replay.fabric import Ended, Pending, Start
 from hocket.runtime.replay.mpi_poller import Poller
@@ -17,15 +19,7 @@ from hocket.runtime.replay.operation import Operation
 __all__ = ["MpiFabric"]
 
 #: What MPI adds, by PyTorch's name.
-_TYPES = {
-    "float32": MPI.FLOAT,
-    "float64": MPI.DOUBLE,
-    "complex64": MPI.C_FLOAT_COMPLEX,
-    "complex128": MPI.C_DOUBLE_COMPLEX,
-    **{
-        f"{sign}int{bits}": getattr(MPI, f"{sign}int{bits}_t".upper()) for sign in ("", "u") for bits in (8, 16, 32, 64)
-    },
-}
+_TYPES = {each.name: getattr(MPI, each.mpi) for each in ELEMENT_TYPES.values() if each.mpi}
 
 
 class MpiFabric:
@@ -111,8 +105,10 @@ class MpiFabric:
                 return lambda: comm.Ibarrier()
             case "send":
                 return lambda: comm.Isend([source, block, datatype], operation.peer, operation.tag)
-            case _:
+            case "receive":
                 return lambda: comm.Irecv([target, block, datatype], operation.peer, operation.tag)
+            case _:
+                not_here(operation.kind)
 
 
 class _Done(threading.Event):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from hocket.base.enums import not_here
 from hocket.runtime.replay.elements import Element
 
 __all__ = ["RECEIVE", "SEND", "Operation", "RankProgram"]
@@ -59,8 +60,10 @@ class Operation:
                 return sum(self.sent) * size, sum(self.received) * size
             case "receive":
                 return 0, block
-            case _:
+            case "all_reduce" | "broadcast" | "reduce" | "send" | "barrier":
                 return whole, 0
+            case _:
+                not_here(self.kind)
 
 
 @dataclass(frozen=True, eq=False)

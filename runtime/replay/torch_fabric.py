@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hocket.base.enums import not_here
 from hocket.runtime.replay.fabric import Ended, Pending, Start
 from hocket.runtime.replay.operation import Operation
 
@@ -122,9 +123,11 @@ class TorchFabric:
             case "send":
                 tensor, channel = part(source, block), self._channels.get((self.rank, operation.peer))
                 return lambda: dist.isend(tensor, operation.peer, group=channel, tag=operation.tag)
-            case _:
+            case "receive":
                 tensor, channel = part(target, block), self._channels.get((operation.peer, self.rank))
                 return lambda: dist.irecv(tensor, operation.peer, group=channel, tag=operation.tag)
+            case _:
+                not_here(operation.kind)
 
     def _start(self, begin: Callable[[], Any]) -> Start:
         def on_cpu(ended: Ended) -> Pending:

@@ -5,6 +5,8 @@ from functools import reduce
 
 import numpy as np
 
+from hocket.base.collectives import Held
+from hocket.base.enums import assert_never, not_here
 from hocket.runtime.run.datatypes import Array, ReduceOp
 from hocket.runtime.run.job import RunTask
 from hocket.schedule.collective import Kind
@@ -30,11 +32,7 @@ class Buffers:
 def input_output_elements(kind: Kind, ranks: int, total: int) -> tuple[int, int]:
     """Elements of a rank's input and output when its larger buffer has `total`."""
     share = total // ranks
-    if kind in (Kind.ALL_GATHER, Kind.GATHER):
-        return share, total
-    if kind in (Kind.REDUCE_SCATTER, Kind.SCATTER):
-        return total, share
-    return total, total
+    return share if kind.input_is_block else total, share if kind.output_is_block else total
 
 
 def allocate(task: RunTask, rank: int, size: int, in_place: bool) -> Buffers:
@@ -91,7 +89,7 @@ def fill(task: RunTask, rank: int, buffers: Buffers) -> None:
 
 def _input(task: RunTask, rank: int, count: int) -> Array:
     """What the rank's input holds; zeros where the collective does not read it."""
-    if task.kind not in (Kind.BROADCAST, Kind.SCATTER) or rank == task.root:
+    if task.kind.before is not Held.ROOT or rank == task.root:
         return _values(task, rank, 0, count)
     return np.zeros(count, task.elements.storage)
 
@@ -107,16 +105,20 @@ def count_wrong(task: RunTask, rank: int, buffers: Buffers) -> int:
 
 def _count_wrong_results(task: RunTask, rank: int, output: Array) -> int:
     kind, ranks, root, count = task.kind, task.num_ranks, task.root, len(output)
-    if kind in (Kind.REDUCE, Kind.GATHER) and rank != root:
+    if kind.after is Held.ROOT and rank != root:
         return 0
-    if kind in (Kind.ALL_REDUCE, Kind.REDUCE):
-        expected = _reduced(task, 0, count)
-    elif kind is Kind.REDUCE_SCATTER:
-        expected = _reduced(task, rank * count, count)
-    elif kind in (Kind.BROADCAST, Kind.SCATTER):
-        expected = _values(task, root, rank * count if kind is Kind.SCATTER else 0, count)
-    else:
-        share = count // ranks
-        start = rank * share if kind is Kind.ALL_TO_ALL else 0
-        expected = np.concatenate([_values(task, source, start, share) for source in range(ranks)])
+    start = rank * count if kind.output_is_block else 0
+    match kind.before:
+        case Held.EVERYONE:
+            expected = _reduced(task, start, count)
+        case Held.ROOT:
+            expected = _values(task, root, start, count)
+        case Held.OWNER:
+            share = count // ranks
+            start = rank * share if kind.in_pairs else 0
+            expected = np.concatenate([_values(task, source, start, share) for source in range(ranks)])
+        case Held.CONDITIONS:
+            not_here(kind)
+        case _:
+            assert_never(kind.before)
     return int(np.count_nonzero(expected != output))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.element_types import ELEMENT_TYPES
 from hocket.base.enums import StrEnum
 
 __all__ = ["DATA_TYPES", "Array", "DataType", "ReduceOp"]
@@ -24,16 +25,20 @@ class ReduceOp(StrEnum):
 
 @dataclass(frozen=True)
 class DataType:
-    """`nccl_name` is what nccl-tests prints; every integer in 0..`exact` is a value of the type."""
+    """Every integer in 0..`exact` is a value of the type, which numpy keeps as `storage`."""
 
     name: str
-    nccl_name: str
     storage: np.dtype[Any]
     exact: int
 
     @property
+    def nccl_name(self) -> str:
+        """What nccl-tests prints."""
+        return ELEMENT_TYPES[self.name].nccl
+
+    @property
     def size_bytes(self) -> int:
-        return self.storage.itemsize
+        return ELEMENT_TYPES[self.name].num_bytes
 
     def encode(self, values: NDArray[np.int64]) -> Array:
         """Integers within 0..exact as elements of this type."""
@@ -54,16 +59,16 @@ def _narrow(values: Array) -> Array:
 
 
 def _integer(name: str) -> DataType:
-    return DataType(name, name, np.dtype(name), min(int(np.iinfo(name).max), 2**62))
+    return DataType(name, np.dtype(name), min(int(np.iinfo(name).max), 2**62))
 
 
 DATA_TYPES = {
     data_type.name: data_type
     for data_type in (
         *map(_integer, ("int8", "uint8", "int32", "uint32", "int64", "uint64")),
-        DataType("float16", "half", np.dtype(np.float16), 2**11),
-        DataType("float32", "float", np.dtype(np.float32), 2**24),
-        DataType("float64", "double", np.dtype(np.float64), 2**53),
-        _Bfloat16("bfloat16", "bfloat16", np.dtype(np.uint16), 2**8),
+        DataType("float16", np.dtype(np.float16), 2**11),
+        DataType("float32", np.dtype(np.float32), 2**24),
+        DataType("float64", np.dtype(np.float64), 2**53),
+        _Bfloat16("bfloat16", np.dtype(np.uint16), 2**8),
     )
 }

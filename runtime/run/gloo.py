@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from hocket.base.enums import assert_never, not_here
 from hocket.runtime.engine.group_messages import GroupMessages
 from hocket.runtime.run.datatypes import Array, ReduceOp
 from hocket.runtime.run.job import RunTask
@@ -39,7 +40,7 @@ class Gloo:
         """gloo's collective."""
         kind, root, op = self._task.kind, self._task.root, _OPS[self._task.op]
         send, receive = (self._tensor(data) for data in (source, target))
-        if kind in (Kind.ALL_REDUCE, Kind.REDUCE, Kind.BROADCAST):
+        if kind.shares_buffer:
             receive.copy_(send)
         match kind:
             case Kind.ALL_REDUCE:
@@ -58,6 +59,10 @@ class Gloo:
                 dist.gather(send, self._shares(receive) if self._rank == root else None, root)
             case Kind.SCATTER:
                 dist.scatter(receive, self._shares(send) if self._rank == root else None, root)
+            case Kind.CUSTOM:
+                not_here(kind)
+            case _:
+                assert_never(kind)
 
     def _tensor(self, data: Array) -> Any:
         """A tensor on the same memory, of the task's type, some of which numpy lacks."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hocket.base.errors import HocketError
-from hocket.runtime.engine.library import SHARED, Library, ProgramChoice
+from hocket.runtime.engine.library import Library, ProgramChoice
 from hocket.runtime.run.datatypes import DATA_TYPES, DataType, ReduceOp
 from hocket.schedule.collective import Kind
 
@@ -80,12 +80,12 @@ class RunTask:
     @property
     def shares(self) -> int:
         """Of the larger buffer."""
-        return self.num_ranks if self.kind in SHARED else 1
+        return self.num_ranks if self.kind.in_blocks else 1
 
     @property
     def reduced_type(self) -> str:
         """What the engine reduces; bytes, where nothing is."""
-        return self.data_type if self.kind in (Kind.ALL_REDUCE, Kind.REDUCE, Kind.REDUCE_SCATTER) else "uint8"
+        return self.data_type if self.kind.reduces else "uint8"
 
     @property
     def reduced_bytes(self) -> int:

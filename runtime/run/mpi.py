@@ -2,6 +2,7 @@
 
 from mpi4py import MPI
 
+from hocket.base.enums import assert_never, not_here
 from hocket.base.errors import HocketError
 from hocket.runtime.engine.mpi_messages import MpiMessages
 from hocket.runtime.run.datatypes import Array, ReduceOp
@@ -50,3 +51,7 @@ class Mpi:
                 self._comm.Gather(source, target, root)
             case Kind.SCATTER:
                 self._comm.Scatter(source, target, root)
+            case Kind.CUSTOM:
+                not_here(kind)
+            case _:
+                assert_never(kind)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from hocket._core import executor as native
+from hocket.base.collectives import Held
 from hocket.runtime.engine.elements import ELEMENT_NUMBER, REDUCTION_NUMBER
 from hocket.runtime.engine.library import ServedProgram
 from hocket.runtime.run.buffers import Buffers
@@ -92,8 +93,8 @@ class EngineRanks:
     def _addresses(self, buffers: Buffers) -> tuple[int, int]:
         """Of input and output; 0 for one that means nothing on this rank."""
         is_used = buffers.are_one or self.rank == self._task.root
-        has_input = is_used or self._task.kind not in (Kind.BROADCAST, Kind.SCATTER)
-        has_output = is_used or self._task.kind not in (Kind.REDUCE, Kind.GATHER)
+        has_input = is_used or self._task.kind.before is not Held.ROOT
+        has_output = is_used or self._task.kind.after is not Held.ROOT
         return buffers.input.ctypes.data * has_input, buffers.output.ctypes.data * has_output
 
     def _part(self, number: int, in_place: bool) -> native.Program:

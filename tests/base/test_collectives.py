@@ -1,5 +1,6 @@
 """What is known of the collectives, and what becomes of one that somebody adds without saying what it does."""
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +14,7 @@ from hocket.chakra import CollectiveType
 from hocket.chakra.c10d import OPERATIONS
 from hocket.recording import stream_lines
 
+ROOT = Path(__file__).parents[2]
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 
 
@@ -111,3 +113,13 @@ def test_operations_of_pytorch_and_lines_of_the_recorder_use_the_same_words() ->
         assert kind_called(name) in (operation.kind, None)  # monitored_barrier_, recv_any_source_
     assert set(get_args(stream_lines.Kind)) == {*NAMED_KINDS, BARRIER, SEND, RECV}
     assert {each.kind for each in CollectiveType} == {*NAMED_KINDS, BARRIER}
+
+
+def test_plugins_in_cpp_use_the_same_words() -> None:
+    totals = (ROOT / "plugin/nccl/profiler/totals.cpp").read_text(encoding="utf-8")
+    in_parts = re.search(r"bool CountsParts.*?\{(\"[^}]*)\}", totals, re.DOTALL)
+    assert in_parts
+    assert set(re.findall(r'"(\w+)"', in_parts[1])) == {nccl_name(kind) for kind in NAMED_KINDS if kind.in_blocks}
+    sizes = (ROOT / "plugin/mpi/collective_sizes.hpp").read_text(encoding="utf-8")
+    named = set(re.findall(r'(?:kind = |Sized\(|Shape\{)"(\w+)"', sizes))
+    assert named and named <= {*NAMED_KINDS, BARRIER, SEND, RECV}
