@@ -118,16 +118,16 @@ def _paced(topology: Topology, chunk_bytes: int) -> Topology:
 
 
 def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
-    bytes, from_ranks, to_ranks = collective.smallest_chunk_bytes, ranks, ranks
-    if collective.conditions is not None:
+    bytes, from_ranks, to_ranks, kind = collective.smallest_chunk_bytes, ranks, ranks, collective.kind
+    if not (kind.reduces or kind.spreads or kind.rooted or kind.in_pairs):  # who has something has it for some only
         yield Bound(_custom_latency(collective, topology, ranks, bytes), "latency to the farthest rank")
         return
     if not collective.even_exchange:
         sent = collective.sent
         from_ranks, to_ranks = _at(ranks, collective.origin[sent]), _at(ranks, collective.destination[sent])
-    if collective.kind.after is Held.ROOT:
+    if kind.after is Held.ROOT:
         time = eccentricity_ps(topology.reversed_graph, bytes, to_ranks, from_ranks)
-    elif collective.kind.in_pairs and collective.block_bytes is not None:
+    elif kind.in_pairs and collective.block_bytes is not None:
         pairs = np.any(sent.reshape(len(ranks), len(ranks), -1), axis=2)
         searched = _some(np.flatnonzero(np.any(pairs, axis=1)), topology)
         time = np.array([
