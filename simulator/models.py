@@ -1,15 +1,27 @@
 """What a user chooses: the network model, and how the links of each class work."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.enums import StrEnum
 from hocket.base.errors import SimulationError
+from hocket.base.registry import Entry, Registry
 from hocket.topology import Topology
 
-__all__ = ["LinkSetting", "Model", "Queueing", "Switching", "parse_setting", "per_link", "setting_name"]
+__all__ = [
+    "NETWORK_MODELS",
+    "LinkSetting",
+    "Model",
+    "NetworkModel",
+    "Queueing",
+    "Switching",
+    "parse_setting",
+    "per_link",
+    "setting_name",
+]
 
 
 class Model(StrEnum):
@@ -19,6 +31,47 @@ class Model(StrEnum):
     ANALYTICAL = "analytical"
     CONGESTION = "congestion"
     FLOW = "flow"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkModel(Entry):
+    """A step of the ladder: what its `summary` predicts, what it `leaves_out`, what it was `validated_by`."""
+
+    leaves_out: str
+    validated_by: str
+
+
+NETWORK_MODELS = Registry(
+    "network model",
+    (
+        NetworkModel(
+            name=Model.BOUND,
+            summary="the time before which the job cannot be done",
+            leaves_out="everything but lower bounds",
+            validated_by="every other model, on random graphs",
+        ),
+        NetworkModel(
+            name=Model.ANALYTICAL,
+            summary="alpha-beta: latencies + serialization at the narrowest link of each stretch",
+            leaves_out="contention: links are shared for free, results may be below the bound (said on stderr)",
+            validated_by="closed forms; equal to the others for a message alone",
+        ),
+        NetworkModel(
+            name=Model.CONGESTION,
+            summary="links that serve one whole message at a time",
+            leaves_out="packets, finite buffers, back pressure; a message holds a link until it is through",
+            validated_by="closed forms; a peer's backend to the nanosecond; hand-computed time stamps of each"
+            " discipline",
+        ),
+        NetworkModel(
+            name=Model.FLOW,
+            summary="links shared max-min fairly by all that flows through them at once",
+            leaves_out="packets, queues, start-up; a flow loads its whole stretch at once",
+            validated_by="brute-force progressive filling; hand-computed shares; the ladder below",
+        ),
+    ),
+    SimulationError,
+)
 
 
 class Switching(StrEnum):

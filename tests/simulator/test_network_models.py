@@ -13,6 +13,7 @@ from hocket.schedule import save as save_schedule
 from hocket.schedule.algorithms import build
 from hocket.simulator import Fidelity, Prediction, simulate_collective, simulate_schedule, simulate_traces
 from hocket.simulator.analysis import prediction_json
+from hocket.simulator.models import NETWORK_MODELS, Model
 from hocket.topology import load, save
 
 NS = 1000  # picoseconds
@@ -134,3 +135,13 @@ def test_classes_survive_files(tmp_path: Path) -> None:
         load_schedule(tmp_path / "ar.schedule"), fidelity=Fidelity(switching={"fabric": "store_and_forward"})
     )
     assert stored.time_ps > simulate_schedule(schedule).time_ps
+
+
+def test_the_ladder_is_what_the_engine_runs() -> None:
+    assert list(NETWORK_MODELS) == list(Model)
+    collective, ring = Collective(Kind.ALL_REDUCE, 4, 4000), load("ring:4,bandwidth=1GB/s,latency=1ns")
+    for name in NETWORK_MODELS:
+        prediction = simulate_collective(collective, ring, "ring", fidelity=Fidelity(name))
+        # six steps of 1000 B: 1 us and 1 ns each; what must come in at each rank takes half of that
+        assert prediction.time_ps == (3_001_000 if name == Model.BOUND else 6_006_000), name
+        assert prediction.model == name

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from hocket.base.collectives import kinds_called
 from hocket.base.enums import StrEnum
 from hocket.base.errors import ScheduleError
+from hocket.base.registry import Entry, Registry
 from hocket.schedule import AMD, NVIDIA, Kind, Protocol, StepType
 
 __all__ = ["LARGEST_BYTES", "MAX_COUNT", "PROFILES", "UNLIMITED", "Profile", "ProfileName", "find_profile"]
@@ -37,8 +38,8 @@ MAX_COUNT = 71
 _UNFUSED = frozenset({StepType.SEND, StepType.RECEIVE, StepType.COPY, StepType.REDUCE, StepType.NOP})
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+@dataclass(frozen=True, kw_only=True)
+class Profile(Entry):
     """What one runtime accepts and runs. Limits are inclusive maxima; sources: docs/translator.md#profiles.
 
     `attributes` are those an `<algo>` must have. `protocols` are those of its GPUs. `open_max_bytes` is the largest
@@ -90,11 +91,12 @@ class Profile:
         return max_attribute - 1 if self.max_bytes_exclusive else min(max_attribute, LARGEST_BYTES) or None
 
 
-PROFILES = {
-    profile.name: profile
-    for profile in (
+PROFILES: Registry[Profile] = Registry(
+    "profile",
+    (
         Profile(
             name=ProfileName.MSCCL,
+            summary="microsoft/msccl, a fork of NCCL 2.12",
             attributes=_COMMON_ATTRIBUTES | {"name"},
             collective_names=_MSCCL_NAMES,
             step_types=frozenset(StepType),
@@ -114,6 +116,7 @@ PROFILES = {
         ),
         Profile(
             name=ProfileName.EXECUTOR,
+            summary="Azure/msccl-executor-nccl, a fork of NCCL 2.23",
             attributes=_COMMON_ATTRIBUTES | {"outofplace", "minBytes", "maxBytes"},
             collective_names=_EXECUTOR_NAMES,
             step_types=frozenset(StepType),
@@ -130,6 +133,7 @@ PROFILES = {
         ),
         Profile(
             name=ProfileName.RCCL,
+            summary="RCCL with MSCCL compiled in, ROCm 5.5 to 7.1",
             attributes=_COMMON_ATTRIBUTES | {"outofplace", "minBytes", "maxBytes"},
             collective_names=_EXECUTOR_NAMES,
             step_types=_UNFUSED,
@@ -144,8 +148,9 @@ PROFILES = {
             other_types=frozenset(),
             protocols=AMD,
         ),
-    )
-}
+    ),
+    ScheduleError,
+)
 
 
 _NO_LIMIT = 1 << 30
@@ -154,6 +159,7 @@ _NO_LIMIT = 1 << 30
 UNLIMITED = replace(
     PROFILES[ProfileName.EXECUTOR],
     name=ProfileName.JSON,
+    summary="programs for whoever reads no XML",
     max_steps=_NO_LIMIT,
     max_thread_blocks=_NO_LIMIT,
     max_channels=_NO_LIMIT,
@@ -170,7 +176,4 @@ def find_profile(profile: str | ProfileName | Profile) -> Profile:
     """The profile of that name. Raises ScheduleError naming the known ones."""
     if isinstance(profile, Profile):
         return profile
-    known = {**PROFILES, UNLIMITED.name: UNLIMITED}
-    if profile not in known:
-        raise ScheduleError(f"no profile '{profile}'; profiles: {', '.join(known)}")
-    return known[ProfileName(profile)]
+    return UNLIMITED if profile == UNLIMITED.name else PROFILES.named(profile, also=[UNLIMITED.name])

@@ -120,6 +120,14 @@ def _hardware() -> Rows:
     yield "`nvswitch`", "1: two GPUs that are linked through an NVSwitch, which no matrix of two tells"
 
 
+def _network_models() -> Rows:
+    from hocket.simulator.models import NETWORK_MODELS
+
+    yield "`--model`", "predicts", "leaves out", "validated by"
+    for model in NETWORK_MODELS.values():
+        yield f"`{model.name}`", model.summary, model.leaves_out, model.validated_by
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "native algorithms": _native_algorithms,
     "engines": _engines,
@@ -128,6 +136,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "machines": _machines,
     "hardware": _hardware,
     "importers": _importers,
+    "network models": _network_models,
     "accelerators": _accelerators,
     "models": _models,
     "networks": _networks,
