@@ -153,7 +153,7 @@ def test_other_formats_that_are_refused(tmp_path: Path) -> None:
         (PERFTEST_BW.replace("BW average[Gb/sec]", "BW average[GB/sec]"), "unknown unit"),
         (PERFTEST_BW.replace("394.52", "49.31"), "message rate"),
         (OSU.replace("Avg Latency(us)", "Avg Latency(ms)"), "expected the column"),
-        ("hello\n", "known: nccl-tests"),
+        ("hello\n", "known: CSV .*, nccl-tests or rccl-tests, "),
         ("{", "cut off"),
     ):
         with pytest.raises(FormatError, match=expected):

@@ -128,6 +128,14 @@ def _network_models() -> Rows:
         yield f"`{model.name}`", model.summary, model.leaves_out, model.validated_by
 
 
+def _measurements() -> Rows:
+    from hocket.calibration.reading import READERS
+
+    yield "format", "what is taken"
+    for reader in READERS.values():
+        yield reader.summary, reader.taken
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "native algorithms": _native_algorithms,
     "engines": _engines,
@@ -136,6 +144,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "machines": _machines,
     "hardware": _hardware,
     "importers": _importers,
+    "measurements": _measurements,
     "network models": _network_models,
     "accelerators": _accelerators,
     "models": _models,
