@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 
-from hocket.schedule import Chunk, Collective, Conditions
+from hocket.schedule import Chunk, Collective, Conditions, Kind
 from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.supervision import Watch
 from hocket.synthesizer.synthesis import Synthesized, solve
 
-__all__ = ["barrier", "solve_barrier"]
+__all__ = ["BARRIER", "COLLECTIVES", "barrier", "solve_barrier"]
+
+BARRIER = "barrier"
+#: All that schedules are made of.
+COLLECTIVES = (*map(str, Kind), BARRIER)
 
 
 def barrier(num_ranks: int) -> Collective:

@@ -3,15 +3,18 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket.base.errors import FormatError, HocketError
+from hocket.base.errors import FormatError, HocketError, Stopped
 from hocket.base.files import atomic_write, make_folder
 from hocket.base.reading import read_text
+from hocket.base.standard_output import is_standard_output
 
-__all__ = ["Partial"]
+__all__ = ["Partial", "keeping"]
 
 _REQUEST = "request.json"
 
@@ -58,3 +61,21 @@ class Partial:
     def remove(self) -> None:
         """When the output is written."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def keeping(output: Path | None, options: dict[str, Any]) -> Iterator[Partial | None]:
+    """What long searches keep beside the output, to be written within the block; nothing beside a device or standard
+    output. `options`: those that decide what is found."""
+    if output is None or is_standard_output(output) or not (output.is_file() or output.is_dir() or not output.exists()):
+        yield None
+        return
+    partial = Partial.beside(output, options)
+    try:
+        yield partial
+    except Stopped as error:
+        if partial.folder.exists():
+            text = f"{error}, or again: {partial.folder} keeps what was found, and the same command goes on"
+            raise Stopped(text) from error
+        raise
+    partial.remove()

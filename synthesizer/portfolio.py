@@ -9,13 +9,13 @@ from hocket.base.errors import Infeasible, ScheduleError, Stopped
 from hocket.schedule import AnySchedule, Bound
 from hocket.synthesizer.derived_engines import derived_engines
 from hocket.synthesizer.engine import Engine, NamedEngine
-from hocket.synthesizer.engines import ENGINES, engine_named
+from hocket.synthesizer.engines import ENGINES, engine_named, engine_names
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.resources import require_memory, require_patience, require_routes, why_not_spelled_out
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.time_reversal import Halves
 
-__all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "good_enough_ps", "worth_s"]
+__all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "choices", "good_enough_ps", "worth_s"]
 
 AUTO = "auto"
 # `auto` asks no engine that would need more seconds, unless it is given more time.
@@ -24,6 +24,11 @@ AFFORDABLE_S = 10.0
 _GOOD_ENOUGH = 1_000_100
 # From this part of the bound on a gain is worth all the time that is affordable.
 _LARGE_GAIN = 0.2
+
+
+def choices() -> tuple[str, ...]:
+    """All that `engine` may be."""
+    return (AUTO, *engine_names())
 
 
 def best_schedule(

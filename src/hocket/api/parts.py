@@ -8,7 +8,7 @@ from hocket.api.request import Part
 if TYPE_CHECKING:
     from hocket.chakra.reading import TraceFiles as OpenFiles
 
-__all__ = ["AcceleratorName", "GroupsFile", "Part", "Reader", "Schema", "TraceFiles", "TraceFolder"]
+__all__ = ["AcceleratorName", "Failures", "Groups", "GroupsFile", "Part", "Reader", "Schema", "TraceFiles", "TraceFolder"]
 
 Schema = Annotated[
     str | None,
@@ -52,3 +52,35 @@ class TraceFolder(Part, frozen=True, kw_only=True):
     output: Annotated[str, output("Folder for the traces and comm_groups.json.", "-o", metavar="DIR")]
     prefix: Annotated[str, option("The files are called PREFIX.<rank>.et.")] = "trace"
     gzip: Annotated[bool, option("Write PREFIX.<rank>.et.gz.")] = False
+
+
+class Failures(Part, frozen=True, kw_only=True):
+    """What a topology lacks, by the node ids of the whole."""
+
+    without: Annotated[
+        list[str], option("What failed: npu:7,9, link:3-4, link:3->4, switch:16.", metavar="WHAT")
+    ] = []
+    degrade: Annotated[
+        list[str], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")
+    ] = []
+    load: Annotated[
+        list[str],
+        option(
+            "Part of the bandwidth that others use: link:3-4=0.3, nvlink=0.2, or a .yaml or .csv of such.",
+            metavar="WHAT=PART|FILE",
+        ),
+    ] = []
+
+
+class Groups(Part, frozen=True, kw_only=True):
+    """Which ranks take part."""
+
+    group: Annotated[
+        list[str], option("Ranks that take part: 0,2,4-7. Several: collectives at once.", metavar="RANKS")
+    ] = []
+    relays: Annotated[bool, option("Whether ranks outside the group may pass chunks on.", "--relays/--no-relays")] = (
+        False
+    )
+    priority: Annotated[
+        str | None, option("Of each --group: chunks of a lower number go first.", metavar="N,N,...")
+    ] = None

@@ -1,0 +1,41 @@
+"""How requests read their fields: what is wrong is a RequestError that lists what there is."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from hocket.api.parts import Failures
+from hocket.base.errors import FormatError, RequestError
+from hocket.base.strict_yaml import nearest
+from hocket.base.units import parse_bytes
+from hocket.topology import Topology, failures, load
+from hocket.topology.loads import share_file
+
+__all__ = ["bytes_of", "load_topology", "one_of"]
+
+
+def load_topology(text: str, lacking: Failures) -> Topology:
+    """The topology that `text` names, less what failed and what others use, by the node ids of the whole."""
+    topology = load(text)
+    if loads := [one for one in lacking.load if "=" in one]:
+        topology = failures.share(topology, loads)
+    for path in (one for one in lacking.load if "=" not in one):
+        topology = share_file(topology, Path(path))
+    if lacking.degrade:
+        topology = failures.degrade(topology, lacking.degrade)
+    return failures.without(topology, lacking.without) if lacking.without else topology
+
+
+def one_of(option: str, value: str, values: Iterable[str]) -> str:
+    """The value, when it is one of those."""
+    known = list(values)
+    if value not in known:
+        raise RequestError(f"{option} {value}: no such choice; {nearest(value, known)}")
+    return value
+
+
+def bytes_of(option: str, text: str) -> int:
+    """The size that was given for an option."""
+    try:
+        return parse_bytes(text)
+    except FormatError as error:
+        raise RequestError(f"{option}: {error}") from error

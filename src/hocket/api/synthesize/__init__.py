@@ -1,0 +1,1 @@
+"""A schedule for a topology."""

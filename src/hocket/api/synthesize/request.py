@@ -1,0 +1,82 @@
+"""What a synthesis is."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument, option, output
+from hocket.api.parts import Failures, Groups
+from hocket.api.request import Request
+
+__all__ = ["Synthesis"]
+
+
+class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
+    """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound.
+
+    Bounds are times that no schedule of as many chunks can beat; ratio is the schedule's time over the bound's. For a
+    range of sizes, the schedules that are the quickest somewhere in it, and where.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket synthesize all_reduce -t mesh:4x4,bandwidth=50GB/s,latency=500ns -s 64MiB -o ar.schedule",
+        "hocket synthesize all_gather -t dgx-a100:nodes=2 -s 1KiB..1GiB:32 -o schedules/",
+        "hocket synthesize all_reduce -t ring:8,bandwidth=50GB/s,latency=500ns -s 64MiB --engine native:ring",
+    )
+
+    collective: Annotated[
+        str, argument("What the ranks do.", "COLLECTIVE", choices="hocket.synthesizer.barrier:COLLECTIVES")
+    ]
+    topology: Annotated[
+        str, option("Topology spec, preset or YAML file.", "-t", metavar="SPEC|FILE", positional=True)
+    ]
+    size: Annotated[
+        str | None,
+        option(
+            "A rank's whole buffer, nccl-tests' size: 64MiB, 1GB; or sizes: 1KiB..1GiB:4.",
+            "-s",
+            metavar="SIZE|RANGE",
+            positional=True,
+        ),
+    ] = None
+    sizes: Annotated[
+        str | None,
+        option("Instead of --size: the block of each rank (all_to_all: each pair).", metavar="SIZES|FILE"),
+    ] = None
+    conditions: Annotated[
+        str | None, option("Of COLLECTIVE custom: YAML, who has and who wants each chunk.", metavar="FILE")
+    ] = None
+    groups: Groups = Groups()
+    failures: Failures = Failures()
+    chunks: Annotated[int | None, option("Chunks a rank (default: tries 1, 2, 4, ...).", ge=1)] = None
+    root: Annotated[int, option("Root of broadcast, reduce, gather and scatter.", ge=0)] = 0
+    engine: Annotated[
+        str,
+        option(
+            "Who searches; native:NAME is that native algorithm alone.",
+            metavar="ENGINE",
+            choices="hocket.synthesizer.portfolio:choices",
+        ),
+    ] = "auto"
+    objective: Annotated[
+        str,
+        option(
+            "auto: quickest at --size; latency, bandwidth: at the smallest, the largest sizes.",
+            choices="hocket.synthesizer.objective:Objective",
+        ),
+    ] = "auto"
+    seed: Annotated[int, option("The same seed, the same schedule, anywhere.", ge=0, le=2**63 - 1)] = 0
+    attempts: Annotated[int | None, option("Searches of each engine (default: what the size is worth).", ge=1)] = None
+    time_limit: Annotated[
+        str | None,
+        option(
+            "Search for up to so long (30s, 5m), and take the best found. Ctrl-C does so at once.", metavar="T"
+        ),
+    ] = None
+    threads: Annotated[
+        int | None, option("Threads of an engine (default: all cores); the result does not change.", ge=1)
+    ] = None
+    blocking: Annotated[bool, option("A transfer holds its links during its latency too, as in TACOS.")] = False
+    output: Annotated[
+        str | None, output("Where to write the schedule, or those of a range.", "-o", metavar="FILE|DIR")
+    ] = None
+    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
+    json: Annotated[str | None, output("Write the numbers as JSON.")] = None
