@@ -17,18 +17,17 @@ IRREGULAR = "random:8,degree=3,seed=1,bandwidth=50GiB/s,latency=500ns"
 
 # `hocket synthesize`, to which its own terminal sends a real SIGINT when the search is at the words `{when}`.
 INTERRUPTED = """
-import contextlib, os, signal, sys
+import os, signal, sys
+from hocket.api.synthesize import perform
 from hocket.cli import main
-from hocket.cli.synthesize import output as synthesize_output
 
-@contextlib.contextmanager
-def watching(quiet):
+def watching(terminal):
     def watch(progress):
         if {when} and not progress.stop.asked:
             os.kill(os.getpid(), signal.SIGINT)
-    yield watch
+    return watch
 
-synthesize_output.watching = watching
+perform.watching = watching
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main(sys.argv[1:])
 """

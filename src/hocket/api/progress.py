@@ -17,6 +17,9 @@ class Progress(Protocol):
     def count(self, done: int, of: int, what: str) -> None:
         """So many of all are done."""
 
+    def status(self, line: str) -> None:
+        """How it stands now, in a line that the next one replaces."""
+
 
 class _Silent:
     def say(self, line: str) -> None:
@@ -26,6 +29,9 @@ class _Silent:
         pass
 
     def count(self, done: int, of: int, what: str) -> None:
+        pass
+
+    def status(self, line: str) -> None:
         pass
 
 

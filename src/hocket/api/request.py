@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from fractions import Fraction
 from functools import cache, reduce
@@ -123,8 +124,15 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
     @classmethod
     def ask(cls, *positional: Any, **options: Any) -> Any:
         """`of(...)` and `perform()` at once, with messages that name fields as Python does."""
-        try:
+        with cls.spoken_in_python():
             return cls.of(*positional, **options).perform()
+
+    @classmethod
+    @contextmanager
+    def spoken_in_python(cls) -> Iterator[None]:
+        """Messages from inside name fields as Python does."""
+        try:
+            yield
         except RequestError as error:
             raise RequestError(in_python(str(error), cls.fields())) from error
 

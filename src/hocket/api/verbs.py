@@ -40,6 +40,8 @@ class Verb:
 _VERBS = (
     Verb("simulate", "simulate:Simulation", "Predict times of traces, schedules and collectives."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, resumable."),
+    Verb("synthesize", "synthesize:Synthesis", "Make a collective schedule for a topology."),
+    Verb("verify", "verify:Verification", "Prove a schedule or an MSCCL XML right."),
     Verb("compare", "compare:Comparison", "Say what differs between two predictions."),
     Verb("trace info", "trace:TraceInfo", "Count what traces hold."),
     Verb("trace validate", "trace:TraceValidation", "Check whether traces are complete and consistent."),

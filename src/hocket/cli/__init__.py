@@ -26,8 +26,6 @@ SUMMARY = "Collect, predict, synthesize, translate and run collective communicat
 COMMANDS = {
     "collect": ("hocket.cli.collect.command", "Capture a PyTorch job's collectives into Chakra traces."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
-    "synthesize": ("hocket.cli.synthesize.command", "Make a collective schedule for a topology."),
-    "verify": ("hocket.cli.verify.command", "Prove a schedule or an MSCCL XML right."),
     "translate": ("hocket.cli.translate.command", "Turn a schedule into verified MSCCL XML."),
     "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
     "launch": ("hocket.cli.launch", "Run an MPI job with programs in place of its collectives."),

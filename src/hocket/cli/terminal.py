@@ -2,6 +2,7 @@
 
 import sys
 import time
+from shutil import get_terminal_size
 
 import typer
 
@@ -18,21 +19,21 @@ class Terminal:
     def __init__(self) -> None:
         self._begin = time.perf_counter()
         self._shown = -1.0
-        self._counting = False
+        self._replacing = False
 
     def say(self, line: str) -> None:
-        self._end_count()
+        self._end_line()
         typer.echo(line)
 
     def note(self, line: str) -> None:
-        self._end_count()
+        self._end_line()
         typer.echo(line, err=True)
 
     def count(self, done: int, of: int, what: str) -> None:
-        now = time.perf_counter()
-        if sys.stderr.isatty() and (now - self._shown > _SECONDS_BETWEEN or done == of):
-            self._shown, self._counting = now, done != of
-            typer.echo(f"\r{done} of {of} {what}, {now - self._begin:.0f} s", nl=done == of, err=True)
+        self._replace(f"{done} of {of} {what}", last=done == of)
+
+    def status(self, line: str) -> None:
+        self._replace(line)
 
     def show(self, result: Result) -> None:
         """What a request came to."""
@@ -41,7 +42,15 @@ class Terminal:
         for warning in result.warnings:
             self.note(warning)
 
-    def _end_count(self) -> None:
-        if self._counting:
-            self._counting = False
+    def _replace(self, line: str, last: bool = False) -> None:
+        """A line in the place of the one before, unless that is too new to have been read."""
+        now = time.perf_counter()
+        if sys.stderr.isatty() and (last or now - self._shown > _SECONDS_BETWEEN):
+            self._shown, self._replacing = now, not last
+            text = f"{line}, {now - self._begin:.0f} s"
+            typer.echo(f"\r\x1b[K{text[: get_terminal_size().columns - 1]}", nl=last, err=True)
+
+    def _end_line(self) -> None:
+        if self._replacing:
+            self._replacing = False
             typer.echo("", err=True)

@@ -169,7 +169,7 @@ def test_what_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["translate", "verify"])
 def test_help_has_an_example(command: str) -> None:
-    assert f"Example: hocket {command}" in hocket(command, "--help").stdout
+    assert f"\n    hocket {command} " in hocket(command, "--help").stdout.replace("Example: ", "Examples:\n    ")
 
 
 def test_the_written_text_is_what_was_proved(tmp_path: Path) -> None:

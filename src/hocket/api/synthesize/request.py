@@ -2,7 +2,8 @@
 
 from typing import Annotated, ClassVar
 
-from hocket.api.fields import argument, option, output
+from hocket.api.fields import argument, option
+from hocket.api.fields import output as written
 from hocket.api.parts import Failures, Groups
 from hocket.api.request import Request
 
@@ -25,9 +26,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     collective: Annotated[
         str, argument("What the ranks do.", "COLLECTIVE", choices="hocket.synthesizer.barrier:COLLECTIVES")
     ]
-    topology: Annotated[
-        str, option("Topology spec, preset or YAML file.", "-t", metavar="SPEC|FILE", positional=True)
-    ]
+    topology: Annotated[str, option("Topology spec, preset or YAML file.", "-t", metavar="SPEC|FILE", positional=True)]
     size: Annotated[
         str | None,
         option(
@@ -46,7 +45,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     ] = None
     groups: Groups = Groups()
     failures: Failures = Failures()
-    chunks: Annotated[int | None, option("Chunks a rank (default: tries 1, 2, 4, ...).", ge=1)] = None
+    chunks: Annotated[int, option("Chunks a rank (default: tries 1, 2, 4, ...).", ge=1)] | None = None
     root: Annotated[int, option("Root of broadcast, reduce, gather and scatter.", ge=0)] = 0
     engine: Annotated[
         str,
@@ -64,19 +63,17 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
         ),
     ] = "auto"
     seed: Annotated[int, option("The same seed, the same schedule, anywhere.", ge=0, le=2**63 - 1)] = 0
-    attempts: Annotated[int | None, option("Searches of each engine (default: what the size is worth).", ge=1)] = None
+    attempts: Annotated[int, option("Searches of each engine (default: what the size is worth).", ge=1)] | None = None
     time_limit: Annotated[
         str | None,
-        option(
-            "Search for up to so long (30s, 5m), and take the best found. Ctrl-C does so at once.", metavar="T"
-        ),
+        option("Search for up to so long (30s, 5m), and take the best found. Ctrl-C does so at once.", metavar="T"),
     ] = None
-    threads: Annotated[
-        int | None, option("Threads of an engine (default: all cores); the result does not change.", ge=1)
-    ] = None
+    threads: (
+        Annotated[int, option("Threads of an engine (default: all cores); the result does not change.", ge=1)] | None
+    ) = None
     blocking: Annotated[bool, option("A transfer holds its links during its latency too, as in TACOS.")] = False
     output: Annotated[
-        str | None, output("Where to write the schedule, or those of a range.", "-o", metavar="FILE|DIR")
+        str | None, written("Where to write the schedule, or those of a range.", "-o", metavar="FILE|DIR")
     ] = None
-    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
-    json: Annotated[str | None, output("Write the numbers as JSON.")] = None
+    report: Annotated[str | None, written("Write a page of figures here (.html).")] = None
+    json: Annotated[str | None, written("Write the numbers as JSON.")] = None

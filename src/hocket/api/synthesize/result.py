@@ -131,7 +131,9 @@ class WindowsResult(_Schedules):
         return f"{one['collective']} on {one['topology']}: {len(self.windows)} {several} for {len(self.parts)} sizes"
 
     def _names(self) -> list[str]:
-        return [f"{window.at[0].schedule.collective.kind}.{number}.schedule" for number, window in enumerate(self.windows)]
+        return [
+            f"{window.at[0].schedule.collective.kind}.{number}.schedule" for number, window in enumerate(self.windows)
+        ]
 
     def _content(self) -> dict[str, Any]:
         numbers = iter(self.numbers)

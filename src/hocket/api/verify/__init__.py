@@ -1,0 +1,1 @@
+"""Proofs that schedules and programs are right, or where they are wrong."""
