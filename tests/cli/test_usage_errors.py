@@ -24,8 +24,11 @@ def hocket(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
             "translate x.schedule --to msccl --protocol simple -o x.xml",
             "--protocol simple: no such choice; did you mean 'Simple'? known: LL, LL128, Simple",
         ),
-        ("run x.xml --backend nccl", "--backend nccl: no such choice; known: gloo, mpi"),
-        ("run x.xml --dtype float", "--dtype float: no such choice; did you mean 'float64'? known: bfloat16, float16"),
+        ("run x.xml --backend nccl", "--transport nccl: no such choice; known: gloo, mpi, shm, tcp"),
+        (
+            "run x.xml --dtype flaot64",
+            "--dtype flaot64: no such choice; did you mean 'float64'? known: bfloat16, float16",
+        ),
         ("run x.xml --op avg", "--op avg: no such choice; known: max, min, prod, sum"),
         ("run x.xml --print nccl", "--print nccl: no such choice; did you mean 'rccl'? known: executor, msccl, rccl"),
         (

@@ -1,3 +1,5 @@
+#include "hocket/executor/binding.hpp"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "hocket/error.hpp"
-#include "hocket/executor/binding.hpp"
 
 namespace hocket::executor {
 namespace {

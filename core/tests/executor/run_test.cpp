@@ -1,5 +1,3 @@
-#include "hocket/executor/mesh.hpp"
-
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "hocket/error.hpp"
+#include "hocket/executor/mesh.hpp"
 
 namespace hocket::executor {
 namespace {

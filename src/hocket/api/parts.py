@@ -8,7 +8,17 @@ from hocket.api.request import Part
 if TYPE_CHECKING:
     from hocket.chakra.reading import TraceFiles as OpenFiles
 
-__all__ = ["AcceleratorName", "Failures", "Groups", "GroupsFile", "Part", "Reader", "Schema", "TraceFiles", "TraceFolder"]
+__all__ = [
+    "AcceleratorName",
+    "Failures",
+    "Groups",
+    "GroupsFile",
+    "Part",
+    "Reader",
+    "Schema",
+    "TraceFiles",
+    "TraceFolder",
+]
 
 Schema = Annotated[
     str | None,

@@ -8,7 +8,7 @@ from hocket.base.errors import FormatError, RequestError
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bytes
 from hocket.topology import Topology, failures, load
-from hocket.topology.loads import share_file
+from hocket.topology.link_loads import share_file
 
 __all__ = ["bytes_of", "load_topology", "one_of"]
 

@@ -21,10 +21,10 @@ from hocket.base.errors import RequestError
 from hocket.base.files import require_place
 from hocket.base.units import format_time, parse_duration
 from hocket.synthesizer import Objective, Problem, Search, solve, solve_together, windows
-from hocket.synthesizer.attendance import Watch
 from hocket.synthesizer.barrier import BARRIER, solve_barrier
 from hocket.synthesizer.partial import keeping
 from hocket.synthesizer.search import Progress as SearchProgress
+from hocket.synthesizer.supervision import Watch
 
 __all__ = ["perform"]
 

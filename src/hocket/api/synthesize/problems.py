@@ -6,7 +6,7 @@ import numpy as np
 
 from hocket.api.synthesize.request import Synthesis
 from hocket.base.errors import FormatError, RequestError
-from hocket.base.files import read_text
+from hocket.base.reading import read_text
 from hocket.base.units import parse_bytes, parse_sizes
 from hocket.schedule import Collective, Kind
 from hocket.schedule.conditions_file import load_conditions

@@ -18,7 +18,7 @@ from hocket.base.text_table import text_table
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.schedule_page import groups_page, schedule_page, windows_page
 from hocket.schedule import AnySchedule, save
-from hocket.synthesizer import Synthesized, Together, Window, describe, summarize
+from hocket.synthesizer import ScheduleWindow, Synthesized, Together, describe, summarize
 from hocket.topology.naming import spans
 
 __all__ = ["GroupsResult", "SynthesisResult", "WindowsResult"]
@@ -122,7 +122,7 @@ class SynthesisResult(_Schedules):
 class WindowsResult(_Schedules):
     """The schedules that are the quickest somewhere in a range of sizes; `parts` has one for each size."""
 
-    def __init__(self, request: Synthesis, found: Sequence[Window]) -> None:
+    def __init__(self, request: Synthesis, found: Sequence[ScheduleWindow]) -> None:
         super().__init__(request, [one for window in found for one in window.at])
         self.windows = tuple(found)
 
