@@ -165,7 +165,7 @@ def test_a_refusal_leaves_nothing(tmp_path: Path) -> None:
         (["turing-nlg", "--ranks", 8, "--parallel", "model"], 3, "28 attention heads cannot be shared by 8"),
         (["dlrm", "--ranks", 8, "--parallel", "hybrid:2"], 3, "its plan is data"),
         (["resnet50", "--ranks", 2, "--accelerator", "h1000"], 3, "did you mean 'h100'"),
-        (["resnet50", "--ranks", 2, "--precision", "bf15"], 2, "'bf15' is not one of 'bf16'"),
+        (["resnet50", "--ranks", 2, "--precision", "bf15"], 2, "--precision bf15: no such choice; did you mean 'bf16'"),
     ],
 )
 def test_what_presets_refuse(arguments: list[object], code: int, message: str, tmp_path: Path) -> None:
