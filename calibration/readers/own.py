@@ -40,7 +40,7 @@ class Operation(msgspec.Struct):
     median_ps: Annotated[int, msgspec.Meta(lt=2**61)]
 
 
-class Replay(msgspec.Struct):
+class ReplayFile(msgspec.Struct):
     version: int
     operations: list[Operation]
 
@@ -69,7 +69,7 @@ def read_replay(content: Any, source: str, assumed: Assumed) -> tuple[Measuremen
 
     Raises FormatError, naming file and entry, for other content.
     """
-    replay = _convert(content, Replay, source)
+    replay = _convert(content, ReplayFile, source)
     found = []
     for at, operation in enumerate(replay.operations):
         place = f"{source}: operations[{at}]"

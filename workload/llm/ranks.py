@@ -6,7 +6,7 @@ from enum import IntEnum
 from hocket.base.enums import StrEnum
 from hocket.workload.llm.plan import ParallelPlan
 
-__all__ = ["GroupKind", "Peer", "Ranks"]
+__all__ = ["GroupKind", "ParallelRanks", "Peer"]
 
 
 class GroupKind(StrEnum):
@@ -39,7 +39,7 @@ class _Place:
     pp: int
 
 
-class Ranks:
+class ParallelRanks:
     """All ranks of a plan. Groups are called `KIND.NUMBER`, numbered by their first rank; none has one rank only."""
 
     def __init__(self, plan: ParallelPlan) -> None:

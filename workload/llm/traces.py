@@ -9,7 +9,7 @@ from hocket.workload.accelerators import Accelerator
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.plan import ParallelPlan
 from hocket.workload.llm.program import stage_program
-from hocket.workload.llm.ranks import Ranks
+from hocket.workload.llm.ranks import ParallelRanks
 from hocket.workload.llm.work import Workbook
 
 __all__ = ["llm_traces"]
@@ -25,12 +25,12 @@ def llm_traces(card: ModelCard, plan: ParallelPlan, accelerator: Accelerator) ->
     plan.check(card)
     work = Workbook(card, plan, accelerator)
     programs = [stage_program(card, plan, work, stage) for stage in range(plan.pp)]
-    ranks = Ranks(plan)
+    ranks = ParallelRanks(plan)
     traces = (_on_rank(programs[ranks.stage(rank)], rank, ranks) for rank in range(plan.num_ranks))
     return TraceSet(tuple(traces), ranks.groups)
 
 
-def _on_rank(program: Trace, rank: int, ranks: Ranks) -> Trace:
+def _on_rank(program: Trace, rank: int, ranks: ParallelRanks) -> Trace:
     names: dict[str, str] = {kind.value: name for kind, name in ranks.group_names(rank).items()}
     peers = np.array([*ranks.peers(rank), -1])  # the last is what an absent peer, -1, refers to
     return replace(
