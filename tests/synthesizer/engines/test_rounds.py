@@ -60,7 +60,7 @@ def test_graphs_of_equal_links(ranks: int, chunks: int, data: st.DataObject, see
     pairs += data.draw(st.lists(other, max_size=20))
     topology = Topology.from_links("drawn", ranks, [(a, b, 500_000, 10**9) for a, b in pairs])
     problem = all_gather(topology, chunks)
-    times = [found.time_ps for found in rounds.Rounds().solve(problem, Search(seed, attempts=4)) if verify(found)]
+    times = [found.time_ps for found in rounds.RoundsEngine().solve(problem, Search(seed, attempts=4)) if verify(found)]
     assert times == sorted(times, reverse=True)
     assert times[-1] >= problem.bound.time_ps
     # Without dimensions there is no mirror to look for.
@@ -83,7 +83,7 @@ def test_large_searches_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     # 36 chunks to 35 ranks each; a corner receives 35 over 2 links: 18 rounds of 500 ns + ceil(2^20 / 36) B / 50 GB/s.
     monkeypatch.setattr(rounds, "_LARGE", 1000)
     problem = all_gather(load("mesh:6x6,bandwidth=50GB/s,latency=500ns"))
-    *_, best = rounds.Rounds().solve(problem, Search())
+    *_, best = rounds.RoundsEngine().solve(problem, Search())
     assert isinstance(best, FoldedSchedule)
     assert best.time_ps == 18 * (500_000 + 29128 * 20)
     assert verify(best).num_transfers == 36 * 35
