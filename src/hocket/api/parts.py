@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AcceleratorName",
     "Failures",
-    "Groups",
+    "GroupOptions",
     "GroupsFile",
     "Part",
     "Reader",
@@ -78,7 +78,7 @@ class Failures(Part, frozen=True, kw_only=True):
     ] = []
 
 
-class Groups(Part, frozen=True, kw_only=True):
+class GroupOptions(Part, frozen=True, kw_only=True):
     """Which ranks take part."""
 
     group: Annotated[

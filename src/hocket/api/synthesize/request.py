@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
-from hocket.api.parts import Failures, Groups
+from hocket.api.parts import Failures, GroupOptions
 from hocket.api.request import Request
 
 __all__ = ["Synthesis"]
@@ -13,7 +13,7 @@ __all__ = ["Synthesis"]
 class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound.
 
-    Bounds are times that no schedule of as many chunks can beat; ratio is the schedule's time over the bound's. For a
+    A lower bound is a time that no schedule of as many chunks can beat; ratio is the schedule's time over it. For a
     range of sizes, the schedules that are the quickest somewhere in it, and where.
     """
 
@@ -43,7 +43,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     conditions: Annotated[
         str | None, option("Of COLLECTIVE custom: YAML, who has and who wants each chunk.", metavar="FILE")
     ] = None
-    groups: Groups = Groups()
+    groups: GroupOptions = GroupOptions()
     failures: Failures = Failures()
     chunks: Annotated[int, option("Chunks a rank (default: tries 1, 2, 4, ...).", ge=1)] | None = None
     root: Annotated[int, option("Root of broadcast, reduce, gather and scatter.", ge=0)] = 0
