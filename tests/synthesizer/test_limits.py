@@ -64,7 +64,7 @@ def test_memory_never_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> Non
     """The same call gives the same schedule on every machine, or an error where there is no room for it."""
     collective, topology = Collective(Kind.ALL_GATHER, 12, 2**20), load(f"mesh:12,{LINK}")
     schedule = synthesize(collective, topology)
-    monkeypatch.setattr(resources, "memory_bytes", lambda: 2**50)
+    monkeypatch.setattr(resources, "machine_bytes", lambda: 2**50)
     assert synthesize(collective, topology).generator == schedule.generator
     monkeypatch.setattr(resources, "_MOST_SPELLED_OUT", 100)
     problem = Problem(collective, topology)
@@ -75,7 +75,7 @@ def test_memory_never_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_machine_without_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """12 x 11 transfers of 80 bytes each."""
-    monkeypatch.setattr(resources, "memory_bytes", lambda: 10_000)
+    monkeypatch.setattr(resources, "machine_bytes", lambda: 10_000)
     problem = Problem(Collective(Kind.ALL_GATHER, 12, 2**20), load(f"mesh:12,{LINK}"))
     with pytest.raises(
         ScheduleError, match=r"132 transfers take about 10.31 KiB of memory, and this machine has 9.766"
