@@ -58,7 +58,7 @@ def test_demo_with_recorded_traces_runs_on_mpi(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "recorded in examples/traces" in done.stdout
     check_demo(tmp_path / "out", done.stdout)
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["backend"] == "mpi"
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["transport"] == "mpi"
 
 
 @pytest.mark.torch

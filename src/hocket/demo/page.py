@@ -42,7 +42,7 @@ def next_commands(result: Result) -> str:
             f"hocket simulate all_reduce --size 64MiB --topology {result.slowest} --algorithm ring",
             "hocket synthesize all_reduce --topology mesh:8x8,bandwidth=50GB/s,latency=500ns --size 1GiB",
             "hocket translate ar.schedule --to msccl -o ar-msccl.xml",
-            f"hocket run ar.xml --backend mpi -n {ranks} --size 1MiB",
+            f"hocket run ar.xml --transport mpi -n {ranks} --size 1MiB",
             "HOCKET_COLLECT=my-traces torchrun --nproc-per-node 4 your_script.py",
         ]
     )
@@ -61,9 +61,9 @@ def _cards(result: Result) -> Iterator[tuple[str, str, str]]:
         format_time(synthesis["time_ps"]),
         f"{synthesis['ratio']:.3f} times the bound ({synthesis['bound_reason']})",
     )
-    if result.executed is not None:
-        rows, wrong = result.executed["rows"], result.executed["wrong"]
-        yield ("Wrong values", str(wrong), f"of every element at {len(rows)} sizes, {result.executed['backend']}")
+    executed = result.executed
+    where = f"of every element at {len(executed['rows'])} sizes, transport {executed['transport']}"
+    yield ("Wrong values", str(executed["wrong"]), where)
 
 
 def _collected(result: Result) -> list[Block]:
@@ -158,25 +158,19 @@ def _busbw(collective: Collective, prediction: Any) -> str:
 
 
 def _executed(result: Result) -> list[Block]:
-    if result.executed is None:
-        return [Text("Not run: neither PyTorch nor mpi4py is installed.")]
-    rows = [
-        [
-            format_bytes(row["size_bytes"]),
-            str(row["count"]),
-            format_time(run["time_ps"]),
-            format_bandwidth(run["busbw"]),
-            str(run["wrong"]),
-            format_bandwidth(row["reference"]["busbw"]),
-        ]
-        for row in result.executed["rows"]
-        for run in [row["in_place"] or row["out_of_place"]]
-    ]
-    backend = result.executed["backend"]
+    head, rows = ["size", "elements", "time", "busbw", "wrong"], []
+    library = "MPI" if result.executed["transport"] == "mpi" else "gloo"
+    for row in result.executed["rows"]:
+        run, reference = row["in_place"] or row["out_of_place"], row["reference"]
+        times = [format_time(run["time_ps"]), format_bandwidth(run["busbw"]), str(run["wrong"])]
+        own = [format_bandwidth(reference["busbw"])] if reference else []
+        rows.append([format_bytes(row["size_bytes"]), str(row["count"]), *times, *own])
+    if result.executed["rows"][0]["reference"]:
+        head.append(f"{library}'s own busbw")
     return [
         Text(
-            f"The emitted XML, interpreted by {RANKS} real processes ({backend}) on this machine's cores: this proves "
-            "the program, it does not measure the predicted machine."
+            f"The emitted XML on {RANKS} real processes (transport {result.executed['transport']}) on this machine's "
+            "cores: this proves the program, it does not measure the predicted machine."
         ),
-        Table(["size", "elements", "time", "busbw", "wrong", f"{backend}'s own busbw"], rows),
+        Table(head, rows),
     ]
