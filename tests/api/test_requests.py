@@ -97,6 +97,12 @@ def test_paths_numbers_and_single_values_stand_for_texts_and_lists() -> None:
     assert (request.first, request.tolerance, request.json) == ("a.json", 0.5, "1/50")
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), np.float64("-inf")])
+def test_numbers_are_finite(number: float) -> None:
+    with pytest.raises(hocket.RequestError, match="no number that JSON has"):
+        hocket.Comparison.of("a", "b", tolerance=number)
+
+
 def test_messages_speak_python_in_python(tmp_path: Path) -> None:
     with pytest.raises(hocket.RequestError, match="compare: second is missing"):
         hocket.compare(tmp_path)

@@ -9,6 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, reduce
 from importlib import import_module
+from math import isfinite
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -158,7 +159,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 def _plain(value: Any, field: Field) -> Any:
     """The value as JSON would have it: what a text field takes as text, a single item as a list."""
     if field.is_list:
-        items = value if isinstance(value, list | tuple | range | set | frozenset) else [value]
+        items = value if isinstance(value, list | tuple | range) else [value]
         return [_plain_item(item, field.item_type) for item in items]
     return _plain_item(value, field.type)
 
@@ -170,6 +171,8 @@ def _plain_item(value: Any, wanted: Any) -> Any:
         value = str(value)
     if hasattr(value, "item") and not hasattr(value, "__len__"):  # a number of numpy
         value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        raise RequestError(f"{value} is no number that JSON has")
     if wanted is str and isinstance(value, int | float) and not isinstance(value, bool):
         return repr(value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
