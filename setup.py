@@ -2,9 +2,11 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from sysconfig import get_platform
 
 import nanobind
 from setuptools import Extension, setup
@@ -86,7 +88,13 @@ def is_current(built: str) -> bool:
 
 
 class Build(build_ext):
-    """Compiles the files of an extension side by side, and only those that changed or whose headers did."""
+    """Compiles the files of an extension side by side, and only those that changed or whose headers did: also for
+    `pip install -e`, which would take an empty folder for the object files each time."""
+
+    def finalize_options(self) -> None:
+        if self.inplace or self.editable_mode:
+            self.build_temp = str(Path("build", f"temp.{get_platform()}-{sys.implementation.cache_tag}"))
+        super().finalize_options()
 
     def build_extension(self, ext: Extension) -> None:
         compile_files = self.compiler.compile

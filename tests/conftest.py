@@ -31,7 +31,17 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != RO
 # What tests share lies beside them, or here where several folders share it.
 HELPERS = (path for path in (ROOT / "tests").rglob("*.py") if not path.stem.startswith(("test_", "conftest")))
 sys.path += sorted({str(path.parent) for path in HELPERS})
-MODULES = {"torch": "torch", "mpi": "mpi4py"}
+# What the tests of a marker need, an extra of the package's each.
+EXTRAS = {"torch": "torch", "mpi": "mpi4py", "report": "plotly", "parquet": "pyarrow", "solve": "highspy"}
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pytest_configure() -> None:
+    """Where all is promised to be here, as `make test` does, no test is skipped for want of it."""
+    here = {**{module: find_spec(module) for module in [*EXTRAS.values(), "playwright"]}, "Chromium": CHROMIUM}
+    absent = [what for what, found in here.items() if not found]
+    if absent and os.environ.get("HOCKET_REQUIRE_EXTRAS"):
+        raise pytest.UsageError(f"HOCKET_REQUIRE_EXTRAS is set, and absent are {', '.join(absent)}: see `make test`")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -44,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if time.time() > float(os.environ.get("HOCKET_FUZZ_UNTIL", "inf")):
         pytest.skip("the time for this round is up")
-    for extra, module in MODULES.items():
+    for extra, module in EXTRAS.items():
         if item.get_closest_marker(extra) and find_spec(module) is None:
             pytest.skip(f"needs {module}: pip install 'hocket[{extra}]'")
 
@@ -77,12 +87,11 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A real browser: Debian's Chromium, driven by playwright, without a network."""
-    executable = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert executable, "Chromium is needed: apt-get install chromium"
-    from playwright.sync_api import sync_playwright
-
+    sync_playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright").sync_playwright
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
     offline = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=offline)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=offline)
         yield chromium
         chromium.close()

@@ -1,25 +1,36 @@
 """The `hocket` command without a process of its own: what a user types and sees, without starting an interpreter."""
 
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
 from hocket.cli import main
 
 
-def hocket(*arguments: object) -> CompletedProcess[str]:
-    """What `hocket ARGUMENTS` prints, and its exit code."""
+def hocket(*arguments: object, cwd: Path | None = None) -> CompletedProcess[str]:
+    """What `hocket ARGUMENTS` prints in a terminal of 80 columns, and its exit code; `cwd`: the folder it is run in."""
     words = [str(argument) for argument in arguments]
     out, error = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: object = 0
+    before = Path.cwd()
     # Threads of other tests must not make the command end the process, which is pytest's here.
-    with redirect_stdout(out), redirect_stderr(error), patch("hocket.cli._leave", sys.exit):
+    with (
+        redirect_stdout(out),
+        redirect_stderr(error),
+        patch("hocket.cli._leave", sys.exit),
+        patch.dict(os.environ, {"COLUMNS": "80"}),
+    ):
+        os.chdir(cwd or before)
         try:
             main(words)
         except SystemExit as left:
             code = left.code or 0
+        finally:
+            os.chdir(before)
     assert isinstance(code, int), code
     printed = (stream.buffer.getvalue().decode() for stream in (out, error))  # type: ignore[attr-defined]
     return CompletedProcess(words, code, *printed)

@@ -1,10 +1,9 @@
 """Files are written whole or not at all, and what cannot be written is said in one line."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.base.errors import HocketError
 from hocket.base.files import atomic_write, make_folder
@@ -45,6 +44,6 @@ def test_a_folder_that_cannot_be_made_is_named(place: Path) -> None:
 def test_commands_end_with_one_line_and_code_3(place: Path, command: list[str]) -> None:
     if command[0] == "demo":
         pytest.importorskip("plotly")
-    done = subprocess.run([sys.executable, "-m", "hocket", *command], cwd=place, capture_output=True, text=True)
+    done = hocket(*command, cwd=place)
     assert done.returncode == 3
     assert done.stderr.startswith("error: file/") and done.stderr.count("\n") == 1

@@ -1,10 +1,11 @@
 """`hocket bench peers`: the cases, their targets, and what is kept."""
 
 import json
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 
 from hocket.bench.peers.case import Case, Figures, Outcome, Target
@@ -14,11 +15,7 @@ from hocket.bench.peers.recorded import topology_of
 from hocket.bench.peers.run import Limits, Results
 from hocket.schedule import Collective, Kind, lower_bound
 
-
-def hocket(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hocket", "bench", "peers", *arguments], capture_output=True, text=True, check=False
-    )
+hocket = partial(in_process.hocket, "bench", "peers")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 
 COMMAND = [sys.executable, "-m", "hocket", "sweep"]
@@ -28,8 +30,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+run = partial(in_process.hocket, "sweep")
 
 
 def test_a_killed_sweep_resumes_and_ends_as_if_nothing_had_been(file: Path, tmp_path: Path) -> None:
@@ -58,7 +59,8 @@ def test_a_killed_sweep_resumes_and_ends_as_if_nothing_had_been(file: Path, tmp_
 
 def test_processes_give_the_same_results(file: Path, tmp_path: Path) -> None:
     for name, options in (("one", []), ("two", ["--executor", "processes", "--jobs", "2", "--parquet"])):
-        done = run(file, "--out", tmp_path / name, *options)
+        command = [*COMMAND, file, "--out", tmp_path / name, *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "one" / "results.csv").read_bytes() == (tmp_path / "two" / "results.csv").read_bytes()
     assert (tmp_path / "two" / "results.parquet").exists()

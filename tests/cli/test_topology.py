@@ -1,17 +1,13 @@
 """`hocket topology` from outside."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 
-
-def hocket(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hocket", "topology", *arguments], capture_output=True, text=True, timeout=60
-    )
+hocket = partial(in_process.hocket, "topology")
 
 
 def test_show_prints_and_writes_the_facts(tmp_path: Path) -> None:

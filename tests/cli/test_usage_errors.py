@@ -1,15 +1,9 @@
 """Options that name something: an unknown name is a usage error that lists the known ones; absent things are not."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-
-def hocket(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+from in_process import hocket
 
 
 @pytest.mark.parametrize(
@@ -49,7 +43,7 @@ def test_unknown_names_are_usage_errors_that_list_the_known(tmp_path: Path, argu
     (tmp_path / "x.yaml").write_text(
         "{topology: 'ring:4,bandwidth=1GB/s,latency=1us', collective: all_reduce, size: 1}"
     )
-    done = hocket(*arguments.split(), folder=tmp_path)
+    done = hocket(*arguments.split(), cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert message in " ".join(done.stderr.split())
     assert arguments.startswith("synthesize") or "custom," not in done.stderr  # elsewhere nobody can say what it is
@@ -57,13 +51,13 @@ def test_unknown_names_are_usage_errors_that_list_the_known(tmp_path: Path, argu
 
 
 def test_a_topology_that_is_not_there_is_bad_input_and_one_that_is_wrong_a_failed_check(tmp_path: Path) -> None:
-    assert hocket("topology", "check", "absent.yaml", folder=tmp_path).returncode == 3
+    assert hocket("topology", "check", "absent.yaml", cwd=tmp_path).returncode == 3
     (tmp_path / "wrong.yaml").write_text("ranks: many\n")
-    assert hocket("topology", "check", "wrong.yaml", folder=tmp_path).returncode == 1
-    assert hocket("topology", "check", "ring:4,bandwidth=50", folder=tmp_path).returncode == 1
+    assert hocket("topology", "check", "wrong.yaml", cwd=tmp_path).returncode == 1
+    assert hocket("topology", "check", "ring:4,bandwidth=50", cwd=tmp_path).returncode == 1
 
 
 def test_a_schedule_is_not_run_but_translated_first(tmp_path: Path) -> None:
-    done = hocket("run", "ar.schedule", folder=tmp_path)
+    done = hocket("run", "ar.schedule", cwd=tmp_path)
     assert done.returncode == 3
     assert "first hocket translate ar.schedule --to executor -o ar.xml" in done.stderr

@@ -3,14 +3,13 @@
 The channels are what NCCL's own code (2.30.7, compiled with stubs) finds on these machines; the arithmetic is by hand.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from generated_machines import SIZES, machine_text, model_of, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import FormatError, HocketError, TopologyError
 from hocket.nccl import PATH_TYPES, NcclModel, Term, read_settings
@@ -106,20 +105,7 @@ def test_channels_given_are_taken(tmp_path: Path) -> None:
     # As many trees as rings, and twice as many channels of kernels: min(1, what the search finds) x 2
     assert model.channels[0] == 2
     assert term(model, "AllReduce", "Ring").bandwidth == pytest.approx(7 * 4 / 6)
-    command = [
-        sys.executable,
-        "-m",
-        "hocket",
-        "nccl",
-        "choose",
-        "--topology",
-        path,
-        "--graph",
-        graph,
-        "-c",
-        "all_reduce",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = hocket("nccl", "choose", "--topology", path, "--graph", graph, "-c", "all_reduce")
     assert done.returncode == 0, done.stderr
     assert "Ring 1 channels: 7 GB/s each over NVL" in done.stdout
     assert "the settings change" in done.stdout

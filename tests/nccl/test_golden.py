@@ -1,11 +1,10 @@
 """NCCL 2.30.7's own answers, measured by others: channels, terms, every choice, every time."""
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.nccl import COLLECTIVES, NcclModel
 from hocket.topology.formats.nccl.read import read_nccl_topology
@@ -67,9 +66,8 @@ def test_channels_terms_and_choices(shared: Path, case: str) -> None:
 @pytest.mark.shared
 def test_the_command_writes_the_golden_columns(shared: Path, tmp_path: Path) -> None:
     output = tmp_path / "choices.csv"
-    command = [sys.executable, "-m", "hocket", "nccl", "choose", "--topology", topology(shared, "dgx_h100_2n")]
-    command += ["--nodes", "2", "--min", "8", "--max", "16GiB", "--csv", output, "--why"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    machine = ["--topology", topology(shared, "dgx_h100_2n"), "--nodes", "2"]
+    done = hocket("nccl", "choose", *machine, "--min", "8", "--max", "16GiB", "--csv", output, "--why")
     assert done.returncode == 0, done.stderr
     with open(output, encoding="utf-8") as file:
         reader = csv.DictReader(file)

@@ -1,16 +1,14 @@
 """What a merge says of ranks that disagree, come late, die or keep other clocks, from streams written by hand."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+from in_process import hocket
 from streams import END, Record, call, group, meta, wait, write
 
 from hocket.recording.merge import merge
 from hocket.recording.naming import format_ranks
 
-HOCKET = [sys.executable, "-m", "hocket"]
 SIZES = [8, 16, 24, 32, 40, 48, 56, 64]
 
 
@@ -69,11 +67,9 @@ def test_traces_of_a_job_that_died_are_cut_and_replayed(tmp_path: Path) -> None:
         "missing: all_reduce #5 of group 0 (0) and 2 more to #7: recorded by ranks [0, 1], not by [2]"
         in (tmp_path / "summary.txt").read_text()
     )
-    command = [*HOCKET, "simulate", str(tmp_path), "--topology", "fully_connected:3,bandwidth=1GB/s,latency=1us"]
-    replayed = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    replayed = hocket("simulate", tmp_path, "--topology", "fully_connected:3,bandwidth=1GB/s,latency=1us")
     assert replayed.returncode == 0, replayed.stderr
-    info = [*HOCKET, "trace", "info", str(tmp_path), "--json", "-"]
-    told = json.loads(subprocess.run(info, capture_output=True, text=True, timeout=100, check=True).stdout)
+    told = json.loads(hocket("trace", "info", tmp_path, "--json", "-").stdout)
     assert len(told["collectives"]) == 3 * 5
 
 

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import in_process
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from hocket.recording.stream_follower import Follower, Issued
 from hocket.recording.watch import Watch
 
 WATCH = [sys.executable, "-m", "hocket", "collect", "watch"]
+watched = partial(in_process.hocket, *WATCH[3:])
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 HANGING = """
@@ -159,17 +162,15 @@ def test_what_a_stream_lost_is_passed_over(tmp_path: Path) -> None:
 def test_exit_codes(tmp_path: Path, ends: tuple[Any, Any], code: int) -> None:
     for rank, end in enumerate(ends):
         write(tmp_path, rank, now(rank), group([0, 1]), call(0, 0), *([wait(0, 0, 9)] if end else []), end)
-    found = subprocess.run([*WATCH, str(tmp_path), "--once", "--json"], capture_output=True, text=True, timeout=60)
+    found = watched(tmp_path, "--once", "--json")
     assert found.returncode == code, found.stderr
     assert bool(json.loads(found.stdout)["hangs"]) == (code == 5)
-    followed = (
-        subprocess.run([*WATCH, str(tmp_path)], capture_output=True, text=True, timeout=60) if code < 5 else found
-    )
+    followed = watched(tmp_path) if code < 5 else found
     assert followed.returncode == code
 
 
 def test_a_folder_without_streams_is_named(tmp_path: Path) -> None:
-    found = subprocess.run([*WATCH, str(tmp_path), "--once"], capture_output=True, text=True, timeout=60)
+    found = watched(tmp_path, "--once")
     assert found.returncode == 3
     assert "is this the folder of a collection" in found.stderr
 

@@ -1,12 +1,11 @@
 """The page of a synthesized schedule: its arithmetic, and drawn in a real browser."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from in_process import hocket
 
 from hocket.report.schedule_figures import arrivals, link_occupancy
 from hocket.schedule import Collective, Kind, verify
@@ -54,8 +53,7 @@ def test_the_command_writes_a_page_that_browsers_draw(
     arguments: list[str], headings: list[str], tmp_path: Path, browser: Any
 ) -> None:
     path = tmp_path / "report.html"
-    command = [sys.executable, "-m", "hocket", "synthesize", *arguments, "--report", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = hocket("synthesize", *arguments, "--report", path)
     assert done.returncode == 0, done.stderr
     assert f"wrote {path}" in done.stdout
     page = browser.new_page()
@@ -73,8 +71,7 @@ def test_the_command_writes_a_page_that_browsers_draw(
 @pytest.mark.browser
 def test_the_animation_moves(tmp_path: Path, browser: Any) -> None:
     path = tmp_path / "report.html"
-    command = [sys.executable, "-m", "hocket", "synthesize", "all_gather", "-t", RING, "-s", "1MiB"]
-    subprocess.run([*command, "--report", str(path)], check=True, capture_output=True)
+    assert hocket("synthesize", "all_gather", "-t", RING, "-s", "1MiB", "--report", path).returncode == 0
     page = browser.new_page()
     page.goto(path.as_uri())
     page.wait_for_selector(".slider-container")

@@ -1,12 +1,11 @@
 """Files of folded schedules, and rounds: read back equal, and never believed when anything in them is wrong."""
 
 import struct
-import subprocess
-import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import in_process
 import msgspec
 import numpy as np
 import pytest
@@ -223,8 +222,7 @@ def test_mutated_rounds_columns_are_refused_like_columns(file: Path) -> None:
         verify(replace(schedule, phases=(replace(schedule.phases[0], transfers=wrong),)))
 
 
-def _hocket(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "hocket", *arguments], capture_output=True, text=True, check=False)
+_hocket = in_process.hocket
 
 
 def test_commands_take_folded_files(file: Path, tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 """Programs of an interpreter in the simulator: closed forms, what the protocol and the slots cost, real programs."""
 
 import csv
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -152,9 +152,7 @@ def test_no_program_beats_the_bound(kind: Kind, ranks: int, chunk: int, protocol
     assert not prediction.below_bound
 
 
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "simulate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+hocket = partial(in_process.hocket, "simulate")
 
 
 def test_command(tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """Times of steps, from what makes a job to what is printed; and what tells the steps of a trace."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+import in_process
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,8 +24,7 @@ LAYER = (
 
 
 def hocket(*arguments: object) -> str:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = in_process.hocket(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -98,8 +96,7 @@ def test_faulty_metadata_is_one_error_that_validate_shows_too(metadata: dict[str
     write_traces(tmp_path, TraceSet((builder.build(),)))
     with pytest.raises(TraceError, match=r"trace\.0\.et: metadata: step_"):
         simulate_traces(read_traces(tmp_path), load("ring:2,bandwidth=50GB/s,latency=500ns"))
-    command = [sys.executable, "-m", "hocket", "trace", "validate", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = in_process.hocket("trace", "validate", tmp_path)
     assert done.returncode == 1
     assert "metadata: step_" in done.stdout + done.stderr
 

@@ -1,11 +1,11 @@
 """What is too much, or cannot be, is said before the search, with the remedy."""
 
 import shutil
-import subprocess
-import sys
 from collections import namedtuple
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 
 from hocket.base.errors import ScheduleError
@@ -17,9 +17,7 @@ from hocket.topology import load
 LINK = "bandwidth=50GiB/s,latency=500ns"
 
 
-def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "synthesize", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+hocket = partial(in_process.hocket, "synthesize")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket._core import synthesizer as core
 from hocket.base.errors import HocketError
@@ -28,11 +29,6 @@ LARGE = (
     "--blocking", "--engine", "rounds",
 )  # fmt: skip
 MORE_THAN_HALF = 14_000_000  # bytes
-
-
-def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def kept_bytes(partial: Path) -> int:

@@ -1,13 +1,12 @@
 """What is left of a topology after failures, and how people are told."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 from random_topologies import topologies
 
 from hocket.base.errors import HocketError
@@ -134,10 +133,6 @@ def test_any_text_is_a_failure_or_an_error(text: str) -> None:
             change(mesh, [text])
         except HocketError as error:
             assert text in str(error)
-
-
-def hocket(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "hocket", *arguments], capture_output=True, text=True, check=False)
 
 
 def test_commands_take_failures(tmp_path: Path) -> None:

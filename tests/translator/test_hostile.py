@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hostile import mutants, wide
+from in_process import hocket
 
 from hocket.schedule import Collective, Kind, retime
 from hocket.schedule.algorithms import build
@@ -97,8 +98,7 @@ def test_what_is_no_program_is_told(tmp_path: Path, name: str, content: bytes, r
     path, out = tmp_path / name, tmp_path / "out.xml"
     path.write_bytes(content)
     for command in (["verify", path], ["translate", path, "--to", "rccl", "-o", out]):
-        child = [sys.executable, "-m", "hocket", *map(str, command)]
-        done = subprocess.run(child, capture_output=True, text=True, check=False)
+        done = hocket(*command)
         assert done.returncode == 3
         assert done.stderr.startswith(f"error: {path}")
         assert reason in done.stderr

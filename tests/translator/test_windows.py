@@ -1,7 +1,5 @@
 """The sizes that a file serves: the same for every runtime that it is written for."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -10,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.schedule import Collective, Kind, Program, save
@@ -82,8 +81,7 @@ def test_an_open_end_that_msccl_has_not_is_said(tmp_path: Path) -> None:
     save(schedule, tmp_path / "b.schedule")
     for runtime, options in (("msccl", ()), ("msccl", ("--max-bytes", "0")), ("executor", ()), ("msccl", ("1G",))):
         given = ("--max-bytes", *options) if options == ("1G",) else options
-        command = ["translate", str(tmp_path / "b.schedule"), "--to", runtime, "-o", str(tmp_path / "b.xml"), *given]
-        done = subprocess.run([sys.executable, "-m", "hocket", *command], capture_output=True, text=True, check=False)
+        done = hocket("translate", tmp_path / "b.schedule", "--to", runtime, "-o", tmp_path / "b.xml", *given)
         assert done.returncode == 0, done.stderr
         warned = "calls above 128 MiB run the library's own algorithm: give --max-bytes" in done.stdout
         assert warned == (runtime == "msccl" and options != ("1G",))
@@ -104,8 +102,7 @@ def test_files_of_others_say_by_their_form_or_with_from(tmp_path: Path) -> None:
     bare.write_text(text.replace(' outofplace="0"', ""))
 
     def translate(file: Path, *arguments: str) -> str:
-        command = [sys.executable, "-m", "hocket", "translate", str(file), "-o", str(out), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = hocket("translate", file, "-o", out, *arguments)
         return out.read_text() if done.returncode == 0 else done.stderr
 
     assert 'maxBytes="65"' in translate(other, "--to", "msccl")

@@ -1,13 +1,12 @@
 """`hocket generate collective` as a user runs it, checked and simulated by the commands."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import FormatError
 from hocket.chakra import NodeType, read_traces
@@ -18,11 +17,6 @@ from hocket.workload.collective import Benchmark, CommunicationPattern, generate
 from hocket.workload.parsing import parse_nanoseconds, parse_ranks, parse_splits
 
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_repeated_collective_takes_its_time_and_the_computation_between(tmp_path: Path) -> None:

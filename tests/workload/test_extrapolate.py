@@ -1,14 +1,13 @@
 """`hocket extrapolate`: a larger job is what the same job had been on more ranks, as far as is said."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import Infeasible, TraceError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet, read_traces, write_traces
@@ -23,11 +22,6 @@ from hocket.workload.training import generate_training
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traces"
 WORLD = frozenset({"0"})
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def mesh() -> TraceSet:

@@ -1,8 +1,6 @@
 """`hocket generate network`: times worked out by hand, bytes and parameters of the published networks."""
 
 import json
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.chakra import CollectiveType, NodeType, read_traces
 from hocket.chakra.validate import validate
@@ -48,11 +47,6 @@ layers:
 - {name: bottom, forward: {time: 3us}, weight_gradient: {time: 3us}}
 - {name: top, forward: {time: 10us}, input_gradient: {time: 4us}, weight_gradient: {time: 10us}}
 """
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def simulated_us(tmp_path: Path, table: str, name: str, *options: object) -> float:

@@ -1,9 +1,9 @@
 """Tables and ASTRA-sim's workload texts: what they mean, what is refused, and that no bytes crash the readers."""
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -27,9 +27,7 @@ out -1 5 ALLREDUCE 100 6 ALLREDUCE 200 7 ALLREDUCE 300 8
 """
 
 
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "generate", "network", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+hocket = partial(in_process.hocket, "generate", "network")
 
 
 def text_of(tmp_path: Path, text: str) -> Path:

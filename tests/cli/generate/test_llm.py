@@ -1,21 +1,14 @@
 """`hocket generate llm` as users type it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.chakra import read_traces
 from hocket.workload.accelerators import ACCELERATORS
 from hocket.workload.llm import MODELS, ParallelPlan, llm_traces
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
 
 CONFIG = {
     "model_type": "mixtral",

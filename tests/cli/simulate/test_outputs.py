@@ -2,10 +2,11 @@
 
 import csv
 import json
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 
 from hocket.base.errors import HocketError
@@ -18,9 +19,7 @@ from hocket.topology import load
 PAIR = "ring:2,bandwidth=1GB/s,latency=1us"
 
 
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "simulate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+hocket = partial(in_process.hocket, "simulate")
 
 
 def rows(path: Path) -> list[dict[str, str]]:

@@ -1,18 +1,17 @@
 """`hocket synthesize` from outside."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
+
+import in_process
 
 from hocket.schedule import load, verify
 
 MESH = "mesh:4x4,bandwidth=50GB/s,latency=500ns"
 
 
-def synthesize(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "synthesize", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+synthesize = partial(in_process.hocket, "synthesize")
 
 
 def test_writes_a_schedule_that_verifies(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """`hocket synthesize` for groups, several of them, loads, sizes and conditions, from outside."""
 
 import json
-import subprocess
-import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,9 +21,7 @@ from hocket.translator import lower
 MESH = "mesh:3x3,bandwidth=50GB/s,latency=500ns"
 
 
-def synthesize(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "synthesize", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+synthesize = partial(in_process.hocket, "synthesize")
 
 
 def read(path: Path) -> Schedule:
@@ -58,9 +56,7 @@ def test_groups_at_once_become_a_file_each(tmp_path: Path) -> None:
     assert [group["time_ps"] for group in numbers["groups"]] == [schedule.time_ps for schedule in schedules]
 
 
-def verify_files(*files: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "verify", *map(str, files)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+verify_files = partial(in_process.hocket, "verify")
 
 
 def test_files_that_run_at_once_are_verified_together(tmp_path: Path) -> None:

@@ -1,18 +1,15 @@
 """`hocket trace ...` as a user runs it, on real files."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
+import in_process
 import pytest
 
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, read_traces, write_traces
 
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "trace", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+hocket = partial(in_process.hocket, "trace")
 
 
 @pytest.fixture

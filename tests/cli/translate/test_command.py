@@ -2,12 +2,11 @@
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 from programs import greedy_schedule, random_topology
 
 from hocket.schedule import Collective, Kind, save
@@ -15,12 +14,6 @@ from hocket.schedule.algorithms import build
 from hocket.translator import read_xml, translate
 
 DATA = Path(__file__).parents[2] / "data" / "msccl_xml"
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hocket", *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 @pytest.fixture(scope="module")

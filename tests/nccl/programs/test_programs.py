@@ -1,8 +1,6 @@
 """NCCL's algorithms as programs: proved, counted, held against NCCL's model and bounds, and run by command."""
 
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.base.text import printable
@@ -214,9 +213,7 @@ def test_groups_run_on_the_gpus_that_they_use() -> None:
 
 
 def run(*arguments: str, cwd: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "hocket", *arguments], capture_output=True, text=True, cwd=cwd, timeout=120
-    )
+    done = hocket(*arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,10 +1,10 @@
 """NCCL's algorithms over switches that compute: what they move, what they take, and what disturbs them."""
 
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import in_process
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -177,8 +177,7 @@ def test_the_command_disturbs_a_call(shared: Path) -> None:
     machine = shared / "nccl_topology" / "generated" / "dgx_h100.xml"
     call = ["all_reduce", "-t", f"nccl:{machine},nvls=1", "-s", "2MiB", "--algorithm"]
 
-    def hocket(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "hocket", "simulate", *words], capture_output=True, text=True)
+    hocket = partial(in_process.hocket, "simulate")
 
     done = hocket(*call, "nccl", "--late", "3=1ms")
     assert "NCCL NVLS/Simple" in done.stdout

@@ -1,13 +1,12 @@
 """What `hocket nccl tuner check` says of a table, held against what the plugin's rules then do."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 from numpy.typing import NDArray
 
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
@@ -34,8 +33,7 @@ def only(text: str) -> tuple[int, str, str]:
 
 
 def run(*arguments: str) -> tuple[int, list[str]]:
-    command = [sys.executable, "-m", "hocket", "nccl", "tuner", "check", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = hocket("nccl", "tuner", "check", *arguments)
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 from nccl_player import KERNEL_CHANNEL, Descriptor5
 
 from hocket.base.errors import FormatError
@@ -74,8 +75,7 @@ def test_profiles_of_a_job_are_read_whole(job: Path) -> None:
 
 
 def test_calls_of_a_job_are_shown_as_nccl_tests_would(job: Path) -> None:
-    command = [sys.executable, "-m", "hocket", "nccl", "profile", "show", str(job)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
+    shown = hocket("nccl", "profile", "show", job).stdout.splitlines()
     # 1000 elements of 2 bytes from each of 4 ranks are 8000 bytes, in 2 us three times and 4 us once: 2.5 us.
     # 8000 B / 2500 ns = 3.2 GB/s, of which 3/4 on the bus.
     gathers = "8000 1000 ncclBfloat16 AllGather RING LL128 1 4 4 4 2.00 2.50 3.20 2.40"
@@ -86,8 +86,7 @@ def test_calls_of_a_job_are_shown_as_nccl_tests_would(job: Path) -> None:
 
 
 def test_a_folder_without_profiles_says_what_to_set(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hocket", "nccl", "profile", "show", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = hocket("nccl", "profile", "show", tmp_path)
     assert done.returncode == 3
     assert "HOCKET_NCCL_PROFILE" in done.stderr
 

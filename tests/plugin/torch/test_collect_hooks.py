@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import streams
 
+pytest.importorskip("torch")
 from hocket.base.errors import FormatError
 from hocket.plugin.torch.hook import LIMIT
 from hocket.recording.folder import stream_path

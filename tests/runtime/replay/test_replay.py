@@ -1,7 +1,5 @@
 """Plans of replays, played by threads in place of ranks; comparisons; what is refused."""
 
-import subprocess
-import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import replay_jobs
 from hypothesis import given, settings
+from in_process import hocket
 from random_jobs import jobs
 
 from hocket.base.errors import DeadlockError, TraceError
@@ -229,8 +228,7 @@ def test_bad_input_is_told(
     folder = replay_jobs.write(tmp_path / "traces", job or replay_jobs.every_kind())
     if damage:
         damage(folder)
-    command = [sys.executable, "-m", "hocket", "replay", str(folder), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = hocket("replay", folder, *options)
     assert (done.returncode, done.stdout) == (3, "")
     assert words in done.stderr
 

@@ -1,13 +1,12 @@
 """`hocket compare` on real files, and what holds for any two predictions."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 from random_jobs import jobs
 
 from hocket.base.errors import FormatError
@@ -17,11 +16,6 @@ from hocket.simulator.analysis import Change, compare, read_prediction, write_pr
 from hocket.topology import load
 
 US = 10**6
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def predicted(folder: Path, bandwidth: str, name: str) -> Path:

@@ -1,11 +1,10 @@
 """Recorded runs of ASTRA-sim: finish and exposed cycles of every rank, through the command; and rows of its sweeps."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.bench.astra_sim_equality import agrees, predict, rows_of
 
@@ -40,11 +39,11 @@ def test_every_rank_of_a_recorded_run(shared: Path, tmp_path: Path, name: str) -
     model = {"unaware": "analytical", "aware": "congestion"}[expected["backend"]]
     assert expected["extra_args"] == [] and not expected["comm_group"]
     out = tmp_path / "out.json"
-    command = [sys.executable, "-m", "hocket", "simulate", folder / expected["workload_prefix"]]
-    command += ["--compat", "astra-sim", "--model", model, "--json", out, "--memory", folder / "mem.json"]
+    command = ["simulate", folder / expected["workload_prefix"], "--compat", "astra-sim", "--model", model]
+    command += ["--json", out, "--memory", folder / "mem.json"]
     command += ["--network", folder / "network.yml", "--system", folder / "system.json"]
     command += ["--num-queues-per-dim", expected["num_queues_per_dim"]]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    done = hocket(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(out.read_text())
     assert result["finish_ns"] == expected["finish_cycles"]
@@ -64,9 +63,8 @@ def test_rows_of_a_recorded_sweep(shared: Path, sweep: str) -> None:
 @pytest.mark.shared
 def test_artefacts_of_the_published_sweep_are_named_with_their_size(shared: Path, tmp_path: Path) -> None:
     folder = shared / "astra_sim" / "inputs" / "b_oneRing_48to1_n16_100MiB"
-    command = [sys.executable, "-m", "hocket", "simulate", folder / "w", "--compat", "astra-sim"]
-    command += ["--network", folder / "network.yml", "--system", folder / "system.json"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+    files = ["--network", folder / "network.yml", "--system", folder / "system.json"]
+    done = hocket("simulate", folder / "w", "--compat", "astra-sim", *files)
     # One ring over 8x2 ranks: of 16 hops, 7 -> 8 and 15 -> 0 change both coordinates; 2 * 15 steps, 64 chunks.
     assert "3840 of 30720 messages cross several dimensions" in done.stdout  # 2 * 30 * 64 of 16 * 30 * 64
     # Each is 100 MiB / 64 / 16 = 102400 B, and left out are 2000 ns + 102400 B / (12.5 * 2^30 / 1e9 B/ns) = 9629 ns.

@@ -1,12 +1,12 @@
 """Where ASTRA-sim crashes, hangs, or is silent, there is an error that names the place."""
 
 import json
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
+import in_process
 import pytest
 from astra_inputs import RING4, SYSTEM, Folder, collective
 from hypothesis import given
@@ -167,10 +167,9 @@ def test_statistics_that_abort_there_are_an_error_here(folder: Folder) -> None:
         folder.simulate((builder.build(), receiver.build(), node(NodeType.COMP), node(NodeType.COMP)))
 
 
-def hocket(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "simulate", folder / "t" / "trace", "--compat", "astra-sim"]
-    command += ["--network", folder / "network.yml", "--system", folder / "system.json", *arguments]
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+def hocket(folder: Path, *arguments: object) -> CompletedProcess[str]:
+    command = ["simulate", folder / "t" / "trace", "--compat", "astra-sim", "--network", folder / "network.yml"]
+    return in_process.hocket(*command, "--system", folder / "system.json", *arguments)
 
 
 def test_a_rank_without_the_collective_is_a_deadlock(folder: Folder) -> None:
@@ -230,8 +229,8 @@ def test_usage(folder: Folder, options: tuple[object, ...], message: str) -> Non
 
 
 def test_its_options_alone_are_a_usage_error() -> None:
-    command = [sys.executable, "-m", "hocket", "simulate", "all_reduce", "--size", "1MiB", "--topology", "ring:4"]
-    done = subprocess.run([*command, "--num-queues-per-dim", "2"], capture_output=True, text=True, timeout=120)
+    command = ["simulate", "all_reduce", "--size", "1MiB", "--topology", "ring:4"]
+    done = in_process.hocket(*command, "--num-queues-per-dim", "2")
     assert done.returncode == 2
     assert "--num-queues-per-dim" in done.stderr
 

@@ -1,14 +1,13 @@
 """Exact packing of spanning trees: the period is the worst cut's, the trees span and fit, schedules come near it."""
 
 import json
-import subprocess
-import sys
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 from random_networks import networks
 
 from hocket._core import synthesizer as core
@@ -141,13 +140,7 @@ def test_unreachable_ranks_are_named() -> None:
 
 def test_command() -> None:
     command = "synthesize all_gather --topology switch:6,bandwidth=50GB/s,latency=1us --size 1GiB --chunks 5"
-    done = subprocess.run(
-        [sys.executable, "-m", "hocket", *command.split(), "--engine", "packing", "--json", "-"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = json.loads(done.stdout)
+    found = json.loads(hocket(*command.split(), "--engine", "packing", "--json", "-").stdout)
     assert found["engine"] == "packing"
     # 5/6 GiB enter every port; a ring of chunks of 1/30 GiB arrives at the last rank after its latencies.
     assert found["collective_time_ns"] <= (5 * 2**30 // 6 / 50) + 6 * 2000

@@ -4,14 +4,13 @@ import csv
 import json
 import math
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import AnySchedule, Collective, FoldedSchedule, Kind, Schedule, load_expanded, verify
@@ -238,8 +237,9 @@ def test_folded_it_is_the_same(spec: str, kind: Kind, chunks: int, size: int, bl
 
 
 def run_hocket(*arguments: str) -> str:
-    command = [sys.executable, "-m", "hocket", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = hocket(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def synthesized(*arguments: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Schedules for bundles, and the command."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 from hocket.schedule import Collective, Kind, retime, save
@@ -20,9 +18,3 @@ def topology() -> Topology:
 def write_schedule(path: Path, kind: Kind, algorithm: str, size: int) -> Path:
     save(retime(build(algorithm, Collective(kind, 4, size, 1), topology())), path)
     return path
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hocket", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False
-    )

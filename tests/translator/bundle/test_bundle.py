@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from bundles import RUNTIMES, hocket, topology, write_schedule
+from bundles import RUNTIMES, topology, write_schedule
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import FormatError, HocketError, ScheduleError
 from hocket.schedule import Collective, Kind

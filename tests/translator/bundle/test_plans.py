@@ -4,7 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from bundles import hocket, topology
+from bundles import topology
+from in_process import hocket
 
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build

@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bundles import RUNTIMES, hocket
+from bundles import RUNTIMES
+from in_process import hocket
 
 from hocket.schedule import Collective, Kind, retime, save
 from hocket.schedule.algorithms import build

@@ -1,11 +1,10 @@
 """ForestColl's trees as schedules, and files that are none."""
 
 import itertools
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+import in_process
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,9 +58,7 @@ def test_trees_do_the_collective(tmp_path: Path, kind: Kind, shares: tuple[int, 
 def test_the_commands(tmp_path: Path) -> None:
     path = written(tmp_path / "trees.xml", forest())
 
-    def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    hocket = in_process.hocket
 
     on = ("--topology", NETWORK, "--size", "64KiB")
     done = hocket("verify", path, *on)

@@ -2,12 +2,11 @@
 
 import csv
 import json
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind, Schedule, retime, save
@@ -19,11 +18,6 @@ from hocket.translator import nccl_graph, rings, transfer_table
 
 MIB = 1 << 20
 RING = "ring:8,bandwidth=50GiB/s,latency=500ns"
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def astra_sim_ns(schedule: Schedule, folder: Path, network: str) -> int:

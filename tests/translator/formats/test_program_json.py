@@ -1,8 +1,6 @@
 """Programs as JSON of our own: round trips, the commands that write and read it, files that are broken."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_process import hocket
 from programs import greedy_schedule
 
 from hocket.base.errors import FormatError, HocketError
@@ -25,12 +24,6 @@ DATA = Path(__file__).parents[2] / "data" / "msccl_xml"
 
 def text_of(seed: int = 0) -> bytes:
     return to_program_json(lower(greedy_schedule(Kind.ALL_REDUCE, 3, 1, seed), "json")).encode()
-
-
-def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hocket", *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.xml")), ids=lambda path: path.stem)

@@ -1,9 +1,9 @@
 """TACOS' files: read as they were written, replayed as causality allows, and caught where they claim more."""
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
+import in_process
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,9 +74,7 @@ def star(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def hocket(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hocket", "verify", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+hocket = partial(in_process.hocket, "verify")
 
 
 def test_orders_are_replayed_one_chunk_at_a_time(star: Path) -> None:

@@ -1,13 +1,12 @@
 """A program of one runtime written for another: nothing but the steps that it cannot run changes."""
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 from programs import greedy_schedule
 
 from hocket.base.errors import DeadlockError, ScheduleError
@@ -117,10 +116,10 @@ def test_a_lowered_file_takes_no_options_of_lowering(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     topology = load("ring:4,bandwidth=50GB/s,latency=500ns")
     path.write_text(to_xml(lower(build("ring", Collective(Kind.ALL_GATHER, 4, MIB), topology), "executor"), "executor"))
-    command = [sys.executable, "-m", "hocket", "translate", str(path), "--to", "rccl", "-o", str(tmp_path / "b.xml")]
-    refused = subprocess.run([*command, "--slots", "2"], capture_output=True, text=True, check=False)
+    command = ["translate", path, "--to", "rccl", "-o", tmp_path / "b.xml"]
+    refused = hocket(*command, "--slots", "2")
     assert refused.returncode == 2
     assert "is lowered already" in refused.stderr
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = hocket(*command)
     assert done.returncode == 0, done.stderr
     assert "proved: in place, FIFO depth 2 with messages of at most 1 of a step's chunks" in done.stdout

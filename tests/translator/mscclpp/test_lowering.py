@@ -2,12 +2,11 @@
 
 import json
 import random
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import in_process
 import pytest
 from homes import IN_NETWORK, home
 from hypothesis import given, settings
@@ -162,9 +161,7 @@ def test_translate_command(tmp_path: Path) -> None:
     schedule, output = tmp_path / "ar.schedule", tmp_path / "ar.json"
     save(greedy_schedule(Kind.ALL_REDUCE, 4, 2, seed=7), schedule)
 
-    def hocket(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hocket", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+    hocket = in_process.hocket
 
     done = hocket("translate", schedule, "--to", "mscclpp", "-o", output, "--ranks-per-node", 2, "--max-bytes", "1MiB")
     assert done.returncode == 0, done.stderr

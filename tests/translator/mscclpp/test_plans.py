@@ -2,15 +2,15 @@
 
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import DeadlockError, FormatError, HocketError, ScheduleError
 from hocket.translator.mscclpp import from_json, judge_plan, read_plan, verify_plan
@@ -229,9 +229,9 @@ def test_sizes_that_were_not_proved_are_told(largest: int) -> None:
 def test_verify_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
 
-    def verify() -> subprocess.CompletedProcess[str]:
+    def verify() -> CompletedProcess[str]:
         path.write_text(json.dumps(plan))
-        return subprocess.run([sys.executable, "-m", "hocket", "verify", path], capture_output=True, text=True)
+        return hocket("verify", path)
 
     plan = exchange()
     right = verify()
@@ -277,8 +277,7 @@ def test_verdicts_of_plans_have_the_shape_of_all_runtimes(tmp_path: Path) -> Non
 
     def verdict(content: str, *more: str) -> tuple[int, dict[str, Any]]:
         path.write_text(content)
-        command = [sys.executable, "-m", "hocket", "verify", str(path), "--json", "-", *more]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = hocket("verify", path, "--json", "-", *more)
         return done.returncode, json.loads(done.stdout)["runtimes"]["mscclpp"]
 
     def flags(found: dict[str, Any]) -> tuple[Any, ...]:
@@ -324,8 +323,7 @@ def test_thread_blocks_must_be_resident_on_the_gpu_asked_for(tmp_path: Path) -> 
     path.write_text(json.dumps(crowded))
 
     def verify(*options: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "hocket", "verify", str(path), *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = hocket("verify", path, *options)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
     assert verify("--gpu", "A100")[0] == 0

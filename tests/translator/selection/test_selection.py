@@ -1,11 +1,11 @@
 """`hocket explain`: which file a runtime would run, and why not each other one."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from in_process import hocket
 
 from hocket.schedule import Kind
 from hocket.translator.selection.msccl import RuntimeCall, files_in_order, select
@@ -75,11 +75,7 @@ def test_msccl_loads_four_files(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     write(tmp_path, "ar.xml", (0, 1 << 26))
 
-    def explain(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = ["explain", str(tmp_path), "--collective", "all_reduce", "--ranks", "4", *arguments]
-        return subprocess.run(
-            [sys.executable, "-m", "hocket", *command], capture_output=True, text=True, timeout=120, check=False
-        )
+    explain = partial(hocket, "explain", tmp_path, "--collective", "all_reduce", "--ranks", "4")
 
     done = explain("--size", "25MiB", "--dtype", "float16", "--runtime", "executor")
     assert (done.returncode, done.stderr) == (0, "")
