@@ -8,6 +8,8 @@ DEMO_DIR ?= demo
 TIME ?= 600
 
 BIN := $(VENV)/bin
+# Says what it downloads, and on a terminal how far it is.
+PIP_INSTALL := $(BIN)/pip install --progress-bar on
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo docs test fuzz lint build system pytest cpptest clean
@@ -29,10 +31,11 @@ lint: build $(VENV)/test.stamp
 docs: build
 	$(BIN)/python -m hocket.docs
 
-# Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs.
+# Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs. Where an extra is
+# absent its tests skip; here all are installed, so that none skips unseen.
 pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp $(VENV)/newest-nccl
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "torch or mpi"
+	PYTHONHASHSEED=0 HOCKET_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
+	PYTHONHASHSEED=0 HOCKET_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "torch or mpi"
 
 # Not part of `make test`, whose examples are fixed: what it finds becomes an @example there.
 fuzz: build $(VENV)/torch.stamp $(VENV)/test.stamp
@@ -51,27 +54,28 @@ $(VENV)/base.stamp: pyproject.toml setup.py
 	@command -v g++ >/dev/null || { echo "error: g++ (C++20) is needed: apt-get install g++" >&2; exit 3; }
 	$(PYTHON) -m venv $(VENV) || { echo "error: apt-get install python3-venv python3-dev" >&2; exit 3; }
 	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q "setuptools>=80" "nanobind>=3.1,<4"
-	$(BIN)/pip install -q --no-build-isolation -e .
+	$(PIP_INSTALL) "setuptools>=80" "nanobind>=3.1,<4"
+	@echo "Compiling the engine and the plugins: 2 to 4 minutes on two cores."
+	$(PIP_INSTALL) --no-build-isolation -e .
 	touch $@
 
 $(VENV)/demo.stamp: $(VENV)/base.stamp
-	$(BIN)/pip install -q --no-build-isolation -e ".[report,mpi]"
+	$(PIP_INSTALL) --no-build-isolation -e ".[report,mpi]"
 	touch $@
 
 $(VENV)/torch.stamp: $(VENV)/demo.stamp
 	@$(BIN)/python -c "import torch" 2>/dev/null || echo "Installing PyTorch: about 3 GB to download, 5 GB on disk" \
 	    "(make demo TORCH=no uses recorded traces instead; TORCH_INDEX=URL names another package index)."
-	$(BIN)/pip install -q $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.4"
+	$(PIP_INSTALL) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.4"
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	$(BIN)/pip install -q --no-build-isolation -e ".[report,parquet,solve,mpi,test,lint]"
+	$(PIP_INSTALL) --no-build-isolation -e ".[report,parquet,solve,mpi,test,lint]"
 	touch $@
 
 # The newest NCCL known, which the plugins are loaded beside; away from the packages, among which PyTorch has its own.
 $(VENV)/newest-nccl: | $(VENV)/base.stamp
-	$(BIN)/pip install -q --no-deps --target $@.part nvidia-nccl-cu12==2.32.3
+	$(PIP_INSTALL) --no-deps --target $@.part nvidia-nccl-cu12==2.32.3
 	mv $@.part $@
 
 system:

@@ -44,6 +44,8 @@ def run_workers(
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM if by_mpi else signal.SIGKILL)
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
 
 
 def end_with_launcher() -> None:
