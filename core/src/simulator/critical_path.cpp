@@ -15,6 +15,10 @@ struct Collective {
   Picoseconds last_start = 0;
 };
 
+// Longest path in topological order (Kahn's), where the members of a collective wait for each other as its bound says:
+// `start_` and `finish_` only grow while a node's predecessors come in, and a node is visited once all have. A lower
+// bound because every rule here is a relaxation of the replay's: a rank computes any number of nodes at once, a link
+// serves all messages at once, a collective takes its bound.
 class LongestPath {
  public:
   LongestPath(const Job& job, const CollectiveBounds& bounds, const topology::Graph& graph)
@@ -26,6 +30,7 @@ class LongestPath {
         finish_(job.num_nodes(), kUnknown),
         collectives_(job.plan_of.size()) {
     for (const std::vector<MemberBound>& members : bounds) {
+      // Whose coming can end another's part in particular: only then, and at the last, does `join` look at all members.
       std::vector<bool>& heard = heard_.emplace_back(members.size(), false);
       for (const MemberBound& bound : members) {
         if (bound.source >= 0) heard[bound.source] = true;
@@ -121,6 +126,7 @@ class LongestPath {
     }
   }
 
+  // The same formula as every model (`Front::pass`), without waiting at a link: what a model adds is only ever later.
   Picoseconds flight_ps(int64_t message) const {
     Front front{0, 0};
     for (int64_t k = job_.messages.route_offset[message]; k < job_.messages.route_offset[message + 1]; k++) {

@@ -17,12 +17,12 @@ struct Event {
   uint32_t id;
 };
 
-/// Future events, earliest first, in the order of their `push` where times are equal: a stable radix heap.
-///
-/// Bucket b holds the events whose time differs from the last popped time in bit b-1 at the highest. Time never runs
-/// backwards, so an event only ever moves to lower buckets, and all its moves read and write memory in sequence.
-/// Moving keeps the order within a bucket and only ever fills empty ones, hence equal times stay first in, first out
-/// without a sequence number.
+/// Future events, earliest first, in the order of their `push` where times are equal: a stable radix heap. Bucket b
+/// holds the events whose time differs from the last popped time in bit b-1 at the highest. Time never runs backwards,
+/// so an event only ever moves to lower buckets, and all its moves read and write memory in sequence. Moving keeps the
+/// order within a bucket and only ever fills empty ones, hence equal times stay first in, first out without a sequence
+/// number. After Ahuja, Mehlhorn, Orlin and Tarjan (1990): O(1) a push, and an event moves at most 62 times in its
+/// life.
 class EventQueue {
  public:
   bool empty() const { return next_ == buckets_[0].size() && occupied_ == 0; }
@@ -32,6 +32,7 @@ class EventQueue {
 
   /// Adds an event. Precondition: `event.time` is not before the time of the last event popped.
   void push(const Event& event) {
+    // Times are at most the horizon of 2^61, so the bucket is at most 62.
     const int bucket = std::bit_width(static_cast<uint64_t>(event.time ^ now_));
     buckets_[bucket].push_back(event);
     occupied_ |= (uint64_t{1} << bucket) & ~uint64_t{1};

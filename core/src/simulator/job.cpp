@@ -15,6 +15,8 @@ void require(bool holds, const std::string& what) {
 
 }  // namespace
 
+// Checks everything that comes from outside once; the replay then indexes without looking. What it does not check is
+// order: a cycle of dependencies is a deadlock, which the replay reports as nodes without times.
 Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in, Accesses accesses_in,
          std::vector<int32_t> plan_of_in, std::vector<int32_t> priority_of_in, const std::vector<int32_t>& plan_members)
     : rank_offset(nodes.rank_offset.begin(), nodes.rank_offset.end()),
@@ -26,6 +28,7 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
       priority_of(std::move(priority_of_in)) {
   const size_t count = nodes.kind.size();
   const size_t num_messages = messages.bytes.size();
+  // Node numbers are int32_t throughout: half the memory of a large job.
   require(count < static_cast<size_t>(std::numeric_limits<int32_t>::max()), "more than 2^31 nodes");
   require(!rank_offset.empty() && rank_offset.front() == 0 && rank_offset.back() == static_cast<int64_t>(count) &&
               operand.size() == count && member.size() == count && nodes.dependency_offset.size() == count + 1 &&
@@ -73,6 +76,7 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
     }
   }
 
+  // Turns "waits for" into "is waited for by", by counting sort: dependents ascend, so that ties break by node.
   dependents_offset.assign(count + 1, 0);
   waits.resize(count);
   for (const int64_t before : nodes.dependency) {

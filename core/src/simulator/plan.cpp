@@ -65,6 +65,8 @@ Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes,
   count_per_member();
 }
 
+// The copies of a message lie in a block of 2^copy_bits numbers, of which the ones past `copies` are never used: shifts
+// instead of divisions on the hot path, for at most twice the numbers.
 Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes)
     : copies_(copies),
       num_members_(copies),
@@ -93,6 +95,7 @@ Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int
   total_bytes_ *= copies;
 }
 
+// By connection, then by order in the schedule: the message behind another on its route has the next place.
 void Plan::number_messages(std::span<const int32_t> connection, std::span<const int64_t> bytes) {
   group_by(connection, static_cast<int32_t>(route_src_.size()) / copies_, first_place_, position_);
   for (const int32_t transfer : position_) {
@@ -102,6 +105,8 @@ void Plan::number_messages(std::span<const int32_t> connection, std::span<const 
   }
 }
 
+// A message waits for its gate (if it has one) and for the message before it on its route; the first of a route for its
+// two ends instead, which `count_per_member` adds.
 void Plan::read_gates(const schedule::Gates& gates) {
   const auto num_gates = static_cast<int32_t>(gates.previous.size());
   std::vector<int32_t> waits;
@@ -122,6 +127,7 @@ void Plan::read_gates(const schedule::Gates& gates) {
     next_gate_[gates.previous[gate]] = gate;
   }
   for (int32_t gate = 0; gate < num_gates; gate++) {
+    // Gates that one thing opens need no counter: most gates of rings and trees.
     counter_.push_back(count[gate] > 1 ? static_cast<int32_t>(counts_.size()) : -1);
     if (count[gate] > 1) counts_.push_back(count[gate]);
   }

@@ -18,6 +18,8 @@ namespace hocket::simulator {
 namespace {
 
 /// A collective in flight.
+/// Made when its first member joins and emptied when its last one leaves, so that memory is for collectives under way,
+/// not for all of a job.
 struct Collective {
   std::vector<uint8_t> message_waits;
   std::vector<uint32_t> gate_counts;
@@ -40,7 +42,8 @@ struct Launch {
 };
 
 /// Sorts what comes in a few ascending runs, as the messages of ranks that keep step do: finds the runs, then merges
-/// neighbours until one is left.
+/// neighbours until one is left. Natural merge sort, O(n log runs): ranks in step leave a handful of runs, however many
+/// messages these hold.
 template <typename T>
 void sort_runs(std::vector<T>& values) {
   std::vector<typename std::vector<T>::iterator> ends{values.begin()};
@@ -53,6 +56,11 @@ void sort_runs(std::vector<T>& values) {
 }
 
 /// The one engine under every model: ranks that run their nodes, collectives and messages in flight, one event queue.
+///
+/// An instant has two halves. First all events of the time are handled: they only note what they set off (`finished_`,
+/// `paced_`, `woken_`, `launches_`, `accesses_`). Then `settle` works these off in a fixed order. So what a rank starts
+/// at an instant does not depend on the order of the instant's events; only where messages reach a link at the same
+/// time does the order in which their events were pushed decide, and `EventQueue` keeps it.
 template <class Network>
 class Replay {
  public:
@@ -113,6 +121,7 @@ class Replay {
     return flight.collective < 0 ? flight.bytes : collectives_[flight.collective].bytes_left;
   }
   /// A link had `busy` of work on the flight between two times.
+  /// Within the horizon, or refused: `LinkBins` indexes with it.
   void occupied(int32_t link, Picoseconds start, Picoseconds finish, Picoseconds busy, uint32_t id) {
     outcome_.bins.add(link, start, within_horizon(finish), busy);
     if (!record_occupancy_) return;
@@ -121,6 +130,7 @@ class Replay {
     outcome_.occupancy.push_back({link, flight.collective, message, start, finish});
   }
   void deliver(uint32_t id, Picoseconds now) {
+    // A copy, for what arrives may take off more flights and move them.
     const Flight flight = flights_[id];
     free_flights_.push_back(id);
     if (flight.collective < 0) {
@@ -131,6 +141,7 @@ class Replay {
   }
 
  private:
+  // Kinds of events from the top down; the network's count from 0 up.
   static constexpr uint32_t kComputeEvent = ~uint32_t{0}, kNodeEvent = kComputeEvent - 1;  // others: NetworkEvent
 
   const Plan& plan(int64_t collective) const { return *plans_[job_.plan_of[collective]]; }
@@ -158,6 +169,7 @@ class Replay {
         launches_.push_back(
             {-job_.messages.priority[operand], -1, static_cast<int32_t>(operand), static_cast<int32_t>(operand), node});
         break;
+      // Its message may have come before anyone asked for it (eager sends: nothing waits for a receiver).
       case NodeKind::kReceive:
         if (arrived_[operand]) finish(node, now);
         break;
@@ -190,12 +202,14 @@ class Replay {
   /// Ends an instant: starts what the nodes that finished have set free, lets idle ranks pick their next computation,
   /// sends what has become ready, in the order of the schedules, and queues memory accesses, in the order of the nodes.
   void settle(Picoseconds now) {
+    // By index: a node that takes no time finishes while this runs and is appended.
     for (size_t at = 0; at < finished_.size(); at++) {
       for (const int32_t node : job_.dependents_of(finished_[at])) {
         if (--waits_[node] == 0) start(node, now);
       }
     }
     finished_.clear();
+    // Pace before work: a computation that begins at this instant begins at the pace that now holds.
     for (const int32_t rank : paced_) change_pace(rank, now);
     paced_.clear();
     for (const int32_t rank : woken_) compute_next(rank, now);
@@ -203,12 +217,15 @@ class Replay {
     sort_runs(launches_);
     for (const Launch& launch : launches_) network_.inject(*this, take_off(launch, now), now);
     launches_.clear();
+    // The model may find more events of this very instant; then the loop of `run` comes round again before time goes
+    // on.
     network_.settle(*this, now);
     std::sort(accesses_.begin(), accesses_.end());
     for (const int32_t node : accesses_) access_memory(node, now);
     accesses_.clear();
   }
 
+  // First come, first served needs no queue: the memory's next free time says it all.
   void access_memory(int32_t node, Picoseconds now) {
     const Job::Accesses& accesses = job_.accesses;
     const int64_t access = job_.operand[node];
@@ -219,6 +236,8 @@ class Replay {
   }
 
   void compute_next(int32_t rank, Picoseconds now) {
+    // One computation a rank at a time, the first node of those ready (a GPU's compute stream; Chakra's feeder gives
+    // nodes in that order).
     std::vector<int32_t>& ready = ready_[rank];
     if (running_[rank].node() >= 0 || ready.empty()) return;
     std::pop_heap(ready.begin(), ready.end(), std::greater<>());
@@ -257,6 +276,7 @@ class Replay {
       collective.node.assign(plan.num_members(), -1);
       collective.members_left = plan.num_members();
       collective.bytes_left = plan.total_bytes();
+      // Switches that compute, and ranks outside the group, take part as one member that is there from the first on.
       if (plan.uses_relays()) {
         collective.members_left++;
         open_routes(id, plan.num_members(), node);
@@ -280,6 +300,7 @@ class Replay {
   void leave(Collective& collective, int32_t member, int32_t cause, Picoseconds now) {
     if (member < std::ssize(collective.node)) {
       const int32_t node = collective.node[member];
+      // A member that itself set off what ended its part waited for nobody.
       if (outcome_.start_ps[cause] != outcome_.start_ps[node]) outcome_.cause[node] = cause;
       finish(node, now);
     }
@@ -298,6 +319,8 @@ class Replay {
   }
 
   /// Makes the flight of a message that leaves now.
+  /// The flight keeps pointers into the plan's or the job's links, which outlive it; ids are reused, so that vectors by
+  /// id stay as long as the most flights ever under way.
   uint32_t take_off(const Launch& launch, Picoseconds now) {
     uint32_t id = static_cast<uint32_t>(flights_.size());
     if (free_flights_.empty()) {
@@ -333,6 +356,8 @@ class Replay {
   }
 
   /// A message of a collective is there.
+  /// Gates form chains (`Plan::next_gate`): one that opens counts for the next, and the first that stays closed ends
+  /// the walk.
   void arrive(const Flight& flight, Picoseconds now) {
     const int32_t id = flight.collective, message = flight.message;
     const Plan& plan = this->plan(id);
@@ -345,6 +370,7 @@ class Replay {
       }
     }
     const int32_t src = plan.src(plan.route_of(message)), dst = plan.dst(plan.route_of(message));
+    // The sender's part is done when its last message has arrived, as its buffer is in use until then.
     if (--collective.left[src] == 0) leave(collective, src, flight.cause, now);
     if (--collective.left[dst] == 0) leave(collective, dst, flight.cause, now);
   }
@@ -383,6 +409,7 @@ class Replay {
 
 }  // namespace
 
+// One instance of the engine a model, so that its calls are inlined: the network's part is most of the time.
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
                std::string_view model, const Fidelity& fidelity) {
   if (model == "analytical") return Replay<Analytical>(job, plans, graph, fidelity).run();

@@ -10,6 +10,8 @@ namespace {
 
 /// Walks from the ends of the job to its beginnings. A node's latest end is known once all that needs it has a latest
 /// start; the members of a collective, and the ends of a message, get theirs together.
+/// The backward pass of the critical path method, over the job as it was replayed. Invariant: `latest_finish_` of a
+/// node only falls, and it is final when `needed_by_` is 0, since all that need it have handed on their latest start.
 class LatestTimes {
  public:
   explicit LatestTimes(const Replayed& job)
@@ -90,6 +92,8 @@ class LatestTimes {
 
   /// A member may start so late that those whose end went back to it, or to one who came after it, are not late; and so
   /// that its own part ends in time. Members are gone through from the last to start to the first.
+  /// Sorted twice so that one pass suffices: going from the last start to the first, `latest` is the minimum over all
+  /// parts whose end goes back to a start at or after this one.
   void gather(Together& together) {
     std::vector<int64_t>& nodes = together.nodes;
     if (++together.known < nodes.size()) return;

@@ -15,6 +15,8 @@ struct Slowdown {
 };
 
 /// A computation under way that goes on more slowly at times, to the exact picosecond.
+/// Counts in 1/numerator ps of work, of which full speed does `numerator` a picosecond and the slow one `denominator`:
+/// both whole, so that no change of pace loses anything. Fits: a duration is below 2^61 and a numerator below 2^63.
 class Work {
  public:
   Work() = default;
@@ -29,6 +31,7 @@ class Work {
   bool slow() const { return slow_; }
   Picoseconds done_at() const { return done_at_; }
 
+  // Precondition: `now` is not after `done_at`.
   void change_pace(Picoseconds now, bool slow, const Slowdown& slowdown) {
     left_ -= static_cast<__int128>(now - since_) * speed(slowdown);
     slow_ = slow;

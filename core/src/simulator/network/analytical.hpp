@@ -17,6 +17,7 @@ class Analytical {
   template <class Engine>
   void inject(Engine& engine, uint32_t id, Picoseconds now) {
     Flight& flight = engine.flight(id);
+    // All hops at once, in one event: nobody else can change what happens on the way.
     Front front{now, now};
     for (; flight.hop != flight.end; flight.hop++) {
       Links::State& link = links_[*flight.hop];

@@ -59,6 +59,7 @@ class Congestion {
   void advance(Engine& engine, uint32_t id, Picoseconds now) {
     const Flight& flight = engine.flight(id);
     Links::State& link = links_[*flight.hop];
+    // `tail` of the flight is when all of it is here; its head has just come, at `now`.
     if (link.queueing == Queueing::kFifo) return serve(engine, id, std::max(now, link.free_at));
     queues_[*flight.hop].push(id, flight, link.queueing);
     choosing_.push_back(*flight.hop);
@@ -74,6 +75,7 @@ class Congestion {
       serve(engine, choose(engine, state.queueing, queue), now);
       return !queue.empty();
     }
+    // At most one event for a link in the queue: it asks again when it wakes.
     if (!awake_[link]) engine.schedule(state.free_at, NetworkEvent::kLinkFree, static_cast<uint32_t>(link));
     awake_[link] = true;
     return false;
@@ -99,6 +101,8 @@ class Congestion {
     Links::State& link = links_[id_of_link];
     const Picoseconds serialization = link.take(flight.bytes);
     link.free_at = start + serialization;
+    // The head goes on when the link begins to serve it (cut-through), the tail when the link has served all and all
+    // has come in: a narrow link ahead delays the tail, never the head.
     Front front{start, flight.tail};
     front.pass(start, serialization, link.latency_ps, link.stores || flight.hop == flight.end);
     flight.tail = front.tail;

@@ -31,8 +31,11 @@ class Flow {
     const Flight& flight = engine.flight(id);
     Stream& stream = streams_[id];
     stream = {.left = flight.bytes * Units{kUnitsPerByte}, .begin = flight.hop, .end = flight.hop};
+    // The stretch ends with the first link whose far end stores, or the route.
     while (!links_[*stream.end++].stores && stream.end != flight.end) {
     }
+    // Without this the messages of one connection would share it with each other, and a pipeline of n chunks would move
+    // as n slow ones that all arrive at the end.
     const auto [last, first] = last_on_.try_emplace({flight.collective, flight.hop}, id);
     if (first) return flow(engine, id, now);
     streams_[std::exchange(last->second, id)].next = static_cast<int32_t>(id);
@@ -55,6 +58,9 @@ class Flow {
   /// Finds the rates after the changes of this instant.
   template <class Engine>
   void settle(Engine& engine, Picoseconds now) {
+    // What has flowed is rounded down, so what is left is never too little. No overflow: a flow is still flowing, so
+    // rate * time is at most what is left * scale, which `time_to_drain` multiplied with a check, and one second's
+    // rate.
     for (const uint32_t id : sharing_.update()) {
       Stream& stream = streams_[id];
       if (stream.rate.among != 0) {
@@ -91,6 +97,8 @@ class Flow {
 
     bool operator==(const Connection&) const = default;
   };
+  // Neighbouring routes differ in low bits of the address, collectives in the number: both are spread by Fibonacci
+  // hashing.
   struct Hash {
     size_t operator()(const Connection& connection) const {
       const uint64_t place = reinterpret_cast<uintptr_t>(connection.stretch) / sizeof(int32_t);
@@ -123,6 +131,7 @@ class Flow {
       links_[*hop].take(bytes);
       stream.latency_ps = add_ps(stream.latency_ps, links_[*hop].latency_ps);
     }
+    // A message without bytes takes no share, only latency.
     if (bytes == 0) return drain(engine, id, now);
     sharing_.add(id, {stream.begin, stream.end});
   }
@@ -133,6 +142,7 @@ class Flow {
     Flight& flight = engine.flight(id);
     Stream& stream = streams_[id];
     for (; flight.hop != stream.end; flight.hop++) {
+      // Busy for the work it did: the time alone on the link, though it may have shared it for longer.
       const Picoseconds whole = serialization_ps(flight.bytes, links_[*flight.hop].bandwidth);
       engine.occupied(*flight.hop, stream.start, now, std::min(whole, now - stream.start), id);
     }

@@ -10,6 +10,8 @@ namespace hocket::simulator {
 
 /// Messages that wait for a link that is not first come, first served: one line for each class of messages (a priority,
 /// a collective), in the order in which they came.
+/// A line for each class keeps a choice O(classes): ranks of a class are equal, so only its first is compared. Under
+/// `kLifo` there is one line and the newest of it goes.
 class LinkQueue {
  public:
   bool empty() const { return lines_.empty(); }

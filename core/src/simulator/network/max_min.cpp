@@ -10,6 +10,7 @@ MaxMin::MaxMin(std::span<const Bandwidth> capacity) : capacity_(capacity.begin()
   for (const Bandwidth bandwidth : capacity) links_.push_back({.left = static_cast<Units>(bandwidth) * kUnitsPerByte});
 }
 
+// `slots` make removal O(links of the flow): the last entry of a link's list takes the place of the one that goes.
 void MaxMin::add(uint32_t id, std::span<const int32_t> links) {
   if (id >= flows_.size()) flows_.resize(id + 1);
   Flow& flow = flows_[id];
@@ -39,6 +40,8 @@ void MaxMin::remove(uint32_t id) {
   }
 }
 
+// Invariant of the loop: filled flows have their rate and are never freed again in this update; each round either frees
+// settled flows or fills at least one link's, so it ends.
 const std::vector<uint32_t>& MaxMin::update() {
   changed_.clear();
   for (const int32_t link : touched_) release(link);
@@ -56,6 +59,7 @@ const std::vector<uint32_t>& MaxMin::update() {
 }
 
 /// Fills a new flow whose links carry nobody else; false when they do.
+/// The common case of a job whose messages do not meet: no heap.
 bool MaxMin::fill_alone(uint32_t id) {
   Flow& flow = flows_[id];
   Bandwidth narrowest = capacity_[flow.links.front()];
@@ -104,6 +108,8 @@ void MaxMin::release(int32_t id) {
 }
 
 /// Brings the heap up to date where shares have become smaller; larger ones are found on top.
+/// A lazy heap: entries are never changed in place. `queued` tells which entry of a link is the true one; others are
+/// dropped when they come up.
 void MaxMin::queue_shares() {
   for (const int32_t id : reconsider_) {
     Link& link = links_[id];
@@ -123,6 +129,8 @@ bool MaxMin::find_lowest() {
   for (const int32_t link : lowest_) links_[link].lowest = false;
   lowest_.clear();
   while (!heap_.empty()) {
+    // All links with exactly the same share are taken together: shares are fractions, compared by cross products that
+    // fit 128 bits (units below 2^83, flows below 2^32).
     const Share top = heap_.front();
     if (!lowest_.empty() && links_[lowest_.front()].share() < top.rate) break;
     std::ranges::pop_heap(heap_, later);
@@ -131,6 +139,7 @@ bool MaxMin::find_lowest() {
     if (link.queued.among == 0 || !(link.queued == top.rate)) continue;  // a smaller share was queued since
     link.queued = {};
     if (link.filling == 0) continue;
+    // Its share has grown since: back with the true one.
     if (top.rate < link.share()) {
       link.queued = link.share();
       heap_.push_back({link.queued, top.link});
@@ -145,6 +154,9 @@ bool MaxMin::find_lowest() {
 
 /// Frees the settled flows that keep the links with the smallest share from giving all their flows as much: those that
 /// have more, and those that these links held before. False when there are none.
+/// What makes the repair right: a settled flow that has more than the smallest share of a link it crosses cannot stay
+/// as it is, nor can one that the link held at another level. When there is none, the filled flows and the settled ones
+/// together are max-min fair on these links.
 bool MaxMin::free_richer() {
   const size_t before = freed_.size();
   const Rate share = links_[lowest_.front()].share();
@@ -190,6 +202,7 @@ void MaxMin::fill_lowest() {
     flow.rate = share;
     changed_.push_back(id);
     for (const int32_t link : flow.links) {
+      // This flow's rate is another than before: whatever that link held at its old level has to be filled anew.
       if (!links_[link].lowest) release(link);
     }
   }

@@ -33,6 +33,10 @@ struct Rate {
 ///
 /// Shares are exact fractions. What a flow takes away from other links counts there as whole units, rounded up, so the
 /// rates on a link never add up to more than its capacity, and to less by at most a unit a flow.
+/// The algorithm is progressive filling (Bertsekas and Gallager, Data Networks, 6.5), begun from the last answer
+/// instead of from nothing; SimGrid's LMM solver does the same with doubles and a precision. A change costs what it
+/// reaches: links and flows that it does not free are not looked at, which is why a fabric of thousands of links takes
+/// few of them an event.
 class MaxMin {
  public:
   explicit MaxMin(std::span<const Bandwidth> capacity);
