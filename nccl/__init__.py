@@ -2,9 +2,9 @@
 
 from hocket.nccl.choice import NcclChoice, forced, read_choice
 from hocket.nccl.constants import Constants
-from hocket.nccl.graph_file import model_graphs
 from hocket.nccl.log import NcclLog, read_nccl_log
 from hocket.nccl.model import Choices, NcclModel, Term
+from hocket.nccl.model_graphs import model_graphs
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PATH_TYPES, PROTOCOLS
 from hocket.nccl.settings import VARIABLES, Settings, read_settings
 

@@ -78,7 +78,7 @@ class Tree:
             found = name
             while found not in self.sources and "." in found.strip("."):
                 found = found.rpartition(".")[0]
-            of_none = found == "hocket" and (name.count(".") > 1 or name == "hocket.__version__")
+            of_none = found == "hocket" and name.count(".") > 1
             if not of_none and not name.startswith(_ENGINE) and found != module:
                 yield Import(found, line, runs)
 

@@ -7,7 +7,7 @@ wrong with it is a `hocket.HocketError`.
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from hocket.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from hocket.base.errors import HocketError as HocketError

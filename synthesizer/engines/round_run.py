@@ -5,11 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from hocket import __version__
 from hocket._core import synthesizer as core
 from hocket.base.errors import ScheduleError
 from hocket.base.memory import machine_bytes
 from hocket.base.units import format_bytes
+from hocket.base.version import __version__
 from hocket.schedule import Symmetry
 from hocket.schedule.symmetry import NONE
 from hocket.synthesizer.problem import Problem

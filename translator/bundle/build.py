@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from hocket import __version__
 from hocket.base.errors import HocketError, ScheduleError
 from hocket.base.files import atomic_folder
+from hocket.base.version import __version__
 from hocket.schedule import Kind
 from hocket.topology import Topology
 from hocket.translator.bundle.calls import CallPrograms

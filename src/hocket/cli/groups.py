@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hocket import __version__
 from hocket.api.verbs import VERBS
 from hocket.base.standard_output import is_standard_output, keep_for_results
+from hocket.base.version import __version__
 from hocket.cli.command import SETTINGS, command_of, epilog_of
 
 __all__ = ["group_of"]

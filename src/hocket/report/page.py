@@ -6,8 +6,8 @@ from importlib.resources import files
 from itertools import repeat
 from typing import Any
 
-from hocket import __version__
 from hocket.base.text import markup, printable
+from hocket.base.version import __version__
 
 __all__ = ["Block", "Cards", "Code", "Figure", "Section", "Table", "Text", "render"]
 

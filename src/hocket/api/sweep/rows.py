@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from hocket import __version__
 from hocket.api.simulate.request import Simulation
 from hocket.base.errors import RequestError
 from hocket.base.reading import content_digest
+from hocket.base.version import __version__
 
 __all__ = ["KEYS", "grid", "key_of", "row_columns"]
 
