@@ -17,9 +17,11 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: the nearest known one, and all of them."""
+    """The end of a message about an unknown word: the nearest known one (`native:ring` for `ring`), and all of them."""
     names = sorted(known)
-    close = [name for name in names if name.lower() == word.lower()] or get_close_matches(word, names, n=1)
+    said = word.lower()
+    close = [name for name in names if said in (name.lower(), name.lower().rpartition(":")[2])]
+    close = close or get_close_matches(word, names, n=1)
     return (f"did you mean '{close[0]}'? " if close else "") + f"known: {', '.join(names)}"
 
 

@@ -137,5 +137,7 @@ def test_names_come_from_the_registry_that_a_field_names() -> None:
     assert Choosing.of(engine="native:ring", algorithms=["mine.schedule"]).algorithms == ["mine.schedule"]
     with pytest.raises(RequestError, match=r"^--engine native:rin: no such choice; did you mean 'native:ring'"):
         Choosing.of(engine="native:rin")
+    with pytest.raises(RequestError, match="did you mean 'native:ring'"):
+        Choosing.of(engine="ring")
     with pytest.raises(RequestError, match="no such choice; did you mean 'matching'"):
         Choosing.from_json('{"verb": "choose", "engine": "matchin"}')
