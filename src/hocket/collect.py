@@ -14,6 +14,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from hocket.api.modules import make_verb
 from hocket.base.errors import FormatError, HocketError, exit_code
 from hocket.recording.settings import OPTIONS, OUT_VARIABLE, SWITCHES, variable
 
@@ -104,5 +105,6 @@ def _arm(chosen: argparse.Namespace) -> None:
     autoload.arm()
 
 
+make_verb(__name__)
 if __name__ == "__main__":
     main()

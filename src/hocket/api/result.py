@@ -23,7 +23,7 @@ class Result:
 
     request: Request
     #: With what `hocket VERB` ends; not 0 where the check that was asked for failed.
-    exit_code: ExitCode = ExitCode.DONE
+    exit_code: int = ExitCode.DONE
     #: What makes the result untrustworthy; the command says it on standard error.
     warnings: Sequence[str] = ()
 
@@ -60,7 +60,7 @@ class Report(Result):
 
     request: Request
     lines: Sequence[str]
-    exit_code: ExitCode = ExitCode.DONE
+    exit_code: int = ExitCode.DONE
 
     def summary(self) -> str:
         return "\n".join(self.lines)

@@ -66,6 +66,10 @@ _VERBS = (
     Verb("nccl tuner make", "nccl:TunerTableRequest", "Write a table for NCCL's tuner plugin."),
     Verb("nccl tuner check", "nccl:TunerCheck", "Say what is wrong with a tuner table, and what it does."),
     Verb("replay", "replay:Replay", "Issue a trace's communication again, measured against predicted."),
+    Verb("collect", "collect:CollectionRequest", "Capture a job's collectives into Chakra traces."),
+    Verb("collect merge", "collect:CollectedMerge", "Merge the streams of a job into traces and a summary."),
+    Verb("collect watch", "collect:CollectionWatch", "Say what a running job waits for when it hangs."),
+    Verb("collect build", "collect:HookBuild", "Compile the collector's fast hook, once."),
 )
 
 VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}

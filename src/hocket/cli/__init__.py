@@ -24,7 +24,6 @@ SUMMARY = "Collect, predict, synthesize, translate and run collective communicat
 
 # Commands that are no requests yet: module that defines `app`, and what `hocket --help` says.
 COMMANDS = {
-    "collect": ("hocket.cli.collect.command", "Capture a PyTorch job's collectives into Chakra traces."),
     "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
     "translate": ("hocket.cli.translate.command", "Turn a schedule into verified MSCCL XML."),
     "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
@@ -36,9 +35,17 @@ COMMANDS = {
 }
 
 
+# Words of commands that are called otherwise now, for one release.
+ALIASES: dict[tuple[str, ...], list[str]] = {
+    ("collect", "launch"): ["collect"],
+    ("collect", "mpi"): ["collect", "--mpi"],
+}
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs `hocket ARGV` and exits with a documented code (`hocket.base.errors.ExitCode`)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments[:2] = ALIASES.get(tuple(arguments[:2]), arguments[:2])
     with guarded_streams(), ended_by_signals():
         _run(arguments)
 

@@ -17,6 +17,7 @@ __all__ = ["group_of"]
 
 #: Groups of commands, by their words, and what each is about.
 GROUPS = {
+    "collect": "Capture a job's collectives into Chakra traces.",
     "generate": "Make Chakra traces of jobs that nobody ran.",
     "nccl": "Say what stock NCCL does on a cluster, and what it did in a job.",
     "nccl profile": "Read what NCCL's profiler plugin recorded of a job.",

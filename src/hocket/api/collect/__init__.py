@@ -1,0 +1,1 @@
+"""A job's collectives, captured into Chakra traces."""
