@@ -10,18 +10,14 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.api.modules import make_verb
-from hocket.base.errors import FormatError, HocketError, exit_code
+from hocket.base.errors import HocketError, exit_code
+from hocket.plugin.installed import check_script
 from hocket.recording.settings import OPTIONS, OUT_VARIABLE, SWITCHES, variable
 
-__all__ = ["OLDEST_TORCH", "check_script", "check_torch", "main", "step"]
-
-# The first whose dispatcher gives a kernel in Python its key set.
-OLDEST_TORCH = (2, 4)
+__all__ = ["main", "step"]
 
 
 def step() -> None:
@@ -32,24 +28,6 @@ def step() -> None:
     from hocket.plugin.torch import collector
 
     collector.mark_step()
-
-
-def check_torch() -> None:
-    """Raises HocketError when PyTorch is not installed, or is older than the hooks need."""
-    remedy = "pip install 'hocket[torch]'"
-    if find_spec("torch") is None:
-        raise HocketError(f"collecting needs PyTorch, which is not installed: {remedy}")
-    found = version("torch")
-    if tuple(map(int, found.split(".")[:2])) < OLDEST_TORCH:
-        oldest = ".".join(map(str, OLDEST_TORCH))
-        raise HocketError(f"collecting needs PyTorch {oldest} or newer, not {found}: {remedy}")
-
-
-def check_script(script: str) -> None:
-    """Raises what `check_torch` does, and FormatError when there is no such script."""
-    check_torch()
-    if not Path(script).is_file():
-        raise FormatError(f"{script}: no such script")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -206,10 +206,10 @@ def test_groups_that_are_destroyed_and_made_again_under_the_same_name(tmp_path: 
 
 
 def test_a_torch_that_is_too_old_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hocket import collect
+    from hocket.plugin import installed
 
-    monkeypatch.setattr(collect, "version", lambda name: "2.3.1+cpu")
+    monkeypatch.setattr(installed, "version", lambda name: "2.3.1+cpu")
     with pytest.raises(HocketError, match=r"collecting needs PyTorch 2\.4 or newer, not 2\.3\.1\+cpu: pip install"):
-        collect.check_script(script(tmp_path, ""))
-    monkeypatch.setattr(collect, "version", lambda name: "2.10.0")
-    collect.check_script(script(tmp_path, ""))
+        installed.check_script(script(tmp_path, ""))
+    monkeypatch.setattr(installed, "version", lambda name: "2.10.0")
+    installed.check_script(script(tmp_path, ""))

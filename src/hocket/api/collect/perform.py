@@ -14,7 +14,7 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.errors import HocketError
 from hocket.base.processes import run
-from hocket.collect import check_script
+from hocket.plugin.installed import check_script
 from hocket.plugin.mpi.launch import run_recorded
 from hocket.plugin.mpi.library import build_library, find_mpicc
 from hocket.plugin.mpi.served import served
