@@ -29,9 +29,9 @@ FACES = {
     "bench": FOLDERS | {"api"},
     "report": FOLDERS,
     "docs": FOLDERS,
-    "api": FOLDERS | {"report"},
-    "demo": FOLDERS | {"api", "report"},
-    "cli": FOLDERS | {"api", "report", "demo", "bench", FACE},
+    "api": FOLDERS | {"report", "bench/peers"},
+    "bench/peers": FOLDERS | {"api"},
+    "cli": FOLDERS | {"api", FACE},
     FACE: {"api", "cli", "plugin", "recording"},
 }
 INNER = {
@@ -98,7 +98,7 @@ PACKAGES = {
     "pandas": {"api"},
     "plotly": {"report", "bench"},
     "rich": {"recording", "cli", "bench"},
-    "typer": {"cli", "demo"},
+    "typer": {"cli"},
 }
 WALLS = Walls(ROOMS | FACES | INNER, DOORS, PACKAGES, everybody={"numpy", "msgspec"})
 
@@ -139,7 +139,7 @@ BREACHES = {
     "the face": ("simulator", "from hocket import HocketError", "hocket is not for simulator/"),
     "the commands": ("api", "from hocket.cli.options import Option", "is not for api/"),
     "what makes pages": ("calibration", "import hocket.report.page", "is not for calibration/"),
-    "the demo": ("bench", "from hocket.demo import chain", "is not for bench/"),
+    "the demo": ("report", "from hocket.api.demo import chain", "is not for report/"),
     "the benches": ("runtime/run", "import hocket.bench.plans", "is not for runtime/run/"),
     "a room inside": ("topology", "from hocket.topology.formats import astra_sim", "none of its doors"),
     "a door from the ground floor": ("topology", "import hocket.topology.loading", "none of its doors"),

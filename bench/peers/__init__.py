@@ -1,1 +1,5 @@
 """Comparison with other synthesizers, case by case: `hocket bench peers`."""
+
+__all__ = ["PEERS"]
+
+PEERS = ("tacos",)

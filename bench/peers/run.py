@@ -2,15 +2,16 @@
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from hocket.base import processes
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_json
 from hocket.bench.peers.case import Case, Figures, Outcome
 from hocket.bench.peers.driver import drive
 
@@ -34,23 +35,32 @@ class Result:
     beside: Figures | None = None
 
 
+class _Kept(msgspec.Struct):
+    """The file."""
+
+    request: Mapping[str, Any]
+    results: list[Result]
+
+
 @dataclass
 class Results:
-    """Finished cases by name, kept in the file `path` (None: nowhere)."""
+    """Finished cases by name, kept in the file `path` (None: nowhere) with the request that they are of."""
 
     path: Path | None
     finished: dict[str, Result]
+    request: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, path: Path | None) -> "Results":
+    def load(cls, path: Path | None, request: Mapping[str, Any]) -> "Results":
         """What the file has, if there is one. Raises FormatError when it is not one of ours."""
         if path is None or not path.is_file():
-            return cls(path, {})
+            return cls(path, {}, request)
         try:
-            results = msgspec.json.decode(path.read_bytes(), type=list[Result])
+            kept = msgspec.json.decode(path.read_bytes(), type=_Kept | list[Result])
         except msgspec.DecodeError as error:
             raise FormatError(f"{path}: {error}: not results of `hocket bench peers`; name another file") from error
-        return cls(path, {result.case.name: result for result in results})
+        results = kept if isinstance(kept, list) else kept.results  # the list alone: of earlier releases
+        return cls(path, {result.case.name: result for result in results}, request)
 
     def run(self, cases: Iterable[Case], limits: Limits, peer: Path | None = None) -> Iterator[Result]:
         """The results of all cases; those that are finished, for the same target, are not run again."""
@@ -65,8 +75,7 @@ class Results:
 
     def _save(self) -> None:
         if self.path is not None:
-            with atomic_write(self.path) as file:
-                file.write(msgspec.json.format(msgspec.json.encode(list(self.finished.values()))).decode() + "\n")
+            write_json(self.path, msgspec.to_builtins(_Kept(self.request, list(self.finished.values()))))
 
 
 def _outcome(case: Case, limits: Limits) -> Outcome:

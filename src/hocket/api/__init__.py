@@ -22,7 +22,7 @@ OTHERS = {
 }
 
 #: Verbs that are modules of the same name, too: `python -m hocket.collect`, `hocket.collect.step`.
-MODULES = ("collect", "demo", "replay")
+MODULES = ("collect", "replay")
 
 
 def names() -> list[str]:

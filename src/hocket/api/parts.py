@@ -13,6 +13,7 @@ __all__ = [
     "Failures",
     "GroupOptions",
     "GroupsFile",
+    "MpiCompiler",
     "Part",
     "Reader",
     "Schema",
@@ -32,6 +33,9 @@ Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.cha
 
 GroupsFile = Annotated[
     str | None, option("Process groups as JSON; default: comm_groups.json beside the traces.", metavar="FILE")
+]
+MpiCompiler = Annotated[
+    str, option("Compiler wrapper of the program's MPI; the launcher's when absent.", metavar="PATH")
 ]
 AcceleratorName = Annotated[
     str,

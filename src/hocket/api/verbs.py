@@ -69,6 +69,12 @@ _VERBS = (
     Verb("collect", "collect:CollectionRequest", "Capture a job's collectives into Chakra traces."),
     Verb("collect merge", "collect:CollectedMerge", "Merge the streams of a job into traces and a summary."),
     Verb("collect watch", "collect:CollectionWatch", "Say what a running job waits for when it hangs."),
+    Verb("topology show", "topology:TopologyShow", "Print what a topology is like, and draw it."),
+    Verb("topology save", "topology:TopologySave", "Write a topology as YAML, or a node as NCCL's XML."),
+    Verb("topology check", "topology:TopologyCheck", "Say whether a topology is right, or what is wrong."),
+    Verb("launch", "launch:Launch", "Run an MPI job with programs in place of its collectives."),
+    Verb("bench peers", "bench:PeersBench", "Synthesize what others were measured on, beside their figures."),
+    Verb("demo", "demo:Demo", "Do the whole chain once on a small training job."),
     Verb("collect build", "collect:HookBuild", "Compile the collector's fast hook, once."),
 )
 

@@ -24,14 +24,10 @@ SUMMARY = "Collect, predict, synthesize, translate and run collective communicat
 
 # Commands that are no requests yet: module that defines `app`, and what `hocket --help` says.
 COMMANDS = {
-    "topology": ("hocket.cli.topology", "Describe, check and convert a network topology."),
     "translate": ("hocket.cli.translate.command", "Turn a schedule into verified MSCCL XML."),
     "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
-    "launch": ("hocket.cli.launch", "Run an MPI job with programs in place of its collectives."),
     "run": ("hocket.cli.run.command", "Run an MSCCL XML on real processes, check every value."),
     "nccl program": ("hocket.cli.nccl.program", "Write what NCCL does for a call as MSCCL XML."),
-    "bench": ("hocket.cli.bench", "Measure claims: speed and quality beside other tools'."),
-    "demo": ("hocket.cli.demo", "Do the whole chain once on a small training job."),
 }
 
 

@@ -17,11 +17,13 @@ __all__ = ["group_of"]
 
 #: Groups of commands, by their words, and what each is about.
 GROUPS = {
+    "bench": "Measure claims: speed and quality beside other tools'.",
     "collect": "Capture a job's collectives into Chakra traces.",
     "generate": "Make Chakra traces of jobs that nobody ran.",
     "nccl": "Say what stock NCCL does on a cluster, and what it did in a job.",
     "nccl profile": "Read what NCCL's profiler plugin recorded of a job.",
     "nccl tuner": "Make and check tables for NCCL's tuner plugin.",
+    "topology": "Describe, check and convert a network topology: a file, a spec or a preset.",
     "trace": "Look at, check, change and convert Chakra traces.",
 }
 

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
+from hocket.api.parts import MpiCompiler
 from hocket.api.request import Request
 from hocket.recording.settings import OPTIONS, variable
 
@@ -48,10 +49,7 @@ class CollectionRequest(Request, frozen=True, kw_only=True, tag="collect"):
     completion: Annotated[bool, option("Ask every millisecond which collectives on CUDA are complete.")] = False
     watch: Annotated[bool, option("Say on stderr what the job waits for when it hangs.")] = False
     mpi: Annotated[bool, option("What follows is an MPI job's launch line.")] = False
-    mpicc: Annotated[
-        str,
-        option("With --mpi: compiler wrapper of the program's MPI; the launcher's when absent.", metavar="PATH"),
-    ] = ""
+    mpicc: MpiCompiler = ""
 
 
 class CollectedMerge(Request, frozen=True, kw_only=True, tag="collect merge"):

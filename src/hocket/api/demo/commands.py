@@ -1,12 +1,12 @@
 """Runs `hocket` commands the way a user would type them, and keeps a log of all they print."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-import typer
-
+from hocket.api.command_line import words_of
+from hocket.api.progress import Progress
+from hocket.api.request import Request
 from hocket.base import processes
 from hocket.base.errors import HocketError
 from hocket.base.files import atomic_write
@@ -17,23 +17,24 @@ __all__ = ["Commands"]
 class Commands:
     """Runs commands in the demo's folder; `log.txt` there gets each command and its output."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, progress: Progress) -> None:
         self.folder = folder
+        self.say = progress.say
         self._log = folder / "log.txt"
         with atomic_write(self._log):
             pass  # begins empty
 
-    def hocket(self, *arguments: str, environment: dict[str, str] | None = None) -> str:
-        """Runs `hocket ARGUMENTS` and returns what it printed. Raises HocketError when it fails."""
-        return self.run([sys.executable, "-m", "hocket", *arguments], "hocket " + " ".join(arguments), environment)
+    def ask(self, request: Request) -> str:
+        """Runs the command that makes the request, and returns what it printed. Raises HocketError when it fails."""
+        return self.hocket(*words_of(request))
 
-    def run(self, command: list[str], shown: str, environment: dict[str, str] | None = None) -> str:
-        """Runs a command, printed as `shown`, and returns what it printed. Raises HocketError when it fails."""
-        typer.echo(f"  $ {shown}")
+    def hocket(self, *arguments: str) -> str:
+        """Runs `hocket ARGUMENTS` and returns what it printed. Raises HocketError when it fails."""
+        shown = "hocket " + " ".join(arguments)
+        self.say(f"  $ {shown}")
         done: subprocess.CompletedProcess[str] = processes.run(
-            command,
+            [sys.executable, "-m", "hocket", *arguments],
             cwd=self.folder,
-            env={**os.environ, **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -8,14 +8,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import typer
-
+from hocket.api.collect.request import CollectionRequest
+from hocket.api.demo.commands import Commands
+from hocket.api.progress import Progress
+from hocket.api.simulate.request import Simulation
+from hocket.api.synthesize.request import Synthesis
+from hocket.api.trace.request import TraceInfo, TraceValidation
+from hocket.api.verify.request import Verification
 from hocket.base.errors import HocketError
 from hocket.base.files import make_folder
 from hocket.base.units import format_bytes, format_time
-from hocket.demo.commands import Commands
 
-__all__ = ["COMPUTE_SCALE", "MACHINES", "RANKS", "Result", "run_chain"]
+__all__ = ["COMPUTE_SCALE", "MACHINES", "RANKS", "Chain", "run_chain"]
 
 RANKS = 4
 MACHINES = ("dgx-h100:gpus=4", "dgx-a100:gpus=4", "dgx-a100:nodes=2,gpus=2")
@@ -26,7 +30,7 @@ _EXECUTABLE_SIZES = ("-b", "64K", "-e", "4M", "-f", "4")
 
 
 @dataclass(frozen=True)
-class Result:
+class Chain:
     """What the chain found: numbers from the JSON files the commands wrote, by the names those files give them."""
 
     folder: Path
@@ -43,19 +47,19 @@ class Result:
         return self.predictions[self.slowest]
 
 
-def run_chain(folder: Path, torch: bool) -> Result:
+def run_chain(folder: Path, torch: bool, progress: Progress) -> Chain:
     """Does the whole chain in `folder` and returns its numbers. Raises HocketError when a command fails.
 
     Without `torch` the traces recorded in `examples/traces` stand in for the training run.
     """
-    commands = Commands(make_folder(folder))
+    commands = Commands(make_folder(folder), progress)
     _collect(commands, torch)
     predictions = {machine: _predict(commands, machine) for machine in MACHINES}
     slowest = max(MACHINES, key=lambda machine: int(predictions[machine]["time_ps"]))
     size_bytes = max(c["size_bytes"] for c in predictions[slowest]["collectives"] if c["kind"] == "all_reduce")
     synthesis = _synthesize(commands, slowest, size_bytes)
     executed = _translate_and_run(commands, torch)
-    return Result(
+    return Chain(
         folder=folder,
         recorded=not torch,
         predictions=predictions,
@@ -71,56 +75,55 @@ def _collect(commands: Commands, torch: bool) -> None:
     examples = files("hocket").joinpath("examples")
     traces = commands.folder / "traces"
     if not torch:
-        _say("1. Collect: no PyTorch here, so the traces recorded in examples/traces are used")
+        commands.say("1. Collect: no PyTorch here, so the traces recorded in examples/traces are used")
         shutil.copytree(str(examples.joinpath("traces")), traces, dirs_exist_ok=True)
     else:
-        _say(f"1. Collect: train a small transformer on {RANKS} processes (gloo), script unmodified")
+        commands.say(f"1. Collect: train a small transformer on {RANKS} processes (gloo), script unmodified")
         shutil.rmtree(traces, ignore_errors=True)
         shutil.copy(str(examples.joinpath("train_ddp.py")), commands.folder)
-        collect = ["collect", "--out", "traces", "-n", str(RANKS), "--skip-steps", "2"]
-        commands.hocket(*collect, "train_ddp.py", "--steps", "5")
-    commands.hocket("trace", "validate", "traces")
-    _say(f"   {commands.hocket('trace', 'info', 'traces').splitlines()[0]}")
+        script = ("train_ddp.py", ["--steps", "5"])
+        commands.ask(CollectionRequest.of(*script, output="traces", ranks=RANKS, skip_steps=2))
+    commands.ask(TraceValidation.of("traces"))
+    commands.say(f"   {commands.ask(TraceInfo.of('traces')).splitlines()[0]}")
 
 
 def _predict(commands: Commands, machine: str) -> dict[str, Any]:
     if machine == MACHINES[0]:
-        _say(f"2. Predict: replay the traces on {len(MACHINES)} machines (compute times {COMPUTE_SCALE} of this CPU's)")
+        several = f"{len(MACHINES)} machines (compute times {COMPUTE_SCALE} of this CPU's)"
+        commands.say(f"2. Predict: replay the traces on {several}")
     path = f"predictions/{machine.replace(':', '-').replace(',', '-').replace('=', '')}.json"
-    simulation = ["simulate", "traces", "--topology", machine, "--compute-scale", COMPUTE_SCALE]
-    commands.hocket(*simulation, "--json", path)
+    commands.ask(Simulation.of("traces", machine, compute_scale=COMPUTE_SCALE, json=path))
     prediction = _read(commands, path)
-    _say(f"   {machine}: {format_time(prediction['time_ps'])}, bound {format_time(prediction['bound_ps'])}")
+    commands.say(f"   {machine}: {format_time(prediction['time_ps'])}, bound {format_time(prediction['bound_ps'])}")
     return prediction
 
 
 def _synthesize(commands: Commands, machine: str, size_bytes: int) -> dict[str, Any]:
-    _say(f"3. Synthesize: an all_reduce of {format_bytes(size_bytes)} for the slowest machine, {machine}")
-    arguments = ["all_reduce", "--topology", machine, "--size", str(size_bytes)]
-    commands.hocket("synthesize", *arguments, "-o", "ar.schedule", "--json", "synthesis.json")
-    commands.hocket("verify", "ar.schedule")
+    commands.say(f"3. Synthesize: an all_reduce of {format_bytes(size_bytes)} for the slowest machine, {machine}")
+    commands.ask(Synthesis.of("all_reduce", machine, size_bytes, output="ar.schedule", json="synthesis.json"))
+    commands.ask(Verification.of("ar.schedule"))
     synthesis = _read(commands, "synthesis.json")
-    _say(f"   {format_time(synthesis['time_ps'])}, {synthesis['ratio']:.3f} times the lower bound; proved right")
+    times = f"{format_time(synthesis['time_ps'])}, {synthesis['ratio']:.3f} times the lower bound"
+    commands.say(f"   {times}; proved right")
     return synthesis
 
 
 def _translate_and_run(commands: Commands, torch: bool) -> dict[str, Any]:
-    _say("4. Translate to MSCCL XML, proved before it is written, and run that file on real processes")
+    commands.say("4. Translate to MSCCL XML, proved before it is written, and run that file on real processes")
     commands.hocket("translate", "ar.schedule", "--to", "executor", "-o", "ar.xml")
-    commands.hocket("verify", "ar.xml", "--runtime", "executor")
+    commands.ask(Verification.of("ar.xml", runtime="executor"))
     # Beside it, where it is installed, a library's own all_reduce: gloo's, or MPI's over its own transport.
     transport = "mpi" if not torch and find_spec("mpi4py") else "shm"
     compare = ["--compare"] if torch or transport == "mpi" else []
     run = ["run", "ar.xml", "--transport", transport, "-n", str(RANKS), *_EXECUTABLE_SIZES, *compare]
-    typer.echo(commands.hocket(*run, "--json", "run.json"))
+    commands.say(commands.hocket(*run, "--json", "run.json"))
     return _read(commands, "run.json")
 
 
 def _predict_with_schedule(commands: Commands, machine: str) -> dict[str, Any]:
-    _say("5. Predict again, every all_reduce by the new schedule")
-    simulation = ["simulate", "traces", "--topology", machine, "--compute-scale", COMPUTE_SCALE]
-    new = ["--algorithm", "all_reduce=ar.schedule", "--json", "after.json", "--timeline", "timeline.json.gz"]
-    commands.hocket(*simulation, *new)
+    commands.say("5. Predict again, every all_reduce by the new schedule")
+    new = {"algorithm": "all_reduce=ar.schedule", "json": "after.json", "timeline": "timeline.json.gz"}
+    commands.ask(Simulation.of("traces", machine, compute_scale=COMPUTE_SCALE, **new))
     return _read(commands, "after.json")
 
 
@@ -129,7 +132,3 @@ def _read(commands: Commands, name: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise HocketError(f"{commands.folder / name}: expected a JSON object")
     return content
-
-
-def _say(text: str) -> None:
-    typer.echo(text)

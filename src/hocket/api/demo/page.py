@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from hocket.api.demo.chain import COMPUTE_SCALE, RANKS, Chain
 from hocket.base.units import format_bandwidth, format_bytes, format_time
-from hocket.demo.chain import COMPUTE_SCALE, RANKS, Result
 from hocket.report import Cards, Code, Figure, Section, Table, Text, render
 from hocket.report.figures import curves, link_timeline, stacked_times, topology_picture
 from hocket.report.page import Block
@@ -18,7 +18,7 @@ _CURVES = 5  # of the fastest algorithms
 _CURVE_SIZES = tuple(2**power for power in range(14, 29, 2))
 
 
-def report_page(result: Result) -> str:
+def report_page(result: Chain) -> str:
     """The page as HTML text."""
     schedule = load_expanded(result.folder / "ar.schedule")
     sections = [
@@ -33,7 +33,7 @@ def report_page(result: Result) -> str:
     return render("From torchrun to MSCCL XML", f"{RANKS} ranks, {source}", sections)
 
 
-def next_commands(result: Result) -> str:
+def next_commands(result: Chain) -> str:
     """Commands that go on from here, for people to copy."""
     ranks = result.synthesis["ranks"]
     return "\n".join(
@@ -48,7 +48,7 @@ def next_commands(result: Result) -> str:
     )
 
 
-def _cards(result: Result) -> Iterator[tuple[str, str, str]]:
+def _cards(result: Chain) -> Iterator[tuple[str, str, str]]:
     before, after, synthesis = result.before, result.after, result.synthesis
     gain = 1 - after["time_ps"] / before["time_ps"]
     yield (
@@ -66,13 +66,13 @@ def _cards(result: Result) -> Iterator[tuple[str, str, str]]:
     yield ("Wrong values", str(executed["wrong"]), where)
 
 
-def _collected(result: Result) -> list[Block]:
+def _collected(result: Chain) -> list[Block]:
     source = "recorded earlier (examples/traces)" if result.recorded else "train_ddp.py, unmodified, under torchrun"
     summary = (result.folder / "traces" / "summary.txt").read_text(encoding="utf-8")
     return [Text(f"Source: {source}."), Code(summary.rstrip())]
 
 
-def _predicted(result: Result) -> list[Block]:
+def _predicted(result: Chain) -> list[Block]:
     bars, bounds, rows = [], [], []
     runs = [*result.predictions.items(), (f"{result.slowest} + new schedule", result.after)]
     for machine, prediction in runs:
@@ -92,7 +92,7 @@ def _predicted(result: Result) -> list[Block]:
     ]
 
 
-def _synthesized(result: Result, schedule: Schedule) -> list[Block]:
+def _synthesized(result: Chain, schedule: Schedule) -> list[Block]:
     collective, topology = schedule.collective, schedule.topology
     contenders = _contenders(result, schedule)
     predictions = {name: simulate_collective(collective, topology, contenders[name]) for name in contenders}
@@ -133,7 +133,7 @@ def _synthesized(result: Result, schedule: Schedule) -> list[Block]:
     ]
 
 
-def _contenders(result: Result, schedule: Schedule) -> dict[str, str]:
+def _contenders(result: Chain, schedule: Schedule) -> dict[str, str]:
     """Every native algorithm that can do this collective on this topology, and the new schedule."""
     natives = [native.generator for native in build_all(schedule.collective, schedule.topology)]
     return {**dict(zip(natives, natives, strict=True)), "synthesized": str(result.folder / "ar.schedule")}
@@ -157,7 +157,7 @@ def _busbw(collective: Collective, prediction: Any) -> str:
     return format_bandwidth(_gigabytes(collective, prediction.time_ps) * 1e9)
 
 
-def _executed(result: Result) -> list[Block]:
+def _executed(result: Chain) -> list[Block]:
     head, rows = ["size", "elements", "time", "busbw", "wrong"], []
     library = "MPI" if result.executed["transport"] == "mpi" else "gloo"
     for row in result.executed["rows"]:

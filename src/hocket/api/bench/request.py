@@ -1,0 +1,34 @@
+"""Which claims are measured."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import option, output
+from hocket.api.request import Request
+
+__all__ = ["PeersBench"]
+
+
+class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):
+    """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures.
+
+    Every case runs in a fresh process, whole: search, lower bound, proof. All links are blocking, as in TACOS.
+    Exit code 1: not all targets are met.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket bench peers --only tacos --case '*dragonfly*' --json results.json",)
+    performer: ClassVar[str] = "hocket.bench.peers.comparison:perform"
+
+    only: Annotated[str, option("The peer to compare with.", metavar="PEER", choices="hocket.bench.peers:PEERS")] = (
+        "tacos"
+    )
+    tacos: Annotated[
+        str | None, option("A driver around TACOS, run on every all_gather (docs/peers.md).", metavar="PATH")
+    ] = None
+    data: Annotated[
+        str | None, option("Recorded figures; default: shared/data/tacos beside the repository.", metavar="DIR")
+    ] = None
+    case: Annotated[tuple[str, ...], option("Only these (repeatable).", metavar="GLOB")] = ()
+    json: Annotated[str | None, output("Keep results; what is finished is not run again.")] = None
+    timeout: Annotated[float, option("Seconds for one case.", ge=1)] = 600
+    memory: Annotated[str, option("Address space for one case.", metavar="SIZE")] = "8GiB"
+    list_cases: Annotated[bool, option("Print the cases' names and stop.", "--list")] = False

@@ -1,0 +1,41 @@
+"""The command line that makes a request: what a user would type for it."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from hocket.api.fields import Field
+from hocket.api.request import Request
+
+__all__ = ["command_line", "words_of"]
+
+
+def command_line(request: Request) -> str:
+    """`hocket ...`, to be pasted into a shell."""
+    return shlex.join(["hocket", *words_of(request)])
+
+
+def words_of(request: Request) -> list[str]:
+    """The words behind `hocket` that make the request; what has its default is left out."""
+    given = {name: field for field in request.fields() if (name := field.name) in request.given()}
+    options = [field for field in given.values() if not field.is_argument]
+    words = [word for field in options for word in _option(field, request.value_of(field))]
+    arguments = [field for field in given.values() if field.is_argument]
+    values = [word for field in arguments for word in _items(field, request.value_of(field))]
+    if request.launches:  # behind the first argument everything is another program's
+        return [*request.words().split(), *words, *values]
+    return [*request.words().split(), *values, *words]
+
+
+def _option(field: Field, value: Any) -> Iterator[str]:
+    flag = next(each for each in field.flags if each.startswith("--"))
+    on, _, off = flag.partition("/")
+    if field.item_type is bool:
+        yield on if value else off
+        return
+    for item in _items(field, value):
+        yield from (on, item)
+
+
+def _items(field: Field, value: Any) -> list[str]:
+    return [str(item) for item in (value if field.is_list else (value,))]

@@ -1,0 +1,1 @@
+"""An MPI job with programs in place of its collectives."""

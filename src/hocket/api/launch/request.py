@@ -1,0 +1,28 @@
+"""Which job is launched, with which programs."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument, option
+from hocket.api.parts import MpiCompiler
+from hocket.api.request import Request
+from hocket.plugin.serve import VARIABLE
+
+__all__ = ["Launch"]
+
+
+class Launch(Request, frozen=True, kw_only=True, tag="launch"):
+    """Run an MPI job by its own launch line, its collectives by proved programs wherever one fits.
+
+    At the end says on standard error how often each program ran, and what MPI's own algorithms did and why; as JSON
+    into the file that HOCKET_ALGORITHMS_REPORT names. The exit code is the job's.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket launch --algorithms bundle/ mpiexec -n 4 python script.py",)
+    launches: ClassVar[bool] = True
+
+    command: Annotated[tuple[str, ...], argument("The job's launch line.", "LAUNCHER ...")]
+    algorithms: Annotated[
+        str,
+        option("Bundles, folders and files of programs, with colons.", metavar="BUNDLES", variable=VARIABLE),
+    ]
+    mpicc: MpiCompiler = ""

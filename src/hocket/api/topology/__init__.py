@@ -1,0 +1,1 @@
+"""Topologies described, checked and converted."""

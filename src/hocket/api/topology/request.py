@@ -1,0 +1,58 @@
+"""Which topology is described, written or checked."""
+
+from typing import Annotated, ClassVar
+
+from hocket.api.fields import argument
+from hocket.api.fields import output as written
+from hocket.api.parts import Failures
+from hocket.api.request import Request
+
+__all__ = ["TopologyCheck", "TopologySave", "TopologyShow"]
+
+_Source = Annotated[
+    str,
+    argument(
+        "A file (ours, ASTRA-sim's network YAML, NCCL's topology XML), a spec such as"
+        " mesh:4x4,bandwidth=50GB/s,latency=500ns, or a preset.",
+        "TOPOLOGY",
+    ),
+]
+_ROOM = "hocket.api.topology"
+
+
+class TopologyShow(Request, frozen=True, kw_only=True, tag="topology show"):
+    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut; draw nodes and fabric."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket topology show dgx-h100:nodes=2",
+        "hocket topology show dgx-h100:nodes=32,fabric=fat_tree,leaf=4 -o cluster.svg",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.facts:show"
+
+    topology: _Source
+    failures: Failures = Failures()
+    json: Annotated[str | None, written("Also write the facts here.")] = None
+    output: Annotated[str | None, written("Also draw it here: .svg or .html.", "-o")] = None
+
+
+class TopologySave(Request, frozen=True, kw_only=True, tag="topology save"):
+    """Write a topology as YAML of ours, to edit or to keep, or one node as NCCL sees it as its XML."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket topology save dgx-a100:nodes=4 -o two.yaml",
+        "hocket topology save dgx-h100 -o machine.xml",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.files:save"
+
+    topology: _Source
+    output: Annotated[str, written("The YAML file to write; of a node also NCCL's topology XML, as .xml.", "-o")]
+    failures: Failures = Failures()
+
+
+class TopologyCheck(Request, frozen=True, kw_only=True, tag="topology check"):
+    """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""
+
+    examples: ClassVar[tuple[str, ...]] = ("hocket topology check cluster.yaml",)
+    performer: ClassVar[str] = f"{_ROOM}.files:check"
+
+    topology: _Source
