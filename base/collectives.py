@@ -1,7 +1,7 @@
 """The collectives by name, and what each brings where: the words for them of the whole house."""
 
 import re
-from functools import cache
+from functools import cache, cached_property
 
 from hocket.base.enums import StrEnum, assert_never
 
@@ -47,7 +47,7 @@ class Kind(StrEnum):
     SCATTER = "scatter"
     CUSTOM = "custom"
 
-    @property
+    @cached_property
     def before(self) -> Held:
         """Who has a chunk before."""
         match self:
@@ -62,7 +62,7 @@ class Kind(StrEnum):
             case _:
                 assert_never(self)
 
-    @property
+    @cached_property
     def after(self) -> Held:
         """Who must have it after."""
         match self:
@@ -77,51 +77,51 @@ class Kind(StrEnum):
             case _:
                 assert_never(self)
 
-    @property
+    @cached_property
     def reduces(self) -> bool:
         """Whether contributions of all ranks are summed up."""
         return self.before is Held.EVERYONE
 
-    @property
+    @cached_property
     def spreads(self) -> bool:
         """Whether all ranks must have every chunk."""
         return self.after is Held.EVERYONE
 
-    @property
+    @cached_property
     def rooted(self) -> bool:
         return Held.ROOT in (self.before, self.after)
 
-    @property
+    @cached_property
     def in_blocks(self) -> bool:
         """Whether the buffer has a block for each rank."""
         return Held.OWNER in (self.before, self.after)
 
-    @property
+    @cached_property
     def shares_buffer(self) -> bool:
         """Whether the buffer is one whole for all ranks, of which none has a part of its own."""
         return not self.in_blocks and self is not Kind.CUSTOM
 
-    @property
+    @cached_property
     def in_pairs(self) -> bool:
         """Whether each rank has a block for each other rank."""
         return self.before is self.after is Held.OWNER
 
-    @property
+    @cached_property
     def input_is_block(self) -> bool:
         """Whether a rank's input is its block of the buffer, the output being the whole."""
         return self.before is Held.OWNER and not self.in_pairs
 
-    @property
+    @cached_property
     def input_is_cut(self) -> bool:
         """Whether a rank's input has a block for each rank."""
         return self.in_blocks and not self.input_is_block
 
-    @property
+    @cached_property
     def output_is_block(self) -> bool:
         """Whether a rank's output is its block of the buffer, the input being the whole."""
         return self.after is Held.OWNER and not self.in_pairs
 
-    @property
+    @cached_property
     def cut_by_rank(self) -> bool:
         """Whether the buffer is cut into a part for each rank, or several: those of an all_reduce are the blocks of its
         halves, reduce_scatter and all_gather."""

@@ -164,7 +164,9 @@ def _at(ranks: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:
     """Sources to search from: any give a bound; evenly spread ones where all would take long."""
-    searches = int(np.clip(_LATENCY_WORK // max(1, topology.num_links), 1, len(sources)))
+    searches = max(1, _LATENCY_WORK // max(1, topology.num_links))
+    if searches >= len(sources):
+        return sources
     return sources[np.arange(searches) * len(sources) // searches]
 
 
@@ -205,15 +207,13 @@ def _parts(
         used, part = np.unique(partition.part[ranks], return_inverse=True)
         if len(used) in (1, len(ranks)):
             continue
-        for name, ends, crossing, bandwidths in (
-            ("ingress", topology.dst, entering(collective, part), partition.ingress_bandwidth),
-            ("egress", topology.src, leaving(collective, part), partition.egress_bandwidth),
+        into, out_of = _links_between(topology, partition)
+        for name, links, crossing, bandwidths in (
+            ("ingress", into, entering(collective, part), partition.ingress_bandwidth),
+            ("egress", out_of, leaving(collective, part), partition.egress_bandwidth),
         ):
             times = _transfer_times(crossing[1], bandwidths[used])
-            if topology.num_nodes == topology.num_ranks:
-                inside = partition.part[topology.src] == partition.part[topology.dst]
-                parts = len(partition.names)
-                links = LinkIndex.by(np.where(inside, np.int32(parts), partition.part[ends]), parts + 1)
+            if links is not None:
                 slots = least_times(topology.graph, links.offset, links.ids, used, *crossing, smallest, holding)
                 times = np.maximum(times, slots)
             worst = int(np.argmax(times))
@@ -221,6 +221,16 @@ def _parts(
             if collective.kind is Kind.ALL_REDUCE and not helpers and _computes_inside(topology, partition):
                 time = _transfer_time(2 * (len(used) - 1) * collective.size_bytes, sum(bandwidths[used].tolist()))
                 yield Bound(time, f"traffic through the {name} of {partition.every}")
+
+
+@lru_cache(maxsize=64)
+def _links_between(topology: Topology, partition: Partition) -> tuple[LinkIndex | None, LinkIndex | None]:
+    """The links into and out of each part from others; None where switches are on the way."""
+    if topology.num_nodes > topology.num_ranks:
+        return None, None
+    (src, dst), parts = (partition.part[ends] for ends in (topology.src, topology.dst)), len(partition.names)
+    into, out_of = (LinkIndex.by(np.where(src == dst, np.int32(parts), ends), parts + 1) for ends in (dst, src))
+    return into, out_of
 
 
 @lru_cache(maxsize=64)

@@ -200,7 +200,7 @@ class Collective:
         """Of all chunks."""
         return -(-self.size_bytes // self.slots) if self.even else int(self.chunk_bytes.max())
 
-    @property
+    @cached_property
     def sent(self) -> NDArray[np.bool_]:
         """Which chunks travel: all, but for the empty ones of uneven blocks."""
         return self.chunk_bytes > 0 if self.block_bytes is not None else np.ones(self.num_chunks, np.bool_)

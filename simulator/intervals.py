@@ -10,14 +10,16 @@ def covered_ps(
     owner: NDArray[np.integer], start_ps: NDArray[np.int64], finish_ps: NDArray[np.int64], num_owners: int
 ) -> NDArray[np.int64]:
     """Picoseconds that the intervals of each owner (0..num_owners-1) cover, overlaps counted once (int64)."""
+    if not len(owner):
+        return np.zeros(num_owners, np.int64)
     order = np.lexsort((start_ps, owner))
     owner, start, finish = owner[order].astype(np.int64), start_ps[order], finish_ps[order]
     # How far earlier intervals of the same owner reach: a running maximum over the ranks of the times, which do not
     # overflow when each owner's are lifted above those of the owners before it.
     times, place = np.unique(finish, return_inverse=True)
     reach = np.maximum.accumulate(place + owner * len(times)) - owner * len(times)
-    until = times[reach] if len(times) else finish
-    same = np.concatenate([np.zeros(min(len(owner), 1), np.bool_), owner[1:] == owner[:-1]])
+    until = times[reach]
+    same = np.append(False, owner[1:] == owner[:-1])
     before = np.where(same, np.concatenate([until[:1], until[:-1]]), start)
     fresh = np.maximum(until - np.maximum(start, before), 0)
     covered = np.zeros(num_owners, np.int64)

@@ -1,6 +1,7 @@
 """What no algorithm can beat for each member of a collective, whenever the members start."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +10,11 @@ from hocket.schedule import Collective
 from hocket.schedule.crossings import entering, leaving
 from hocket.topology import Topology
 
-__all__ = ["MemberBounds", "member_bounds", "member_bytes"]
+__all__ = ["MemberBounds", "Ports", "member_bounds", "member_bytes", "ports"]
 
 _NOBODY, _EVERYBODY = -2, -1
 _PICOSECONDS_PER_SECOND = 10**12
+Ports = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,20 +64,31 @@ def member_bounds(collective: Collective, topology: Topology, group: NDArray[np.
     What needs a source cannot end before the source's start plus the shortest latency into the member.
     """
     bytes_in, bytes_out = member_bytes(collective)
-    latency_in, time_in = _through(topology, topology.dst, group, bytes_in)
-    _, time_out = _through(topology, topology.src, group, bytes_out)
+    into, out_of = ports(topology)
+    latency_in, time_in = _through(into, group, bytes_in)
+    _, time_out = _through(out_of, group, bytes_out)
     hear = latency_in if collective.num_ranks > 1 else np.zeros_like(latency_in)
     return MemberBounds(bytes_in, bytes_out, np.maximum(time_in, time_out), hear, _sources(collective))
 
 
+@lru_cache(maxsize=16)
+def ports(topology: Topology) -> tuple[Ports, Ports]:
+    """Of the links into, and out of, each node: the shortest latency, and the bandwidth of all together (int64)."""
+    found = []
+    for end in (topology.dst, topology.src):
+        latency = np.full(topology.num_nodes, np.iinfo(np.int64).max)
+        np.minimum.at(latency, end, topology.latency_ps)
+        bandwidth = np.zeros(topology.num_nodes, np.int64)
+        np.add.at(bandwidth, end, topology.bandwidth)
+        found.append((latency, bandwidth))
+    return found[0], found[1]
+
+
 def _through(
-    topology: Topology, end: NDArray[np.int32], group: NDArray[np.int32], amount: NDArray[np.int64]
+    links: Ports, group: NDArray[np.int32], amount: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of the links with this end at each member: the shortest latency, and it plus the time of `amount` over all."""
-    latency = np.full(topology.num_nodes, np.iinfo(np.int64).max)
-    np.minimum.at(latency, end, topology.latency_ps)
-    bandwidth = np.zeros(topology.num_nodes, np.int64)
-    np.add.at(bandwidth, end, topology.bandwidth)
+    """Of these links of each member: the shortest latency, and it plus the time of `amount` over all."""
+    latency, bandwidth = links
     # Python integers: bytes times 10^12 leaves 64 bits.
     scaled = amount.astype(object) * _PICOSECONDS_PER_SECOND
     serialization = -(-scaled // np.maximum(bandwidth[group], 1)).astype(np.int64)

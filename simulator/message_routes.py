@@ -13,6 +13,8 @@ __all__ = ["message_routes", "port_notes"]
 def message_routes(workload: Workload, topology: Topology) -> Routes:
     """The route of each message of a placed workload: over the ports that its crossing names where the topology has
     such, else the shortest."""
+    if not len(workload.message_src):
+        return Routes(np.zeros(1, np.int64), np.zeros(0, np.int32))
     ways = 1 + len(workload.crossings)
     ends = workload.message_src.astype(np.int64) * topology.num_nodes + workload.message_dst
     keys, of = np.unique(ends * ways + 1 + workload.message_crossing, return_inverse=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,8 +100,13 @@ def per_link(setting: LinkSetting, values: type[StrEnum], topology: Topology) ->
 
     Raises SimulationError for an unknown value, and a class that the topology has not.
     """
+    return _per_link((("*", setting),) if isinstance(setting, str) else tuple(setting.items()), values, topology)
+
+
+@lru_cache(maxsize=16)
+def _per_link(setting: tuple[tuple[str, str], ...], values: type[StrEnum], topology: Topology) -> NDArray[np.uint8]:
     number = {value.value: position for position, value in enumerate(values)}
-    chosen = {"*": setting} if isinstance(setting, str) else setting
+    chosen = dict(setting)
     _require_known(chosen.values(), number, values.__name__.lower())
     _require_known(chosen, (*topology.classes, "*"), f"class of links of {topology.name}")
     rest = chosen.get("*", next(iter(number)))

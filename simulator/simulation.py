@@ -1,6 +1,6 @@
 """Runs a workload on a topology under a model and says what happened."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
@@ -51,12 +51,10 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     followed = None
     if fidelity.model != Model.BOUND:
         followed = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
-    # Bounds are for chunks of a size: a schedule's own, where there is one.
-    collectives = [choice.collective for choice in followed] if followed else [call.collective for call in calls]
     relays = [choice.relays for choice in followed] if followed else [False] * len(calls)
     bounds = [
-        lower_bound(collective, topology, group=call.members, shared=fidelity.model == Model.FLOW, relays=helped)
-        for collective, call, helped in zip(collectives, calls, relays, strict=True)
+        _bound(call, topology, fidelity.model == Model.FLOW, helped)
+        for call, helped in zip(_bounded(calls, followed), relays, strict=True)
     ]
     job = engine_job(placed, topology)
     workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(relays))
@@ -105,6 +103,24 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         folded=outcome.folded,
         notes=(*topology.notes, *workload.notes, *remarks, *port_notes(crossings, topology)),
     )
+
+
+def _bounded(
+    calls: Sequence[CollectiveCall], followed: Sequence[CollectivePlan | SpelledOut] | None
+) -> Iterator[CollectiveCall]:
+    """What bounds are for: the calls, in chunks of the schedule that each follows, where that has chunks of its own."""
+    if followed is None:
+        yield from calls
+        return
+    for call, choice in zip(calls, followed, strict=True):
+        is_own = choice.collective is call.collective
+        yield call if is_own else CollectiveCall.of(choice.collective, call.group)
+
+
+@lru_cache(maxsize=128)
+def _bound(call: CollectiveCall, topology: Topology, shared: bool, relays: bool) -> Bound:
+    """Kept for the same call by other algorithms, as sweeps ask."""
+    return lower_bound(call.collective, topology, group=call.members, shared=shared, relays=relays)
 
 
 def _run(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import Kind
-from hocket.simulator.member_bounds import MemberBounds
+from hocket.simulator.member_bounds import MemberBounds, ports
 from hocket.simulator.workload import CollectiveCall, Workload
 from hocket.topology import Topology
 
@@ -33,9 +33,8 @@ def traffic_bound_ps(workload: Workload, topology: Topology, members: Sequence[M
         out[call.members] += times * bytes_out
         delivered += only_ranks * times * max(int(bytes_in.sum()), int(bytes_out.sum()), _all_reduced(call))
     busy = (into > 0) | (out > 0)
-    return max(
-        _longest(amount, busy, delivered, end, topology) for amount, end in ((into, topology.dst), (out, topology.src))
-    )
+    amounts = zip((into, out), ports(topology), strict=True)
+    return max(_longest(amount, busy, delivered, bandwidth) for amount, (_, bandwidth) in amounts)
 
 
 def _all_reduced(call: CollectiveCall) -> int:
@@ -44,12 +43,9 @@ def _all_reduced(call: CollectiveCall) -> int:
     return 2 * (collective.num_ranks - 1) * collective.size_bytes if collective.kind is Kind.ALL_REDUCE else 0
 
 
-def _longest(
-    amount: NDArray[np.int64], busy: NDArray[np.bool_], delivered: int, end: NDArray[np.int32], topology: Topology
-) -> int:
-    """Picoseconds, rounded up, for each busy rank's `amount` through its links with this end, or for all together."""
-    bandwidth = np.zeros(topology.num_nodes, np.int64)
-    np.add.at(bandwidth, end, topology.bandwidth)
+def _longest(amount: NDArray[np.int64], busy: NDArray[np.bool_], delivered: int, bandwidth: NDArray[np.int64]) -> int:
+    """Picoseconds, rounded up, for each busy rank's `amount` through its links of this `bandwidth`, or for all
+    together."""
     loads = [delivered, *amount[busy].tolist()]
     rates = [int(bandwidth[busy].sum()), *bandwidth[busy].tolist()]
     times: list[int] = [

@@ -1,6 +1,6 @@
 """What a prediction means: critical path, waits, and tables of collectives, groups, ranks, steps and links."""
 
-from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
+from hocket.simulator.analysis.collectives import bandwidths, collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
 from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
@@ -23,6 +23,7 @@ __all__ = [
     "StoredPrediction",
     "Waits",
     "alpha_beta",
+    "bandwidths",
     "caused_waits",
     "collective_table",
     "compare",

@@ -6,9 +6,8 @@ from numpy.typing import NDArray
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
-from hocket.simulator.workload import CollectiveCall
 
-__all__ = ["collective_table", "group_table", "sort_table"]
+__all__ = ["bandwidths", "collective_table", "group_table", "sort_table"]
 
 _PICOSECONDS_PER_SECOND = 1e12
 
@@ -29,8 +28,7 @@ def collective_table(prediction: Prediction) -> Columns:
         np.array([getattr(each, name) for each in times], np.int64)
         for name in ("start_ps", "ready_ps", "finish_ps", "bound_ps")
     )
-    factor = np.array([_bus_factor(call) for call in workload.calls], np.float64)[workload.call_of]
-    algbw = _rate(size, bound if prediction.model == Model.BOUND else finish - ready)
+    algbw, busbw = bandwidths(prediction)
     return {
         "kind": np.array([call.kind for call in calls], np.str_),
         "group": np.array(workload.groups, np.str_)[workload.group_of],
@@ -43,11 +41,21 @@ def collective_table(prediction: Prediction) -> Columns:
         "wait_ps": ready - start,
         "time_ps": finish - ready,
         "algbw": algbw,
-        "busbw": algbw * factor,
+        "busbw": busbw,
         "bound_ps": bound,
         "ratio": np.array([each.ratio for each in times], np.float64),
         "regime": np.array([each.regime for each in times], np.str_),
     }
+
+
+def bandwidths(prediction: Prediction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`algbw` and `busbw` of `collective_table` alone."""
+    workload, is_bound = prediction.workload, prediction.model == Model.BOUND
+    size = np.array([call.size_bytes for call in workload.calls], np.int64)[workload.call_of]
+    factor = np.array([call.collective.bus_factor for call in workload.calls], np.float64)[workload.call_of]
+    time = [each.bound_ps if is_bound else each.time_ps for each in prediction.collectives]
+    algbw = _rate(size, np.array(time, np.int64))
+    return algbw, algbw * factor
 
 
 def sort_table(prediction: Prediction) -> Columns:
@@ -102,7 +110,3 @@ def _summed(prediction: Prediction, keys: tuple[str, ...], order: str) -> Column
 def _rate(size: NDArray[np.int64] | NDArray[np.float64], time_ps: NDArray[np.int64]) -> NDArray[np.float64]:
     """Bytes/s; 0 for what takes no time."""
     return np.where(time_ps > 0, size / np.maximum(time_ps, 1) * _PICOSECONDS_PER_SECOND, 0.0)
-
-
-def _bus_factor(call: CollectiveCall) -> float:
-    return call.collective.bus_factor

@@ -43,11 +43,12 @@ def refuse_mixed(request: Simulation) -> None:
     given = request.given().keys()
     is_compat = request.astra.compat is not None
     idle = given - _EITHER_WAY - (_ONLY if is_compat else given - _ONLY)
+    if not idle:
+        return
     names = ", ".join(sorted("/".join(field.flags) for field in request.fields() if field.name in idle))
-    if names and is_compat:
+    if is_compat:
         raise RequestError(f"--compat takes ASTRA-sim's files: drop {names}")
-    if names:
-        raise RequestError(f"ASTRA-sim's options are for --compat astra-sim: add it, or drop {names}")
+    raise RequestError(f"ASTRA-sim's options are for --compat astra-sim: add it, or drop {names}")
 
 
 def perform(request: Simulation) -> AstraResult:

@@ -41,7 +41,7 @@ def _predict(question: Question, spec: str, name: str, size: int, latencies: boo
         Collective(Kind(request.what), machine.num_ranks, size, request.chunks, request.root or 0),
         machine,
         name,
-        fidelity=replace(question.fidelity, latencies=latencies or question.fidelity.latencies),
+        fidelity=replace(question.fidelity, latencies=True) if latencies else question.fidelity,
         nccl=nccl_of(request, spec, machine, [name]),
         disturbance=question.disturbance,
     )

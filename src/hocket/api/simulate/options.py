@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 
 from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs, Simulation
@@ -38,6 +39,7 @@ def one_of(option: str, value: str, values: Iterable[str]) -> str:
     return value
 
 
+@lru_cache(maxsize=16)
 def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity:
     """The fidelity that is asked for, with what the outputs need recorded."""
     model = one_of("--model", chosen.model or Model.CONGESTION, Model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def perform(request: Simulation, progress: Progress) -> SimulationResult | Curve
 def _performer(request: Simulation) -> Callable[[Question], SimulationResult | CurvesResult]:
     """What simulates the sort of thing that is asked for; refuses options of other sorts."""
     what, job = request.what, request.job
-    is_collective = what in NAMED_KINDS and not Path(what).exists()
+    is_collective = what in NAMED_KINDS and not os.path.exists(what)
     is_program = what.endswith(PROGRAMS)
     if job.reprice and not job.accelerator:
         raise RequestError("--reprice needs to know by what: name it with --accelerator")

@@ -7,7 +7,7 @@ from hocket.api.simulate.perform import perform
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.result import SimulationResult
 from hocket.base.errors import HocketError, RequestError
-from hocket.simulator.analysis import collective_table
+from hocket.simulator.analysis import bandwidths
 
 __all__ = ["Answer", "answer"]
 
@@ -41,5 +41,5 @@ def _simulate(row: Simulation) -> Answer:
     ranks, time, bound = found.topology.num_ranks, found.time_ps, found.bound_ps
     if row.size is None or len(found.collectives) != 1:
         return Answer(ranks, time, bound, "", 0.0)
-    (used,) = found.collectives
-    return Answer(ranks, time, bound, used.algorithm, float(collective_table(found)["busbw"][0]))
+    _, busbw = bandwidths(found)
+    return Answer(ranks, time, bound, found.collectives[0].algorithm, float(busbw[0]))
