@@ -7,11 +7,15 @@ import inspect
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hocket.api.verbs import VERBS
 
-__all__ = ["exported", "function_of", "names"]
+if TYPE_CHECKING:
+    from hocket.api.fields import Field
+    from hocket.api.request import Request
+
+__all__ = ["exported", "function_of", "names", "parameters_of"]
 
 #: Other names of `import hocket`, and the module that each is from.
 OTHERS = {
@@ -44,6 +48,11 @@ def exported(name: str) -> Any:
     raise AttributeError(f"module 'hocket' has no attribute '{name}'")
 
 
+def parameters_of(request: "type[Request]") -> "list[Field]":
+    """The fields of a request in the order of its function's parameters."""
+    return sorted(request.fields(), key=lambda field: (not field.is_positional, not field.required))
+
+
 @cache
 def function_of(name: str) -> Callable[..., Any]:
     """The function of a verb: it performs a request made of its arguments, and has its fields as signature."""
@@ -65,7 +74,7 @@ def function_of(name: str) -> Callable[..., Any]:
                 default=inspect.Parameter.empty if field.required else field.default,
                 annotation=field.type | None if field.optional else field.type,
             )
-            for field in sorted(fields, key=lambda field: (not field.is_positional, not field.required))
+            for field in parameters_of(request)
         ]
     )
     return ask

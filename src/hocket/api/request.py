@@ -119,9 +119,14 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     def perform(self, progress: Progress = SILENT) -> Any:
         """Does what is asked for. Raises HocketError."""
-        module, _, function = self.performer.partition(":")
-        module = module or type(self).__module__.rpartition(".")[0] + ".perform"
-        return getattr(import_module(module), function or "perform")(self, progress)
+        module, function = self.performed_by()
+        return getattr(import_module(module), function)(self, progress)
+
+    @classmethod
+    def performed_by(cls) -> tuple[str, str]:
+        """The module, and the function in it, that performs such requests."""
+        module, _, function = cls.performer.partition(":")
+        return module or cls.__module__.rpartition(".")[0] + ".perform", function or "perform"
 
     @classmethod
     def ask(cls, *positional: Any, **options: Any) -> Any:

@@ -1,6 +1,7 @@
-"""The tables of the documentation that say what there is: written from the registries by `make docs`.
+"""What of the documentation is written from the code, by `make docs`: the tables of what there is from the registries,
+the reference of all commands and the stub of `import hocket` from the requests.
 
-They stand between `<!-- table: NAME -->` and `<!-- end of table -->` in the pages; a test holds them to the registries.
+Tables stand between `<!-- table: NAME -->` and `<!-- end of table -->` in the pages; a test holds all to the code.
 """
 
 import re
@@ -13,7 +14,7 @@ from hocket.base.files import atomic_write
 from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 
-__all__ = ["PAGES", "TABLES", "main", "with_tables"]
+__all__ = ["PAGES", "TABLES", "generated", "main", "with_tables"]
 
 _ROOT = Path(__file__).resolve().parents[3]
 #: Where tables may stand.
@@ -171,12 +172,21 @@ def _lines(rows: Rows) -> Iterator[str]:
             yield "|---" * len(row) + "|"
 
 
-def main() -> None:
-    """Writes the tables of all pages."""
+def generated() -> Iterator[tuple[Path, str]]:
+    """The files that have something of the code, and their text."""
+    from hocket.api.reference import reference
+    from hocket.api.stub import stub
+
+    yield _ROOT / "docs" / "commands.md", reference()
+    yield _ROOT / "src" / "hocket" / "__init__.pyi", stub()
     for page in PAGES:
-        text = read_text(page)
-        new = with_tables(text, page.name)
-        if new != text:
+        yield page, with_tables(read_text(page), page.name)
+
+
+def main() -> None:
+    """Writes those that differ."""
+    for page, text in generated():
+        if not page.exists() or text != read_text(page):
             with atomic_write(page) as file:
-                file.write(new)
-            sys.stdout.write(f"wrote the tables of {page.name}\n")
+                file.write(text)
+            sys.stdout.write(f"wrote {page.name}\n")

@@ -1,0 +1,317 @@
+"""Each verb of the `hocket` command as a function, and its request. Generated: make docs."""
+
+# fmt: off
+# ruff: noqa: I001
+from collections.abc import Sequence
+from fractions import Fraction
+from os import PathLike
+from typing import Any, TypeAlias
+
+import numpy as np
+from hocket.api.bench.request import PeersBench as PeersBench
+from hocket.api.calibrate.request import CalibrationRequest as CalibrationRequest
+from hocket.api.calibrate.result import CalibrationResult
+from hocket.api.collect.recorded import Collected
+from hocket.api.collect.request import (
+    CollectedMerge as CollectedMerge, CollectionRequest as CollectionRequest, CollectionWatch as CollectionWatch,
+    HookBuild as HookBuild,
+)
+from hocket.api.compare.perform import ComparisonResult
+from hocket.api.compare.request import Comparison as Comparison
+from hocket.api.demo.perform import DemoResult
+from hocket.api.demo.request import Demo as Demo
+from hocket.api.extrapolate.request import Extrapolation as Extrapolation
+from hocket.api.generate.request import (
+    CollectiveGeneration as CollectiveGeneration, LlmGeneration as LlmGeneration,
+    NetworkGeneration as NetworkGeneration,
+)
+from hocket.api.launch.request import Launch as Launch
+from hocket.api.nccl.choose import NcclChoices
+from hocket.api.nccl.env import NcclVariables
+from hocket.api.nccl.profile import ProfiledCalls
+from hocket.api.nccl.request import (
+    NcclChoiceRequest as NcclChoiceRequest, NcclEnvironment as NcclEnvironment, NcclLogReading as NcclLogReading,
+    NcclProfileReading as NcclProfileReading, TunerCheck as TunerCheck, TunerTableRequest as TunerTableRequest,
+)
+from hocket.api.nccl.tuner.check import CheckedTable
+from hocket.api.nccl.tuner.make import MadeTable
+from hocket.api.replay.perform import ReplayResult
+from hocket.api.replay.request import Replay as Replay
+from hocket.api.result import Report, Result
+from hocket.api.simulate.request import Simulation as Simulation
+from hocket.api.simulate.result import SimulationResult
+from hocket.api.sweep.perform import SweepResult
+from hocket.api.sweep.request import Sweep as Sweep
+from hocket.api.synthesize.request import Synthesis as Synthesis
+from hocket.api.synthesize.result import SynthesisResult
+from hocket.api.topology.facts import TopologyFacts
+from hocket.api.topology.files import CheckedTopology, SavedTopology
+from hocket.api.topology.request import (
+    TopologyCheck as TopologyCheck, TopologySave as TopologySave, TopologyShow as TopologyShow,
+)
+from hocket.api.trace.diff import TraceDifference
+from hocket.api.trace.draw import Drawing
+from hocket.api.trace.info import TraceContents
+from hocket.api.trace.request import (
+    TraceAnonymization as TraceAnonymization, TraceConversion as TraceConversion, TraceDiff as TraceDiff,
+    TraceGraph as TraceGraph, TraceImport as TraceImport, TraceInfo as TraceInfo, TraceMerge as TraceMerge,
+    TraceSlice as TraceSlice, TraceText as TraceText, TraceTimeline as TraceTimeline,
+    TraceValidation as TraceValidation,
+)
+from hocket.api.trace.text import TraceLines
+from hocket.api.trace.validate import CheckedTraces
+from hocket.api.trace.written import WrittenTraces
+from hocket.api.verify.request import Verification as Verification
+from hocket.api.verify.result import VerificationResult
+from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
+from hocket.bench.peers.comparison import PeersComparison
+from hocket.chakra import read_traces as read_traces
+from hocket.topology import load
+
+__version__: str
+_Integer: TypeAlias = int | np.integer[Any]
+_Number: TypeAlias = float | np.floating[Any] | _Integer
+_Text: TypeAlias = str | PathLike[str] | Fraction | _Number
+_Integers: TypeAlias = _Integer | Sequence[_Integer] | range
+_Texts: TypeAlias = _Text | Sequence[_Text]
+load_topology = load
+
+class _SimulationResultOrOther(SimulationResult):
+    """Or CurvesResult, or AstraResult."""
+    def __getattr__(self, name: str) -> Any: ...
+
+class _SynthesisResultOrOther(SynthesisResult):
+    """Or WindowsResult, or GroupsResult."""
+    def __getattr__(self, name: str) -> Any: ...
+
+class _PeersComparisonOrOther(PeersComparison):
+    """Or Report."""
+    def __getattr__(self, name: str) -> Any: ...
+
+def simulate(
+    what: _Text, topology: _Texts = (), size: _Text | None = None, *, model: _Text | None = None,
+    switching: _Texts = (), queueing: _Texts = (), overlap_slowdown: _Text = '1', algorithm: _Texts = (),
+    nccl_machine: _Text | None = None, nccl_set: _Texts = (), degrade: _Texts = (), late: _Texts = (),
+    traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None, runtime: _Text = 'executor',
+    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
+    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
+    json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False,
+    csv: _Text | None = None, report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None,
+    system: _Text | None = None, memory: _Text | None = None, num_queues_per_dim: _Integer = 1,
+    injection_scale: _Number = 1.0, rendezvous_protocol: bool = False,
+) -> _SimulationResultOrOther:
+    """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
+
+def sweep(
+    file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
+    parquet: bool = False,
+) -> SweepResult:
+    """Simulate every combination of the values in FILE; a sweep that was interrupted goes on where it stopped."""
+
+def synthesize(
+    collective: _Text, topology: _Text, size: _Text | None = None, *, sizes: _Text | None = None,
+    conditions: _Text | None = None, group: _Texts = (), relays: bool = False, priority: _Text | None = None,
+    without: _Texts = (), degrade: _Texts = (), load: _Texts = (), chunks: _Integer | None = None, root: _Integer = 0,
+    engine: _Text = 'auto', objective: _Text = 'auto', seed: _Integer = 0, attempts: _Integer | None = None,
+    time_limit: _Text | None = None, threads: _Integer | None = None, blocking: bool = False,
+    output: _Text | None = None, report: _Text | None = None, json: _Text | None = None,
+) -> _SynthesisResultOrOther:
+    """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound."""
+
+def verify(
+    files: _Texts, *, runtime: _Text | None = None, json: _Text | None = None, explain: _Text | None = None,
+    gpu: _Text | None = None, root: _Integer | None = None, fifo_depth: _Integer | None = None,
+    topology: _Text | None = None, size: _Text | None = None, claimed: _Text | None = None, output: _Text | None = None,
+) -> VerificationResult:
+    """Prove a schedule, an MSCCL XML or an MSCCL++ plan right."""
+
+def compare(first: _Text, second: _Text, *, tolerance: _Number = 0.0, json: _Text | None = None) -> ComparisonResult:
+    """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""
+
+def trace_info(
+    traces: _Text, *, groups: _Text | None = None, schema: _Text | None = None, json: _Text | None = None,
+) -> TraceContents:
+    """Print ranks, nodes of each type, process groups and a table of the communication."""
+
+def trace_validate(
+    traces: _Text, *, groups: _Text | None = None, schema: _Text | None = None, profile: _Text = 'mlcommons',
+) -> CheckedTraces:
+    """Check every node and what the ranks have to agree on; exit 1 when there are errors."""
+
+def trace_convert(
+    traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None, prefix: _Text = 'trace',
+    gzip: bool = False, profile: _Text = 'mlcommons',
+) -> WrittenTraces:
+    """Write traces for another reader, saying what had to change."""
+
+def trace_to_json(file: _Text, *, output: _Text | None = None, schema: _Text | None = None) -> TraceLines:
+    """Print every field of a file as JSON lines: the file's metadata, then one node a line."""
+
+def trace_import(
+    paths: _Texts, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, source: _Text = 'auto',
+    profile: _Text = 'mlcommons',
+) -> WrittenTraces:
+    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known."""
+
+def trace_merge(
+    paths: _Texts, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, ranks: _Text | None = None,
+    in_order: bool = False,
+) -> WrittenTraces:
+    """Write the traces of ranks from several folders, or with other names or numbers, as one job's PREFIX.<rank>.et."""
+
+def trace_slice(
+    traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None, prefix: _Text = 'trace',
+    gzip: bool = False, steps: _Text | None = None, nodes: _Text | None = None, time: _Text | None = None,
+    ranks: _Text | None = None,
+) -> WrittenTraces:
+    """Write a part of traces: steps, nodes, times or ranks."""
+
+def trace_diff(
+    first: _Text, second: _Text, *, durations: _Number | None = None, schema: _Text | None = None,
+    json: _Text | None = None,
+) -> TraceDifference:
+    """Say how two runs communicate differently; exit 1 when they do."""
+
+def trace_anonymize(
+    traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None, prefix: _Text = 'trace',
+    gzip: bool = False,
+) -> WrittenTraces:
+    """Write traces with other names of nodes and groups, the same on all ranks, without what else tells of it."""
+
+def trace_timeline(
+    traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None,
+) -> Drawing:
+    """Write the measured times of traces, as they were collected, for https://ui.perfetto.dev."""
+
+def trace_graph(file: _Text, *, output: _Text, limit: _Integer = 5000, schema: _Text | None = None) -> Drawing:
+    """Write the dependency graph of a trace: edges lead to what depends; in DOT, control dependencies are dashed."""
+
+def generate_collective(
+    pattern: _Text, *, output: _Text, ranks: _Integer, prefix: _Text = 'trace', gzip: bool = False, size: _Texts = (),
+    split: _Text | None = None, group: _Texts = (), root: _Integer = 0, repeat: _Integer = 1,
+    compute: _Text | None = None, profile: _Text = 'mlcommons',
+) -> WrittenTraces:
+    """Make traces of one collective, or a ring of messages, done once or again and again."""
+
+def generate_network(
+    what: _Text, *, output: _Text, ranks: _Integer, prefix: _Text = 'trace', gzip: bool = False,
+    parallel: _Text | None = None, steps: _Integer = 1, batch: _Integer | None = None, accelerator: _Text = 'h100',
+    precision: _Text = 'bf16', element_bytes: _Integer = 2, gradient_bytes: _Integer = 4, table: _Text | None = None,
+    profile: _Text = 'mlcommons',
+) -> WrittenTraces:
+    """Make traces of training steps of a layered network: data-, model- or hybrid-parallel."""
+
+def generate_llm(
+    model: _Text, *, output: _Text, global_batch: _Integer, prefix: _Text = 'trace', gzip: bool = False,
+    micro_batch: _Integer = 1, sequence: _Integer | None = None, tp: _Integer = 1, sequence_parallel: bool = False,
+    pp: _Integer = 1, schedule: _Text = '1f1b', chunks: _Integer = 1, embeddings_count: bool = False, dp: _Integer = 1,
+    zero: _Integer = 0, bucket_size: _Text = '160MB', gradient_bytes: _Integer = 4, cp: _Integer = 1,
+    context: _Text = 'ring', ep: _Integer = 1, recompute: _Text = 'selective', order: _Text = 'tp,cp,dp,pp',
+    accelerator: _Text = 'h100', efficiency: _Text | None = None, memory_efficiency: _Text | None = None,
+    precision: _Text = 'bf16', profile: _Text = 'mlcommons',
+) -> WrittenTraces:
+    """Make traces of one step of training a large language model by a parallel plan."""
+
+def extrapolate(
+    traces: _Text, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, data_parallel: _Text | None = None,
+    ranks: _Integer | None = None, group: _Texts = (), groups: _Text | None = None, profile: _Text = 'mlcommons',
+) -> WrittenTraces:
+    """Make a larger job of a small one: copies of its ranks, joined by the groups that grow; says what it assumes."""
+
+def calibrate(
+    files: _Texts, *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
+    holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
+    ranks: _Integer | None = None, nodes: _Integer | None = None, partial: bool = False, report: _Text | None = None,
+) -> CalibrationResult:
+    """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
+
+def nccl_choose(
+    topology: _Text, *, nodes: _Integer = 1, collective: _Texts = ('all',), least: _Text = '8', most: _Text = '16GiB',
+    csv: _Text | None = None, graph_dump: _Text | None = None, why: bool = False, calibration: _Text | None = None,
+    settings: _Texts = (), version: _Text = '2.30.7', graph: _Text | None = None, domain: _Integer = 1,
+    operations: _Integer = 1,
+) -> NcclChoices:
+    """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects."""
+
+def nccl_log(
+    path: _Text, *, topology: _Text | None = None, nodes: _Integer = 1, collective: _Text | None = None,
+) -> Report:
+    """Print what NCCL chose in a job, as it logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING."""
+
+def nccl_env(*, profile: _Text | None = None, kernels: bool = False, table: _Text | None = None) -> NcclVariables:
+    """Print `export` lines for NCCL's profiler and tuner plugin, with absolute paths."""
+
+def nccl_profile_show(path: _Text) -> ProfiledCalls:
+    """Print a job's calls as nccl-tests prints its own: size, time, algbw and busbw."""
+
+def nccl_tuner_make(
+    files: _Texts = (), *, output: _Text | None = None, run: _Texts = (), baseline: _Texts = (), margin: _Number = 3.0,
+    extrapolate: bool = False, collective: _Text | None = None, ranks: _Integer | None = None, partial: bool = False,
+    topology: _Text | None = None, nodes: _Integers = (), settings: _Texts = (), calibration: _Text | None = None,
+    simulate: _Text | None = None, constants: _Text | None = None, least: _Text = '8', most: _Text = '16GiB',
+) -> MadeTable:
+    """Write a table for the tuner plugin: the quickest of what was measured, or what the model chooses."""
+
+def nccl_tuner_check(
+    table: _Text, *, nodes: _Integer | None = None, ranks: _Integer | None = None, domains: _Text | None = None,
+    against: _Text | None = None, pipe_operations: _Integer = 1, registered: bool = False,
+) -> CheckedTable:
+    """Say what is wrong with a table for NCCL's tuner plugin: lines that cannot be read (the plugin then does nothing),
+    rules that never take effect, that overlap, that leave gaps."""
+
+class _Replay:
+    """Issue a trace's collectives and messages again on real ranks, and compare the times."""
+    def __call__(
+        self, traces: _Text, topology: _Text | None = None, *, backend: _Text = 'gloo', ranks: _Integer | None = None,
+        model: _Text = 'congestion', compute: _Text = 'sleep', compute_scale: _Text = '1',
+        accelerator: _Text | None = None, remote_memory: _Text | None = None, iterations: _Integer = 5,
+        warmup: _Integer = 1, groups: _Text | None = None, timeout: _Number = 300, json: _Text | None = None,
+        report: _Text | None = None,
+    ) -> ReplayResult: ...
+    def __getattr__(self, name: str) -> Any: ...
+replay: _Replay
+
+class _Collect:
+    """Capture a PyTorch or MPI job's collectives into Chakra traces, one a rank."""
+    def __call__(
+        self, script: _Text, arguments: _Texts = (), *, output: _Text = 'traces', ranks: _Integer = 1,
+        skip_steps: _Integer = 0, steps: _Integer | None = None, timeout: _Integer = 60, ops: bool = False,
+        stacks: bool = False, completion: bool = False, watch: bool = False, mpi: bool = False, mpicc: _Text = '',
+    ) -> Result: ...
+    def __getattr__(self, name: str) -> Any: ...
+collect: _Collect
+
+def collect_merge(folder: _Text, *, kineto: _Text | None = None, nccl_profile: _Text | None = None) -> Collected:
+    """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
+
+def collect_watch(folder: _Text, *, timeout: _Integer = 10, once: bool = False, json: bool = False) -> Report:
+    """Follow a job while it runs: what each group waits for when it hangs, once for each change, until it ends."""
+
+def topology_show(
+    topology: _Text, *, without: _Texts = (), degrade: _Texts = (), load: _Texts = (), json: _Text | None = None,
+    output: _Text | None = None,
+) -> TopologyFacts:
+    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut; draw nodes and fabric."""
+
+def topology_save(
+    topology: _Text, *, output: _Text, without: _Texts = (), degrade: _Texts = (), load: _Texts = (),
+) -> SavedTopology:
+    """Write a topology as YAML of ours, to edit or to keep, or one node as NCCL sees it as its XML."""
+
+def topology_check(topology: _Text) -> CheckedTopology:
+    """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""
+
+def launch(command: _Texts, *, algorithms: _Text, mpicc: _Text = '') -> Report:
+    """Run an MPI job by its own launch line, its collectives by proved programs wherever one fits."""
+
+def bench_peers(
+    *, only: _Text = 'tacos', tacos: _Text | None = None, data: _Text | None = None, case: _Texts = (),
+    json: _Text | None = None, timeout: _Number = 600, memory: _Text = '8GiB', list_cases: bool = False,
+) -> _PeersComparisonOrOther:
+    """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures."""
+
+def demo(*, output: _Text = 'demo', torch: bool | None = None) -> DemoResult:
+    """Collect a training run, predict it on three clusters, synthesize, verify, translate, run, report."""
+
+def collect_build() -> Report:
+    """Compile the collector's fast hook for the installed PyTorch into the cache: half a minute, once."""
