@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hocket.base.enums import StrEnum
+from hocket.base.enums import StrEnum, assert_never
 from hocket.base.errors import ScheduleError
 from hocket.schedule.collective import Collective
 
@@ -26,25 +26,51 @@ class Motion(StrEnum):
 
     def order(self, size: int) -> int:
         """Number of elements on a dimension."""
-        return 1 if self is Motion.STAY else 2 if self is Motion.FLIP else size
+        match self:
+            case Motion.SHIFT | Motion.SWING:
+                return size
+            case Motion.FLIP:
+                return 2
+            case Motion.STAY:
+                return 1
+            case _:
+                assert_never(self)
 
     def act(self, by: _Ranks, at: _Ranks, size: int) -> _Ranks:
-        if self is Motion.STAY:
-            return at
-        if self is Motion.FLIP:
-            return np.where(by == 1, size - 1 - at, at)
-        return (by + (np.where(by % 2 == 1, -at, at) if self is Motion.SWING else at)) % size
+        match self:
+            case Motion.SHIFT:
+                return (by + at) % size
+            case Motion.SWING:
+                return (by + np.where(by % 2 == 1, -at, at)) % size
+            case Motion.FLIP:
+                return np.where(by == 1, size - 1 - at, at)
+            case Motion.STAY:
+                return at
+            case _:
+                assert_never(self)
 
     def inverse(self, by: _Ranks, size: int) -> _Ranks:
-        if self is Motion.SHIFT:
-            return -by % size
-        return np.where(by % 2 == 1, by, -by % size) if self is Motion.SWING else by
+        match self:
+            case Motion.SHIFT:
+                return -by % size
+            case Motion.SWING:
+                return np.where(by % 2 == 1, by, -by % size)
+            case Motion.FLIP | Motion.STAY:
+                return by
+            case _:
+                assert_never(self)
 
     def home(self, at: _Ranks, size: int) -> _Ranks:
         """The element that takes each coordinate to the least it can become."""
-        if self is Motion.STAY:
-            return np.zeros_like(at)
-        return (at >= size // 2).astype(np.int64) if self is Motion.FLIP else self.inverse(at, size)
+        match self:
+            case Motion.SHIFT | Motion.SWING:
+                return self.inverse(at, size)
+            case Motion.FLIP:
+                return (at >= size // 2).astype(np.int64)
+            case Motion.STAY:
+                return np.zeros_like(at)
+            case _:
+                assert_never(self)
 
     def steps(self, size: int) -> list[tuple[int, int]]:
         """As `Symmetry.steps`."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hocket.base.enums import StrEnum
+from hocket.base.enums import StrEnum, assert_never
 from hocket.schedule import AnySchedule, FoldedSchedule, retime
 from hocket.synthesizer.problem import Problem
 
@@ -24,13 +24,19 @@ class Objective(StrEnum):
 def aim(problem: Problem, objective: Objective) -> Problem:
     """The problem at the size that the objective looks at."""
     collective, topology = problem.collective, problem.topology
-    if objective is Objective.AUTO or collective.block_bytes is not None or collective.conditions is not None:
+    if not collective.even:
         return problem
-    if objective is Objective.LATENCY:
-        return replace(problem, collective=replace(collective, size_bytes=collective.slots))
-    latency_ps, bandwidth = int(topology.latency_ps.max()), int(topology.bandwidth.min())
-    large = max(collective.size_bytes, _LARGE * latency_ps * bandwidth // 10**12)
-    return replace(problem, collective=replace(collective, size_bytes=large))
+    match objective:
+        case Objective.AUTO:
+            return problem
+        case Objective.LATENCY:
+            size_bytes = collective.slots
+        case Objective.BANDWIDTH:
+            latency_ps, bandwidth = int(topology.latency_ps.max()), int(topology.bandwidth.min())
+            size_bytes = max(collective.size_bytes, _LARGE * latency_ps * bandwidth // 10**12)
+        case _:
+            assert_never(objective)
+    return replace(problem, collective=replace(collective, size_bytes=size_bytes))
 
 
 def resize(schedule: AnySchedule, size_bytes: int) -> AnySchedule:

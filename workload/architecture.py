@@ -7,7 +7,7 @@ e*(w/k + b*(i + o/k)) bytes; input and weight gradient cost as much as the forwa
 
 from dataclasses import dataclass, replace
 
-from hocket.base.enums import StrEnum
+from hocket.base.enums import StrEnum, assert_never
 from hocket.base.errors import TraceError
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.network import Layer, Network, Pass, Scope
@@ -130,21 +130,26 @@ def _layer(block: Block, share: _Share) -> Layer:
     read = share.of(block.parameters if block.read is None else block.read)
     work = Pass(None, share.of(block.flops * share.batch), element * (read + inputs + outputs))
     update = Pass(None, 0, share.update_bytes * share.of(block.parameters))
-    if block.split is Split.TABLES:
-        exchange = Pass(kind=CollectiveType.ALL_TO_ALL, comm_bytes=element * outputs)
-        return Layer(
-            block.name,
-            forward=replace(exchange, memory_bytes=work.memory_bytes),
-            input_gradient=exchange,
-            update=Pass(None, 0, share.update_bytes * outputs),  # of the rows that were looked up
-            needed_by=block.needed_by,
-        )
     forward, weight_gradient = work, work
-    if block.split is Split.OUTPUTS:
-        forward = share.communicating(work, CollectiveType.ALL_GATHER, element * outputs, Scope.MODEL)
-    elif block.split is Split.SUMS:
-        num_bytes = element * share.batch * block.outputs
-        forward = share.communicating(work, CollectiveType.ALL_REDUCE, num_bytes, Scope.MODEL)
+    match block.split:
+        case Split.TABLES:
+            exchange = Pass(kind=CollectiveType.ALL_TO_ALL, comm_bytes=element * outputs)
+            return Layer(
+                block.name,
+                forward=replace(exchange, memory_bytes=work.memory_bytes),
+                input_gradient=exchange,
+                update=Pass(None, 0, share.update_bytes * outputs),  # of the rows that were looked up
+                needed_by=block.needed_by,
+            )
+        case Split.OUTPUTS:
+            forward = share.communicating(work, CollectiveType.ALL_GATHER, element * outputs, Scope.MODEL)
+        case Split.SUMS:
+            num_bytes = element * share.batch * block.outputs
+            forward = share.communicating(work, CollectiveType.ALL_REDUCE, num_bytes, Scope.MODEL)
+        case Split.KEPT:
+            pass
+        case _:
+            assert_never(block.split)
     input_gradient = share.communicating(work, CollectiveType.ALL_REDUCE, element * inputs, Scope.MODEL)
     if block.parameters:
         num_bytes = share.gradient_bytes * share.of(block.parameters)

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from hocket.base.enums import assert_never
 from hocket.base.errors import FormatError
 from hocket.workload.network import Scope
 
@@ -37,9 +38,15 @@ class HybridPlan:
 
     def members(self, scope: Scope, rank: int) -> tuple[int, ...]:
         """World ranks of the rank's group, ascending."""
-        if scope is Scope.ALL:
-            return tuple(range(self.num_ranks))
-        neighbours = (scope is Scope.MODEL) != self.spread
+        match scope:
+            case Scope.ALL:
+                return tuple(range(self.num_ranks))
+            case Scope.MODEL:
+                neighbours = not self.spread
+            case Scope.DATA:
+                neighbours = self.spread
+            case _:
+                assert_never(scope)
         size = self.size(scope)
         stride = 1 if neighbours else self.num_ranks // size
         first = rank - rank % size if neighbours else rank % stride

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hocket.base.enums import assert_never
 from hocket.base.errors import HocketError
 from hocket.runtime.engine.library import Library, ProgramChoice
 from hocket.runtime.run.datatypes import DATA_TYPES, DataType, ReduceOp
@@ -95,11 +96,15 @@ class RunTask:
     @property
     def largest_input(self) -> int:
         """The inputs are 1..largest_input, so that every result is an integer the data type holds exactly."""
-        if self.op is ReduceOp.SUM:
-            return self.elements.exact // self.num_ranks
-        if self.op is ReduceOp.PROD:
-            return 2 if 2**self.num_ranks <= self.elements.exact else 1
-        return self.elements.exact
+        match self.op:
+            case ReduceOp.SUM:
+                return self.elements.exact // self.num_ranks
+            case ReduceOp.PROD:
+                return 2 if 2**self.num_ranks <= self.elements.exact else 1
+            case ReduceOp.MAX | ReduceOp.MIN:
+                return self.elements.exact
+            case _:
+                assert_never(self.op)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ what is assumed.
 
 from pathlib import Path
 
+from hocket.base.enums import assert_never
 from hocket.base.errors import TopologyError
 from hocket.topology.formats.nccl.bandwidth import cpu_bandwidth, link_bandwidth
 from hocket.topology.formats.nccl.machine import Cpu, Gpu, LinkTarget, NcclMachine, Nic, Pci
@@ -129,11 +130,15 @@ class _Inside:
         name, one_link = ("gpu", bus_id), link_bandwidth(self.machine.dialect, gpu)
         for link in gpu.nvlinks:
             bandwidth = link.count * one_link
-            if link.to == LinkTarget.SWITCH:
-                self._both(name, "nvswitch", "nvswitch", bandwidth)
-            elif link.to == LinkTarget.CPU:
-                self._both(name, ("cpu", cpu.numa), "nvlink", bandwidth)
-            elif link.target != bus_id and ("gpu", link.target) in self.number:
-                self._link(name, ("gpu", link.target), "nvlink", bandwidth)
+            match link.to:
+                case LinkTarget.SWITCH:
+                    self._both(name, "nvswitch", "nvswitch", bandwidth)
+                case LinkTarget.CPU:
+                    self._both(name, ("cpu", cpu.numa), "nvlink", bandwidth)
+                case LinkTarget.GPU:
+                    if link.target != bus_id and ("gpu", link.target) in self.number:
+                        self._link(name, ("gpu", link.target), "nvlink", bandwidth)
+                case _:
+                    assert_never(link.to)
         for c2c in gpu.c2cs:
             self._both(name, ("cpu", cpu.numa), "c2c", c2c.bandwidth * c2c.count)

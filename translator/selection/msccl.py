@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.base.element_types import ELEMENT_TYPES
+from hocket.base.enums import assert_never
 from hocket.base.errors import FormatError
 from hocket.base.units import format_bytes
 from hocket.schedule import Kind
@@ -179,17 +180,21 @@ def _warnings(judgement: Judgement, call: RuntimeCall) -> tuple[str, ...]:
 
 def _notes(call: RuntimeCall, profile: Profile, choices: Sequence[Choice]) -> tuple[str, ...]:
     notes = ["only for sum, prod, max and min; other operators run the library's own algorithm"]
-    if profile.name == ProfileName.MSCCL:
-        notes.append(f"files in the order of MSCCL_XML_FILES, at most {profile.max_files}; NCCL_ALGO must name MSCCL")
-        if call.kind is Kind.ALL_TO_ALL:
-            notes.append('in-place all_to_all is refused; a file named "2D" runs a built-in algorithm instead')
-    if profile.name == ProfileName.EXECUTOR:
-        notes.append("every file in the folder is read, sorted by name; the first match wins")
-    if profile.name == ProfileName.RCCL:
-        notes.append(
-            "files are read in the order of the file system's own listing, which may differ on another machine"
-        )
-        notes.append("RCCL_MSCCL_FORCE_ENABLE=1 is needed except on 16 x MI250 and 8 x MI300X")
-        if len([choice for choice in choices if choice.runs or "matches too" in choice.reason]) > 1:
-            notes.append("several files match: which one runs depends on that order; keep their windows apart")
+    match profile.name:
+        case ProfileName.MSCCL:
+            order = f"files in the order of MSCCL_XML_FILES, at most {profile.max_files}; NCCL_ALGO must name MSCCL"
+            notes.append(order)
+            if call.kind is Kind.ALL_TO_ALL:
+                notes.append('in-place all_to_all is refused; a file named "2D" runs a built-in algorithm instead')
+        case ProfileName.EXECUTOR:
+            notes.append("every file in the folder is read, sorted by name; the first match wins")
+        case ProfileName.RCCL:
+            order = "files are read in the order of the file system's own listing, which may differ on another machine"
+            notes += [order, "RCCL_MSCCL_FORCE_ENABLE=1 is needed except on 16 x MI250 and 8 x MI300X"]
+            if len([choice for choice in choices if choice.runs or "matches too" in choice.reason]) > 1:
+                notes.append("several files match: which one runs depends on that order; keep their windows apart")
+        case ProfileName.JSON:
+            pass
+        case _:
+            assert_never(profile.name)
     return tuple(notes)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from hocket.base.enums import assert_never
+
 __all__ = ["Linear", "MatrixSplit"]
 
 
@@ -33,8 +35,12 @@ class Linear:
 
     def on_rank(self, tp: int) -> "Linear":
         """The part of one of `tp` ranks; a bias is split with the outputs only."""
-        if self.split is MatrixSplit.INPUTS:
-            return Linear(self.inputs // tp, self.outputs, self.split, self.bias)
-        if self.split is MatrixSplit.OUTPUTS:
-            return Linear(self.inputs, -(-self.outputs // tp), self.split, self.bias)
-        return self
+        match self.split:
+            case MatrixSplit.INPUTS:
+                return Linear(self.inputs // tp, self.outputs, self.split, self.bias)
+            case MatrixSplit.OUTPUTS:
+                return Linear(self.inputs, -(-self.outputs // tp), self.split, self.bias)
+            case MatrixSplit.NONE:
+                return self
+            case _:
+                assert_never(self.split)

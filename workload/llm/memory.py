@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hocket.base.enums import assert_never
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.parameters import ParameterCount, layer_parameters, stage_parameters
 from hocket.workload.llm.pipeline import PassKind, stage_tasks
@@ -64,11 +65,16 @@ def _activations(card: ModelCard, plan: ParallelPlan, stage: int) -> int:
     size = [_chunk_bytes(card, plan, stage, chunk) for chunk in range(plan.chunks)]
     kept = peak = 0
     for task in stage_tasks(plan.schedule, stage, plan.pp, plan.chunks, plan.micro_batches):
-        if task.kind is PassKind.FORWARD:
-            kept += size[task.chunk]
-            peak = max(peak, kept)
-        elif task.kind is not PassKind.INPUT_GRADIENT:
-            kept -= size[task.chunk]
+        match task.kind:
+            case PassKind.FORWARD:
+                kept += size[task.chunk]
+                peak = max(peak, kept)
+            case PassKind.BACKWARD | PassKind.WEIGHT_GRADIENT:
+                kept -= size[task.chunk]
+            case PassKind.INPUT_GRADIENT:
+                pass
+            case _:
+                assert_never(task.kind)
     return peak
 
 
@@ -83,8 +89,15 @@ def _chunk_bytes(card: ModelCard, plan: ParallelPlan, stage: int, chunk: int) ->
 
 def _layer_bytes(card: ModelCard, plan: ParallelPlan, layer: int) -> int:
     """Inputs of norms and matrices, dropout masks of a byte, and where kept the scores, 5 bytes each (equation 1)."""
-    if plan.recomputation is Recomputation.FULL:
-        return ACTIVATION_BYTES * plan.sharded_tokens(card) * card.hidden
+    match plan.recomputation:
+        case Recomputation.FULL:
+            return ACTIVATION_BYTES * plan.sharded_tokens(card) * card.hidden
+        case Recomputation.SELECTIVE:
+            split = 0
+        case Recomputation.NONE:
+            split = 5 * card.heads * card.sequence
+        case _:
+            assert_never(plan.recomputation)
     heads = card.heads if card.latent else card.key_value_heads
     inside = card.heads * (card.key_dim + card.value_dim) + heads * (card.key_dim + card.value_dim)
     if card.experts and card.has_experts(layer):
@@ -92,9 +105,7 @@ def _layer_bytes(card: ModelCard, plan: ParallelPlan, layer: int) -> int:
         inside += met * _feed_forward(card, card.experts.ffn) + card.experts.top_k * card.hidden * plan.tp
     else:
         inside += _feed_forward(card, card.ffn)
-    split = ACTIVATION_BYTES * inside
-    if plan.recomputation is Recomputation.NONE:
-        split += 5 * card.heads * card.sequence
+    split += ACTIVATION_BYTES * inside
     return plan.sharded_tokens(card) * 10 * card.hidden + plan.tokens(card) * split // plan.tp
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from hocket.base.enums import StrEnum
+from hocket.base.enums import StrEnum, assert_never
 
 __all__ = ["PassKind", "PipelineSchedule", "PipelineTask", "stage_tasks"]
 
@@ -45,11 +45,15 @@ def stage_tasks(
 ) -> tuple[PipelineTask, ...]:
     """What stage `stage` of `stages` does to all micro-batches. `chunks` above 1 need the interleaved schedule and a
     multiple of `stages` micro-batches."""
-    if schedule is PipelineSchedule.INTERLEAVED:
-        return tuple(_interleaved(stage, stages, chunks, micro_batches))
-    if schedule is PipelineSchedule.ZB_H1:
-        return tuple(_zero_bubble(stage, stages, micro_batches))
-    return tuple(_one_forward_one_backward(stage, stages, micro_batches))
+    match schedule:
+        case PipelineSchedule.INTERLEAVED:
+            return tuple(_interleaved(stage, stages, chunks, micro_batches))
+        case PipelineSchedule.ZB_H1:
+            return tuple(_zero_bubble(stage, stages, micro_batches))
+        case PipelineSchedule.ONE_F_ONE_B:
+            return tuple(_one_forward_one_backward(stage, stages, micro_batches))
+        case _:
+            assert_never(schedule)
 
 
 def _one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> Iterator[PipelineTask]:
