@@ -6,6 +6,7 @@ import typing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -134,13 +135,26 @@ class Field:
         if value in (self.default, None):
             return
         least, most = self.bounds
-        asked = self.metavar or self.name if self.is_argument else self.flags[0]
+        asked = self._asked
         for each in value if self.is_list else (value,):
+            self.check_number(each)
             if self.is_closed and each not in self.known:
                 raise RequestError(f"{asked} {each}: no such choice; {nearest(each, self.known)}")
             if (least is not None and each < least) or (most is not None and each > most):
                 range = f"of at least {least}" if most is None else f"from {least} to {most}"
                 raise RequestError(f"{asked} {each}: expected a number {range}")
+
+    def check_number(self, value: Any) -> None:
+        """Raises RequestError for a number, if it is one, that other readers of JSON do not take."""
+        if isinstance(value, float) and not isfinite(value):
+            raise RequestError(f"{self._asked} {value} is no number that JSON has")
+        if isinstance(value, int) and abs(value) >= 2**64:
+            raise RequestError(f"{self._asked}: expected a number below 2^64")
+
+    @property
+    def _asked(self) -> str:
+        """How it is called on the command line."""
+        return self.metavar or self.name if self.is_argument else self.flags[0]
 
     @property
     def _extra(self) -> dict[str, Any]:
@@ -179,6 +193,10 @@ def _taken_apart(hint: Any) -> tuple[Any, msgspec.Meta | None, bool]:
 
 
 def in_python(message: str, fields: Sequence[Field]) -> str:
-    """A message with the names of Python for the flags in it: `--compute-scale` becomes `compute_scale`."""
+    """A message with the names of Python for the flags in it, and an argument at its head: `--compute-scale` becomes
+    `compute_scale`."""
     names = {each: field.name for field in fields for flag in field.flags for each in flag.split("/")}
+    for field in fields:
+        if field.is_argument and field.metavar and re.match(re.escape(field.metavar) + "[ :]", message):
+            message = field.name + message.removeprefix(field.metavar)
     return re.sub(r"(?<![\w-])--?[a-z][a-z-]*", lambda found: names.get(found.group(), found.group()), message)

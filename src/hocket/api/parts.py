@@ -71,23 +71,23 @@ class TraceFolder(Part, frozen=True, kw_only=True):
 class Failures(Part, frozen=True, kw_only=True):
     """What a topology lacks, by the node ids of the whole."""
 
-    without: Annotated[list[str], option("What failed: npu:7,9, link:3-4, link:3->4, switch:16.", metavar="WHAT")] = []
-    degrade: Annotated[list[str], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")] = []
+    without: Annotated[tuple[str, ...], option("What failed: npu:7,9, link:3-4, link:3->4, switch:16.", metavar="WHAT")] = ()
+    degrade: Annotated[tuple[str, ...], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")] = ()
     load: Annotated[
-        list[str],
+        tuple[str, ...],
         option(
             "Part of the bandwidth that others use: link:3-4=0.3, nvlink=0.2, or a .yaml or .csv of such.",
             metavar="WHAT=PART|FILE",
         ),
-    ] = []
+    ] = ()
 
 
 class GroupOptions(Part, frozen=True, kw_only=True):
     """Which ranks take part."""
 
     group: Annotated[
-        list[str], option("Ranks that take part: 0,2,4-7. Several: collectives at once.", metavar="RANKS")
-    ] = []
+        tuple[str, ...], option("Ranks that take part: 0,2,4-7. Several: collectives at once.", metavar="RANKS")
+    ] = ()
     relays: Annotated[bool, option("Whether ranks outside the group may pass chunks on.", "--relays/--no-relays")] = (
         False
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,6 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from math import isfinite
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
@@ -83,15 +83,24 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         for field in fields:
             if field.required and options.get(field.name) is None:
                 raise RequestError(f"{cls.words()}: {field.name} is missing: {field.help}")
-        return cls.from_plain(tree, cls.words())
+        return cls._checked(tree, f"{cls.words()}: ")
 
     @classmethod
     def from_plain(cls: type[Asked], content: Mapping[str, Any], source: str) -> Asked:
         """The request of plain values, as in its JSON. Raises RequestError that names the source and the field."""
         try:
-            request = msgspec.convert(dict(content), cls)
+            return cls._checked(dict(content))
+        except RequestError as error:
+            raise RequestError(f"{source}: {error}") from error
+
+    @classmethod
+    def _checked(cls: type[Asked], content: dict[str, Any], place: str = "") -> Asked:
+        try:
+            request = msgspec.convert(content, cls)
         except msgspec.ValidationError as error:
-            raise RequestError(f"{source}: {validation_message(error, cls)}") from error
+            raise RequestError(f"{place}{validation_message(error, cls)}") from error
+        except UnicodeEncodeError as error:
+            raise RequestError(f"{place}{ascii(error.object)} is no text of Unicode") from error
         for field in cls.fields():
             field.check(request.value_of(field))
         return request
@@ -101,8 +110,8 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         """The request that `to_json` wrote. Raises FormatError for what is no JSON and RequestError for unknown fields
         and wrong types, naming the source."""
         try:
-            content = msgspec.json.decode(text)
-        except msgspec.DecodeError as error:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
             raise FormatError(f"{source}: not JSON: {error}") from error
         if not isinstance(content, dict) or content.get("verb", cls.words()) != cls.words():
             raise FormatError(f'{source}: expected a request {{"verb": "{cls.words()}", ...}}')
@@ -115,7 +124,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     def to_json(self) -> str:
         """One line of JSON, which `from_json` reads."""
-        return msgspec.json.encode(self).decode()
+        return json.dumps(self.to_plain(), separators=(",", ":"))
 
     def perform(self, progress: Progress = SILENT) -> Any:
         """Does what is asked for. Raises HocketError."""
@@ -172,22 +181,18 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 def _plain(value: Any, field: Field) -> Any:
     """The value as JSON would have it: what a text field takes as text, a single item as a list."""
     if field.is_list:
-        items = value if isinstance(value, list | tuple | range) else [value]
-        return [_plain_item(item, field.item_type) for item in items]
-    return _plain_item(value, field.type)
+        return [_plain_item(item, field) for item in (value if isinstance(value, list | tuple | range) else [value])]
+    return _plain_item(value, field)
 
 
-def _plain_item(value: Any, wanted: Any) -> Any:
+def _plain_item(value: Any, field: Field) -> Any:
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, os.PathLike | Fraction):
         value = str(value)
     if hasattr(value, "item") and not hasattr(value, "__len__"):  # a number of numpy
         value = value.item()
-    if isinstance(value, float) and not isfinite(value):
-        raise RequestError(f"{value} is no number that JSON has")
-    if wanted is str and isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value)
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return value
+    field.check_number(value)
+    if field.item_type is not str:
+        return ascii(value) if isinstance(value, str) else value  # a text that is wrong here, and can be told
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -28,7 +28,7 @@ class Verification(Request, frozen=True, kw_only=True, tag="verify"):
     )
 
     files: Annotated[
-        list[str],
+        tuple[str, ...],
         argument(
             "A .schedule (or several that run at once), an MSCCL XML of any origin (.xml), an MSCCL++ plan or a program"
             " of translate --to json (.json), ForestColl's trees (.xml), or TACOS' .csv.",
