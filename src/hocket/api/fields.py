@@ -104,6 +104,8 @@ class Field:
     @property
     def help(self) -> str:
         text = (self.meta.description if self.meta else None) or ""
+        if any(bound is not None for bound in self.bounds):
+            text += f" A number {self._range}."
         return f"{text} Known: {', '.join(self.known)}." if self.known else text
 
     @property
@@ -141,8 +143,7 @@ class Field:
             if self.is_closed and each not in self.known:
                 raise RequestError(f"{asked} {each}: no such choice; {nearest(each, self.known)}")
             if (least is not None and each < least) or (most is not None and each > most):
-                range = f"of at least {least}" if most is None else f"from {least} to {most}"
-                raise RequestError(f"{asked} {each}: expected a number {range}")
+                raise RequestError(f"{asked} {each}: expected a number {self._range}")
 
     def check_number(self, value: Any) -> None:
         """Raises RequestError for a number, if it is one, that other readers of JSON do not take."""
@@ -150,6 +151,11 @@ class Field:
             raise RequestError(f"{self._asked} {value} is no number that JSON has")
         if isinstance(value, int) and abs(value) >= 2**64:
             raise RequestError(f"{self._asked}: expected a number below 2^64")
+
+    @property
+    def _range(self) -> str:
+        least, most = self.bounds
+        return f"of at least {least}" if most is None else f"from {least} to {most}"
 
     @property
     def _asked(self) -> str:

@@ -71,8 +71,12 @@ class TraceFolder(Part, frozen=True, kw_only=True):
 class Failures(Part, frozen=True, kw_only=True):
     """What a topology lacks, by the node ids of the whole."""
 
-    without: Annotated[tuple[str, ...], option("What failed: npu:7,9, link:3-4, link:3->4, switch:16.", metavar="WHAT")] = ()
-    degrade: Annotated[tuple[str, ...], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")] = ()
+    without: Annotated[
+        tuple[str, ...], option("What failed: npu:7,9, link:3-4, link:3->4, switch:16.", metavar="WHAT")
+    ] = ()
+    degrade: Annotated[
+        tuple[str, ...], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")
+    ] = ()
     load: Annotated[
         tuple[str, ...],
         option(

@@ -100,7 +100,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         except msgspec.ValidationError as error:
             raise RequestError(f"{place}{validation_message(error, cls)}") from error
         except UnicodeEncodeError as error:
-            raise RequestError(f"{place}{ascii(error.object)} is no text of Unicode") from error
+            raise RequestError(f"{place}{error.object!a} is no text of Unicode") from error
         for field in cls.fields():
             field.check(request.value_of(field))
         return request
@@ -119,8 +119,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     def to_plain(self) -> dict[str, Any]:
         """The request as plain values, `verb` first; what has its default is left out."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
+        return _given(msgspec.to_builtins(self))
 
     def to_json(self) -> str:
         """One line of JSON, which `from_json` reads."""
@@ -176,6 +175,12 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         ]
         if idle:
             raise RequestError(f"{why}: drop {', '.join(idle)}")
+
+
+def _given(plain: dict[str, Any]) -> dict[str, Any]:
+    """Without parts of which nothing is given."""
+    inside = {name: _given(value) if isinstance(value, dict) else value for name, value in plain.items()}
+    return {name: value for name, value in inside.items() if value != {}}
 
 
 def _plain(value: Any, field: Field) -> Any:

@@ -29,7 +29,7 @@ class Result:
 
     def headline(self) -> str:
         """The result in one short line."""
-        return self.summary().partition("\n")[0]
+        return self.summary().partition("\n")[0] or f"exit code {int(self.exit_code)}"
 
     def summary(self) -> str:
         """What the command prints, without a newline at its end."""

@@ -57,14 +57,7 @@ def _performer(request: type[Request]) -> Callable[..., None]:
 
 def _parameter(field: Field) -> inspect.Parameter:
     kind = Path if field.type is str and _is_path(field) else field.type
-    least, most = field.bounds
-    about: dict[str, Any] = {
-        "help": field.help,
-        "metavar": field.metavar,
-        "min": least,
-        "max": most,
-        "envvar": field.variable,
-    }
+    about: dict[str, Any] = {"help": field.help, "metavar": field.metavar, "envvar": field.variable}
     default = inspect.Parameter.empty if field.required else field.default
     if field.is_list:
         kind, default = list[field.item_type], default or None  # type: ignore[name-defined]

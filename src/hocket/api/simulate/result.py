@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hocket.api.result import Result
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.text import comparison_lines, curve_lines, prediction_lines
@@ -60,7 +62,12 @@ class SimulationResult(Result):
         return "\n".join([*lines, *self._written])
 
     def columns(self) -> Mapping[str, Columns]:
-        return prediction_tables(self.prediction)
+        """Of one prediction all its tables; of several a row each."""
+        if len(self.predictions) == 1:
+            return prediction_tables(self.prediction)
+        names = {"topology": [each.topology.name for each in self.predictions]}
+        times = {name: [getattr(each, name) for each in self.predictions] for name in ("time_ps", "bound_ps", "ratio")}
+        return {"predictions": {name: np.array(column) for name, column in (names | times).items()}}
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON form (docs/results.md), with the request that was answered."""

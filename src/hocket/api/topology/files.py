@@ -41,7 +41,7 @@ class CheckedTopology(Report):
     warnings: list[str] = field(default_factory=list)
 
     def headline(self) -> str:
-        return [*self.lines, *self.warnings][-1]
+        return self.lines[-1] if self.lines else "not a right topology"
 
 
 def check(request: TopologyCheck, progress: Progress) -> CheckedTopology:

@@ -60,7 +60,7 @@ class TraceConversion(Request, frozen=True, kw_only=True, tag="trace convert"):
 class TraceText(Request, frozen=True, kw_only=True, tag="trace to-json"):
     """Print every field of a file as JSON lines: the file's metadata, then one node a line."""
 
-    examples: ClassVar[tuple[str, ...]] = ("hocket trace to-json traces/trace.0.et | head -3",)
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace to-json traces/trace.0.et",)
     performer: ClassVar[str] = f"{_ROOM}.text:perform"
 
     file: Annotated[str, argument("One rank's .et file.", "FILE")]
@@ -131,7 +131,7 @@ class TraceDiff(Request, frozen=True, kw_only=True, tag="trace diff"):
     says how much they may change: no two runs have the same.
     """
 
-    examples: ClassVar[tuple[str, ...]] = ("hocket trace diff monday/ tuesday/ && echo the runs communicate alike",)
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace diff monday/ tuesday/",)
     performer: ClassVar[str] = f"{_ROOM}.diff:perform"
 
     first: Annotated[str, argument("Traces of a run: a folder, a prefix or a file.", "FIRST")]
@@ -171,9 +171,7 @@ class TraceTimeline(Request, frozen=True, kw_only=True, tag="trace timeline"):
 class TraceGraph(Request, frozen=True, kw_only=True, tag="trace graph"):
     """Write the dependency graph of a trace: edges lead to what depends; in DOT, control dependencies are dashed."""
 
-    examples: ClassVar[tuple[str, ...]] = (
-        "hocket trace graph traces/trace.0.et -o graph.dot && dot -Tsvg -O graph.dot",
-    )
+    examples: ClassVar[tuple[str, ...]] = ("hocket trace graph traces/trace.0.et -o graph.dot",)
     performer: ClassVar[str] = f"{_ROOM}.draw:graph"
 
     file: Annotated[str, argument("One rank's .et file.", "FILE")]
