@@ -16,6 +16,7 @@ from hocket.api.collect.request import (
     CollectedMerge as CollectedMerge, CollectionRequest as CollectionRequest, CollectionWatch as CollectionWatch,
     HookBuild as HookBuild,
 )
+from hocket.api.collect.watching import Watched
 from hocket.api.compare.perform import ComparisonResult
 from hocket.api.compare.request import Comparison as Comparison
 from hocket.api.demo.perform import DemoResult
@@ -284,7 +285,7 @@ collect: _Collect
 def collect_merge(folder: _Text, *, kineto: _Text | None = None, nccl_profile: _Text | None = None) -> Collected:
     """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
 
-def collect_watch(folder: _Text, *, timeout: _Integer = 10, once: bool = False, json: bool = False) -> Report:
+def collect_watch(folder: _Text, *, timeout: _Integer = 10, once: bool = False, json: bool = False) -> Watched:
     """Follow a job while it runs: what each group waits for when it hangs, once for each change, until it ends."""
 
 def topology_show(

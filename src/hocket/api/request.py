@@ -164,8 +164,9 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
     @cache
     def _values(cls) -> Callable[[Any], tuple[Any, ...]]:
         """What takes the values of all `fields` out of a request, at once: sweeps ask it of every row."""
-        first, *others = (".".join(field.path) for field in cls.fields())
-        return attrgetter(first, *others) if others else lambda request: (attrgetter(first)(request),)
+        # Two more, or it would take none, or a single one that is no tuple.
+        take = attrgetter("__class__", "__class__", *(".".join(field.path) for field in cls.fields()))
+        return lambda request: take(request)[2:]
 
     def take_only(self, taken: Container[str], why: str) -> None:
         """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that
