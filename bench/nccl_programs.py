@@ -16,7 +16,7 @@ from rich.table import Table
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
 from hocket.nccl import NcclModel, Term, read_settings
-from hocket.nccl.programs import BUILDERS, KINDS, nccl_program
+from hocket.nccl.programs import KINDS, PROGRAMS, nccl_program
 from hocket.schedule import Kernel
 from hocket.simulator import simulate_kernel, simulate_program
 from hocket.topology import Topology
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--topology", type=Path, nargs="+", required=True, help="NCCL's topology files")
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 2, 4], help="machines of each job")
     parser.add_argument("--collective", choices=list(KINDS), default="AllReduce")
-    parser.add_argument("--algorithm", choices=list(BUILDERS), nargs="+", default=list(BUILDERS))
+    parser.add_argument("--algorithm", choices=list(PROGRAMS), nargs="+", default=list(PROGRAMS))
     parser.add_argument("--size", type=parse_bytes, nargs="+", default=[2**20, 2**24, 2**28])
     arguments = parser.parse_args()
     began = time.process_time()

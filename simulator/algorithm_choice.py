@@ -8,7 +8,9 @@ from pathlib import Path
 from hocket import schedule as schedules
 from hocket.base.collectives import BARRIER
 from hocket.base.errors import ScheduleError
+from hocket.base.strict_yaml import nearest
 from hocket.nccl import NcclModel
+from hocket.nccl.programs.spec import nccl_names
 from hocket.schedule import NAMED_KINDS, Collective, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
@@ -19,7 +21,7 @@ from hocket.simulator.stock import nccl_programs
 from hocket.simulator.workload import CollectiveCall
 from hocket.topology import Topology
 
-__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser"]
+__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser", "algorithm_names"]
 
 AUTO = "auto"
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
@@ -27,6 +29,11 @@ SCHEDULE_SUFFIX = ".schedule"
 DEFAULT_ALGORITHMS: dict[str, str] = {
     kind: "ring" if kind.cut_by_rank and (kind.reduces or kind.spreads) else "direct" for kind in NAMED_KINDS
 } | {BARRIER: "double_binary_tree"}
+
+
+def algorithm_names() -> tuple[str, ...]:
+    """What `--algorithm` knows by name."""
+    return (AUTO, *ALGORITHMS, *nccl_names())
 
 
 class AlgorithmChooser:
@@ -42,11 +49,11 @@ class AlgorithmChooser:
         for kind, name in algorithms.items():
             if kind not in DEFAULT_ALGORITHMS:
                 raise ScheduleError(f"'{kind}' is not a collective; there are {', '.join(DEFAULT_ALGORITHMS)}")
-            known = name == AUTO or name in ALGORITHMS or name in self._programs
-            if not known and not name.endswith(SCHEDULE_SUFFIX):
+            is_known = name == AUTO or name in ALGORITHMS or name in self._programs
+            if not is_known and not name.endswith(SCHEDULE_SUFFIX):
+                known = nearest(name, algorithm_names())
                 raise ScheduleError(
-                    f"{kind}: '{name}' is not an algorithm; there are {', '.join([*ALGORITHMS, AUTO])},"
-                    f" or a file ending in {SCHEDULE_SUFFIX}"
+                    f"{kind}: '{name}' is not an algorithm; {known}, or a file ending in {SCHEDULE_SUFFIX}"
                 )
         self._topology = topology
         self._algorithms = DEFAULT_ALGORITHMS | dict(algorithms)

@@ -28,7 +28,7 @@ FOLDERS = set(ROOMS)
 FACES = {
     "bench": FOLDERS | {"api"},
     "report": FOLDERS,
-    "docs": FOLDERS,
+    "docs": FOLDERS | {"api"},
     "api": FOLDERS | {"report", "bench/peers"},
     "bench/peers": FOLDERS | {"api"},
     "cli": FOLDERS | {"api", FACE},

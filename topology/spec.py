@@ -12,7 +12,7 @@ from hocket.topology.builders import KINDS, SHAPES, product
 from hocket.topology.graphs import GRAPHS
 from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
 from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
-from hocket.topology.machines.loading import IMPORTED, split_imported
+from hocket.topology.machines.loading import MACHINE_FILES, split_imported
 from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
 from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 from hocket.topology.model import Dimension, Topology
@@ -58,13 +58,12 @@ def from_spec(text: str) -> Topology:
             return _shape(text, shape, read_options(options, [*_UNITS, "in_network", "degree"]))
         if word in GRAPHS:
             return _graph(text)
-        if word in IMPORTED:
+        if word in MACHINE_FILES:
             return _imported(text)
     except HocketError as error:
         raise placed(f"topology '{text}'", error) from error
-    raise UnknownTopology(
-        f"topology '{text}': no file and no topology '{word}'; {nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *IMPORTED])}"
-    )
+    known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *MACHINE_FILES])
+    raise UnknownTopology(f"topology '{text}': no file and no topology '{word}'; {known}")
 
 
 def _preset(name: str, options: dict[str, str]) -> Topology:
@@ -93,7 +92,7 @@ def _imported(text: str) -> Topology:
     word, path, options = split_imported(text, ["nodes", "nvls", "sharp", *FABRIC_KEYS])
     nodes = _number("nodes", options.get("nodes", "1"))
     nvls, sharp = (_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
-    return from_nccl(IMPORTED[word].read(path, options), nodes, nvls, sharp, read_fabric(options))
+    return from_nccl(MACHINE_FILES[word].read(path, options), nodes, nvls, sharp, read_fabric(options))
 
 
 def from_machines(name: str, specs: Sequence[str], fabric: str) -> Topology:
@@ -116,11 +115,11 @@ def _machines(text: str) -> list[Machine]:
     if word in PRESETS:
         options = read_options(text[len(word) + 1 :], ["nodes", "gpus", "link", "latency"])
         machine = preset_machine(word, *_sizes(options))
-    elif word in IMPORTED:
+    elif word in MACHINE_FILES:
         word, path, options = split_imported(text, ["nodes"])
-        machine = nccl_parts(IMPORTED[word].read(path, options))
+        machine = nccl_parts(MACHINE_FILES[word].read(path, options))
     else:
-        raise FormatError(f"no machine '{word}'; {nearest(word, [*PRESETS, *IMPORTED])}")
+        raise FormatError(f"no machine '{word}'; {nearest(word, [*PRESETS, *MACHINE_FILES])}")
     nodes = _number("nodes", options.get("nodes", "1"))
     if not 1 <= nodes <= MOST_MACHINES:
         raise TopologyError(f"nodes={nodes}: expected 1 to {MOST_MACHINES}")

@@ -1,31 +1,20 @@
 """NCCL's algorithms as programs: what its kernels do for a call, to be proved, simulated, compared and written."""
 
-from collections.abc import Callable, Mapping
-
 from hocket.base.errors import ScheduleError
+from hocket.base.registry import Registry
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.programs.collnet import collnet_chain, collnet_direct
-from hocket.nccl.programs.nvls import nvls
-from hocket.nccl.programs.nvls_tree import nvls_tree
-from hocket.nccl.programs.pat import pat
+from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.request import KINDS, NcclCall, NcclProgram
-from hocket.nccl.programs.ring import ring
-from hocket.nccl.programs.tree import tree
 from hocket.schedule import Kernel
 
-__all__ = ["BUILDERS", "KINDS", "NcclCall", "NcclProgram", "nccl_program"]
+__all__ = ["KINDS", "PROGRAMS", "NcclCall", "NcclProgram", "nccl_program"]
 
-#: The algorithms, by NCCL's names: as programs of thread blocks, or as kernels over switches that compute.
-BUILDERS: Mapping[str, Callable[[NcclCall], NcclProgram | Kernel]] = {
-    "Ring": ring,
-    "Tree": tree,
-    "PAT": pat,
-    "NVLS": nvls,
-    "NVLSTree": nvls_tree,
-    "CollNetDirect": collnet_direct,
-    "CollNetChain": collnet_chain,
-}
+# The files of this folder that hold them. A new one is one line.
+_FILES = ("ring", "tree", "pat", "nvls", "nvls_tree", "collnet")
+PROGRAMS: Registry[NcclBuilder] = Registry.of_files(
+    "algorithm of NCCL", "hocket.nccl.programs", _FILES, "PROGRAMS", ScheduleError
+)
 
 
 def nccl_program(
@@ -40,13 +29,13 @@ def nccl_program(
     """The program or the kernel with which NCCL does a collective (NCCL's names; size as NCCL's and nccl-tests').
 
     What is not given is NCCL's choice. Raises ScheduleError for what NCCL does not run here, with the reason, and for
-    algorithms that are no programs yet.
+    what is no program yet.
     """
     request = _request(model, collective, size_bytes, algorithm, protocol, channels, root)
-    if request.algorithm not in BUILDERS:
-        raise ScheduleError(f"{request.name}: simulated are {', '.join(BUILDERS)}; choose one of them")
-    request.check_runs()
-    return BUILDERS[request.algorithm](request)
+    builder = PROGRAMS.named(request.algorithm)
+    if reason := builder.why_not(request):
+        raise ScheduleError(f"{request.name}: NCCL does not run it for {collective} here: {reason}")
+    return builder.build(request)
 
 
 def _request(

@@ -7,11 +7,12 @@ Chain: on each channel a chain of the machine's GPUs adds up to its head, and th
 from collections.abc import Sequence
 from itertools import pairwise
 
+from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.heads import Heads, finished, in_order, interleaved, slots, step_ps
 from hocket.nccl.programs.request import NcclCall
-from hocket.schedule import Actions, Kernel, Move, Wait
+from hocket.schedule import Actions, Kernel, Kind, Move, Wait
 
-__all__ = ["collnet_chain", "collnet_direct", "sharp"]
+__all__ = ["PROGRAMS", "collnet_chain", "collnet_direct", "sharp"]
 
 _SENDER_PS = 400_000  # what NCCL adds to a step's latency for each GPU of the machine beside the head
 
@@ -104,3 +105,25 @@ def sharp(request: NcclCall, actions: Actions, chunk: int, heads: tuple[int, ...
     for summed, received in zip(sums, down, strict=True):
         actions.wait(summed, *slots([received]))
     return down
+
+
+PROGRAMS = (
+    NcclBuilder(
+        name="CollNetDirect",
+        summary="heads get their chunks over NVLink, the fabric's switches add what heads send",
+        needs='several machines, `sharp=1`, `NCCL_COLLNET_ENABLE=1`, `coll="1"` of the `<net>`s',
+        source="device/all_reduce.h, transport/coll_net.cc",
+        example="nccl:collnetdirect",
+        kinds=(Kind.ALL_REDUCE,),
+        build=collnet_direct,
+    ),
+    NcclBuilder(
+        name="CollNetChain",
+        summary="chains of a machine's GPUs add up to heads, the fabric's switches add these",
+        needs='several machines, `sharp=1`, `NCCL_COLLNET_ENABLE=1`, `coll="1"` of the `<net>`s',
+        source="device/all_reduce.h, transport/coll_net.cc",
+        example="nccl:collnetchain",
+        kinds=(Kind.ALL_REDUCE,),
+        build=collnet_chain,
+    ),
+)

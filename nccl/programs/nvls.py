@@ -6,12 +6,13 @@ The copies are inside a GPU and cost nothing here. Of S bytes S + S/n leave and 
 its own comes back through the switch too.
 """
 
+from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.collnet import sharp
 from hocket.nccl.programs.heads import Heads, each_channel, finished, in_order, interleaved, slots, step_ps
 from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Actions, Kernel, Kind, Move, Wait
 
-__all__ = ["NvlsMachine", "nvls"]
+__all__ = ["PROGRAMS", "NvlsMachine", "nvls"]
 
 _GRAIN = 16 << 10
 
@@ -89,3 +90,20 @@ class NvlsMachine:
         stored = self._actions.move(Move(chunk, (head,), (begun,), tuple(self.ranks)))
         for rank, gather in zip(self.ranks, self.gather, strict=True):
             self._actions.wait(gather, Wait(stored, rank))
+
+
+PROGRAMS = (
+    NcclBuilder(
+        name="NVLS",
+        summary="NVSwitches add and multicast; over machines the fabric's switches add",
+        needs="`nvls=1`, GPUs of sm 90; over machines as CollNet",
+        source="device/all_reduce.h, all_gather.h, reduce_scatter.h",
+        example="nccl:nvls",
+        kinds=(
+            Kind.ALL_REDUCE,
+            Kind.ALL_GATHER,
+            Kind.REDUCE_SCATTER,
+        ),
+        build=nvls,
+    ),
+)

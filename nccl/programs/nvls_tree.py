@@ -7,15 +7,16 @@ its machine and to its children; groups of warps of their own do both ways. Chan
 from collections.abc import Callable
 from functools import partial
 
+from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.connect import double_tree
 from hocket.nccl.programs.heads import Heads, each_channel, finished, in_order, slots, step_ps
 from hocket.nccl.programs.nics import Nics
 from hocket.nccl.programs.nvls import NvlsMachine
 from hocket.nccl.programs.request import NcclCall
-from hocket.schedule import Actions, Kernel, Move, Wait
+from hocket.schedule import Actions, Kernel, Kind, Move, Wait
 from hocket.topology import Crossing
 
-__all__ = ["nvls_tree"]
+__all__ = ["PROGRAMS", "nvls_tree"]
 
 _GRAIN = 16
 
@@ -78,3 +79,16 @@ def _between(
 
 def _depth(above: list[int], node: int) -> int:
     return 0 if above[node] < 0 else 1 + _depth(above, above[node])
+
+
+PROGRAMS = (
+    NcclBuilder(
+        name="NVLSTree",
+        summary="NVLS in each machine, two binary trees of each head over machines",
+        needs="`nvls=1`, GPUs of sm 90, several machines",
+        source="device/all_reduce.h",
+        example="nccl:nvlstree",
+        kinds=(Kind.ALL_REDUCE,),
+        build=nvls_tree,
+    ),
+)

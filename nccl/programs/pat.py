@@ -6,12 +6,13 @@ sends at once, as NCCL does while its buffers hold it.
 """
 
 from hocket.nccl.programs.assembly import assemble
+from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Step, StepType, ThreadBlock
 
-__all__ = ["pat"]
+__all__ = ["PROGRAMS", "pat"]
 
 
 def pat(request: NcclCall) -> NcclProgram:
@@ -74,3 +75,19 @@ def _scattering(rank: int, n: int, channel: int, channels: int) -> list[ThreadBl
             steps.append(Step(StepType.RECEIVE_REDUCE_COPY, *before, *target, 1, *waits, has_dependents=True))
         found.append(ThreadBlock((rank + away) % n, (rank - away) % n, channel, steps))
     return found
+
+
+PROGRAMS = (
+    NcclBuilder(
+        name="PAT",
+        summary="each rank's block down, or its sum up, a binomial tree of its own",
+        needs="one GPU a machine, or `NCCL_PAT_ENABLE=1`",
+        source="include/collectives.h",
+        example="nccl:pat",
+        kinds=(
+            Kind.ALL_GATHER,
+            Kind.REDUCE_SCATTER,
+        ),
+        build=pat,
+    ),
+)

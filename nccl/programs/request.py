@@ -84,11 +84,6 @@ class NcclCall:
         terms = self.model.terms(self.collective, self.size_bytes)
         return next(each for each in terms if (each.algorithm, each.protocol) == (self.algorithm, self.protocol))
 
-    def check_runs(self) -> None:
-        """Raises ScheduleError where NCCL would not run it here, saying why."""
-        if self.term.out:
-            raise ScheduleError(f"{self.name}: NCCL does not run it for {self.collective} here: {self.term.out}")
-
     @cached_property
     def machine(self) -> tuple[int, ...]:
         """Machine of each rank."""

@@ -6,13 +6,14 @@ A rank's place in a channel's ring is its distance from the first. A chunk takes
 from collections.abc import Callable
 
 from hocket.nccl.programs.assembly import assemble
+from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import rings
 from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Step, StepType, ThreadBlock
 
-__all__ = ["ring"]
+__all__ = ["PROGRAMS", "ring"]
 
 
 def ring(request: NcclCall) -> NcclProgram:
@@ -105,3 +106,22 @@ _STEPS: dict[Kind, Callable[[_View], list[Step]]] = {
     Kind.BROADCAST: _broadcast,
     Kind.REDUCE: _reduce,
 }
+
+
+PROGRAMS = (
+    NcclBuilder(
+        name="Ring",
+        summary="a channel's data goes round a ring of all ranks, once or twice",
+        needs="",
+        source="device/*.h, graph/connect.cc",
+        example="nccl:ring",
+        kinds=(
+            Kind.ALL_REDUCE,
+            Kind.ALL_GATHER,
+            Kind.REDUCE_SCATTER,
+            Kind.BROADCAST,
+            Kind.REDUCE,
+        ),
+        build=ring,
+    ),
+)

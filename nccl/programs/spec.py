@@ -9,16 +9,21 @@ from hocket.base.errors import FormatError, ScheduleError
 from hocket.base.strict_yaml import nearest
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.programs import KINDS, NcclProgram, nccl_program
+from hocket.nccl.programs import KINDS, PROGRAMS, NcclProgram, nccl_program
 from hocket.nccl.settings import read_settings
 from hocket.schedule import Collective, Kernel
 from hocket.topology.machines.loading import load_machine
 from hocket.topology.machines.presets import PRESETS
 
-__all__ = ["ModelledTime", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of"]
+__all__ = ["ModelledTime", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of", "nccl_names"]
 
 _WORD, _MODEL = "nccl", "nccl-model"
 _PS = 10**6  # of a us
+
+
+def nccl_names() -> tuple[str, ...]:
+    """What asks for NCCL's: its own choice, each algorithm, the time that its model says."""
+    return (_WORD, *(each.example for each in PROGRAMS.values()), _MODEL)
 
 
 def is_nccl(text: str) -> bool:

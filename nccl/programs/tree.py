@@ -5,13 +5,14 @@ wait for each other.
 """
 
 from hocket.nccl.programs.assembly import assemble
+from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import Branch, trees
 from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
-from hocket.schedule import Step, StepType, ThreadBlock
+from hocket.schedule import Kind, Step, StepType, ThreadBlock
 
-__all__ = ["tree"]
+__all__ = ["PROGRAMS", "tree"]
 
 
 def tree(request: NcclCall) -> NcclProgram:
@@ -65,3 +66,16 @@ def _down(branch: Branch, channel: int, first: int) -> list[ThreadBlock]:
 
 def _step(kind: StepType, source: str, chunk: int, waits_for: int = -1, awaited: bool = False) -> Step:
     return Step(kind, source, chunk, "o", chunk, 1, waits_for, 0 if waits_for >= 0 else -1, awaited)
+
+
+PROGRAMS = (
+    NcclBuilder(
+        name="Tree",
+        summary="up and down two trees over nodes at once, chains inside",
+        needs="",
+        source="device/all_reduce.h, graph/trees.cc",
+        example="nccl:tree",
+        kinds=(Kind.ALL_REDUCE,),
+        build=tree,
+    ),
+)

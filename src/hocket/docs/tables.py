@@ -109,6 +109,22 @@ def _machines() -> Rows:
         yield f"`{one.name}`", one.summary, nics, f"{one.numa}, {one.switches}{host}", f"`{one.cpu}`", one.source
 
 
+def _machine_files() -> Rows:
+    from hocket.topology.machines.loading import MACHINE_FILES
+
+    yield "spec", "file", "from", "needs"
+    for one in MACHINE_FILES.values():
+        yield f"`{one.example}`", one.summary, one.source, one.needs
+
+
+def _nccl_algorithms() -> Rows:
+    from hocket.nccl.programs import PROGRAMS
+
+    yield "`--algorithm`", "does", "what", "needs", "rules of NCCL 2.30, `src/`"
+    for one in PROGRAMS.values():
+        yield f"`{one.example}`", ", ".join(one.kinds), one.summary, one.needs, one.source
+
+
 def _hardware() -> Rows:
     from hocket.topology.machines.hardware import CPUS, GPUS
 
@@ -143,6 +159,8 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "shapes": _shapes,
     "graphs": _graphs,
     "machines": _machines,
+    "machine files": _machine_files,
+    "NCCL's algorithms": _nccl_algorithms,
     "hardware": _hardware,
     "importers": _importers,
     "measurements": _measurements,

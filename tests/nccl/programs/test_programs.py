@@ -13,7 +13,8 @@ from in_process import hocket
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.base.text import printable
 from hocket.nccl import NcclModel, Settings
-from hocket.nccl.programs import KINDS, NcclCall, NcclProgram, nccl_program
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, can_do
+from hocket.nccl.programs import KINDS, PROGRAMS, NcclCall, NcclProgram, nccl_program
 from hocket.nccl.programs.connect import double_tree, rings, trees
 from hocket.nccl.programs.groups import GroupPrograms
 from hocket.nccl.programs.spec import NcclAlgorithm, model_of
@@ -33,6 +34,20 @@ def model(name: str, nodes: int) -> NcclModel:
 
 def simulated(found: NcclProgram, topology: str) -> Prediction:
     return simulate_program(found.program, load(topology), found.request.size_bytes, passes=found.passes)
+
+
+def test_every_algorithm_of_nccl_says_what_it_does() -> None:
+    assert set(PROGRAMS) == set(ALGORITHMS)
+    for name, builder in PROGRAMS.items():
+        assert NcclAlgorithm.of(builder.example) == NcclAlgorithm(name)
+        able = [KINDS[each] for row, each in enumerate(COLLECTIVES) if can_do(row, ALGORITHMS.index(name), -1)]
+        assert set(builder.kinds) <= set(able)
+    machine = model("dgx-h100", 2)
+    ring, pat = (NcclCall(machine, "AllGather", name, "Simple", 2, 1 << 20) for name in ("Ring", "PAT"))
+    assert PROGRAMS["Ring"].why_not(ring) is None
+    assert (
+        "NCCL_PAT_ENABLE=1" in (PROGRAMS["PAT"].why_not(pat) or "") and "`NCCL_PAT_ENABLE=1`" in PROGRAMS["PAT"].needs
+    )
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3])

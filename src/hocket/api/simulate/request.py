@@ -20,7 +20,11 @@ class FidelityOptions(Part, frozen=True, kw_only=True):
     """How closely to look: `hocket.simulator.Fidelity` in words."""
 
     model: Annotated[
-        str | None, option("bound, analytical, congestion (the default; with --compat it is analytical) or flow.")
+        str | None,
+        option(
+            "The network model: congestion by default, with --compat analytical.",
+            known="hocket.simulator.models:NETWORK_MODELS",
+        ),
     ] = None
     switching: Annotated[
         tuple[str, ...], option("cut_through (default) or store_and_forward, of all links or CLASS=VALUE.")
@@ -64,7 +68,10 @@ class JobOptions(Part, frozen=True, kw_only=True):
     compute_scale: Annotated[str, option("Computation takes this many times as long as recorded: 0.02, 1/50.")] = "1"
     accelerator: Annotated[
         str | None,
-        option("Prices computations without a duration: h100, or peak=989TFLOP/s,memory=3.35TB/s."),
+        option(
+            "Prices computations without a duration: a published one, or peak=989TFLOP/s,memory=3.35TB/s.",
+            known="hocket.workload.accelerators:ACCELERATORS",
+        ),
     ] = None
     reprice: Annotated[bool, option("--accelerator prices recorded computations of known operations too.")] = False
     remote_memory: Annotated[
@@ -141,7 +148,8 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
         tuple[str, ...],
         option(
             "KIND=NAME, or NAME for a collective: native, auto, a .schedule file, or what stock NCCL does: nccl,"
-            " or nccl:ring/ll128/4 (channels); nccl-model: the time that NCCL's model says."
+            " or nccl:ring/ll128/4 (channels); nccl-model: the time that NCCL's model says.",
+            known="hocket.simulator.algorithm_choice:algorithm_names",
         ),
     ] = ()
     nccl: NcclOptions = NcclOptions()
@@ -150,9 +158,12 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
     root: Annotated[int, option("Root of a collective that has one (default 0); of a program: found.", ge=0)] | None = (
         None
     )
-    runtime: Annotated[str, option("Whose interpreter runs the program: msccl, executor or rccl (slices differ).")] = (
-        "executor"
-    )
+    runtime: Annotated[
+        str,
+        option(
+            "Whose interpreter runs the program (slices differ).", choices="hocket.translator.msccl.profiles:PROFILES"
+        ),
+    ] = "executor"
     job: JobOptions = JobOptions()
     outputs: PredictionOutputs = PredictionOutputs()
     astra: AstraFiles = AstraFiles()

@@ -12,8 +12,7 @@ from hocket.base.strict_yaml import YamlDocument, nearest, read_yaml
 from hocket.base.units import parse_sizes
 from hocket.nccl.programs.spec import is_nccl, is_nccl_model
 from hocket.schedule import NAMED_KINDS
-from hocket.schedule.algorithms import ALGORITHMS
-from hocket.simulator.algorithm_choice import AUTO, SCHEDULE_SUFFIX
+from hocket.simulator.algorithm_choice import SCHEDULE_SUFFIX, algorithm_names
 from hocket.simulator.models import Model, Queueing, Switching
 from hocket.topology import load
 
@@ -65,7 +64,7 @@ def _require_known_names(document: YamlDocument, values: dict[str, list[Any]]) -
     named = [
         text for text in algorithms if not (text.endswith(SCHEDULE_SUFFIX) or is_nccl(text) or is_nccl_model(text))
     ]
-    _require_known(document, "algorithm", named, [*ALGORITHMS, AUTO])
+    _require_known(document, "algorithm", named, algorithm_names())
     for key, known in (("switching", Switching), ("queueing", Queueing)):
         parts = [part.rpartition("=") for text in values.get(key, ()) for part in str(text).split(",")]
         _require_known(document, key, [name for name, separator, _ in parts if separator], classes)
