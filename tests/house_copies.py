@@ -42,6 +42,10 @@ class HouseCopy:
     def hocket(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.python("-m", "hocket", *arguments)
 
+    def table(self, name: str) -> str:
+        """A table of the documentation, as the copy's registries have it."""
+        return self.python("-c", f"from hocket.docs.tables import TABLES; print(*TABLES[{name!r}]())").stdout
+
     def tests(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The house's own tests, on the copy."""
         return self.python(

@@ -1,0 +1,112 @@
+"""CONTRIBUTING.md's recipes of what searches and what simulates: followed word for word in a copy of the house."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import nanobind
+import pytest
+from house_copies import ROOT, HouseCopy
+
+RING = "ring:8,bandwidth={bandwidth},latency=500ns"
+ENGINE = '''"""The native ring, and nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hocket.schedule import Kind, Schedule, retime
+from hocket.schedule.algorithms import build
+from hocket.synthesizer.engine import NamedEngine
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Search
+
+__all__ = ["ENGINES", "RingOnly"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingOnly(NamedEngine):
+    name: str = "ring-only"
+    summary: str = "a ring"
+    collectives: str = "all_reduce"
+    needs: str = "any"
+    size: str = "thousands of ranks"
+    as_asked: bool = True
+
+    def why_not(self, problem: Problem) -> str | None:
+        return None if problem.collective.kind is Kind.ALL_REDUCE else "it does all_reduce"
+
+    def seconds(self, problem: Problem) -> float:
+        return 0.1
+
+    def solve(self, problem: Problem, search: Search) -> Iterator[Schedule]:
+        yield retime(build("ring", problem.collective, problem.topology, problem.group), problem.blocking)
+
+
+ENGINES = (RingOnly(),)
+'''
+MODEL = """        NetworkModel(
+            name=Model.HALVED,
+            summary="analytical, on links of half the bandwidth",
+            leaves_out="contention",
+            validated_by="analytical",
+        ),
+"""
+
+
+def test_an_engine_of_the_synthesizer_is_a_file_and_a_line(tmp_path: Path) -> None:
+    house = HouseCopy(tmp_path / "house", changed=["synthesizer"])
+    house.write("synthesizer/engines/ring_only.py", ENGINE)
+    house.replace("synthesizer/engines/__init__.py", '"native", "exact")', '"native", "exact", "ring_only")')
+    made = str(tmp_path / "made.schedule")
+    ask = ["-t", RING.format(bandwidth="50GB/s"), "-s", "64MiB", "--engine", "ring-only", "-o", made]
+    done = house.hocket("synthesize", "all_reduce", *ask)
+    assert done.returncode == 0, done.stderr
+    assert house.hocket("verify", made).returncode == 0
+    done = house.hocket("synthesize", "broadcast", *ask)
+    assert (done.returncode, "it does all_reduce" in done.stderr) == (3, True), done.stderr
+    assert "ring-only" in house.hocket("synthesize", "--help").stdout
+    assert "[ring-only](#ring-only)" in house.table("engines")
+
+
+def test_a_network_model_is_a_header_and_its_name_in_two_places(tmp_path: Path) -> None:
+    house = HouseCopy(tmp_path / "house", changed=["simulator"])
+    house.replace("simulator/models.py", '    FLOW = "flow"\n', '    FLOW = "flow"\n    HALVED = "halved"\n')
+    models = '    "network model",\n    (\n'
+    house.replace("simulator/models.py", models, models + MODEL)
+    engine = tmp_path / "core"
+    shutil.copytree(ROOT / "core" / "src" / "simulator", engine)
+    header, replay = (engine / name for name in ("network/halved.hpp", "replay.cpp"))
+    text = (engine / "network" / "analytical.hpp").read_text("utf-8").replace("Analytical", "Halved")
+    header.write_text(text.replace("= link.take(flight.bytes)", "= 2 * link.take(flight.bytes)"), "utf-8")
+    text = replay.read_text("utf-8").replace('flow.hpp"\n', 'flow.hpp"\n#include "network/halved.hpp"\n')
+    line = '  if (model == "flow")'
+    new = '  if (model == "halved") return Replay<Halved>(job, plans, graph, fidelity).run();\n'
+    replay.write_text(text.replace(line, new + line), "utf-8")
+    _link(house, {"core/src/simulator/replay.cpp": replay}, tmp_path)
+
+    def time_ps(model: str, bandwidth: str) -> str:
+        ask = ["-t", RING.format(bandwidth=bandwidth), "-s", "64MiB", "--algorithm", "ring", "--model", model]
+        done = house.hocket("simulate", "all_reduce", *ask)
+        assert done.returncode == 0, done.stderr
+        return next(line for line in done.stdout.splitlines() if line.startswith("  time "))
+
+    assert time_ps("halved", "50GB/s") == time_ps("analytical", "25GB/s") != time_ps("analytical", "50GB/s")
+    assert "halved" in house.hocket("simulate", "--help").stdout
+    assert "`halved`" in house.table("network models")
+
+
+def _link(house: HouseCopy, changed: dict[str, Path], folder: Path) -> None:
+    """Compiles what is changed and puts it together with what `make build` made of the rest, for the copy."""
+    built = next((ROOT / "build").glob("temp.*"), None)
+    sources = [path.relative_to(ROOT) for part in ("src", "bind") for path in (ROOT / "core" / part).rglob("*.cpp")]
+    objects = {str(path): built / path.with_suffix(".o") for path in sources} if built else {}
+    if not objects or not all(path.exists() for path in objects.values()):
+        pytest.skip("what was compiled is not here: make build")
+    for name, source in changed.items():
+        objects[name] = folder / f"{source.stem}.o"
+        flags = ["-std=c++20", "-O0", "-g0", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden"]
+        headers = [f"-I{path}" for path in (ROOT / "core/include", ROOT / "core/bind", nanobind.include_dir())]
+        subprocess.run(["g++", *flags, *headers, "-c", str(source), "-o", str(objects[name])], check=True)
+    engine = house.package / "_core.abi3.so"
+    engine.unlink()
+    subprocess.run(["g++", "-shared", "-pthread", *map(str, objects.values()), "-o", str(engine)], check=True)
