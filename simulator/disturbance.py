@@ -89,9 +89,7 @@ def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, N
     waits_for[new] = np.where(after >= 0, new[after], -1)
     coming = np.full(workload.num_ranks, -1)
     coming[rank[:comings]] = new[:comings]
-    waiting = np.repeat(np.arange(len(row)), np.diff(workload.dependency_offset))
-    first = np.ones(len(row), bool)
-    first[waiting[workload.rank[waiting] == workload.rank[workload.dependency]]] = False
+    first = _first_of_their_rank(workload)
     waits_for[row[first]] = coming[workload.rank[first]]
     offset = np.append(0, np.cumsum(column(np.diff(workload.dependency_offset), 0) + (waits_for >= 0)))
     dependency = np.full(offset[-1], -1)
@@ -120,3 +118,11 @@ def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, N
         ),
         own,
     )
+
+
+def _first_of_their_rank(workload: Workload) -> NDArray[np.bool_]:
+    """Which nodes wait for none of their own rank's."""
+    waiting = np.repeat(np.arange(len(workload.kind)), np.diff(workload.dependency_offset))
+    first = np.ones(len(workload.kind), bool)
+    first[waiting[workload.rank[waiting] == workload.rank[workload.dependency]]] = False
+    return first

@@ -69,14 +69,8 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
     choices = [choice.algorithm for choice in followed] if followed else [str(fidelity.model)] * len(calls)
     latencies: list[int | None] = [None] * len(calls)
-    if followed and fidelity.latencies:
-        latencies = [
-            _latency(choice, call, topology, fidelity) if isinstance(choice, CollectivePlan) else None
-            for choice, call in zip(followed, calls, strict=True)
-        ]
-    remarks = dict.fromkeys(choice.note for choice in followed or () if choice.note)
-    spelled_out = [choice.workload for choice in followed or () if not isinstance(choice, CollectivePlan)]
-    crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
+    if followed:
+        latencies = [_latency(choice, call, topology, fidelity) for choice, call in zip(followed, calls, strict=True)]
     return Prediction(
         model=str(fidelity.model),
         switching=setting_name(fidelity.switching),
@@ -101,7 +95,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
         folded=outcome.folded,
-        notes=(*topology.notes, *workload.notes, *remarks, *port_notes(crossings, topology)),
+        notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology)),
     )
 
 
@@ -186,8 +180,18 @@ def _fastest(
     return best
 
 
-def _latency(choice: CollectivePlan, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int:
-    """Picoseconds that a call takes alone, by its algorithm, when it moves no bytes."""
+def _notes(placed: Workload, followed: Sequence[CollectivePlan | SpelledOut], topology: Topology) -> list[str]:
+    """What is to be said of the plans that were followed, once each, and of what crosses the topology's ports."""
+    spelled_out = [choice.workload for choice in followed if not isinstance(choice, CollectivePlan)]
+    crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
+    return [*dict.fromkeys(choice.note for choice in followed if choice.note), *port_notes(crossings, topology)]
+
+
+def _latency(choice: object, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int | None:
+    """Picoseconds that a call takes alone, by its algorithm, when it moves no bytes; None where nobody asks for it, and
+    of programs."""
+    if not (fidelity.latencies and isinstance(choice, CollectivePlan)):
+        return None
     empty = replace(call, size_bytes=0, block_bytes=None)
     return _time_alone(choice.without_bytes(), empty, topology, fidelity)
 

@@ -180,14 +180,11 @@ class PythonHook:
     def write_wait(self, operation: int, begin: int) -> None:
         self._write(f"w {operation} {begin} {_clock() - begin} {self._thread()}\n")
 
-    def _kernel(self, signature: Signature) -> Kernel:
-        below = hand_on(f"c10d::{signature.op}")
-        describe, is_async_call = describer(signature), is_async_reader(signature)
-        outputs, find_line = tensor_reader(signature.output), self._find_line
+    def _issuer(self, signature: Signature) -> Callable[[tuple[Any, ...], bool], int | None]:
+        """What writes calls of an operator down."""
+        describe, outputs, find_line = describer(signature), tensor_reader(signature.output), self._find_line
         group_index, numbered = signature.group, signature.numbered
-        ids, shapes, works, held = self._ids, self._shapes, self._works, self._held
-        forget = works.pop
-        unbox_group, unbox_work = dist.ProcessGroup.unbox, dist.Work.unbox
+        ids, shapes, held, unbox_group = self._ids, self._shapes, self._held, dist.ProcessGroup.unbox
 
         def issue(arguments: tuple[Any, ...], is_async: bool) -> int | None:
             """Writes the call down and returns its number; None when it is not one of those to record."""
@@ -221,6 +218,16 @@ class PythonHook:
             except Exception as error:  # must not stop the job: it becomes a line in the stream
                 self._write(record("error", op=signature.op, message=repr(error)))
                 return None
+
+        return issue
+
+    def _kernel(self, signature: Signature) -> Kernel:
+        below, issue = hand_on(f"c10d::{signature.op}"), self._issuer(signature)
+        is_async_call, outputs = is_async_reader(signature), tensor_reader(signature.output)
+        group_index, numbered = signature.group, signature.numbered
+        works, held = self._works, self._held
+        forget = works.pop
+        unbox_group, unbox_work = dist.ProcessGroup.unbox, dist.Work.unbox
 
         def senders(arguments: tuple[Any, ...]) -> list[int]:
             assert self._groups is not None  # the call was recorded

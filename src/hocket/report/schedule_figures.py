@@ -1,5 +1,6 @@
 """Pictures of one schedule: links over time, and how its chunks spread."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hocket.base.units import format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.layout import place_nodes
 from hocket.schedule import Schedule
-from hocket.topology import node_name
+from hocket.topology import Topology, node_name
 
 __all__ = ["arrivals", "compared_times", "link_occupancy", "occupancy_picture", "spread_picture"]
 
@@ -114,20 +115,32 @@ def spread_picture(schedule: Schedule, share: NDArray[np.float64], max_links: in
         idle_x, idle_y = lines(np.ones(topology.num_links, np.bool_))
         figure.add_scatter(x=idle_x, y=idle_y, mode="lines", line={"color": _IDLE, "width": 2}, hoverinfo="skip")
         figure.add_scatter(mode="lines", line={"color": _BUSY, "width": 2.5}, hoverinfo="skip", **state(0)[0])
+    _draw_nodes(figure, topology, x, y, state(0)[-1])
+    traces = [1, 2] if drawn else [0]
+    figure.frames = [
+        {"name": str(at), "data": [{"type": "scatter", **part} for part in state(at)], "traces": traces}
+        for at in range(bins)
+    ]
+    _draw_controls(figure, [format_time(float(time)) for time in times])
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    return figure
+
+
+def _draw_nodes(figure: Any, topology: Topology, x: NDArray[Any], y: NDArray[Any], filled: dict[str, Any]) -> None:
+    """Ranks, as `filled` says at first, and switches."""
     ranks = topology.num_ranks
-    size = 26 if ranks <= 32 else 16 if ranks <= 256 else 8
-    nodes = state(0)[-1]
     figure.add_scatter(
         x=x[:ranks].tolist(),
         y=y[:ranks].tolist(),
         mode="markers+text" if ranks <= 64 else "markers",
         text=[str(rank) for rank in range(ranks)] if ranks <= 64 else None,
         textfont={"size": 10},
-        hovertext=nodes["hovertext"],
+        hovertext=filled["hovertext"],
         hoverinfo="text",
         marker={
-            **nodes["marker"],
-            "size": size,
+            **filled["marker"],
+            "size": 26 if ranks <= 32 else 16 if ranks <= 256 else 8,
             "cmin": 0,
             "cmax": 1,
             "colorscale": [[0, "#ffffff"], [1, "#6f9bd8"]],
@@ -144,45 +157,23 @@ def spread_picture(schedule: Schedule, share: NDArray[np.float64], max_links: in
         hovertext=[node_name(node, ranks) for node in range(ranks, topology.num_nodes)],
         hoverinfo="text",
     )
-    traces = [1, 2] if drawn else [0]
-    figure.frames = [
-        {"name": str(at), "data": [{"type": "scatter", **part} for part in state(at)], "traces": traces}
-        for at in range(bins)
-    ]
+
+
+def _draw_controls(figure: Any, times: Sequence[str]) -> None:
+    """Buttons that play the frames and stop, and a slider with a step a frame."""
     play = {"frame": {"duration": 150, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": True}
     stop = {"frame": {"duration": 0, "redraw": False}, "transition": {"duration": 0}, "mode": "immediate"}
+    buttons = [
+        {"label": "play", "method": "animate", "args": [None, play]},
+        {"label": "pause", "method": "animate", "args": [[None], stop]},
+    ]
+    steps = [{"label": time, "method": "animate", "args": [[str(at)], stop]} for at, time in enumerate(times)]
+    place = {"x": 0, "y": -0.06, "xanchor": "left", "yanchor": "top"}
     figure.update_layout(
-        updatemenus=[
-            {
-                "type": "buttons",
-                "direction": "left",
-                "x": 0,
-                "y": -0.06,
-                "xanchor": "left",
-                "yanchor": "top",
-                "buttons": [
-                    {"label": "play", "method": "animate", "args": [None, play]},
-                    {"label": "pause", "method": "animate", "args": [[None], stop]},
-                ],
-            }
-        ],
-        sliders=[
-            {
-                "x": 0.2,
-                "len": 0.8,
-                "y": -0.02,
-                "currentvalue": {"prefix": "until "},
-                "steps": [
-                    {"label": format_time(float(time)), "method": "animate", "args": [[str(at)], stop]}
-                    for at, time in enumerate(times)
-                ],
-            }
-        ],
+        updatemenus=[{"type": "buttons", "direction": "left", **place, "buttons": buttons}],
+        sliders=[{"x": 0.2, "len": 0.8, "y": -0.02, "currentvalue": {"prefix": "until "}, "steps": steps}],
         margin={"l": 10, "r": 10, "t": 10, "b": 90},
     )
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False)
-    return figure
 
 
 def compared_times(times: dict[str, int], chosen: str, bound_ps: int) -> Any:
