@@ -3,11 +3,11 @@ events `X`, and names of processes and tracks `M`; times in microseconds."""
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from hocket.base.files import atomic_write
 
@@ -17,16 +17,16 @@ _BATCH = 4096  # events written at a time
 _COMPRESSION = 3  # of gzip: a third larger than at most, in a fraction of the time
 
 
-def write_events(path: Path | str, events: Iterable[str]) -> None:
+def write_events(path: Path | str, events: Iterable[str], about: Mapping[str, Any] | None = None) -> None:
     """Writes a file, gzipped where its name ends in .gz, of events that are JSON already: hundreds of thousands are put
-    together from parts that are encoded once."""
+    together from parts that are encoded once. `about` stands beside them, where viewers show it or leave it."""
     events, separator = iter(events), ""
     with atomic_write(path, "wb") as raw, _packed(raw) if Path(path).suffix == ".gz" else nullcontext(raw) as file:
         file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
         while batch := list(islice(events, _BATCH)):
             file.write((separator + ",\n".join(batch)).encode())
             separator = ",\n"
-        file.write(b"\n]}\n")
+        file.write(f'\n], "otherData": {json.dumps(about or {})}}}\n'.encode())
 
 
 def _packed(raw: IO[bytes]) -> gzip.GzipFile:

@@ -62,8 +62,10 @@ class FittedParameters(msgspec.Struct, forbid_unknown_fields=True):
     nccl: FittedNccl | None = None
 
 
-def save_parameters(calibration: Calibration, path: Path | str, nccl: NcclCalibration | None = None) -> None:
-    """Writes all curves and levels, and what is known of NCCL, as YAML."""
+def save_parameters(
+    calibration: Calibration, path: Path | str, nccl: NcclCalibration | None = None, comment: str = ""
+) -> None:
+    """Writes all curves and levels, and what is known of NCCL, as YAML below a comment."""
     curves = [
         FittedCurve(
             fit.curve.kind,
@@ -102,6 +104,7 @@ def save_parameters(calibration: Calibration, path: Path | str, nccl: NcclCalibr
         FittedParameters(_FORMAT, _VERSION, curves, levels, section_of(nccl) if nccl else None)
     )
     with atomic_write(path) as file:
+        file.write(comment)
         yaml.safe_dump(content, file, sort_keys=False, width=120)
 
 

@@ -1,8 +1,9 @@
 """The measured times of traces as a timeline."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,9 @@ __all__ = ["write_timeline"]
 _TRACKS = {NodeType.COMP: "compute", NodeType.MEM_LOAD: "memory", NodeType.MEM_STORE: "memory"}
 
 
-def write_timeline(traces: TraceSource, path: Path | str) -> int:
-    """Writes Chrome trace JSON (`hocket.base.trace_events`), a process a rank; returns how many nodes it shows.
+def write_timeline(traces: TraceSource, path: Path | str, about: Mapping[str, Any] | None = None) -> int:
+    """Writes Chrome trace JSON (`hocket.base.trace_events`), a process a rank, and `about` beside
+    them; returns how many nodes it shows.
 
     A rank has tracks for computation, memory and communication, as many as are needed for what overlaps. Nodes without
     a duration are not shown. Raises TraceError when that is all of them.
@@ -30,7 +32,7 @@ def write_timeline(traces: TraceSource, path: Path | str) -> int:
         if not sum(rank.num_shown for rank in tracks):
             raise TraceError("no node has a duration: these traces have no measured times to show")
 
-    write_events(path, events())
+    write_events(path, events(), about)
     return sum(rank.num_shown for rank in tracks)
 
 

@@ -1,7 +1,7 @@
 """A prediction as a timeline that Perfetto (https://ui.perfetto.dev) and chrome://tracing open."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ _PICOSECONDS_PER_MICROSECOND = 1e6
 _COMPUTE_LANE = 0
 
 
-def write_timeline(prediction: Prediction, path: Path | str) -> None:
+def write_timeline(prediction: Prediction, path: Path | str, about: Mapping[str, Any] | None = None) -> None:
     """Writes Chrome trace JSON, gzipped where the name ends in .gz: a process per rank with a track for computation and
     as many for communication as it has in flight at once; if the prediction recorded them, a process with a track per
-    busy link; and one with the critical path.
+    busy link; and one with the critical path. `about` is kept beside them.
 
     Format: "Trace Event Format" (complete events `X`, times in microseconds).
     """
-    write_events(path, _events(prediction))
+    write_events(path, _events(prediction), about)
 
 
 def _events(prediction: Prediction) -> Iterator[str]:

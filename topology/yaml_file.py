@@ -149,8 +149,9 @@ def _quantities(document: YamlDocument, path: str, entry: Link | DimensionEntry)
     return values[0], values[1]
 
 
-def save(topology: Topology, path: Path | str) -> None:
-    """Writes a topology as YAML of ours; `load` gives back the same columns, names, dimensions and notes."""
+def save(topology: Topology, path: Path | str, comment: str = "") -> None:
+    """Writes a topology as YAML of ours below a comment; `load` gives back the same columns, names, dimensions and
+    notes."""
     dimensions = [
         {
             "kind": dimension.kind,
@@ -175,6 +176,7 @@ def save(topology: Topology, path: Path | str) -> None:
     if dimensions:
         header["dimensions"] = dimensions
     with atomic_write(path) as file:
+        file.write(comment)
         for key, value in header.items():
             flow = None if isinstance(value, list) else False  # a list's innermost parts stand on one line each
             yaml.safe_dump({key: value}, file, sort_keys=False, default_flow_style=flow, width=120)

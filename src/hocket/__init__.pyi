@@ -36,6 +36,7 @@ from hocket.api.nccl.request import (
 )
 from hocket.api.nccl.tuner.check import CheckedTable
 from hocket.api.nccl.tuner.make import MadeTable
+from hocket.api.provenance import request_in as request_in
 from hocket.api.replay.perform import ReplayResult
 from hocket.api.replay.request import Replay as Replay
 from hocket.api.result import Report, Result

@@ -1,5 +1,6 @@
 """Every verb, performed: what it comes to shows itself, and is the same from Python, a command line and JSON."""
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -10,8 +11,11 @@ from asked import ASKED, ELSEWHERE, requests, write_files
 from in_process import hocket
 
 from hocket.api.command_line import words_of
+from hocket.api.provenance import request_in
 from hocket.api.result import Result
+from hocket.api.simulate.request import Simulation
 from hocket.api.verbs import VERBS
+from hocket.base.errors import HocketError
 
 EACH = dict(requests())
 
@@ -63,6 +67,52 @@ def test_the_command_line_does_the_same(name: str, folder: Path) -> None:
     said = "".join(f"{line}\n" for line in [*told, *([result.summary()] if result.summary() else [])])
     assert same(done.stdout) == same(said)
     assert contents(folder) == written
+
+
+#: Names and kinds of files that carry their request; what Hocket writes in a format of others does not.
+CARRY, OTHERS = (".json", ".html", ".svg", ".yaml"), ("comm_groups.json",)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_what_is_written_says_what_was_asked_and_is_made_again(name: str, folder: Path) -> None:
+    request = EACH[name]()
+    request.perform()
+    written = contents(folder)
+    asked = [path for path in written if path.endswith(CARRY) and Path(path).name not in OTHERS]
+    outputs = {field.name for field in request.fields() if field.is_output}
+    assert asked or not outputs & {*request.given()} & {"json", "report", "timeline"}
+    for path in asked:
+        assert request_in(path) == request
+    if asked:
+        copied = request_in(asked[0])
+        for path in written:
+            Path(path).unlink()
+        copied.perform()
+        assert contents(folder) == written
+
+
+def test_each_answer_of_a_sweep_can_be_asked_again() -> None:
+    VERBS["sweep"].request().of("sweep.yaml", output="swept").perform()
+    for line in map(json.loads, Path("swept/answers.jsonl").read_text().splitlines()):
+        assert Simulation.from_plain(line["request"], "answers.jsonl").perform().time_ps == line["answer"]["time_ps"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "holds no request"),
+        ("[1]", "holds no request"),
+        ("text", "holds no request"),
+        ('{"request": {"verb": "simulat"}}', "no known verb 'simulat'; did you mean 'simulate'"),
+        ('{"request": {"verb": "simulate", "what": "x", "depth": 1}}', "unknown key 'depth'"),
+        ('{"verb": "simulate"}', "missing required field `what`"),
+    ],
+)
+def test_a_file_without_a_request_is_refused(content: str, message: str) -> None:
+    Path("file.json").write_text(content)
+    with pytest.raises(HocketError, match=re.escape("file.json: ")) as raised:
+        request_in("file.json")
+    assert message in str(raised.value)
 
 
 class Told:

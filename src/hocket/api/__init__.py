@@ -23,6 +23,7 @@ OTHERS = {
     "RequestError": "hocket.base.errors",
     "load_topology": "hocket.topology:load",
     "read_traces": "hocket.chakra",
+    "request_in": "hocket.api.provenance",
 }
 
 #: Verbs that are modules of the same name, too: `python -m hocket.collect`, `hocket.collect.step`.

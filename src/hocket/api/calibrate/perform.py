@@ -7,8 +7,9 @@ from pathlib import Path
 from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.calibrate.result import CalibrationResult
 from hocket.api.progress import Progress
+from hocket.api.provenance import comment, write_page
 from hocket.base.errors import FormatError, RequestError
-from hocket.base.files import atomic_write, require_place
+from hocket.base.files import require_place
 from hocket.base.strict_yaml import nearest
 from hocket.calibration import (
     Assumed,
@@ -60,8 +61,8 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
     if machine is not None:
         result = _calibrated(result, machine, of_nccl)
     if request.report is not None:
-        with atomic_write(request.report) as file:
-            file.write(calibration_page(calibration, machine, result.held_out, result.disagreements))
+        page = calibration_page(calibration, machine, result.held_out, result.disagreements)
+        write_page(request.report, page, request)
         result.written.append(request.report)
     return result
 
@@ -102,9 +103,9 @@ def _calibrated(result: CalibrationResult, machine: Topology, of_nccl: NcclCalib
     request = result.request
     result.calibrated = calibrated_topology(result.calibration, machine, _reference(request, result.calibration))
     if request.output is not None:
-        save(result.calibrated.topology, request.output)
+        save(result.calibrated.topology, request.output, comment(request))
         protocols = Path(request.output).with_suffix(".protocols.yaml")
-        save_parameters(result.calibration, protocols, of_nccl)
+        save_parameters(result.calibration, protocols, of_nccl, comment(request))
         result.written.append(f"{request.output} and {protocols}")
     return result
 

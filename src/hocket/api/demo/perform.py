@@ -10,9 +10,9 @@ from hocket.api.demo.chain import Chain, run_chain
 from hocket.api.demo.page import next_commands, report_page
 from hocket.api.demo.request import Demo
 from hocket.api.progress import Progress
+from hocket.api.provenance import write_page
 from hocket.api.result import Result
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_write
 from hocket.base.units import format_bytes, format_time
 
 __all__ = ["DemoResult", "perform"]
@@ -27,8 +27,7 @@ def perform(request: Demo, progress: Progress) -> DemoResult:
         raise HocketError("PyTorch is not installed: pip install 'hocket[torch]' (3 GB), or use --no-torch")
     folder = Path(request.output)
     chain = run_chain(folder, has_torch if request.torch is None else request.torch, progress)
-    with atomic_write(folder / "report.html") as file:
-        file.write(report_page(chain))
+    write_page(folder / "report.html", report_page(chain), request)
     return DemoResult(request, chain)
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from hocket.api.progress import Progress
+from hocket.api.provenance import write_page
 from hocket.api.replay.request import Replay
 from hocket.api.result import Result
 from hocket.api.simulate.options import fraction
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_write, write_json
+from hocket.base.files import write_json
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.chakra import read_traces
@@ -108,8 +109,8 @@ class ReplayResult(Result):
             head |= {"backend": request.backend, "compute": request.compute, "measured_ps": comparison.measured_ps}
             write_json(request.json, head | asdict(comparison))
         if comparison is not None and request.report is not None:
-            with atomic_write(request.report) as file:
-                file.write(replay_page(comparison, f"{request.traces} on {self.num_ranks} {request.backend} ranks"))
+            title = f"{request.traces} on {self.num_ranks} {request.backend} ranks"
+            write_page(request.report, replay_page(comparison, title), request)
 
     def _lines(self, found: ReplayComparison) -> Iterator[str]:
         times = found.iterations_ps

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hocket.api.provenance import write_page
 from hocket.api.result import Result
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.text import comparison_lines, curve_lines, prediction_lines
 from hocket.base.errors import RequestError
-from hocket.base.files import atomic_write, write_json
+from hocket.base.files import write_json
 from hocket.report.curves_page import curves_page
 from hocket.report.prediction_page import prediction_page
 from hocket.simulator import Prediction, write_timeline
@@ -84,15 +85,14 @@ class SimulationResult(Result):
             write_json(outputs.json, self.as_json())
             self._written.append(f"wrote {outputs.json}")
         if outputs.timeline:
-            write_timeline(self.prediction, outputs.timeline)
+            write_timeline(self.prediction, outputs.timeline, {"request": self.request.to_plain()})
             self._written.append(f"wrote {outputs.timeline}: open it at https://ui.perfetto.dev")
         if outputs.tables:
             write_tables(self.prediction, outputs.tables, parquet=outputs.parquet)
             write_json(Path(outputs.tables) / "prediction.json", self.as_json())
             self._written.append(f"wrote tables to {outputs.tables}")
         if outputs.report:
-            with atomic_write(outputs.report) as file:
-                file.write(prediction_page(self.prediction))
+            write_page(outputs.report, prediction_page(self.prediction), self.request)
             self._written.append(f"wrote {outputs.report}")
 
 
@@ -129,6 +129,5 @@ class CurvesResult(Result):
             write_csv(outputs.csv, curves_table(self.curves))
             self._written.append(f"wrote {outputs.csv}")
         if outputs.report:
-            with atomic_write(outputs.report) as file:
-                file.write(curves_page(self.kind, self.curves))
+            write_page(outputs.report, curves_page(self.kind, self.curves), self.request)
             self._written.append(f"wrote {outputs.report}")

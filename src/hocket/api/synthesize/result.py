@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from hocket.api.provenance import write_page
 from hocket.api.result import Result
 from hocket.api.synthesize.request import Synthesis
 from hocket.base.errors import RequestError
-from hocket.base.files import atomic_write, make_folder, together, write_json
+from hocket.base.files import make_folder, together, write_json
 from hocket.base.standard_output import is_standard_output
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bandwidth, format_bytes, format_time
@@ -62,8 +63,7 @@ class _Schedules(Result):
             if request.json is not None:
                 write_json(request.json, self.as_json())
             if request.report is not None:
-                with atomic_write(request.report) as file:
-                    file.write(self._page_text())
+                write_page(request.report, self._page_text(), request)
                 self._page.append(f"wrote {request.report}")
 
     def _content(self) -> dict[str, Any]:

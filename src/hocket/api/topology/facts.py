@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from hocket.api.progress import Progress
+from hocket.api.provenance import write_page
 from hocket.api.reading import load_topology
 from hocket.api.result import Result
 from hocket.api.topology.files import notes_of
 from hocket.api.topology.request import TopologyShow
 from hocket.base.errors import RequestError
-from hocket.base.files import atomic_write, require_place, together, write_json
+from hocket.base.files import require_place, together, write_json
 from hocket.base.units import format_bandwidth, format_time
 from hocket.report.topology_picture import as_html, draw_topology
 from hocket.topology import Topology
@@ -68,8 +69,8 @@ class TopologyFacts(Result):
         with together():
             if request.output is not None:
                 svg = draw_topology(self.topology)
-                with atomic_write(request.output) as file:
-                    file.write(as_html(self.topology.name, svg) if request.output.endswith(".html") else svg)
+                page = as_html(self.topology.name, svg) if request.output.endswith(".html") else svg
+                write_page(request.output, page, request)
                 self._written.append(f"wrote {request.output}")
             if request.json is not None:
                 write_json(request.json, {**asdict(self.facts), "request": request.to_plain()})

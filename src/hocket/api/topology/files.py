@@ -8,6 +8,7 @@ from typing import Any
 
 from hocket.api import exported
 from hocket.api.progress import Progress
+from hocket.api.provenance import comment
 from hocket.api.reading import load_topology
 from hocket.api.result import Report
 from hocket.api.topology.request import TopologyCheck, TopologySave
@@ -61,7 +62,7 @@ def save(request: TopologySave, progress: Progress) -> SavedTopology:
     if output.endswith(".xml"):
         return _save_xml(request)
     topology = load_topology(request.topology, request.failures)
-    write(topology, Path(output))
+    write(topology, Path(output), comment(request))
     said = f"wrote {output}: {topology.num_ranks} ranks, {topology.num_links} links"
     return SavedTopology(request, [*notes_of(topology.notes), said])
 

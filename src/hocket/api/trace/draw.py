@@ -32,7 +32,7 @@ class Drawing(Result):
 
 def timeline(request: TraceTimeline, progress: Progress) -> Drawing:
     traces = request.files.open()
-    shown = write_timeline(traces, request.output)
+    shown = write_timeline(traces, request.output, {"request": request.to_plain()})
     text = f"wrote {shown} nodes of {traces.num_ranks} ranks to {request.output}: open it in https://ui.perfetto.dev"
     return Drawing(request, Path(request.output), shown, text)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from hocket.api.provenance import write_page
 from hocket.api.reading import one_of
 from hocket.api.verify.request import Verification
 from hocket.api.verify.result import VerificationResult
 from hocket.base.errors import DeadlockError, FormatError, RequestError, ScheduleError
-from hocket.base.files import atomic_write, together, write_json
+from hocket.base.files import together, write_json
 from hocket.base.text_table import text_table
 from hocket.base.units import format_limit
 from hocket.report.plan_page import plan_page
@@ -107,8 +108,7 @@ def _write(request: Verification, result: VerificationResult, page: Callable[[],
         if request.json is not None:
             write_json(request.json, result.as_json())
         if request.explain is not None:
-            with atomic_write(request.explain) as output:
-                output.write(page())
+            write_page(request.explain, page(), request)
 
 
 def _described(file: Path, program: Program) -> str:
