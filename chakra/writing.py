@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from hocket._core import chakra as engine
-from hocket.base.files import atomic_write, make_folder
+from hocket.base.files import atomic_write, make_folder, together
 from hocket.chakra.astra_sim import adapt, adapt_trace
 from hocket.chakra.eras import Era
 from hocket.chakra.groups import FILE_NAMES, write_groups
@@ -69,7 +69,7 @@ def write_traces(
     suffix: str = ".et",
 ) -> Counter[str]:
     """Writes `PREFIX.<rank>.et` (`suffix` .et.gz: as gzip) for every rank and comm_groups.json into a folder, made if
-    absent.
+    absent; all of them or none.
 
     Returns what the profile changed, in words, and on how many nodes; calls `on_written(rank)` after each file.
     Raises TraceError as `write_trace` does.
@@ -77,10 +77,11 @@ def write_traces(
     changes: Counter[str] = Counter()
     if TraceProfile(profile) is TraceProfile.ASTRA_SIM:
         traces, changes = adapt(traces)
-    folder = make_folder(folder)
-    for rank, trace in enumerate(traces.traces):
-        write_trace(folder / f"{prefix}.{rank}{suffix}", trace)
-        if on_written:
-            on_written(rank)
-    write_groups(folder / FILE_NAMES[0], traces.groups)
+    with together():
+        folder = make_folder(folder)
+        for rank, trace in enumerate(traces.traces):
+            write_trace(folder / f"{prefix}.{rank}{suffix}", trace)
+            if on_written:
+                on_written(rank)
+        write_groups(folder / FILE_NAMES[0], traces.groups)
     return changes

@@ -1,11 +1,10 @@
 """Turns the ranks' streams into execution traces, one a rank, and a summary."""
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write
+from hocket.base.files import atomic_write, together, write_json
 from hocket.chakra import write_trace
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.trace import Trace
@@ -65,24 +64,31 @@ def merge(folder: Path | str, kineto: Path | None = None, nccl: Path | None = No
     summary = summarize(recordings, numbering, matched, problems, clocks, residual, cuts, profiles.nccl)
 
     origin = min(window(recording)[0] for recording in present)
-    for stale in merged_files(folder):  # of an earlier job, with more ranks maybe
-        stale.unlink()
-    for recording in cut:
-        rank = recording.rank
-        trace = devices.get(rank)
-        if trace is None:
-            computed = profiles.operators.get(rank, {})
-            trace = build_trace(recording, numbering, sizes[rank], tags[rank], origin, computed, chosen.get(rank, {}))
-        metadata = {"rank": rank, "world_size": recording.world, "generator": "hocket collect"}
-        meta = recording.meta
-        metadata |= {"script": meta.script} | ({"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch})
-        write_trace(folder / f"trace.{rank}.et", replace(trace, metadata=trace.metadata | metadata))
-    write_groups(folder / FILE_NAMES[0], {str(number): group.ranks for number, group in numbering.values() if number})
-    with atomic_write(folder / "summary.json") as file:
-        json.dump(asdict(summary), file, indent=1)
-    with atomic_write(folder / "summary.txt") as file:
-        file.write(render(summary))
+    stale = {path for path in merged_files(folder) if path.suffix == ".et"}  # of an earlier job, with more ranks maybe
+    with together():
+        for recording in cut:
+            rank, path = recording.rank, folder / f"trace.{recording.rank}.et"
+            trace = devices.get(rank)
+            if trace is None:
+                more = profiles.operators.get(rank, {}), chosen.get(rank, {})
+                trace = build_trace(recording, numbering, sizes[rank], tags[rank], origin, *more)
+            write_trace(path, replace(trace, metadata=trace.metadata | _metadata(recording)))
+            stale.discard(path)
+        groups = {str(number): group.ranks for number, group in numbering.values() if number}
+        write_groups(folder / FILE_NAMES[0], groups)
+        write_json(folder / "summary.json", asdict(summary))
+        with atomic_write(folder / "summary.txt") as file:
+            file.write(render(summary))
+    for path in stale:
+        path.unlink()
     return summary
+
+
+def _metadata(recording: Recording) -> dict[str, object]:
+    meta = recording.meta
+    library = {"mpi": meta.mpi} if meta.mpi else {"torch": meta.torch}
+    head = {"rank": recording.rank, "world_size": recording.world, "generator": "hocket collect"}
+    return {**head, "script": meta.script, **library}
 
 
 def _read(folder: Path) -> list[Recording]:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_path, atomic_write, make_folder
+from hocket.base.files import atomic_path, atomic_write, make_folder, together
 from hocket.base.text import cell
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
 from hocket.simulator.analysis.columns import Columns
@@ -48,14 +48,15 @@ def write_tables(prediction: Prediction, folder: Path | str, *, parquet: bool = 
     """
     if parquet:
         require_parquet()
-    folder = make_folder(folder)
-    write_prediction(prediction, folder / "prediction.json")
     writers: list[tuple[str, Callable[[Path, Columns], None]]] = [("csv", write_csv)]
     if parquet:
         writers.append(("parquet", write_parquet))
-    for name, table in tables(prediction).items():
-        for suffix, write in writers:
-            write(folder / f"{name}.{suffix}", table)
+    with together():
+        folder = make_folder(folder)
+        write_prediction(prediction, folder / "prediction.json")
+        for name, table in tables(prediction).items():
+            for suffix, write in writers:
+                write(folder / f"{name}.{suffix}", table)
 
 
 def write_csv(path: Path | str, table: Columns) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -18,6 +18,7 @@ import msgspec
 from hocket.api.fields import Field, fields_of, in_python
 from hocket.api.progress import SILENT, Progress
 from hocket.base.errors import FormatError, RequestError
+from hocket.base.files import together
 from hocket.base.strict_yaml import nearest, validation_message
 
 __all__ = ["Part", "Request"]
@@ -39,6 +40,9 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     examples: ClassVar[tuple[str, ...]] = ()
     performer: ClassVar[str] = ""
+    #: Whether what it writes is there as it goes, to be read meanwhile or gone on with after an end in between; else
+    #: all its files appear together when all is well, or none does.
+    writes_in_steps: ClassVar[bool] = False
     #: Whether its arguments are a command line of somebody else's: what is behind the first is all theirs.
     launches: ClassVar[bool] = False
 
@@ -128,7 +132,9 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
     def perform(self, progress: Progress = SILENT) -> Any:
         """Does what is asked for. Raises HocketError."""
         module, function = self.performed_by()
-        return getattr(import_module(module), function)(self, progress)
+        perform = getattr(import_module(module), function)
+        with nullcontext() if self.writes_in_steps else together():
+            return perform(self, progress)
 
     @classmethod
     def performed_by(cls) -> tuple[str, str]:

@@ -15,6 +15,7 @@ class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):
     Exit code 1: not all targets are met.
     """
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("hocket bench peers --only tacos --case '*dragonfly*' --json results.json",)
     performer: ClassVar[str] = "hocket.bench.peers.comparison:perform"
 

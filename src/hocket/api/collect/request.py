@@ -21,6 +21,7 @@ class CollectionRequest(Request, frozen=True, kw_only=True, tag="collect"):
     launch line as it is and set HOCKET_COLLECT=DIR. Also: `hocket collect merge|watch|build`.
     """
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = (
         "hocket collect --out traces/ -n 4 --skip-steps 2 --steps 3 train.py --epochs 1",
         "hocket collect --out traces/ --mpi mpiexec -n 4 python script.py",
@@ -55,6 +56,7 @@ class CollectionRequest(Request, frozen=True, kw_only=True, tag="collect"):
 class CollectedMerge(Request, frozen=True, kw_only=True, tag="collect merge"):
     """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("hocket collect merge traces/ --kineto profiles/ --nccl-profile profile/",)
     performer: ClassVar[str] = f"{_ROOM}.recorded:merge"
 

@@ -12,6 +12,7 @@ __all__ = ["Demo"]
 class Demo(Request, frozen=True, kw_only=True, tag="demo"):
     """Collect a training run, predict it on three clusters, synthesize, verify, translate, run, report."""
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("hocket demo --output demo",)
 
     output: Annotated[

@@ -17,6 +17,7 @@ class Launch(Request, frozen=True, kw_only=True, tag="launch"):
     into the file that HOCKET_ALGORITHMS_REPORT names. The exit code is the job's.
     """
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("hocket launch --algorithms bundle/ mpiexec -n 4 python script.py",)
     launches: ClassVar[bool] = True
 

@@ -15,6 +15,7 @@ class Replay(Request, frozen=True, kw_only=True, tag="replay"):
     Started by torchrun, mpiexec or srun it is one of their ranks; else it starts its own on this machine.
     """
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = (
         "hocket replay traces/ --backend gloo --topology ring:4,bandwidth=12.5GB/s,latency=2us",
         "hocket replay traces/ --backend mpi  # behind mpiexec -n 4, or: torchrun ... -m hocket.replay traces/",

@@ -12,6 +12,7 @@ __all__ = ["Sweep"]
 class Sweep(Request, frozen=True, kw_only=True, tag="sweep"):
     """Simulate every combination of the values in FILE; a sweep that was interrupted goes on where it stopped."""
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = (
         "hocket sweep sweep.yaml -o sweep/ --executor processes --jobs 8",
         "hocket sweep sweep.yaml -o sweep/ --executor mpi",

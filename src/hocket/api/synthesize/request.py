@@ -17,6 +17,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     range of sizes, the schedules that are the quickest somewhere in it, and where.
     """
 
+    writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = (
         "hocket synthesize all_reduce -t mesh:4x4,bandwidth=50GB/s,latency=500ns -s 64MiB -o ar.schedule",
         "hocket synthesize all_gather -t dgx-a100:nodes=2 -s 1KiB..1GiB:32 -o schedules/",
