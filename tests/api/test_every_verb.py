@@ -144,4 +144,4 @@ def same(content: bytes | str) -> str | bytes:
     except UnicodeDecodeError:
         return content
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "figure", text)
-    return re.sub(r'\d+\.\d+(e-\d+)? s\b|("\w*seconds": )[\d.e-]+', r"\2x s", text)
+    return re.sub(r'\d+\.\d+(e-\d+)? s\b|("(?:\w*seconds|peak_rss_bytes)": )[\d.e-]+', r"\2x s", text)
