@@ -11,8 +11,8 @@ from unittest.mock import patch
 from hocket.cli import main
 
 
-def hocket(*arguments: object, cwd: Path | None = None) -> CompletedProcess[str]:
-    """What `hocket ARGUMENTS` prints in a terminal of 80 columns, and its exit code; `cwd`: the folder it is run in."""
+def hocket(*arguments: object, cwd: Path | None = None, columns: int = 80) -> CompletedProcess[str]:
+    """What `hocket ARGUMENTS` prints in a terminal of so many columns, and its exit code; `cwd`: where it is run."""
     words = [str(argument) for argument in arguments]
     out, error = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: object = 0
@@ -22,7 +22,7 @@ def hocket(*arguments: object, cwd: Path | None = None) -> CompletedProcess[str]
         redirect_stdout(out),
         redirect_stderr(error),
         patch("hocket.cli._leave", sys.exit),
-        patch.dict(os.environ, {"COLUMNS": "80"}),
+        patch.dict(os.environ, {"COLUMNS": str(columns)}),
     ):
         os.chdir(cwd or before)
         try:
