@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from hocket.base.text import printable
+
 __all__ = ["text_table"]
 
 
@@ -11,9 +13,10 @@ def text_table(
     """The lines of a table whose columns are as wide as their widest cell, `gap` blanks apart.
 
     `align` says of each column, from the first on, whether it is flush left (`<`) or right (`>`, and all that it does
-    not name). `ruled`: a line below the heads, and an empty one before and behind the table.
+    not name). What a terminal would obey is escaped. `ruled`: a line below the heads, and an empty one before and
+    behind the table.
     """
-    cells = [heads, *(list(map(str, row)) for row in rows)]
+    cells = [heads, *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     columns = list(zip(align.ljust(len(widths), ">"), widths, strict=False))
     lines = [

@@ -1,11 +1,8 @@
 """A collection's summary as tables for people."""
 
 from collections.abc import Iterable
-from io import StringIO
 
-from rich.console import Console
-from rich.table import Table
-
+from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes, format_time
 from hocket.recording.summary import GroupRow, KindRow, RankRow, RecordingSummary
 
@@ -14,23 +11,20 @@ __all__ = ["render"]
 
 def render(summary: RecordingSummary) -> str:
     """The text of summary.txt."""
-    text = StringIO()
-    console = Console(file=text, width=120, color_system=None, highlight=False, soft_wrap=True)
-    console.print(f"{summary.world} ranks, {summary.steps} training steps recorded")
-    console.print(f"hook: {'; '.join(summary.hooks)}")
-    console.print(f"clocks: {summary.clock}; worst residual {_time(summary.clock_residual_ns)}\n")
-    console.print(_table("group|name|members", map(_group_cells, summary.groups)))
-    kinds = "operation|group|count|least bytes|total bytes|transfer|skew"
-    console.print(_table(kinds, map(_kind_cells, summary.kinds)))
-    ranks = "rank|operations|elapsed|compute|communication|exposed|last|delay"
-    console.print(_table(ranks, map(_rank_cells, summary.ranks)))
+    lines = [
+        f"{summary.world} ranks, {summary.steps} training steps recorded",
+        f"hook: {'; '.join(summary.hooks)}",
+        f"clocks: {summary.clock}; worst residual {_time(summary.clock_residual_ns)}",
+        "",
+        *_table("group|name|members", map(_group_cells, summary.groups)),
+        *_table("operation|group|count|least bytes|total bytes|transfer|skew", map(_kind_cells, summary.kinds)),
+        *_table("rank|operations|elapsed|compute|communication|exposed|last|delay", map(_rank_cells, summary.ranks)),
+    ]
     if summary.nccl:
         rows = [(row.rank, row.calls, row.found, row.timed, row.strange) for row in summary.nccl]
-        console.print(_table("rank|calls of NCCL|found in its profile|timed|records of no call", rows))
+        lines += _table("rank|calls of NCCL|found in its profile|timed|records of no call", rows)
     unwaited = [row.text() for row in summary.unwaited]
-    for line in [*summary.stragglers(), *unwaited, *summary.problems()]:
-        console.print(line)
-    return text.getvalue()
+    return "\n".join([*lines, *summary.stragglers(), *unwaited, *summary.problems(), ""])
 
 
 def _group_cells(row: GroupRow) -> tuple[object, ...]:
@@ -54,10 +48,5 @@ def _time(nanoseconds: int) -> str:
     return "0" if nanoseconds == 0 else format_time(nanoseconds * 1000)
 
 
-def _table(columns: str, rows: Iterable[tuple[object, ...]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), caption=" ")
-    for index, column in enumerate(columns.split("|")):
-        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(str, row))
-    return table
+def _table(columns: str, rows: Iterable[tuple[object, ...]]) -> list[str]:
+    return [*text_table(columns.split("|"), list(rows), gap=3), ""]

@@ -97,7 +97,7 @@ PACKAGES = {
     "pyarrow": {"simulator/analysis"},
     "pandas": {"api"},
     "plotly": {"report", "bench"},
-    "rich": {"recording", "cli", "bench"},
+    "rich": {"cli", "bench"},
     "typer": {"cli"},
 }
 WALLS = Walls(ROOMS | FACES | INNER, DOORS, PACKAGES, everybody={"numpy", "msgspec"})
