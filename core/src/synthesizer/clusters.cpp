@@ -8,6 +8,7 @@
 namespace hocket::synthesizer {
 namespace {
 
+/// So links count as alike whose latencies differ a little, and not those of half the bandwidth.
 /// Class of every link: a new class begins where a travel time is more than 1.3 times the shortest of the class.
 std::vector<int32_t> classify(const std::vector<Picoseconds>& travel) {
   std::vector<Picoseconds> sorted;
@@ -15,6 +16,7 @@ std::vector<int32_t> classify(const std::vector<Picoseconds>& travel) {
   std::sort(sorted.begin(), sorted.end());
   std::vector<Picoseconds> shortest;
   for (Picoseconds time : sorted) {
+    // In whole numbers: 1.3 as a double would make the class depend on rounding.
     if (shortest.empty() || 10 * static_cast<__int128>(time) > 13 * static_cast<__int128>(shortest.back())) {
       shortest.push_back(time);
     }
@@ -27,6 +29,7 @@ std::vector<int32_t> classify(const std::vector<Picoseconds>& travel) {
   return classes;
 }
 
+/// Union-find with path halving.
 /// Connected parts (directions ignored) of the ranks under the links below a class; parts are numbered by first rank.
 std::vector<int32_t> connect(const Network& network, const std::vector<int32_t>& link_class, int32_t below,
                              int32_t& num_parts) {
@@ -66,6 +69,8 @@ std::vector<int64_t> count_faster(const Network& network, const std::vector<int3
       return std::tie(a.last, a.link_class, a.hold) < std::tie(b.last, b.link_class, b.hold);
     });
     const auto same_last = [](const Door& a, const Door& b) { return a.last == b.last; };
+    // Sorted by class within a door, so that the fastest way in through it stands for all: the door is one physical
+    // link, and however many links end in it, it delivers one chunk a `hold`.
     doors.erase(std::unique(doors.begin(), doors.end(), same_last), doors.end());
     for (int32_t link : network.in[rank]) {
       for (const Door& door : doors) {

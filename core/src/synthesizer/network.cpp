@@ -12,6 +12,7 @@
 namespace hocket::synthesizer {
 namespace {
 
+/// Counting sort: positions ascend within a list, so that what is built from it does not depend on a sort's ties.
 /// A list for every value in 0..num_values-1 with the positions that hold it.
 Lists group(const std::vector<int32_t>& values, int32_t num_values) {
   Lists lists{std::vector<int32_t>(num_values + 1, 0), std::vector<int32_t>(values.size())};
@@ -65,6 +66,8 @@ Network::Network(const topology::Graph& graph, std::span<const int64_t> route_of
 }
 
 Network::Times Network::times_of(int32_t link, int64_t bytes) const {
+  // Cut-through: the slowest link alone decides how long the bytes take, latencies add up. At least 1 ps, so that time
+  // goes on in every transfer and no search can loop at one instant.
   const Picoseconds serialization = serialization_ps(bytes, bandwidth[link]);
   const Picoseconds travelled = within_horizon(std::max<Picoseconds>(1, add_ps(latency[link], serialization)));
   return {blocking ? travelled : serialization, travelled};

@@ -22,6 +22,7 @@ void Agenda::wake_all() {
   for (int32_t bundle = 0; bundle < bundles_.size(); bundle++) wake(bundle);
 }
 
+// Once in `woken_` until it has been tried: `pending_` keeps a bundle from standing in two lists.
 void Agenda::wake(int32_t bundle) {
   if (pending_[bundle]) return;
   pending_[bundle] = 1;
@@ -32,6 +33,9 @@ void Agenda::wake(int32_t bundle) {
 void Agenda::release(int32_t link) {
   for (const int32_t wire : bundles_.path[link]) {
     busy_[wire] = 0;
+    // What becomes free is of use to two kinds: those whose shared wires it is, and those that end in this entry and
+    // wait for one. Only the second needs a look at who is awake, for a bundle that rests towards this rank gains
+    // nothing.
     for (const int32_t bundle : bundles_.prefix_users[wire]) wake(bundle);
     const int32_t rank = bundles_.entry_rank[wire];
     if (rank < 0) continue;
@@ -51,6 +55,8 @@ void Agenda::land(int32_t rank, const uint64_t* lackers) {
     uint64_t woken = 0;
     const int32_t begin = bundles_.at[bundle], end = bundles_.at[bundle + 1];
     for (int32_t word = begin; word < end; word++) {
+      // Awake again are the links to ranks that lack the chunk which now is here: nothing else changed for the others,
+      // and what they found then, nothing to carry, still holds.
       const uint64_t fresh = lackers[bundles_.first_word[bundle] + word - begin] & bundles_.reach[word] & ~awake_[word];
       awake_[word] |= fresh;
       woken |= fresh;
@@ -77,10 +83,13 @@ Agenda::Try Agenda::next_try(int32_t bundle) {
   if (from >= network_.num_ranks) from -= network_.num_ranks;
   const int32_t rank = could ? next_rank(bundle, from) : -1;
   if (rank < 0) {
+    // Its port is free but no entry is: it asks again when one becomes free. Where the port itself is busy, its release
+    // wakes it.
     if (could) insert(waiting_[0], bundle);
     pending_[bundle] = 0;
     return {0, bundle, -1};
   }
+  // The order is (travel time, displacement): quick links first, for what they take a slow one need not bring.
   // Links of one displacement come together: those of bundles in the order in which they look, others in any order.
   const bool single = bundles_.prefix[bundle].empty();
   const int32_t shift = rank - (single ? bundles_.src[bundle] : from);

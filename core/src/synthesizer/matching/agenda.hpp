@@ -16,6 +16,9 @@ namespace hocket::synthesizer {
 ///
 /// A link that found nothing to carry rests until its source gets a chunk that its dst lacks. Links of a bundle are
 /// looked for among the free entries of ranks, so a switch costs a search per port, not per pair of ports.
+///
+/// Invariant: a link that could start something is awake, its bundle in `woken_`, among the tries or waiting for a wire
+/// that is taken. TACOS asks all pairs of unsatisfied chunk and rank at every event; here an event costs what it frees.
 class Agenda {
  public:
   /// The network and its bundles must outlive it.
@@ -33,6 +36,8 @@ class Agenda {
   /// Lets links try, the quick ones first, those of equal time by displacement in an order that the salt decides: on a
   /// switch the links of one displacement are a perfect matching of its ports. `start(link)` says whether the link
   /// carries something from now on.
+  /// Retries keep the order: a bundle that was refused tries its next rank in turn with the others (a heap beside the
+  /// sorted list), so that the choice does not depend on how many a bundle has tried before.
   template <typename Start>
   void run(uint64_t salt, const Start& start) {
     first_rank_ = static_cast<int32_t>(salt % static_cast<uint64_t>(network_.num_ranks));
@@ -55,6 +60,7 @@ class Agenda {
       }
       if (prefix_free(now.bundle) && open(now.bundle, now.rank)) {
         const int32_t link = bundles_.link_to(now.bundle, now.rank);
+        // Direct links wait for their own wire, which is their entry; those with a shared prefix for its release.
         if (start(link)) {
           occupy(link);
           if (bundles_.prefix[now.bundle].empty()) insert(waiting_[0], now.bundle);

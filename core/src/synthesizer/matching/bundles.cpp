@@ -10,7 +10,9 @@
 namespace hocket::synthesizer {
 namespace {
 
-/// The wire of every physical link; of those that no link uses any number.
+/// Two physical links with the same users are never free one without the other, so one of them suffices: a switch
+/// port's way in and the NIC behind it, for example. Found by a hash of the users, then compared in full. The wire of
+/// every physical link; of those that no link uses any number.
 std::vector<int32_t> find_wires(const Network& network, int32_t& num_wires) {
   struct Physical {
     uint64_t users_hash;
@@ -37,6 +39,7 @@ std::vector<int32_t> find_wires(const Network& network, int32_t& num_wires) {
   return wire;
 }
 
+/// At its last place, so that the entry stays the last of the path.
 /// Adds the wires of a path in travel order; one that occurs several times at its last place.
 void append_wires(Lists& path, std::span<const int32_t> physical, const std::vector<int32_t>& wire) {
   for (size_t at = 0; at < physical.size(); at++) {
@@ -78,6 +81,7 @@ Bundles::Bundles(const Network& network) {
 
   const std::vector<int32_t> times = rank_times(network.travel);
   const auto shared = [&](int32_t link) { return path[link].first(path[link].size() - 1); };
+  // Equal are links that an agenda may treat as one: the same wires before the last, the same time, the same door.
   const auto compare = [&](int32_t a, int32_t b) {
     const auto order =
         std::lexicographical_compare_three_way(shared(a).begin(), shared(a).end(), shared(b).begin(), shared(b).end());
@@ -112,6 +116,8 @@ Bundles::Bundles(const Network& network) {
       for (size_t each = begin; each < end; each++) {
         const int32_t link = links[each], dst = network.dst[link];
         uint64_t& word = reach[at.back() + dst / 64 - first_word.back()];
+        // A rank's link is found without a table of pairs: links before its word, and bits before it in the word
+        // (`link_to`).
         if (word == 0) links_before_[&word - reach.data()] = static_cast<int32_t>(links_.size());
         word |= uint64_t{1} << (dst % 64);
         links_.push_back(link);

@@ -35,6 +35,7 @@ Demand::Demand(schedule::RankSets sets, std::vector<int32_t> origin, std::vector
   this->sets.check(this->origin, "the origin");
 }
 
+// A rank that holds a chunk from the beginning lacks nothing of it, even where it is among those that want it.
 BitRows Demand::lacking() const {
   BitRows rows(sets.num_ranks(), words());
   for (int32_t chunk = 0; chunk < num_chunks(); chunk++) {

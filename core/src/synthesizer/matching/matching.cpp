@@ -17,6 +17,7 @@ namespace {
 constexpr int32_t kNone = -1;
 
 /// Where each chunk is or will be once what flies has landed, counted at one level of closeness.
+/// Counting what is promised, not only what is there: two slow links into a cluster would else both bring the chunk.
 struct Spread {
   Spread(int32_t num_clusters, int32_t num_chunks, int32_t words)
       : num_chunks(num_chunks),
@@ -43,6 +44,8 @@ struct Event {
   int32_t chunk;
 };
 
+/// One attempt: a discrete-event simulation in which free links choose. It ends with a schedule, or as soon as one as
+/// quick as the best so far is out of reach.
 class Run {
  public:
   Run(const Task& task, const Policy& policy, uint64_t seed, const Stop& stop)
@@ -78,6 +81,7 @@ class Run {
   }
 
   /// Does what `past` did before the time `until`.
+  // Transfers are in the order of their starts, so what lands before a start is done first, as it was then.
   void follow(const Transfers& past, Picoseconds until) {
     for (size_t id = 0; id < past.chunk.size() && past.start[id] < until; id++) {
       while (!events_.empty() && events_.begin()->first <= past.start[id]) advance();
@@ -103,6 +107,8 @@ class Run {
         if (relays_) prune(result_, network_, demand_);
         return std::move(result_);
       }
+      // Nothing flies, so nobody will wake a link; what holds the rest back can only be the rules for slow links. Once
+      // without them, and if that starts nothing either, there is no way.
       if (events_.empty()) {
         if (forced_) throw_stuck();
         forced_ = true;
@@ -198,18 +204,24 @@ class Run {
                           static_cast<int64_t>(num_lacking_[dst]) * 10'000 >= policy_.patience_percent * faster;
     if (policy_.clusters && level > 0 && clusters_.bridge(network_, link)) {
       Spread& spread = spread_[level];
+      // Into a cluster that lacks the chunk altogether: the one kind of chunk that only a slow link can bring. The key
+      // then is how few clusters have it, and how few in this one do: others here may bring it over their own slow
+      // links.
       const uint64_t* seen = spread.seen[clusters_.cluster[level][dst]];
       const uint32_t* holders = spread.holders_in(clusters_.cluster[level][src]);
       const int32_t chunk = pick(link, spread.clusters, holders, [&](int w) { return held[w] & lacked[w] & ~seen[w]; });
       if (chunk != kNone) return chunk;
     }
     if (!worth_it) return kNone;
+    // Else anything that dst lacks, rarest first, as in swarms (BitTorrent's local rarest first): what few hold blocks
+    // most ranks later.
     const uint32_t* holders = spread_[level + 1].holders_in(clusters_.cluster[level + 1][dst]);
     return pick(link, spread_[0].clusters, holders, [&](int w) { return held[w] & lacked[w]; });
   }
 
   template <typename Word>
   int32_t pick(int32_t link, const std::vector<uint32_t>& clusters, const uint32_t* holders, const Word& word) {
+    // Strict: a lower priority has a turn only where none of a higher one could go on this link.
     for (const BitRows& chunks : priorities_) {
       const int32_t chunk = pick_any(link, clusters, holders, [&](int w) { return word(w) & chunks[0][w]; });
       if (chunk != kNone) return chunk;
@@ -227,7 +239,9 @@ class Run {
     return sample(clusters, holders, word);
   }
 
-  /// The best of the first few candidates at and after a random place, or kNone. `word(w)`: candidates 64w..64w+63.
+  /// A sample instead of all: the best of eight random ones is nearly the best of all, at a cost that does not grow
+  /// with the number of chunks, and chance keeps the links of a rank from all taking the same one. The best of the
+  /// first few candidates at and after a random place, or kNone. `word(w)`: candidates 64w..64w+63.
   template <typename Word>
   int32_t sample(const std::vector<uint32_t>& clusters, const uint32_t* holders, const Word& word) {
     const uint64_t lot = random_.next();

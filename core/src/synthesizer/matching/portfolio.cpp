@@ -12,6 +12,7 @@ namespace hocket::synthesizer {
 namespace {
 
 /// Each is the best on some family of networks; the first are the best most often.
+/// An attempt costs little, so all are tried, as the portfolio of a SAT solver does, instead of guessing the family.
 constexpr Policy kPolicies[] = {
     {},
     {.on_path = true, .sample = 16},
@@ -27,6 +28,7 @@ constexpr Policy kPolicies[] = {
 constexpr uint64_t kPoliciesAgain = 4;
 constexpr uint64_t kParts = 7;
 
+/// Travel times only: what waits on a link is the search's business.
 /// Shortest travel time from one rank to every rank (Dijkstra).
 std::vector<Picoseconds> distances(const Network& network, int32_t from) {
   constexpr Picoseconds kFar = std::numeric_limits<Picoseconds>::max() / 2;
@@ -59,6 +61,7 @@ std::vector<uint64_t> on_shortest_path(const Network& network, std::span<const i
     if (chunks_of[from].empty()) continue;
     const std::vector<Picoseconds> distance = distances(network, from);
     for (int32_t link = 0; link < network.num_links(); link++) {
+      // The link is tight: it ends at a distance that no other way beats.
       if (add_ps(distance[network.src[link]], network.travel[link]) > distance[network.dst[link]]) continue;
       for (int32_t chunk : chunks_of[from]) shortest[link * words + (chunk >> 6)] |= uint64_t{1} << (chunk & 63);
     }
@@ -90,7 +93,9 @@ std::optional<Transfers> Matcher::next(Stop& stop) {
 }
 
 Picoseconds Matcher::settled(Random& random) const {
-  // Somewhere in the last part of the time: all of it, a half, a quarter, ...
+  // Large neighbourhood search (Shaw 1998): the end of a schedule has most room, for there few ranks still lack
+  // anything; so short tails are redone as often as long ones. Somewhere in the last part of the time: all of it, a
+  // half, a quarter, ...
   const Picoseconds part = best_.time >> random.below(kParts);
   return best_.time - static_cast<Picoseconds>(random.below(static_cast<uint64_t>(part) + 1));
 }

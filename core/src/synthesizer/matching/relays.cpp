@@ -17,6 +17,10 @@ bool goes_straight(const Demand& demand, int32_t chunk) {
 }
 
 /// Sends chunk after chunk along the tree on which it is everywhere first.
+/// Relays are decided before the search because a matching is blind to them: it brings chunks to who wants them, and a
+/// rank that only passes on wants nothing. One chunk after the other, each on the links as the ones before left them,
+/// so that the trees share the network; ways are only advice, for the search may find that a chunk comes sooner
+/// otherwise.
 class Planner {
  public:
   Planner(const Network& network, const Demand& demand, const Stop& stop)
@@ -32,6 +36,8 @@ class Planner {
         arrival_(network.num_ranks),
         by_(network.num_ranks) {}
 
+  /// Adds ranks one at a time, the nearest first: with undirected links of
+  /// fixed length that is at most twice the cheapest Steiner tree; with these, which wait, it is a heuristic.
   void send(int32_t chunk) {
     may_hold_.assign(network_.num_ranks, false);
     wants_.assign(network_.num_ranks, false);
@@ -99,6 +105,7 @@ class Planner {
       if (!wants_[rank]) insert(relays_[rank], chunk);
       const int32_t link = by_[rank];
       const Network::Times takes = times(link, chunk);
+      // Until when the link is held: it started at arrival - travel, and gives up its wires after `hold`.
       for (const int32_t physical : network_.path[link]) free_[physical] = arrival_[rank] - takes.travel + takes.hold;
     }
   }
@@ -138,6 +145,8 @@ BitRows plan_relays(const Network& network, const Demand& demand, uint64_t seed,
 }
 
 void prune(Transfers& transfers, const Network& network, const Demand& demand) {
+  // From the last to the first: when a transfer is looked at, all that could need its chunk from its dst have been
+  // seen.
   BitRows needed = demand.lacking();  // [rank] chunks that it wants or sends on to one that needs it
   const size_t count = transfers.chunk.size();
   std::vector<bool> kept(count);

@@ -17,6 +17,7 @@ PackingLinks::PackingLinks(const topology::Graph& graph, const Slots& slots, Roo
 }
 
 std::vector<PackingLinks::Share>& PackingLinks::shares(int32_t arc) {
+  // Arcs that the flows add for sources and classes have no links; they need no shares either.
   if (arc >= std::ssize(shares_)) shares_.resize(arc + 1);
   return shares_[arc];
 }
@@ -46,6 +47,7 @@ Picoseconds PackingLinks::period_for(const std::vector<bool>& inside, Amount wan
     for (const int32_t link : leaving) slots += slots_of(link, period);
     return slots >= wanted;
   };
+  // Slots of a period are a sum of floors: monotone, but no formula turns it round. Bisection, exact in integers.
   Picoseconds early = least, late = std::max<Picoseconds>(least, 1);
   while (!suffices(late)) late = within_horizon(late * 2);
   while (early + 1 < late) {
@@ -62,9 +64,12 @@ PackingLinks::Amount PackingLinks::split_off(int32_t in, int32_t out, Amount mos
     const auto [found, fresh] = arc_.try_emplace({from, to}, RootedFlows::kNone);
     if (fresh) found->second = flows_.add_arc(from, to, 0);
     joined = found->second;
+    // Grown now, since references into `shares_` are held below.
     shares(joined);
   }
   const Amount split = flows_.shift(in, out, joined, most);
+  // Which ways the capacity consists of does not matter to the flows; taking the last ones keeps whole runs together,
+  // so that few distinct routes come out.
   for (Amount left = split; left > 0;) {
     Share &first = last_share(in), &second = last_share(out);
     const Amount slots = std::min({left, first.slots, second.slots});

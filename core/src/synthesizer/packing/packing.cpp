@@ -40,7 +40,10 @@ struct Spreading {
     }
   }
 
-  /// From the period's present time on the next one in which everything can flow to all ranks.
+  /// Newton's method for the ratio (Dinkelbach): a minimum cut with too few slots gives the least period for that cut,
+  /// and the cut never binds again. Invariant: the period is a lower bound at any time, so the first one that all flows
+  /// fit into is the shortest. From the period's present time on the next one in which everything can flow to all
+  /// ranks.
   void find_period(Period& period) {
     int64_t all = 0;
     for (const auto& own : chunks) all += std::ssize(own);
@@ -106,6 +109,7 @@ Packing pack_spanning_trees(const Graph& graph, const Slots& slots, std::span<co
     spreading.emplace(graph, slots, root, stop);
     spreading->find_period(packing.period);
     if (remove_switches(graph, spreading->flows, spreading->links, grain)) break;
+    // From here on the period is no bound any more, only a time in which the packing exists.
     packing.period.time = within_horizon(packing.period.time + packing.period.time / kPart + 1);
   }
   packing.down.assign(root.size() * graph.num_ranks(), kNoLink);

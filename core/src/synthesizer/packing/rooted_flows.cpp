@@ -25,6 +25,8 @@ int32_t RootedFlows::add_arc(int32_t from, int32_t to, Amount capacity) {
   return arc;
 }
 
+// Breadth first: shortest augmenting paths (Edmonds and Karp 1972). What stays unreached after a failure is the sink's
+// side of a minimum cut, which `on_source_side` tells.
 bool RootedFlows::reach(int32_t sink, int32_t from, int32_t to) {
   std::ranges::fill(reached_by_, kUnreached);
   reached_by_[from] = 0;
@@ -60,6 +62,7 @@ RootedFlows::Amount RootedFlows::augment(int32_t sink, int32_t from, int32_t to,
 RootedFlows::Amount RootedFlows::repair(int32_t sink, int32_t arc) {
   const Amount excess = flow_[sink][arc] - capacity_[arc];
   if (excess <= 0) return 0;
+  // The excess is taken off the arc and led from its tail to its head otherwise; conservation holds before and after.
   flow_[sink][arc] -= excess;
   const Amount missing = excess - augment(sink, from_[arc], to_[arc], excess);
   flow_[sink][arc] += missing;
@@ -69,6 +72,7 @@ RootedFlows::Amount RootedFlows::repair(int32_t sink, int32_t arc) {
 RootedFlows::Amount RootedFlows::shift(int32_t less, int32_t less_too, int32_t more, Amount most) {
   stop_.check();
   const std::array<int32_t, 3> arcs{less, less_too, more};
+  // First as if all could go, then back as much as some sink is short of.
   const auto move = [&](Amount amount) {
     capacity_[less] -= amount;
     if (less_too != kNone) capacity_[less_too] -= amount;
@@ -89,6 +93,7 @@ RootedFlows::Amount RootedFlows::shift(int32_t less, int32_t less_too, int32_t m
       move(-back);
       shifted -= back;
       strictest_ = sink;
+      // The sinks before this one were content with more on `more`; some may have used it.
       for (int32_t before = 0; before < at && more != kNone; before++) repair((first + before) % num_sinks(), more);
       which = 0;
     }
@@ -96,6 +101,7 @@ RootedFlows::Amount RootedFlows::shift(int32_t less, int32_t less_too, int32_t m
   return shifted;
 }
 
+// Flows are divided as well, so that none has to be found anew: of each arc as much as the new node still needs.
 int32_t RootedFlows::divide(int32_t supply, int32_t without, Amount amount) {
   const int32_t old = to_[supply], fresh = add_node();
   const int32_t fresh_supply = add_arc(source_, fresh, amount);

@@ -11,6 +11,9 @@ namespace hocket::synthesizer {
 /// A network in which everything that leaves one source can reach each of some sinks, one at a time: with the flow that
 /// shows it for each sink. Capacities change; the flows are kept and repaired, which is far less work than finding them
 /// anew. Integers throughout. What a sink gets from different origins is told apart by an arc each out of the source.
+///
+/// Invariant: between calls, the flow to every sink conserves at all other nodes, keeps to the capacities, and is as
+/// large as what was sent to it; whoever lowers a capacity repairs the flows first.
 class RootedFlows {
  public:
   using Amount = int64_t;

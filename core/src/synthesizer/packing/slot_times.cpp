@@ -9,6 +9,8 @@ namespace hocket::synthesizer {
 SlotTimes::SlotTimes(const topology::Graph& graph, int64_t chunk_bytes, bool blocking) {
   const topology::Access to(graph), from(graph.reversed());
   for (const topology::Link& link : graph.links()) {
+    // No route over the link is wider than the widest way to it, the link, and the widest way from it: maybe not one
+    // route, which is what makes it a bound.
     const Bandwidth widest = std::min({to.widest[link.src], link.bandwidth, from.widest[link.dst]});
     if (widest == 0) {
       held.push_back(kNever);

@@ -8,6 +8,7 @@ namespace {
 
 using topology::Graph;
 
+/// From the inside out, the pairs that are split off still meet switches further out, and ranks at the end.
 /// The switches, those with the longest ways to a rank first.
 std::vector<int32_t> inner_switches_first(const Graph& graph) {
   std::vector<int32_t> order, distance(graph.num_nodes(), 0);
@@ -25,6 +26,9 @@ std::vector<int32_t> inner_switches_first(const Graph& graph) {
   return order;
 }
 
+/// A switch is removed by joining each unit that enters it to a unit that leaves it. Where both sides have equally
+/// much, Mader's theorem says that some pair can always be joined without lessening any flow; the sweeps find the
+/// pairs, and small grains spread them evenly.
 class Splitter {
  public:
   Splitter(RootedFlows& flows, PackingLinks& links) : flows_(flows), links_(links) {}

@@ -26,6 +26,7 @@ std::vector<int32_t> name_chunks(std::span<const int32_t> origin, const Orbits& 
     }
     for (size_t which = 0; which < count; which++) places.emplace_back(orbit, static_cast<int32_t>(which));
   }
+  // Orbits of chunks are shuffled as wholes and their images stay together: the element is the low bits of the name.
   Random random(seed);
   for (size_t left = places.size(); left > 1; left--) std::swap(places[left - 1], places[random.below(left)]);
   std::vector<int32_t> chunk_of;

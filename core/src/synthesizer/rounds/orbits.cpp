@@ -33,6 +33,8 @@ Orbits::Orbits(int32_t num_ranks, std::span<const int32_t> generators) : orbit_(
       }
     }
   }
+  // Every orbit is enumerated in the order of the elements' bits: element e is the image, under its highest generator,
+  // of the element without that bit, which stands half a power of two before.
   order_ = 1 << count;
   ranks_.reserve(num_ranks);
   for (int32_t start = 0; start < num_ranks; start++) {
@@ -44,6 +46,7 @@ Orbits::Orbits(int32_t num_ranks, std::span<const int32_t> generators) : orbit_(
         const int32_t last = std::bit_width(static_cast<uint32_t>(element)) - 1;
         rank = image(last, ranks_[ranks_.size() - (size_t{1} << last)]);
       }
+      // Free: a rank that occurs twice is left in its place by some product of generators.
       if (orbit_[rank] >= 0) refuse(std::bit_width(static_cast<uint32_t>(element)) - 1, "leaves a rank in its place");
       orbit_[rank] = orbit;
       element_[rank] = element;
@@ -52,6 +55,7 @@ Orbits::Orbits(int32_t num_ranks, std::span<const int32_t> generators) : orbit_(
   }
   for (int32_t generator = 0; generator < count; generator++) {
     for (int32_t rank = 0; rank < num_ranks; rank++) {
+      // Commuting is what makes e1 ^ e2 right; checked at every rank, since all that follows relies on it.
       if (image(generator, rank) != this->rank(orbit_[rank], element_[rank] ^ 1 << generator)) {
         refuse(generator, "does not commute with the others");
       }

@@ -22,6 +22,7 @@ int32_t RoundSearch::pick(int32_t orbit) {
   const std::span<uint8_t> settled = std::span(settled_).subspan(first, degree);
   int32_t picked = 0;
   if (std::any_of(settled.begin(), settled.end(), [](uint8_t rounds) { return rounds == 0; })) {
+    // Links begin to choose in another order each round, so that none always gets what the others leave.
     auto at = static_cast<int32_t>((lot(orbit) >> 32) * degree >> 32);
     for (int32_t count = 0; count < degree; count++, at = at + 1 == degree ? 0 : at + 1) {
       if (settled[at] > 0) continue;
@@ -41,8 +42,11 @@ void RoundSearch::settle(int32_t slot, uint32_t name) {
 
 int32_t RoundSearch::pick_for(int32_t slot) {
   const int32_t orbit = slots_.orbit[slot], from = slots_.from[slot];
+  // Once nothing was found anywhere, only arrivals are looked at, as long as the log still knows all of them. It is a
+  // short cut and no other answer: what the source held then the rank had or awaited already.
   if (exhausted_[slot] && holdings_.num_arrived(from) - num_checked_[slot] <= Holdings::kLog) return pick_arrival(slot);
   exhausted_[slot] = 0;
+  // The same block for all ranks in this round, for the sake of the caches; names are shuffled, so it is a fair sample.
   if (const int32_t found = pick_in(shared_block_, slot)) return found;
   for (int32_t block = holdings_.first_lacked(orbit); block < holdings_.num_blocks(); block++) {
     if (const int32_t found = pick_in(block, slot)) return found;

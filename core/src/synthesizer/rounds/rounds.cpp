@@ -24,6 +24,7 @@ int64_t rounds_per_hop(const Network& network) {
 RoundTimes round_times(const Network& network, int64_t rounds_per_hop) {
   require_uniform(network);
   const Picoseconds travel = network.travel.front();
+  // One round a hop may be as long as the travel time: in between no chunk could start that arrives earlier.
   return {rounds_per_hop == 1 ? travel : network.hold.front(), travel};
 }
 

@@ -67,6 +67,8 @@ RoundSearch::RoundSearch(const Network& network, const Orbits& orbits, std::span
                                                       : -1),
       num_rows_(kWindow + delay_),
       stride_(coprime_stride(holdings_.num_blocks())),
+      // Settling ahead is blind to what other links of the rank bring meanwhile; harmless while a rank lacks many
+      // windows' worth, of no use at the end, where each choice counts.
       plenty_(kPlentyWindows * kWindow * largest_degree(slots_)),
       picks_(static_cast<size_t>(num_rows_) * slots_.size(), kNone),
       settled_(slots_.size(), 0),
@@ -104,6 +106,7 @@ void RoundSearch::replay(std::span<const int64_t> rounds, std::span<const int32_
       }
       cell(round_, slot) = name;
       holdings_.pick(slots_.orbit[slot], name);
+      // What was picked earlier but lands later is landed by the next `advance`.
       num_picked_.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -170,6 +173,7 @@ void RoundSearch::search() {
 void RoundSearch::work(PhaseBarrier& barrier) {
   while (!done_) {
     const int64_t shares = (static_cast<int64_t>(active_.size()) + kShare - 1) / kShare;
+    // Work is taken in shares from one counter: whoever is quick takes more.
     // Share 0: the round before is handed out while this one is settled.
     for (int64_t share = next_share_++; share <= shares; share = next_share_++) {
       if (share == 0) {
@@ -180,6 +184,8 @@ void RoundSearch::work(PhaseBarrier& barrier) {
         num_picked_.fetch_add(picked, std::memory_order_relaxed);
       }
     }
+    // A representative's own rows are written by the one thread that has its share; what others hold is only read while
+    // picking and only written while landing. So two barriers a round are all the locking there is.
     barrier.meet([&] { after_picking(); });
     for (int64_t share = next_share_++; share < shares; share = next_share_++) {
       for_orbits(share, [&](int32_t orbit) { land(orbit); });
@@ -209,11 +215,13 @@ void RoundSearch::after_landing() {
   next_share_ = 0;
   begin_round(round_ + 1);
   stop_.report(num_picked_ * orbits_.order(), total_ * orbits_.order());
+  // Idle for as long as a chunk flies and a window settled in advance lasts: nothing will ever move again.
   done_ = num_picked_ == total_ || error_ || stop_.asked() || idle_rounds_ > delay_ + kWindow || round_ > last_round_;
 }
 
 void RoundSearch::begin_round(int64_t round) {
   round_ = round;
+  // Chance depends on seed, round and link alone, never on threads or on what was drawn before.
   round_salt_ = hash(seed_ + static_cast<uint64_t>(round));
   shared_block_ = static_cast<int32_t>(round / kWindow * stride_ % holdings_.num_blocks());
   if (round % kRenewal == 0) std::fill(exhausted_.begin(), exhausted_.end(), 0);

@@ -59,6 +59,8 @@ void PacketRouter::make_batches() {
   std::iota(order_.begin(), order_.end(), int64_t{0});
   std::ranges::stable_sort(order_, {}, [&](int64_t packet) { return packets_.src[packet]; });
   const int64_t links = static_cast<int64_t>(load_.size());
+  // One tree of cheapest ways serves all packets of a batch, which share a source; the more there are, the larger
+  // batches are, and the older the prices that their last packets go by.
   const int64_t size = std::max<int64_t>(1, packets_.size() * links / kPassWork);
   for (int64_t first = 0; first < packets_.size();) {
     int64_t last = first;
@@ -120,6 +122,7 @@ void PacketRouter::route(const Batch& batch) {
 void PacketRouter::refresh_weights() {
   const Picoseconds before = busiest_;
   for (const int32_t link : changed_) busiest_ = std::max(busiest_, load_[link]);
+  // Prices are relative to the busiest link: when that grows, all change, else only those of links that were touched.
   if (busiest_ > before) {
     for (size_t link = 0; link < weight_.size(); link++) weight_[link] = weight(static_cast<int32_t>(link));
   } else {
@@ -141,7 +144,9 @@ void PacketRouter::load(int64_t packet, int sign) {
 }
 
 int64_t PacketRouter::weight(int32_t link) const {
-  // 16 bits behind the point
+  // The price is 2^(24 - sharpness * (1 - load / busiest)): links near the limit cost without end compared with idle
+  // ones. The travel time is added so that of equally loaded ways the quickest wins, 1 so that no way is free. 16 bits
+  // behind the point
   const __int128 below = static_cast<__int128>(busiest_ - load_[link]) * (sharpness_ << 16) / busiest_;
   const int64_t doublings = std::max<int64_t>(0, (kDoublings << 16) - static_cast<int64_t>(below));
   const int64_t price = (256 + (doublings >> 8 & 255)) << (doublings >> 16);  // 2^x, linear between powers

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMostWays = 64;
 
 /// A set of rounds.
+/// Bits, so that the first round in which all links of a way are free is found 64 rounds at a time.
 class RoundSet {
  public:
   uint64_t word(size_t at) const { return at < words_.size() ? words_[at] : 0; }
@@ -69,6 +70,7 @@ class RoundScheduler {
   /// Gives a packet its first round, and the way that is free in it.
   void place(int32_t packet) {
     const auto ways = ways_.between(packets_.src[packet], packets_.dst[packet], kMostWays);
+    // Pairs compare by round, then by number of the way: ties go to the first, the same one every time.
     std::pair<int32_t, size_t> best{first_free(ways.front()), 0};
     for (size_t way = 1; way < ways.size(); way++) best = std::min(best, {first_free(ways[way]), way});
     for (const int32_t link : ways[best.second]) used_[link].add(best.first);

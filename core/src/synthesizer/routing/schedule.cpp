@@ -22,6 +22,10 @@ struct Waiting {
   }
 };
 
+/// Greedy list scheduling (Graham 1966), event by event. Packets wait per route, not per link, so that what cannot
+/// start is not looked at again until a link of its route is released.
+///
+/// Invariant: after `start_candidates` no waiting packet has all links of its hop free.
 class ListScheduler {
  public:
   ListScheduler(const topology::Graph& graph, const Packets& packets, const Paths& paths, bool blocking, Rule rule)
@@ -114,6 +118,8 @@ class ListScheduler {
 
   /// Whether route a chooses first.
   bool before(int32_t a, int32_t b) const {
+    // Longest remaining machine first: the order that comes within a job of the optimum for open shops of two machines,
+    // and the usual rule for more.
     if (rule_ == Rule::kBusiestLink) {
       const auto of_a = work_left(a), of_b = work_left(b);
       if (of_a != of_b) return of_a > of_b;

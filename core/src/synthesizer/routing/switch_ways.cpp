@@ -14,6 +14,7 @@ SwitchWays::SwitchWays(const topology::Graph& graph) : graph_(graph) {
     queue.assign(1, rank);
     for (size_t at = 0; at < queue.size(); at++) {
       const int32_t node = queue[at];
+      // Other ranks are reached but not passed.
       if (node != rank && !graph.is_switch(node)) continue;
       for (const int32_t link : graph.out_links(node)) {
         const int32_t next = graph.links()[link].dst;
@@ -39,6 +40,7 @@ void SwitchWays::find_levels() {
       for (int32_t dst = 0; dst < ranks; dst++) {
         const int32_t a = level.group[src], b = level.group[dst];
         if (a == b || length_[src][dst] < 0 || length_[src][dst] > most) continue;
+        // The smaller number stands for the group, which is that of its first rank.
         std::ranges::replace(level.group, std::max(a, b), std::min(a, b));
       }
     }
@@ -56,6 +58,7 @@ void SwitchWays::find_levels() {
 int64_t SwitchWays::displacement(int32_t src, int32_t dst) const {
   int64_t result = 0;
   for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+    // Counted so that the neighbour is 0 and the own group is last: what stays inside fills gaps, see schedule_rounds.
     const int32_t between = level->position[dst] - level->position[src] - 1 + level->size;
     result = result * level->size + between % level->size;
   }

@@ -42,6 +42,8 @@ struct Block {
   }
 };
 
+/// The group is a product of its blocks and shifts commute, so a way in the whole is a way in each: the search is over
+/// the sum of their sizes instead of the product.
 std::vector<Block> blocks(const Translations& network) {
   const std::vector<int32_t>& sizes = network.group.sizes();
   std::vector<int32_t> block(sizes.size());
@@ -82,6 +84,8 @@ int32_t parts_of(int32_t copies) {
 }
 
 /// Ways in one block, for all shifts of it, each made by `copies` jobs.
+/// The multiplicative-weights method as in PacketRouter, on a Cayley graph: by symmetry all ranks route alike, so one
+/// search from the neutral element prices the ways of all pairs. Rip-up and re-route, and the best pass is kept.
 class Balance {
  public:
   Balance(const Translations& network, const Block& block, int32_t copies)
@@ -93,6 +97,7 @@ class Balance {
     }
     const int32_t parts = parts_of(copies);
     for (int32_t part = 0; part < parts; part++) {
+      // Differences of a running total: parts differ by one at most and add up to all.
       const int32_t jobs = copies * (part + 1) / parts - copies * part / parts;
       for (int32_t shift = 1; shift < block.order; shift++) units_.push_back({shift, jobs, {}});
     }

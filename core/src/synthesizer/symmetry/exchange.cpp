@@ -37,6 +37,8 @@ struct Waiting {
   bool operator<(const Waiting& other) const { return std::tie(left, other.job) < std::tie(other.left, job); }
 };
 
+/// List scheduling for an open shop: the order of a job's steps is free, as shifts commute. Its bounds are the busiest
+/// machine's work and the longest job; where the ways balance the machines the schedule comes close to the first.
 class Shop {
  public:
   Shop(const Translations& network, int32_t chunks, const Stop& stop)
@@ -74,6 +76,8 @@ class Shop {
 
   void enqueue(int32_t job) {
     for (const auto& [generator, times] : jobs_[job].way.steps) {
+      // With every machine that it still needs; the one that takes it makes the other entries out of date by its
+      // version.
       waiting_[generator].push({jobs_[job].left, job, jobs_[job].version});
     }
   }
@@ -108,6 +112,7 @@ class Shop {
     waiting.pop();
     Job& job = jobs_[id];
     const Picoseconds landed = within_horizon(add_ps(now_, network_.travel[generator]));
+    // Jobs begin at shift 1; tree ids count from the rank itself.
     result_.add(id + chunks_, generator, job.point, now_, landed);
     job.version++;
     job.left -= network_.travel[generator];
@@ -168,6 +173,7 @@ Transfers translate_exchange(const Translations& network, int32_t chunks, const 
     const int32_t shift = transfers.tree[at] / chunks, generator = transfers.generator[at];
     const Picoseconds start = transfers.start[at], finish = start + network.travel[generator];
     for (int32_t sender = 0; sender < senders; sender++) {
+      // The image in which the sending point is this sender; origin and destination move with it.
       const int32_t element = network.group.difference(sender, transfers.point[at]);
       const int64_t pair = int64_t{network.rank[element]} * order + network.rank[network.group.sum(shift, element)];
       all.add(static_cast<int32_t>(pair * chunks + transfers.tree[at] % chunks), network.link_from(generator, sender),

@@ -42,6 +42,10 @@ struct Event {
   auto operator<=>(const Event&) const = default;
 };
 
+/// As the matching's `Run`, for one tree an orbit and chunk in place of all chunks, and generators in place of links.
+/// What one tree does, its images do at the same time, and no two meet: a generator's links share no physical link.
+///
+/// Invariant: a pair of tree and point is promised once, and offered to each generator once, when it has landed.
 class Run {
  public:
   Run(const GrowthPlan& plan, const Growth& growth, const Random& random, Picoseconds below, const Stop& stop,
@@ -142,6 +146,7 @@ class Run {
     const bool patient = !forced_ && static_cast<__int128>(left) * 10'000 <
                                          static_cast<__int128>(rule.faster_percent) * growth_.patience_percent;
     Spot from;
+    // First what opens a new cluster, at any time; what only repeats a tree in a cluster, when that is worth the wait.
     if (rule.bridge && take(generator, offers_[generator], rule.level, from)) return carry(generator, from);
     if (!patient && take(generator, rule.bridge ? spare_[generator] : offers_[generator], 0, from)) {
       carry(generator, from);
@@ -206,7 +211,8 @@ class Run {
   std::vector<std::vector<uint8_t>> seen_;  ///< [level - 1][tree, cluster]
   std::vector<uint8_t> busy_;               ///< [resource]
   std::vector<Offers> offers_;              ///< [generator]
-  std::vector<Offers> spare_;               ///< [generator] what a bridge left out: the tree was in its cluster already
+  ///< Nothing is lost: what a bridge passes over is kept for when its cluster rule no longer applies.
+  std::vector<Offers> spare_;  ///< [generator] what a bridge left out: the tree was in its cluster already
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   TranslatedTransfers result_;
   size_t num_repeated_ = 0;

@@ -51,6 +51,7 @@ std::optional<TranslatedTransfers> SymmetricSpread::next(const Stop& stop) {
 }
 
 Picoseconds SymmetricSpread::settled(Random& random) const {
+  // As in the matching: later parts of the schedule are redone more often.
   const Picoseconds part = best_.time >> random.below(kParts);
   return best_.time - static_cast<Picoseconds>(random.below(static_cast<uint64_t>(part) + 1));
 }
@@ -67,6 +68,7 @@ Transfers translate_spread(const Translations& network, int32_t chunks, const Tr
     const int32_t orbit = tree / chunks, home = network.orbit_of(point) * order;
     const Picoseconds start = transfers.start[at];
     for (int32_t sender = 0; sender < senders; sender++) {
+      // The tree's image that passes the sender here began where the group takes its root along.
       const int32_t origin = network.rank[orbit * order + network.group.difference(sender, point - home)];
       all.add(origin * chunks + tree % chunks, network.link_from(generator, home + sender), start,
               start + network.travel[generator]);

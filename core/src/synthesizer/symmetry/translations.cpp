@@ -49,6 +49,7 @@ std::vector<int32_t> points(std::span<const Side> sides, int32_t num_ranks, int3
   return point;
 }
 
+/// Candidates are guessed by this key, then checked: nothing relies on how the topology was described.
 /// Links that may be images of each other: those between the same orbits, by the same shift, in the same time.
 using Likeness = std::tuple<int32_t, int32_t, int32_t, Picoseconds, Picoseconds>;
 
@@ -105,6 +106,8 @@ Translations::Translations(const Network& network, std::span<const Side> sides)
     candidates[at][copy][from % order] = id;
   }
 
+  // Invariant: a generator is one link for each element, no physical link in two of them. What fails is left out, which
+  // costs schedules but never makes a wrong one.
   // Those that are whole and disjoint are generators. Physical links that serve the same generators are one resource.
   std::vector<int32_t> last_user(network.users.size(), 0);
   std::vector<uint64_t> users(network.users.size(), 0);
@@ -125,6 +128,7 @@ Translations::Translations(const Network& network, std::span<const Side> sides)
       for (int32_t id : links) {
         link.push_back(id);
         target.push_back(point[network.dst[id]]);
+        // A set of users as the sum of their hashes: equal for equal sets, in whatever order they come.
         for (int32_t physical : network.path[id]) users[physical] += hash(generator + 1);
       }
     }
@@ -151,6 +155,7 @@ Translations::Translations(const Network& network, std::span<const Side> sides)
 bool Translations::connected() const {
   std::vector<std::vector<int32_t>> leaving(num_orbits);
   for (int32_t generator = 0; generator < num_generators(); generator++) leaving[orbit[generator]].push_back(generator);
+  // The neutral point of each orbit suffices as a start: any other is its image.
   std::vector<int32_t> reached_from(num_points(), -1);
   for (int32_t home = 0; home < num_orbits; home++) {
     std::vector<int32_t> found{home * group.order()};

@@ -31,6 +31,8 @@ Lanes::Lanes(const Network& network, std::span<const int32_t> images)
     if (lane_[link] != kNone) continue;
     const auto lane = static_cast<int32_t>(hold_.size());
     const auto path = network.path[link];
+    // Free, as Orbits: every element but the first moves every link, so a lane has exactly `order` links, and its wires
+    // `order` physical links each. Then a schedule of lanes loads all images of a wire alike.
     for (int32_t element = 0; element < order_; element++) {
       const int32_t there = image(element, link);
       if (lane_[there] != kNone) refuse("has fewer images than there are elements, or two orbits,");

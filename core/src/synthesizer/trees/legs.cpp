@@ -21,6 +21,7 @@ Legs::Legs(const Network& network, const Trees& trees) : num_ranks_(trees.num_ra
 }
 
 void Legs::append(const Network& network, std::span<const int32_t> link_of, int32_t root) {
+  // The other end of the link: of the two ends and the rank, two cancel.
   const auto parent_of = [&](int32_t rank) { return network.src[link_of[rank]] ^ network.dst[link_of[rank]] ^ rank; };
   std::vector<int32_t> next(num_ranks_ + 1, 0), children(num_ranks_), order{root};
   for (int32_t rank = 0; rank < num_ranks_; rank++) {
@@ -47,6 +48,7 @@ void Legs::append(const Network& network, std::span<const int32_t> link_of, int3
 }
 
 Urgency due_times(const Lanes& lanes, const Legs& legs, Picoseconds interval) {
+  // Shifted times only order legs; what a schedule takes is computed from the real ones.
   // In units of which all sums fit: a way goes over every rank of both trees at most.
   const auto longest = static_cast<__int128>(lanes.longest_travel()) * legs.num_ranks() * legs.families() +
                        static_cast<__int128>(interval) * legs.num_chunks();
@@ -60,6 +62,7 @@ Urgency due_times(const Lanes& lanes, const Legs& legs, Picoseconds interval) {
     auto at_root = static_cast<int32_t>(chunk * interval >> shift);
     const int32_t out_tree = (legs.families() - 1) * legs.per_family() + chunk * legs.num_ranks();
     std::fill_n(due.begin() + out_tree, legs.num_ranks(), at_root);
+    // From the leaves: legs have parents before children, so the reverse order sees every child before its parent.
     for (int32_t leg = out_tree + legs.num_ranks(); --leg > out_tree;) {
       due[leg] -= travel(leg);
       due[legs[leg].parent] = std::min(due[legs[leg].parent], due[leg]);
@@ -67,6 +70,7 @@ Urgency due_times(const Lanes& lanes, const Legs& legs, Picoseconds interval) {
     if (legs.families() == 1) continue;
     const int32_t in_tree = chunk * legs.num_ranks();
     due[in_tree] = due[out_tree];
+    // From the root up: a child of the in-tree must have come before its parent's leg goes.
     for (int32_t leg = in_tree + 1; leg < in_tree + legs.num_ranks(); leg++) {
       due[leg] = due[legs[leg].parent] - travel(leg);
     }

@@ -23,6 +23,8 @@ int spare_bits(const Lanes& lanes, const Growth& growth, const Trees& trees) {
   return std::max(0, std::max(bits, static_cast<int>(std::bit_width(static_cast<uint64_t>(most)))) - 63);
 }
 
+/// A greedy packing by prices: every tree is the cheapest spanning tree under loads so far, and is taken out and grown
+/// anew in later passes. Fast where packing/ is exact: the same aim as its period, the busiest wire, without its proof.
 class Packer {
  public:
   Packer(const Network& network, const Lanes& lanes, const Growth& growth, uint64_t seed, int shift)
@@ -48,6 +50,7 @@ class Packer {
       grown++;
       for (int32_t link : orientation.next[rank]) {
         const int32_t to = orientation.to[link];
+        // Prim's algorithm with a lazy heap: stale entries, of ranks that are in by now, are dropped when they come up.
         if (inside_[to]) continue;
         const Picoseconds cost = price_of(lanes_.of(link), depth_[rank]);
         if (cost >= price_[to]) continue;
@@ -99,6 +102,8 @@ class Packer {
     const Picoseconds held = hold(lane);
     const Picoseconds noise =
         held * growth_.noise_percent / 100 * static_cast<Picoseconds>(random_.next() & 1023) / 1024;
+    // The depth counts against long chains: with nothing but loads, trees would be as thin as paths, quick for
+    // bandwidth and slow for latency.
     return load + held + (depth + travel(lane)) * growth_.depth_percent / 100 + noise;
   }
 

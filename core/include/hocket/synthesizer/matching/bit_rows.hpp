@@ -6,6 +6,8 @@
 namespace hocket::synthesizer {
 
 /// Sets of chunks, one a row: a bit a chunk, 64 a word.
+/// All rows in one allocation: a choice among candidates is an AND of three rows, 64 chunks an instruction, where TACOS
+/// builds and copies hash sets (over 60 % of its time on a mesh of 20 x 20).
 class BitRows {
  public:
   BitRows(int32_t rows, int32_t words) : words_(words), bits_(static_cast<size_t>(rows) * words, 0) {}

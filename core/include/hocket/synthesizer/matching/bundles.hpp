@@ -12,6 +12,8 @@ namespace hocket::synthesizer {
 /// last. A direct link is a bundle of its own; on a switch the links from one port to all others are one bundle.
 ///
 /// Wires are physical links, where those that are always used together count as one. Bundles are numbered by source.
+/// Why: a switch of n ports is n(n-1) links between ranks here, all of which a free port would have to ask. As bundles
+/// it is n, and the one question "to which ranks with a free entry is there something to bring" is an AND of two sets.
 struct Bundles {
   explicit Bundles(const Network& network);
 
@@ -25,10 +27,11 @@ struct Bundles {
   Lists prefix;        ///< of each bundle the wires that its links share
   Lists prefix_users;  ///< bundles that share each wire so
 
-  std::vector<int32_t> first;       ///< those that leave rank r are [first[r], first[r + 1])
-  std::vector<int32_t> src;         ///< of each bundle
-  std::vector<int32_t> pace;        ///< of each bundle: its links' travel time, as a rank among all travel times
-  std::vector<int32_t> door;        ///< of each bundle: its links enter by the door-th entry of their dst
+  std::vector<int32_t> first;  ///< those that leave rank r are [first[r], first[r + 1])
+  std::vector<int32_t> src;    ///< of each bundle
+  std::vector<int32_t> pace;   ///< of each bundle: its links' travel time, as a rank among all travel times
+  std::vector<int32_t> door;   ///< of each bundle: its links enter by the door-th entry of their dst
+  /// Doors number the entries of a rank, so that "whose door k is free" is one set of ranks (`Agenda::free_`).
   int32_t num_doors = 0;            ///< most entries of a rank
   std::vector<int32_t> entry_rank;  ///< of each wire: where it leads, -1 unless it is an entry
   std::vector<int32_t> entry_door;  ///< of each wire

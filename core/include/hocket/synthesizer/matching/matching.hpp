@@ -36,6 +36,7 @@ struct Task {
 };
 
 /// What is settled: all that `transfers` start before `until`.
+/// Large neighbourhood search keeps a prefix of a schedule: what has started has its effects at the same times again.
 struct Past {
   const Transfers* transfers = nullptr;
   Picoseconds until = 0;
@@ -47,12 +48,23 @@ struct Past {
 ///
 /// Nothing when that takes `below_ps` or longer. Deterministic for a seed. Throws Infeasible when a rank cannot be
 /// reached, Stopped when asked to stop.
+///
+/// The idea is TACOS' (Won et al., MICRO 2024): a greedy matching of chunks to links, event by event. Three things are
+/// different. A chunk counts as promised to a rank once it is on its way, so no slow link sends again what a fast one
+/// is delivering. A source must hold the chunk when the transfer starts: where links differ, public TACOS hands a
+/// finished transfer a chunk that its source got after the start, and so claims times that no replay of its orders
+/// reaches. And a choice is not only random: see Policy.
+///
+/// Invariant: the chunks held, on their way and lacked of a rank are disjoint, and together they are all that it is to
+/// have; so every transfer is of use when it starts, and there are at most as many as pairs of rank and chunk.
 std::optional<Transfers> match(const Task& task, const Policy& policy, uint64_t seed, Picoseconds below_ps, Stop& stop,
                                const Past& past = {});
 
 /// A search by matching that goes on as long as it is asked to: first a portfolio of policies, then variations of the
 /// best schedule so far, which keep what it did up to some time and choose anew from there. The network and the
 /// demand must outlive it.
+/// An anytime search: each attempt is abandoned once it cannot be quicker than the best (`below_ps`), so attempts
+/// become cheaper as the best improves, and the caller stops when time is up or the lower bound is met.
 class Matcher {
  public:
   Matcher(const Network& network, const Demand& demand, uint64_t seed);

@@ -28,6 +28,8 @@ Period packing_period(const topology::Graph& graph, const Slots& slots, std::spa
                       const Stop& stop);
 
 /// Out-trees that span all ranks, one for each chunk, as many over each link as it has slots in the period.
+/// One tree a chunk, where ForestColl has k trees a root: chunks are whole here, so a share of a tree is a chunk of its
+/// own on another tree, and what rounding costs is in the period.
 struct Packing {
   Period period;
   std::vector<int64_t> route_offset;  ///< the routes that trees use: CSR of links

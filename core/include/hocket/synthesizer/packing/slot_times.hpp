@@ -9,6 +9,8 @@ namespace hocket::synthesizer {
 
 /// For every link a time that no transfer between ranks holds it for less, and one that such a transfer takes at least
 /// beyond that: those of the widest and quickest ways over it, which may come back to where they began.
+/// Lower bounds of both, whatever way a chunk takes: what makes the period a proof for every schedule, not only for
+/// those over shortest routes.
 struct SlotTimes {
   /// A route is held as long as its slowest link needs for `chunk_bytes`, `blocking` for its latency as well. kNever
   /// for links that are on no way from rank to rank.

@@ -6,6 +6,8 @@
 namespace hocket::synthesizer {
 
 /// The bits of a word at the places `place ^ element`: what an element of Orbits makes of a set of 64 chunks.
+/// XOR of a bit's place by 1, 2, 4, .. swaps neighbouring bits, pairs, nibbles, ..: six masked shifts instead of 64
+/// moves (Knuth, The Art of Computer Programming 7.1.3).
 inline uint64_t permuted(uint64_t bits, int32_t element) {
   constexpr std::array<uint64_t, 6> kLower = {0x5555555555555555ULL, 0x3333333333333333ULL, 0x0f0f0f0f0f0f0f0fULL,
                                               0x00ff00ff00ff00ffULL, 0x0000ffff0000ffffULL, 0x00000000ffffffffULL};
@@ -16,6 +18,7 @@ inline uint64_t permuted(uint64_t bits, int32_t element) {
 }
 
 /// A cache line of chunks, one bit each.
+/// One miss a look: a rank's choice reads two lines, what the source holds and what it lacks itself.
 struct alignas(64) ChunkBlock {
   static constexpr int32_t kWords = 8;
   static constexpr int32_t kChunks = 64 * kWords;

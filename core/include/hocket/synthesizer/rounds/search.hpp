@@ -26,6 +26,11 @@ namespace hocket::synthesizer {
 ///
 /// What is remembered beside the picks themselves is forgotten every kRenewal rounds. So a search that was cut off goes
 /// on from the last such round as if nothing had been, when the picks before it are given back to `replay`.
+///
+/// Why it exists beside the matching: with all links alike nothing happens between rounds, so there are no events, no
+/// queue and no lists, only bits. TACOS' published time for 40,000 NPUs in a mesh is 2.5 hours on 64 threads; this
+/// takes about a minute on two. Invariants: a name is picked by a representative at most once, and a chunk is held from
+/// the round on in which it has landed, so no transfer sends what its source has not got.
 class RoundSearch {
  public:
   /// Most rounds that a link settles at once.
@@ -96,6 +101,7 @@ class RoundSearch {
   const int32_t stride_;      // of the shared block
   const int32_t plenty_;      // a rank that lacks so many may settle rounds in advance
 
+  // A ring of rows: the oldest is overwritten once its chunks have landed.
   std::vector<uint32_t> picks_;        // [round mod num_rows][slot] names
   std::vector<uint8_t> settled_;       // [slot] rounds, this one the first, for which it is settled what it carries
   std::vector<char> exhausted_;        // [slot] whether a search through all blocks failed

@@ -25,6 +25,7 @@ struct RoundSlots {
 };
 
 /// Which chunks representatives hold and lack, by the names of name_chunks.
+/// Held, on their way and lacked are disjoint; the second is neither bit. `num_awaited` counts the last two.
 class Holdings {
  public:
   static constexpr uint32_t kLog = 32;  ///< arrivals remembered for each orbit

@@ -30,6 +30,7 @@ struct Paths {
 };
 
 /// A hop between ranks, over one link or through switches: what a transfer takes.
+/// The unit of store-and-forward: a rank has all of a chunk before it sends it on, a switch passes it through.
 struct Hop {
   std::span<const int32_t> links;
   Picoseconds hold;    ///< how long the transfer keeps all of them

@@ -15,6 +15,10 @@ namespace hocket::synthesizer {
 /// over links whose price grows exponentially with their load. (Rip-up and re-route, as in the layout of circuits; the
 /// prices are those of the multiplicative-weights method for concurrent flows: Garg & Koenemann, SIAM J. Comput. 37,
 /// 2007.) Deterministic for a seed: prices and loads are integers.
+///
+/// The aim is the bound of concurrent flow: no all_to_all is quicker than its busiest link's load, and fractional
+/// routes that minimise it are a linear program (TE-CCL solves such ones with a commercial solver). Here routes are
+/// whole paths.
 class PacketRouter {
  public:
   /// `relays` has a 1 for each rank that may pass chunks on (empty: all may).

@@ -49,6 +49,7 @@ struct GrowthPlan {
 };
 
 /// What a variation keeps of another attempt: all that starts before `until`.
+/// By time, not by number of transfers, so that whatever started before is complete and nothing hangs in the air.
 struct KeptGrowth {
   const TranslatedTransfers* transfers = nullptr;
   Picoseconds until = 0;

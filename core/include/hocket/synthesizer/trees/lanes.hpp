@@ -11,6 +11,9 @@ namespace hocket::synthesizer {
 /// The links of a network under a symmetry: those that are images of each other are one lane, and their physical links
 /// one wire. Whoever does with every image of a chunk what he does with one of them needs to look at lanes only: each
 /// link of a lane carries as much as the lane is given, of one image or another, at the same times.
+///
+/// A schedule over lanes is a covering of the one over links: folding loses nothing, as it stands for moves that all
+/// images make at once.
 class Lanes {
  public:
   /// `images`: the link that each becomes under each element of the symmetry, element after element. The first leaves
