@@ -9,6 +9,7 @@
 namespace hocket::executor {
 
 std::vector<Arrival> Arrivals::take(int wait_ms) {
+  // Newcomers first: their places in `polled` are their places in the list.
   std::vector<pollfd> polled;
   for (const Newcomer& newcomer : newcomers_) polled.push_back({newcomer.arrival.socket.get(), POLLIN, 0});
   for (const Descriptor& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
@@ -50,6 +51,7 @@ void Arrivals::Newcomer::listen() {
   msghdr message{};
   message.msg_iov = &words;
   message.msg_iovlen = 1;
+  // The descriptor of the shared memory comes beside the hello's first byte (SCM_RIGHTS).
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
   message.msg_control = control;
   message.msg_controllen = sizeof control;

@@ -40,6 +40,7 @@ void Binding::bind_out_of_place(Workspace& workspace) {
   const bool is_whole = share_bytes_ == padded_bytes_;
   const bool is_direct = caller_.output != nullptr && is_whole;
   buffers_[1] = is_direct ? caller_.output : workspace.take(padded_bytes_ * output_shares_);
+  // A program for two buffers reads its input to the last step, so an output that overlaps it needs a copy.
   if (caller_.input != nullptr && is_whole && !(is_direct && overlap())) {
     buffers_[0] = const_cast<std::byte*>(caller_.input);  // which such a program does not change
     return;
@@ -52,6 +53,7 @@ void Binding::bind_out_of_place(Workspace& workspace) {
 std::byte* Binding::whole_of_caller(int32_t rank) const {
   if (share_bytes_ != padded_bytes_) return nullptr;
   if (!kind_.has_small_output) return caller_.output;
+  // A reduce_scatter in place: NCCL's rule is output = input + rank * count, and only then the whole input may change.
   const bool is_one = caller_.are_one && caller_.input != nullptr && caller_.output != nullptr &&
                       caller_.output == caller_.input + rank * share_bytes_;
   return is_one ? const_cast<std::byte*>(caller_.input) : nullptr;

@@ -15,6 +15,7 @@ namespace hocket::executor {
 
 /// This rank's end of the bytes, both ways, between two ranks on a channel; kept from call to call. Nothing here
 /// blocks. A peer that is gone throws PeerLost once what it sent has been taken.
+/// Bytes, not messages: message borders are the program's, which both ends have, so nothing is framed.
 class Connection {
  public:
   virtual ~Connection() = default;

@@ -9,6 +9,8 @@ namespace hocket::executor {
 
 inline float widen_bfloat16(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
 
+/// Round to nearest even: half of the last place less one, and one more where the last bit is odd. A not-a-number keeps
+/// being one (0x7fc0), whose payload might else be rounded away.
 inline uint16_t narrow_bfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;

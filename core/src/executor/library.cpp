@@ -71,6 +71,7 @@ Library Library::read(std::istream& text, const std::string& source) {
 }
 
 std::optional<Choice> Library::find(const Request& request) const {
+  // The other way runs on a copy: better than none, and worse than any of the call's own way.
   for (const bool in_place : {request.in_place, !request.in_place}) {
     for (int32_t number = 0; number < size(); number++) {
       const Algorithm& algorithm = (*this)[number];

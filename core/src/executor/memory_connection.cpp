@@ -30,6 +30,7 @@ static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<bool>::is
 
 /// Both directions' controls and bytes. The bytes of each are mapped twice, one after the other, so that what goes on
 /// at the front of a ring lies behind its end.
+/// That "magic ring" lets every look and every reduction see one contiguous range.
 class SharedMemory {
  public:
   explicit SharedMemory(const Descriptor& memory) {
@@ -69,6 +70,9 @@ class SharedMemory {
   std::byte* start_;
 };
 
+/// A single-producer single-consumer ring in each direction. `sent` and `taken` only grow, each written by one side:
+/// what lies between them is the reader's, the rest the writer's. The socket carries only bells, and its end is the
+/// peer's end, even when that was killed.
 class MemoryConnection final : public Connection {
  public:
   MemoryConnection(Descriptor socket, const Descriptor& memory, bool first, int32_t peer)
@@ -83,6 +87,8 @@ class MemoryConnection final : public Connection {
   int64_t send(std::span<const iovec> parts) override {
     if (ended_) lose(peer_, "closed");
     int64_t count = 0;
+    // Relaxed for what this side alone writes; the peer's counter, and the store that publishes, are sequentially
+    // consistent, which `asleep` needs.
     const int64_t position = out_.sent.load(std::memory_order_relaxed), free = room();
     for (const iovec& part : parts) {
       const int64_t next = std::min(static_cast<int64_t>(part.iov_len), free - count);
@@ -122,6 +128,7 @@ class MemoryConnection final : public Connection {
   }
 
   std::optional<pollfd> asleep(bool to_receive, bool to_send) override {
+    // Dekker's pattern: each stores its own flag and then loads the other's, so a bell cannot get lost between them.
     // In this order, and the peer's in the other: one of the two sees what the other did.
     if (to_receive) in_.receiver_sleeps = true;
     if (to_send) out_.sender_sleeps = true;

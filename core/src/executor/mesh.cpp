@@ -15,6 +15,7 @@ namespace {
 std::unique_ptr<Connection> connect(int32_t peer, const Hello& hello, const Address& address, bool nearby,
                                     const Patience& patience) {
   try {
+    // A name in the abstract namespace is not seen from another network namespace or machine: the attempt is the test.
     if (nearby) {
       Descriptor socket = connect_nearby(address.nearby);
       const Descriptor memory = socket ? create_shared_memory() : Descriptor();
@@ -67,6 +68,7 @@ void Mesh::open(std::span<const Endpoint> wanted, std::span<const Address> addre
                 const std::function<void()>& interrupted) {
   const Patience patience{deadline, interrupted};
   for (const Endpoint& endpoint : wanted) {
+    // The lower rank connects, so no pair opens two; all connect before they wait for anybody, so no circle of waits.
     if (endpoint.peer < rank_ || connections_.contains(endpoint)) continue;
     const Address& address = addresses[endpoint.peer];
     const bool nearby = address_.nearby != 0 && address.nearby != 0;
@@ -77,6 +79,7 @@ void Mesh::open(std::span<const Endpoint> wanted, std::span<const Address> addre
     while (!connections_.contains(endpoint)) {
       for (Arrival& arrival : arrivals_->take(patience.next_ms())) {
         const Endpoint theirs{arrival.hello.rank, arrival.hello.channel};
+        // A stranger, or the same rank twice: the socket closes as the arrival goes out of scope.
         if (arrival.hello.token != address_.token || connections_.contains(theirs)) continue;
         connections_[theirs] = arrival.memory
                                    ? over_memory(std::move(arrival.socket), arrival.memory, false, theirs.peer)

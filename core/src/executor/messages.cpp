@@ -11,6 +11,7 @@ void Messages::run(const Program& program, const Call& call) {
   std::byte* const staging = take(program.rounds->staging * call.chunk_bytes);
   const Memory memory{{call.buffers[0], call.buffers[1], scratch, staging}, call.chunk_bytes};
   for (const Round& round : program.rounds->rounds) {
+    // Then the local steps, in order: they may read what has just come and write what the next round sends.
     if (!round.sends.empty() || !round.receives.empty()) exchange(round, memory);
     for (const LocalStep& step : round.local_steps) {
       std::byte* const target = memory.at(step.target);

@@ -137,12 +137,15 @@ Program read_program(std::istream& text, const std::string& source) {
   return program;
 }
 
+// What is checked here is what keeps a program within its own memory; that its result is right was proved before it was
+// written.
 void check(const Program& program) {
   if (program.rounds) check_rounds(program);
   const auto num_blocks = static_cast<int32_t>(program.blocks.size());
   std::vector<uint8_t> sender(program.endpoints.size()), receiver(program.endpoints.size());
   for (size_t b = 0; b < program.blocks.size(); b++) {
     const Block& block = program.blocks[b];
+    // One sender and one receiver a direction: then the order of messages is the program's, whoever runs when.
     if ((block.send >= 0 && sender[block.send]++) || (block.receive >= 0 && receiver[block.receive]++)) {
       throw ScheduleError("thread block " + std::to_string(b) + " shares a direction of a connection with another");
     }

@@ -46,6 +46,12 @@ struct Walker {
   bool done() const { return position == block->last_step; }
 };
 
+/// A call of a program: its thread blocks as coroutines by hand, in one thread. A thread each would cost a switch for
+/// each piece; this walks round while anything moves, then sleeps on all connections that somebody wants.
+///
+/// Why it ends: the program was proved to end with FIFOs of some depth; here FIFOs have any depth, since bytes that
+/// nobody asks for yet are kept (`keep_early`) before a rank sleeps for long. So no rank waits for another to take a
+/// message for good, and progress here is the progress of the proved execution.
 class Run {
  public:
   Run(const Program& program, Mesh& mesh, const Call& call);
@@ -99,6 +105,7 @@ Run::Run(const Program& program, Mesh& mesh, const Call& call)
     std::array<int64_t, 2> longest{};
     for (int64_t s = block.first_step; s < block.last_step; s++) {
       const Step& step = program.steps[s];
+      // So a stream knows what belongs to this call: what comes behind is the next one's.
       if (receives(step.type)) walker.in->expect(bytes(step));
       if (step.type == StepType::kReceiveReduceSend) longest[s % 2] = std::max(longest[s % 2], bytes(step));
     }
@@ -118,6 +125,7 @@ void Run::finish() {
     if (done) return;
     if (moved) {
       turns = 0;
+      // On a machine with fewer cores than ranks the peer needs this one to get on; yielding is quicker than sleeping.
     } else if (call_.chunk_bytes <= kPieceBytes && turns++ < kTurns) {
       sched_yield();
       continue;
@@ -143,6 +151,7 @@ bool Run::advance(Walker& walker) {
   return moved;
 }
 
+// A step is done when its block has gone past it; blocks go in order, so one number says it.
 bool Run::may_start(const Step& step) const {
   if (step.depend_block < 0) return true;
   const Walker& other = walkers_[step.depend_block];
@@ -176,6 +185,7 @@ bool Run::move_some(Walker& walker) {
   bool moved = receives(step.type) && receive_some(walker, walker.position, progress);
   if (sends(step.type) && progress.sent < progress.ready) {
     const std::byte* message = result(walker, walker.position);
+    // In pieces, so that what is reduced is sent while it is still in the cache, and other blocks have their turn.
     const int64_t count = std::min(progress.ready - progress.sent, kPieceBytes);
     const int64_t sent = walker.out->write({message + progress.sent, static_cast<size_t>(count)});
     progress.sent += sent;
@@ -184,6 +194,7 @@ bool Run::move_some(Walker& walker) {
   return moved;
 }
 
+// Without this a ring would stand: each sends more than a connection holds, and none comes to its receive.
 bool Run::look_ahead(Walker& walker) {
   const int64_t next = walker.position + 1;
   const int64_t kept_bytes = bytes(program_.steps[walker.position]);

@@ -15,11 +15,13 @@ namespace {
 class SocketConnection final : public Connection {
  public:
   SocketConnection(Descriptor socket, int32_t peer) : socket_(std::move(socket)), peer_(peer) {
+    // Nagle's algorithm would keep a short message back until the one before it is acknowledged.
     const int on = 1;
     setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
 
   int64_t send(std::span<const iovec> parts) override {
+    // A peer that is gone is an error here, not SIGPIPE to a process that is not ours.
     const msghdr message = of(parts);
     return moved(sendmsg(socket_.get(), &message, MSG_NOSIGNAL));
   }

@@ -79,6 +79,7 @@ Descriptor connect_to(const std::string& host, uint16_t port, const Patience& pa
   Descriptor socket(::socket(place->ai_family, kKind, 0));
   if (!socket) refuse();
   if (connect(socket.get(), place->ai_addr, place->ai_addrlen) != 0) {
+    // The connection is being made: waited for in slices, so that Ctrl+C and the deadline are noticed.
     if (errno != EINPROGRESS) refuse();
     pollfd connected{socket.get(), POLLOUT, 0};
     while (poll(&connected, 1, patience.next_ms()) <= 0) {

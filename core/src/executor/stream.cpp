@@ -16,6 +16,8 @@ constexpr int64_t kWord = 8;  // the longest element
 
 int64_t Stream::write(std::span<const std::byte> data) {
   auto* signature = reinterpret_cast<std::byte*>(&signature_);
+  // The signature goes before the first byte, in the same system call; ranks in different collectives notice it before
+  // any byte is taken for data.
   const iovec parts[] = {{signature + signature_sent_, sizeof signature_ - signature_sent_},
                          {const_cast<std::byte*>(data.data()), data.size()}};
   const int64_t sent = connection_->send(parts);
@@ -64,6 +66,7 @@ void Stream::take_early(int64_t count) {
 
 bool Stream::keep_early(int64_t limit) {
   if (early_.empty() || early_.back().end == kPieceBytes) {
+    // Elements lie in a piece as they lie in the stream, so none is cut by the end of a piece (see Early).
     const int64_t start = position_ % kWord;
     early_.push_back({workspace_->take_piece(), start, start});
   }
@@ -85,6 +88,7 @@ int64_t Stream::receive(std::span<std::byte> data) {
   const int64_t received = connection_->receive(parts);
   const auto header = std::min<int64_t>(missing, received);
   signature_received_ += header;
+  // A mix-up that would else end in wrong sums, which nobody notices.
   if (begun() && their_signature_ != signature_) {
     throw Error("rank " + std::to_string(peer_) +
                 " is in another collective: the ranks issue theirs in different order, or with different sizes");

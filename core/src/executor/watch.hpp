@@ -9,6 +9,8 @@
 namespace hocket::executor {
 
 /// Sleeps until one of several connections has something to do.
+/// A ring in memory has no descriptor to poll: it is asked first, and says that it sleeps (`Connection::asleep`) before
+/// it is looked at for the last time.
 class Watch {
  public:
   /// For the next `sleep`: something to receive, or room to send.

@@ -31,6 +31,7 @@ void Workspace::end() {
   taken_ = 0;
   int64_t kept = 0;
   for (Slab& slab : slabs_) {
+    // The first ones of a call are kept, which the next call of its kind asks for first.
     if (kept + slab.bytes > kKeptBytes) slab = {};
     kept += slab.bytes;
   }

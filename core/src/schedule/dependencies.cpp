@@ -12,6 +12,10 @@ namespace hocket::schedule {
 namespace {
 
 /// Finds the gates of some states, each a chunk at a rank, from what is sent from them and delivered to them.
+///
+/// A gate is "all deliveries since the last one have come": what is sent from a state waits for the newest gate, and a
+/// gate for the one before it. So dependencies take memory for each transfer, not for each pair of send and delivery,
+/// of which a reduction over n ranks would have n^2.
 class GateFinder {
  public:
   GateFinder(int64_t num_transfers, int64_t num_states)
@@ -20,9 +24,11 @@ class GateFinder {
         pending_(num_states, -1),
         next_(num_transfers, -1) {}
 
+  /// A copy makes what was there before of no interest: only what is delivered from here on is waited for.
   void forget(int32_t state) { gate_[state] = pending_[state] = -1; }
 
   void send(int32_t id, int32_t state) {
+    // The first send after deliveries closes a gate; sends of the same state after it share it.
     if (pending_[state] >= 0) {
       const auto opened = static_cast<int32_t>(gates_.previous.size());
       gates_.previous.push_back(gate_[state]);
@@ -75,6 +81,7 @@ Gates find_gates(const Pattern& pattern) {
   std::vector<int32_t> ids(pattern.size());
   std::iota(ids.begin(), ids.end(), 0);
   std::vector<Picoseconds> finish(pattern.step.begin(), pattern.step.end());
+  // Within a step all sends come before all deliveries: a pattern's step n works on what steps before n left.
   for (Picoseconds& step : finish) step++;
   ChunkReplay().run(
       ids, pattern.step, finish, [&](int32_t id) { finder.send(id, pattern.sends[id]); },

@@ -31,6 +31,7 @@ struct Event {
 
 /// What happened, in an order in which every event comes after its causes: the event before it in its block (implied)
 /// and `causes[first_cause[e]] .. causes[first_cause[e + 1] - 1]`.
+/// A log instead of clocks kept on the way: most programs are judged within ranks, for which most causes do not matter.
 struct EventLog {
   std::vector<Event> events;
   std::vector<int64_t> causes;

@@ -22,6 +22,9 @@ struct Connection {
   int32_t receiver = -1;
 };
 
+/// MSCCL's interpreter (`msccl_interpreter.h`: thread blocks, FIFO connections, `depid` and `deps` as counters in
+/// memory) with values that say what they are sums of. Every kind of wait is for something monotone, which makes it a
+/// Kahn process network: whichever block goes first, the messages and the end are the same, so one order proves all.
 class Machine {
  public:
   Machine(const FlatProgram& program, int32_t fifo_depth, int32_t max_count)
@@ -56,6 +59,8 @@ class Machine {
     while (!ready_.empty() && result_.outcome == Outcome::kProved) {
       const int32_t block = ready_.back();
       ready_.pop_back();
+      // As far as it gets; who set something free wakes the block that may have waited for it. Waking one too many only
+      // costs a look.
       while (!finished(block) && !waits(block) && result_.outcome == Outcome::kProved) advance(block);
     }
     if (result_.outcome == Outcome::kProved) judge();
@@ -90,6 +95,7 @@ class Machine {
     const int32_t first = next_chunk_[block];
     const int32_t count = step.type == StepType::kNop ? 0 : std::min(max_count_, step.count - first);
     const auto event = std::ssize(log_.events);
+    // Only the first piece waits: the kernel checks a dependency once, before a step's loop over chunks.
     if (first == 0 && step.depends_on >= 0) log_.causes.push_back(end_event_[step.depends_on]);
     if (!move(block, step, first, count)) return;
     log_.events.push_back({block, first, count, number});
@@ -144,6 +150,7 @@ class Machine {
         return stop(Outcome::kUnreceived, {log_.events[connection.messages.front().event].step});
       }
     }
+    // Races before values: with a race, the values are those of one order only.
     if (const auto race = find_race(program_, log_)) {
       return stop(Outcome::kRace,
                   {race->location, race->earlier_step, race->later_step, race->earlier_writes, race->later_writes});

@@ -22,6 +22,9 @@ struct History {
 };
 
 /// Looks for races one rank at a time.
+///
+/// Blocks of a rank share its memory, blocks of others do not; clocks have an entry for each block of this rank only.
+/// As in plan/races.cpp a location keeps its last write and the reads since.
 class RaceFinder {
  public:
   RaceFinder(const FlatProgram& program, const EventLog& log)
@@ -75,6 +78,7 @@ class RaceFinder {
       if (history.write && unordered(*history.write)) {
         return Race{location, history.write->step, access.step, true, false};
       }
+      // A later read of the same block stands for the earlier one: who comes after it comes after both.
       std::erase_if(history.reads, [&](const Access& other) { return other.block == access.block; });
       history.reads.push_back(access);
       return std::nullopt;

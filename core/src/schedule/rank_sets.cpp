@@ -26,6 +26,7 @@ RankSets::RankSets(int32_t num_ranks, std::span<const int64_t> offset, std::span
   }
 }
 
+// Numbers from 0 on are single ranks, negative ones sets: what most chunks need takes no table.
 void RankSets::check(std::span<const int32_t> sets, std::string_view what) const {
   for (size_t at = 0; at < sets.size(); at++) {
     if (sets[at] < num_ranks() && sets[at] > -1 - static_cast<int64_t>(offset_.size())) continue;

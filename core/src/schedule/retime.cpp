@@ -17,6 +17,7 @@ uint64_t mix(uint64_t value) {  // splitmix64's finalizer
   return value ^ (value >> 31);
 }
 
+/// A sum of mixed ids, so that the order of deliveries does not count, as it does not for a sum.
 /// Per transfer a hash of the deliveries that made what it sends: equal when it sends the same contributions.
 std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picoseconds> start,
                                std::span<const Picoseconds> finish) {
@@ -38,6 +39,9 @@ std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picos
 
 }  // namespace
 
+// Earliest starts in the given order: one pass, since gates and links are final by the time that a transfer needs them.
+// The order of transfers over every link stays, only idle time goes; the schedule of a semi-active list, in the words
+// of machine scheduling.
 Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, bool blocking, bool reducing) {
   check_size(chunk_bytes.size(), static_cast<size_t>(transfers.num_chunks), "the bytes of chunks");
   const RouteCost cost(transfers);
@@ -61,6 +65,7 @@ Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, b
     times.finish[id] = within_horizon(start + cost.duration(route, bytes));
     if (gates.feeds[id] >= 0) opens[gates.feeds[id]] = std::max(opens[gates.feeds[id]], times.finish[id]);
   }
+  // A reduction may have come in time for a send at the new times that came after it at the old ones: other sums then.
   if (reducing) {
     const auto before = contents(transfers, transfers.start, transfers.finish);
     const auto after = contents(transfers, times.start, times.finish);

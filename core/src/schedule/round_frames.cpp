@@ -50,6 +50,7 @@ void RoundWriter::take(int64_t round, std::span<const int32_t> routes, std::span
     buffer_[bitmap + routes[i] / 8] |= static_cast<uint8_t>(1 << (routes[i] % 8));
     width == 2 ? put<2>(buffer_, ids + i * 2, chunks[i]) : put<4>(buffer_, ids + i * 4, chunks[i]);
   }
+  // Last, over all that follows it: a frame that was cut off by a full disk or a killed job is told from a whole one.
   put<4>(buffer_, begin, crc32(std::span(buffer_).subspan(begin + 4)));
   num_rounds_ = round + 1;
   num_transfers_ += static_cast<int64_t>(routes.size());
@@ -96,6 +97,7 @@ void RoundReader::read_frame(RoundTransfers& transfers) {
   size_t found = 0;
   for (size_t byte = 0; byte < shape_.bitmap_bytes(); byte++) {
     for (unsigned bits = rest[RoundShape::kHead + byte]; bits != 0; bits &= bits - 1) {
+      // Damaged frames may mark more routes than they claim; they are counted but not stored.
       if (found < count) transfers.route[before + found] = static_cast<int32_t>(byte * 8 + std::countr_zero(bits));
       found++;
     }

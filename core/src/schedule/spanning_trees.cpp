@@ -9,6 +9,8 @@
 namespace hocket::schedule {
 namespace {
 
+/// All trees at once, one rank a tree and turn, so that none starves: each step every link carries at most one tree on.
+/// The greedy algorithm of MultiTree (Huang et al., ISCA 2021), whose all_reduce runs these trees up and down.
 class Grower {
  public:
   Grower(int64_t num_ranks, std::span<const int64_t> src, std::span<const int64_t> dst)
@@ -32,6 +34,7 @@ class Grower {
       growing.resize(num_ranks_);
       std::iota(growing.begin(), growing.end(), 0);
       // A tree that finds no link finds none later in the step either: links only get fewer.
+      // Round robin over the trees that still find a link.
       while (!growing.empty()) std::erase_if(growing, [&](int64_t root) { return !grow(root, step); });
       if (edges_.step.size() == before) return std::move(edges_);
     }

@@ -23,6 +23,7 @@ Symmetry::Symmetry(const std::vector<int32_t>& sizes, const std::vector<Motion>&
   }
 }
 
+// A product of one group a dimension, an element written in mixed radix, as a rank is.
 int32_t Symmetry::act(int64_t element, int32_t rank) const {
   if (element == 0) return rank;
   int32_t image = 0, stride = 1;
@@ -34,6 +35,9 @@ int32_t Symmetry::act(int64_t element, int32_t rank) const {
       case Motion::kShift:
         to = (by + at) % dimension.size;
         break;
+      // The dihedral group of a ring, of which it takes as many elements as the ring has ranks: even ones shift, odd
+      // ones shift and mirror. That is the symmetry of Swing (De Sensi et al., NSDI 2024), where even and odd ranks
+      // step in opposite directions.
       case Motion::kSwing:
         to = (by % 2 == 1 ? by + dimension.size - at : by + at) % dimension.size;
         break;
@@ -51,6 +55,7 @@ int32_t Symmetry::act(int64_t element, int32_t rank) const {
   return image;
 }
 
+// The element that takes a rank to its representative: the one of its orbit with the smallest coordinates.
 int64_t Symmetry::home(int32_t rank) const {
   int64_t element = 0, radix = 1;
   for (const Dimension& dimension : dimensions_) {

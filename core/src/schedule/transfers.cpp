@@ -78,6 +78,7 @@ void check(const Transfers& transfers) {
   }
 }
 
+// Counting sort by chunk; within a chunk the order of the schedule stays.
 ChunkIndex::ChunkIndex(const Transfers& transfers) : offset_(transfers.num_chunks + 1), ids_(transfers.size()) {
   for (const int32_t chunk : transfers.chunk) offset_[chunk + 1]++;
   for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) offset_[chunk + 1] += offset_[chunk];
@@ -91,6 +92,8 @@ RouteCost::RouteCost(const RouteTable& routes)
     bool at_rank = true;
     for (const int32_t id : routes.links(static_cast<int32_t>(route))) {
       const Link& link = routes.graph->links()[id];
+      // A segment lies between two ranks: store-and-forward there, cut-through at the switches inside, so its slowest
+      // link alone counts.
       if (at_rank) segment_bandwidth_.push_back(link.bandwidth);
       latency_[route] = add_ps(latency_[route], link.latency_ps);
       segment_bandwidth_.back() = std::min(segment_bandwidth_.back(), link.bandwidth);

@@ -29,6 +29,7 @@ class Values {
   std::vector<Contribution> of(int32_t value) const {
     std::map<std::pair<int32_t, int32_t>, int64_t> originals;
     // operands are older than their sum: the newest value that is still to be taken apart has all its times by now
+    // Newest first: a topological order of the graph of sums without recursion or marks.
     std::map<int32_t, int64_t> open;
     if (value != 0) open[value] = 1;
     while (!open.empty()) {

@@ -11,6 +11,7 @@
 namespace hocket::schedule {
 namespace {
 
+/// Transfers come by start, so one time a link suffices: the end of the last hold.
 LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, bool timed, bool blocking) {
   const RouteCost cost(transfers);
   const size_t num_links = transfers.graph->links().size();
@@ -41,6 +42,9 @@ LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, b
 
 /// Replays one chunk after the other; what a rank holds of the chunk is a set of contributions. A relay holds none in
 /// the beginning, and may hold any in the end.
+///
+/// Exact, not sampled: where chunks are summed a holder has a bit for every rank, else one bit. What a transfer brings
+/// is what its source held at its start, kept until its finish (`sent_`).
 class DataFlow {
  public:
   DataFlow(const Transfers& transfers, const Conditions& conditions)
@@ -113,6 +117,7 @@ class DataFlow {
     const int32_t at = holder_of_[transfers_.dst(id)];
     uint64_t* target = held(at);
     const bool copy = !transfers_.reduce[id];
+    // At one instant sums in any order come to the same, a copy among them does not.
     if (delivered_[at] == transfers_.finish[id] && (copy || copied_[at])) {
       throw ScheduleError(transfers_.describe(id) +
                           ": another transfer of the chunk arrives at the same instant and one of them overwrites it");

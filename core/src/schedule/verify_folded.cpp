@@ -15,6 +15,8 @@ namespace hocket::schedule {
 namespace {
 
 /// Two bits a pair of representative rank and chunk: whether it holds it, and whether it holds it or is being sent it.
+/// A billion transfers pass here, each with two random accesses to memory, which is all that takes time: hence batches
+/// with prefetches, and pages of 2 MiB.
 class SpreadChecker final : public FoldedChecker {
  public:
   SpreadChecker(const RouteTable& routes, std::span<const int32_t> orbit, const Symmetry& symmetry,
@@ -75,6 +77,7 @@ class SpreadChecker final : public FoldedChecker {
                           (conditions_.mirrored ? " sends its sum of the chunk on before this part arrives"
                                                 : " does not hold the chunk when it sends it"));
     }
+    // Once is enough to prove the mirror image: see the class comment of FoldedChecker.
     uint64_t& coming = word_of(to).coming;
     if ((coming >> (to % 64) & 1) != 0) {
       const std::string rank = "rank " + std::to_string(way.to.rank);
@@ -160,6 +163,7 @@ class PacketChecker final : public FoldedChecker {
       const Way& way = ways_[routes[i]];
       const auto source = static_cast<int32_t>(chunks[i] / chunks_of_rank_);
       const auto slot = static_cast<int32_t>(chunks[i] % chunks_of_rank_);
+      // The packet's image that starts at a representative stands for it; its place and its way are taken along.
       const int64_t home = symmetry_.home(source);
       const int32_t wanted = symmetry_.act(home, slot / conditions_.chunks_per_rank);
       Packet& packet = packets_[orbit_of_[symmetry_.act(home, source)] * chunks_of_rank_ +
@@ -208,6 +212,7 @@ FoldedChecker::FoldedChecker(const RouteTable& routes, std::span<const int32_t> 
   }
   check_within(conditions.chunk_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of a chunk");
   if (symmetry.order() > 1) check_within(symmetry.num_ranks(), ranks, ranks, "the ranks of the symmetry's box");
+  // A symmetry that moves the root would make other roots of it.
   if (symmetry.order() > 1 && conditions.spread == Spread::kFromRoot) {
     throw ScheduleError("chunks of one root have no images at other ranks");
   }

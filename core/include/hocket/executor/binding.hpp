@@ -19,6 +19,7 @@ struct CallerBuffers {
 
 /// A call bound to the memory that a program works on: the caller's where it can be used as it is, else copies, in
 /// which every share is padded to whole chunks.
+/// Padding rather than a remainder: programs are proved for equal chunks, and a padded one stays proved.
 class Binding {
  public:
   Binding(const Algorithm& algorithm, const Choice& choice, const Request& request, int32_t rank, CallerBuffers caller,

@@ -36,6 +36,8 @@ struct PeerLost : Error {
 
 /// Connections of this rank with the others of its group, one for each endpoint, opened when first needed: through
 /// memory or over TCP.
+/// Full mesh on demand: only pairs that some program joins have a connection. Gloo, which it stands beside, connects
+/// all.
 class Mesh : public Transport {
  public:
   /// Listens on `address.host`, on a free port. Throws Error where it cannot.

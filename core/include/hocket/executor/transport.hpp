@@ -44,6 +44,8 @@ class Transport {
 
 /// A transport that only sends and receives, such as MPI or a process group of torch.distributed: a program goes
 /// through its rounds.
+/// Rounds, because a blocking send may wait for its receive: whatever a FIFO would have held must be received in the
+/// same round as it is sent.
 class Messages : public Transport {
  public:
   /// Throws ScheduleError for a program without rounds, and what the functions below throw.

@@ -34,6 +34,8 @@ std::vector<Alike> group(const topology::Graph& graph, std::span<const int32_t> 
 }
 
 /// Whether the links can have passed the demand on by `time`.
+/// Both must pass: whole chunks one at a time, and bytes. Where chunks differ in size, the smallest is a transfer's
+/// least slot, and the sum of bytes is what small slots would miss.
 bool passes(const std::vector<Alike>& links, const Demand& demand, Holding holding, Picoseconds time) {
   __int128 chunks = 0, bytes = 0;
   for (const Alike& link : links) {
@@ -57,6 +59,8 @@ Picoseconds least_time(const std::vector<Alike>& alike, const Demand& demand, Ho
   if (demand.chunks == 0) return 0;
   if (alike.empty()) throw Infeasible("no link leads to where chunks must go");
   if (passes(alike, demand, holding, 0)) return 0;
+  // `passes` is monotone in time: doubling, then bisection, gives the exact picosecond, which a formula with floors in
+  // it would not.
   Picoseconds late = 1;
   while (!passes(alike, demand, holding, late)) late = within_horizon(late * 2);
   Picoseconds early = late / 2;

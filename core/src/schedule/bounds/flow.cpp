@@ -15,6 +15,8 @@ using topology::MaxFlow;
 
 /// Whether the flow through links of `capacity` carries all of `supply` to the sink.
 template <typename Capacity>
+/// A source beyond all ranks supplies them; integer capacities make the flow integral, so no rounding hides in the
+/// answer.
 bool carries(const topology::Graph& graph, std::span<const int32_t> ranks, std::span<const int64_t> supply,
              int32_t sink, Capacity capacity) {
   const int32_t source = graph.num_nodes();
@@ -28,6 +30,8 @@ bool carries(const topology::Graph& graph, std::span<const int32_t> ranks, std::
   return flow.run(source, sink) >= total;
 }
 
+/// Necessary, not sufficient: a flow of so many bytes and one of so many chunks, each for itself, and none of the order
+/// in which chunks pass links. So it is a bound.
 bool arrives(const topology::Graph& graph, const Supply& supply, int32_t sink, Holding holding, Picoseconds time) {
   const auto bytes = [&](const topology::Link& link) {
     const Picoseconds window = std::max<Picoseconds>(0, time - link.latency_ps);

@@ -41,6 +41,10 @@ Picoseconds largest_load(std::span<const Picoseconds> holds, const Traffic& traf
 
 /// Traffic split over ways so that none that a pair uses is dearer than another, where links get dearer with their
 /// load.
+///
+/// Any prices prove a bound, so nothing here needs to be exact or to converge; `Pricing::bound` is the proof, and this
+/// a search for a good one. What makes it good: at the optimum of the fluid flow, dual prices are what a congestion
+/// game's users pay in equilibrium (Wardrop), with prices that rise steeply enough.
 class Equilibrium {
  public:
   Equilibrium(const Graph& graph, const Traffic& traffic, Holding holding)
@@ -65,6 +69,7 @@ class Equilibrium {
         best_bound_ = bound;
         best_ = price_;
       }
+      // Duality gap: the load is what these ways need, which no bound can exceed.
       const __int128 proved = std::max(best_bound_, least_ps);
       if (busiest_ps() * (kPrecision - 1) <= proved * kPrecision) break;
     }
@@ -93,6 +98,8 @@ class Equilibrium {
 
   void balance(size_t source) {
     reprice();
+    // Source by source, each with the prices that those before it left: Gauss-Seidel, not Jacobi, which would
+    // oscillate.
     pricing_.set(price_);
     pricing_.pay(source);
     const auto [first, last] = pricing_.pairs_of(source);
@@ -125,6 +132,7 @@ class Equilibrium {
 
   /// A step of Newton's method for the amount at which both cost the same, of one doubling of prices at most.
   void move(Way& from, Way& to) {
+    // Links of both ways cost both the same and drop out; a link that stands twice in the marks is in both.
     for (const int32_t link : to.links) differs_[link] ^= 1;
     for (const int32_t link : from.links) differs_[link] ^= 1;
     __int128 slope = 1;

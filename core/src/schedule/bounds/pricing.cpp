@@ -64,9 +64,12 @@ Picoseconds Pricing::bound(std::span<const int64_t> prices, Picoseconds least_ps
   for (size_t link = 0; link < holds_.size(); link++) {
     all_prices += prices[link];
     if (holding_ == Holding::kBlocking) continue;
+    // The last transfer over a link begins a latency before the end at the latest, as long as the bound is as long as
+    // that.
     after_last += static_cast<__int128>(prices[link]) * std::min(graph_.links()[link].latency_ps, least_ps);
   }
   // paid / largest * 2^shift / all_prices, by long division: the remainder stays below 2^110.
+  // A lower bound rounds down at every step: weights were shifted down, so what was paid is too little at most.
   const __int128 divisor = all_prices * std::max<int64_t>(1, traffic_.largest_chunk);
   __int128 quotient = paid / divisor, remainder = paid % divisor;
   for (int bit = 0; bit < shift_; bit++) {
@@ -85,6 +88,7 @@ void Pricing::set(std::span<const int64_t> prices) {
   for (size_t link = 0; link < holds_.size(); link++) {
     dearest = std::max(dearest, static_cast<__int128>(prices[link]) * holds_[link]);
   }
+  // A way passes every node once at most, so the dearest link times the nodes bounds any distance.
   shift_ = 0;  // distances stay below 2^kDistanceBits
   while ((dearest * graph_.num_nodes()) >> shift_ >> kDistanceBits) shift_++;
   for (size_t link = 0; link < holds_.size(); link++) {

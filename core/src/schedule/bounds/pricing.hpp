@@ -14,6 +14,9 @@ namespace hocket::schedule {
 constexpr int kPriceBits = 30;
 
 /// Cheapest ways of traffic over links that charge a price for every picosecond that they are held.
+///
+/// Invariant: `weight_` is never more than price * hold in its unit, so every distance is a lower bound of the true
+/// one.
 class Pricing {
  public:
   Pricing(const topology::Graph& graph, const Traffic& traffic, Holding holding);

@@ -21,6 +21,8 @@ struct Event {
 };
 
 /// What the effect can see of what its cause can: nothing, all of it, or writes to the memory of the cause's rank.
+/// Order and visibility are told apart because a relaxed signal of MSCCL++ gives only the first: it says that something
+/// is over, and not that what it wrote can be read (memory order relaxed against release and acquire).
 enum class Shows : uint8_t { kNothing, kAll, kOwn };
 
 struct Cause {

@@ -24,6 +24,13 @@ struct Counter {
   int32_t waiter = -1;
 };
 
+/// Executes an MSCCL++ execution plan as `execution_kernel.hpp` does, block by block as far as each gets; values say
+/// what they are sums of. As in the interpreter of programs the outcome does not depend on who goes first, since every
+/// counter has one that raises and one that lowers it.
+///
+/// Several launches, because state stays between them: semaphores and channel counters, and scratch memory, of which
+/// launches use two halves in turn. A rank that is ahead of others overwrites what they still read, or does not: that
+/// is what the races of later launches tell.
 class Machine {
  public:
   Machine(const Program& program, int32_t launches, const std::function<void()>& poll)
@@ -68,6 +75,7 @@ class Machine {
   bool finished(int32_t block) const { return progress_.next_step[block] == program_.blocks[block].last_step; }
 
   /// The rank's caller takes what the launch before left, and writes its buffers for the next.
+  // The stream's order: kernels of a rank come one after the other, and nothing orders those of different ranks.
   void start_launch(int32_t rank) {
     if (progress_.launch[rank] >= 0 && wrong_value_.empty())
       wrong_value_ = memory_.wrong_value(rank, progress_.launch[rank]);
@@ -153,6 +161,7 @@ class Machine {
       ready_.push_back(member);
       step_done(member);
     }
+    // Every member goes on in a turn of its own, also the one that came last.
     return false;  // as ready as the others
   }
 
@@ -176,6 +185,7 @@ class Machine {
     counter.raises.pop_front();
     const int32_t rank = program_.blocks[block].rank;
     Lane& lane = blocks_[block];
+    // An acquire sees what its release had seen; a relaxed one at either end, what had been shown on by others.
     const int64_t seen = relaxed || raised.relaxed ? raised.seen : raised.event;
     recorder_.because(lane.base);
     recorder_.because(raised.event, Shows::kNothing);
@@ -200,6 +210,8 @@ class Machine {
   /// The proxy of a channel end, which has done what was posted before the block's threads last met.
   Lane& proxy_of(int32_t block, int32_t end) {
     Lane& proxy = proxies_[end];
+    // A proxy works its queue off in order, but posts between two meetings of the block's threads come from different
+    // threads, in no order among each other.
     if (proxy.meetings != blocks_[block].meetings) {
       recorder_.meet(proxy, program_.blocks[block].rank);
       proxy.meetings = blocks_[block].meetings;
@@ -237,6 +249,7 @@ class Machine {
     if (step.signals && program_.ends[step.object].partner >= 0) {
       raise(inbound_[program_.ends[step.object].partner], {event, blocks_[block].shown, false, false});
     }
+    // Without a flush the block goes on while the proxy still reads the source: writing there is a race.
     if (step.flushes) blocks_[block].open.push_back(event);
   }
 
@@ -251,6 +264,7 @@ class Machine {
     for (const int32_t launch : progress_.launch) {
       if (launch < launches_) return stop(Outcome::kDeadlock, stuck_blocks(program_, progress_, memory_));
     }
+    // From what makes all else meaningless to what is merely left over.
     Races races = find_races(program_, recorder_.log(), poll_);
     if (!races.race.empty()) return stop(Outcome::kRace, std::move(races.race));
     result_.weak = std::move(races.weak);

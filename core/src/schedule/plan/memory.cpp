@@ -34,6 +34,7 @@ std::optional<int64_t> Memory::missing_packet(const Step& step, int32_t launch) 
   return std::nullopt;
 }
 
+// All operands are read before anything is written, so a step may write where it reads.
 std::vector<int32_t> Memory::sums(const Step& step, int32_t launch) {
   std::vector<int32_t> sums(step.count);
   for (int32_t k = 0; k < step.count; k++) {
@@ -52,6 +53,7 @@ std::vector<int64_t> Memory::write(const Operand& operand, const std::vector<int
   const auto& events = recorder.log().events;
   const int32_t launch = events[event].launch;
   const int64_t first = place(operand, launch);
+  // Several threads may write one packet alike (a packet is data and flag in one store); only other data is an error.
   if (operand.packet && repeats(values, first, launch)) {
     recorder.note_idle(event, &operand - program_.operands.data());
     return {};
@@ -59,6 +61,7 @@ std::vector<int64_t> Memory::write(const Operand& operand, const std::vector<int
   for (int64_t k = 0; k < std::ssize(values); k++) {
     memory_[first + k] = values[k];
     if (!operand.packet) continue;
+    // The reader may have taken the first already, or not: which one it sums is open.
     if (stamp_[first + k] == launch) return {first + k, events[writer_[first + k]].step, events[event].step};
     stamp_[first + k] = launch;
     writer_[first + k] = event;
@@ -79,6 +82,7 @@ bool Memory::repeats(const std::vector<int32_t>& values, int64_t first, int32_t 
 
 std::vector<int64_t> Memory::wrong_value(int32_t rank, int32_t launch) {
   for (const Wanted& wanted : wanted_of_[rank]) {
+    // Chunks of launch n have numbers of their own, so what an earlier launch left is never taken for this one's.
     const int32_t value = memory_[wanted.location];
     if (values_.is(value, wanted.chunk + launch * program_.num_chunks, wanted.source, program_.num_ranks)) continue;
     std::vector<int64_t> facts{wanted.location, launch};

@@ -12,6 +12,8 @@
 namespace hocket::schedule::plan {
 
 /// What all locations hold, and of packets which event of which launch wrote them.
+/// Packets are LL packets (NCCL's LL protocol, `LLPacket` of MSCCL++): 4 or 8 bytes with a flag, which here is the
+/// number of the launch, so that a reader waits for this launch's and no signal is needed.
 class Memory {
  public:
   explicit Memory(const Program& program);

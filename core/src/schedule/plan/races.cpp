@@ -18,6 +18,10 @@ struct History {
 };
 
 /// Looks for races one rank's memory at a time: only the chains that touch it need an entry in the clocks.
+///
+/// Happens-before by vector clocks (Lamport, Fidge, Mattern), over chains: events that are ordered among themselves. A
+/// location remembers its last write and the reads since then, as in FastTrack (Flanagan and Freund 2009): an access
+/// that is ordered after these is ordered after all before them, or those raced already.
 class RaceFinder {
  public:
   RaceFinder(const Program& program, const Log& log, const std::function<void()>& poll)
@@ -50,8 +54,11 @@ class RaceFinder {
         const Event& first = log_.events[other.event];
         const bool same = other.event == access.event;
         const int32_t chain = local_[first.chain];
+        // Elements of one move are different threads: within an event they race too.
         if (same ? other.element != access.element : !over.covers(e, chain, first.index)) {
           races.race = {where, first.step, event.step, other_writes, writes};
+          // Over, but not shown: the value may not be visible yet. Packets need no showing, their flag comes with the
+          // data.
         } else if (other_writes && !same && first.step >= 0 && !other.packet && races.weak.empty() &&
                    !seen.covers(e, chain, first.index)) {
           races.weak = {where, first.step, event.step};

@@ -8,6 +8,9 @@
 namespace hocket::schedule::plan {
 
 /// A block or a proxy: what was done before its threads last met, and what since, all at once.
+///
+/// Events between two meetings are causes of the next meeting but not of each other: that is all that is known of
+/// threads of a block that do not synchronise.
 struct Lane {
   int64_t base = -1;
   std::vector<int64_t> open;

@@ -8,6 +8,8 @@ namespace hocket::schedule {
 
 /// Vector clocks as in `Clocks`, for logs of which most events touch nothing that is asked about: one that learns
 /// nothing beyond what one of its causes knew has that one's clock, and takes no memory and no time for the others.
+///
+/// Invariant: a clock that more than one event has is never written to (`own` copies first), so handing one on is O(1).
 class SharedClocks {
  public:
   SharedClocks(int64_t num_events, int64_t width) : width_(width), clock_(num_events), entries_(width) {}

@@ -5,6 +5,7 @@ namespace {
 
 /// The first block with a step that fits, -1: none.
 template <typename Fits>
+/// A deadlock is explained, not searched for: who could have ended the wait, found in the text of the plan. Slow, once.
 int32_t block_with(const Program& program, Fits fits) {
   for (int32_t block = 0; block < std::ssize(program.blocks); block++) {
     for (int64_t s = program.blocks[block].first_step; s < program.blocks[block].last_step; s++) {

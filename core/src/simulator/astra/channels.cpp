@@ -14,6 +14,8 @@ uint32_t& Channels::bucket_of(const ChannelKey& key) {
   return buckets_[hash & (buckets_.size() - 1)];
 }
 
+// One table for all tags, sizes and pairs, chained through the records: the peer keeps a map entry for each message,
+// with its number in the key; here the numbers are implied by the order.
 uint32_t Channels::open(const ChannelKey& key) {
   for (uint32_t at = bucket_of(key); at != kNone; at = channels_[at].next) {
     if (channels_[at].key == key) {
@@ -56,6 +58,7 @@ void Channels::receive(uint32_t channel, const Callback& received) {
 void Channels::free_if_idle(uint32_t channel) {
   const Channel& used = channels_[channel];
   if (used.holders > 0 || used.in_flight > 0 || used.arrived > 0 || !used.receives.empty()) return;
+  // Counted when the channel goes, so that a message costs one addition.
   links_.count(used.key.src, used.key.dst, used.key.bytes, used.messages, used.time);
   uint32_t* link = &bucket_of(used.key);
   while (*link != channel) link = &channels_[*link].next;

@@ -40,6 +40,10 @@ struct Callback {
 
 /// Time, and what is to happen in the peer's order: events of one instant in the order in which they were scheduled,
 /// and the callbacks of a rank for one instant all together, at the place of the first one's event.
+///
+/// Ties decide much here: which chunk enters a queue first, which callback runs before which. So the order is the
+/// peer's exactly: its EventQueue has a list of callbacks for each time, and each Sys a map of its own from times to
+/// callbacks, which one global event empties, along with what is added meanwhile.
 class Clock {
  public:
   /// Global events; `id` is what the comment says.

@@ -12,6 +12,7 @@ constexpr int64_t kFirstCollectiveTag = 500000000;
 
 }  // namespace
 
+/// What the next dimension starts with: a reduce_scatter leaves a share, an all_gather has the shares of all.
 int64_t bytes_after(Kind kind, Algorithm algorithm, int64_t bytes, int32_t size) {
   if (algorithm == Algorithm::kDoubleBinaryTree) return bytes;
   if (kind == Kind::kAllGather) return bytes * size;
@@ -49,6 +50,9 @@ int64_t Collectives::start_custom(const Call& call, const Program& custom) {
   return 1;
 }
 
+// Sys::generate_collective of the peer, with its oddities: a chunk of fewer bytes than the whole cluster has ranks is
+// enlarged, together with the collective, and the remainder is charged as a whole chunk. They change results by
+// percents, and a golden test compares those to the nanosecond.
 int64_t Collectives::start_chunks(const Call& call) {
   int64_t size = engine_.program.bytes[call.node];
   int64_t chunk = size / engine_.system.splits;
@@ -62,6 +66,7 @@ int64_t Collectives::start_chunks(const Call& call) {
   const int64_t chunks = (size + chunk - 1) / chunk;  // the last one is charged in full
   for (int64_t k = 0; k < chunks; k++) {
     std::vector<PhasePlan> plans = phases(call.rank, call.kind, on, dimensions, chunk);
+    // No dimension with two ranks is involved. The peer's collective never ends then, so its node never does either.
     if (plans.empty()) return 0;
     Stream stream = stream_of(call);
     stream.in_small_group = is_small;
@@ -85,6 +90,7 @@ Collectives::Layout Collectives::layout(int32_t rank, Kind kind, const Group* gr
   Layout layout;
   if (group) {
     const auto position = std::ranges::find(group->ranks, rank) - group->ranks.begin();
+    // A group of a part of the ranks has no dimensions: one ring in listed order, whatever is configured for several.
     const Implementation ring{Algorithm::kRing, -1, false};
     layout.implementations = {configured.size() > 1 ? ring : configured.front()};
     layout.rings = {
@@ -112,8 +118,11 @@ std::vector<PhasePlan> Collectives::phases(int32_t rank, Kind kind, const Layout
   for (int at = 0; at < static_cast<int>(layout.rings.size()); at++) {
     if (layout.rings[at].size > 1 && (dimensions >> at & 1)) involved.push_back(at);
   }
+  // Outermost first: the mirror image of reduce_scatter.
   if (kind == Kind::kAllGather) std::ranges::reverse(involved);
   std::vector<PhasePlan> plans;
+  // "baseline": the whole size in every dimension. "localBWAware" shrinks it, dimension by dimension (which looks at no
+  // bandwidth, in spite of the name): reduce_scatter up, all_reduce in the last, all_gather down again.
   if (kind != Kind::kAllReduce || !engine_.system.shrinking || involved.empty()) {
     for (const int at : involved) add_phase(plans, rank, kind, kind, layout, at, any_queue(rank, at), bytes);
     return plans;
@@ -155,6 +164,8 @@ Collectives::QueueTurn Collectives::any_queue(int32_t rank, int dimension) {
   return taken;
 }
 
+// Round robin: reduce_scatter in the first half of a dimension's queues, all_gather in the second, which turn the other
+// way round the ring, so that the two directions of links are both in use.
 Collectives::QueueTurn Collectives::queue_of_first_half(int32_t rank, int dimension) {
   const int32_t queues = engine_.system.queues_per_dimension;
   int32_t& turn = turns(rank, dimension).first;
@@ -171,6 +182,7 @@ Collectives::QueueTurn Collectives::queue_of_second_half(int32_t rank, int dimen
   return taken;
 }
 
+// Greater goes first: LIFO numbers collectives upwards, FIFO downwards.
 int64_t Collectives::priority(int32_t rank, uint32_t node) {
   switch (engine_.system.policy) {
     case Policy::kLifo:
@@ -183,6 +195,7 @@ int64_t Collectives::priority(int32_t rank, uint32_t node) {
 }
 
 uint32_t Collectives::next_tag(int32_t rank, Membership* member) {
+  // Ranks count for themselves and agree only because all issue a group's collectives in one order, as the peer's do.
   const int64_t stream = member ? member->next_stream++ : next_streams_[rank]++;
   return static_cast<uint32_t>(stream % kFirstCollectiveTag + kFirstCollectiveTag);
 }

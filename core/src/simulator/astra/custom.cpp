@@ -6,6 +6,8 @@ namespace hocket::simulator::astra {
 namespace {
 
 /// A collective given as a graph per position in the group. All nodes that can run do so at once.
+/// CustomAlgorithm of the peer, which runs MSCCL's algorithms as Chakra graphs: no resources, no endpoint delay, sizes
+/// from the graph and not from the workload's node.
 class Custom final : public Phase {
  public:
   Custom(const Program& graph, int32_t position, const Group* group, const Endpoint& endpoint)
@@ -20,6 +22,7 @@ class Custom final : public Phase {
       waits_.push_back(graph_.waits_of(node));
     }
     left_ = last_ - first_;
+    // All counts first: what is issued may end at once and count down.
     std::vector<uint32_t> ready;
     for (uint32_t node = first_; node < last_; node++) {
       if (waits_[node - first_] == 0) ready.push_back(node);

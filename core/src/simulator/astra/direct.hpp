@@ -7,6 +7,8 @@
 namespace hocket::simulator::astra {
 
 /// All others in turn, outwards from the rank, with messages of one size.
+/// AllToAll.cc of the peer, which is `direct` for every collective: rank r sends to r+1, r+2, .. while it receives from
+/// r-1, r-2, ...
 struct Others {
   LogicalRing ring;
   int32_t direction;
@@ -19,6 +21,7 @@ struct Others {
     to_position = after(to_position, direction);
     from_position = after(from_position, -direction);
   }
+  // Skips the rank itself: the second half of an all_reduce goes round once more.
   int32_t after(int32_t position, int32_t step) const {
     const int32_t next = ring.step(position, step);
     return next == ring.position ? ring.step(next, step) : next;

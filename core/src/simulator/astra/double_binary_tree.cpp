@@ -10,8 +10,10 @@ struct TreeNode {
   int32_t parent = -1, left = -1, right = -1;
 };
 
-/// A root with one child, below which n - 1 positions form a complete binary tree, numbered in order. In order, the
-/// node with number k (from 1) is as high above the leaves as k has trailing zeros.
+/// The two trees are mirror images, so that a leaf of one is an inner node of the other (Sanders, Speck, Traff 2009;
+/// NCCL's ncclGetDtree); the peer's BinaryTree.cc needs a power of two of ranks. A root with one child, below which n -
+/// 1 positions form a complete binary tree, numbered in order. In order, the node with number k (from 1) is as high
+/// above the leaves as k has trailing zeros.
 TreeNode tree_node(const LogicalRing& ring, bool root_is_last) {
   const int32_t n = ring.size;
   const int32_t first = root_is_last ? 0 : 1;  // position of number 1
@@ -74,6 +76,7 @@ class Leaf final : public TreePhase {
   bool is_answered_ = false;
 };
 
+/// The endpoint delay and the reduction are charged for what comes down as well, as the peer does.
 class Inner final : public TreePhase {
  public:
   using TreePhase::TreePhase;

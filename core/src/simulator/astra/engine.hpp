@@ -18,6 +18,8 @@
 namespace hocket::simulator::astra {
 
 /// All parts of a simulation, each of which reaches the others through this.
+/// One process for all ranks, as the peer's analytical frontends; what their Sys objects hold for themselves is in
+/// columns by rank here.
 struct Engine {
   Engine(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
          std::span<const Group> groups, const Program& program, std::span<const Program> custom);

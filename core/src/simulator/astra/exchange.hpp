@@ -11,6 +11,8 @@ namespace hocket::simulator::astra {
 /// `processed` later, `exchange(to, from, bytes)` sends one message and calls `received` when another has come, and
 /// `finish()` ends the phase.
 template <typename Peers, typename Wire>
+/// Ring.cc, AllToAll.cc and HalvingDoubling.cc of the peer are this one with other peers: they too count messages that
+/// are not reduced and ones that are ("zero" and "nonzero latency packets"), and send when one is processed.
 class Exchange final : public Phase {
  public:
   template <typename Owner>
@@ -34,6 +36,7 @@ class Exchange final : public Phase {
 
   void processed() override {
     ready_++;
+    // Direct all_reduce: what the second half sends is only known when all of the first has come.
     if (rounds_.halves_apart && left_ <= half_) {
       if (received_ < half_) return;
       for (int64_t k = 0; k < rounds_.window; k++) send_next();
@@ -49,6 +52,7 @@ class Exchange final : public Phase {
     if (plain_ == 0 && reduced_ == 0) {
       plain_ = rounds_.window;
       reduced_ = rounds_.reducing;
+      // Of an all_reduce the odd cycles reduce (reduce_scatter's half), the even ones only pass on.
       odd_ = !odd_;
     }
     bool reduces = false;

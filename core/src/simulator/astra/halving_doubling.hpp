@@ -8,6 +8,7 @@ namespace hocket::simulator::astra {
 
 /// Partners at doubling (or halving) distances, with messages of halving (or doubling) sizes; an all_reduce turns round
 /// at the largest distance.
+/// HalvingDoubling.cc: the partner is the position XOR the offset, and a power of two of ranks is required.
 struct Partners {
   LogicalRing ring;
   int32_t offset;
@@ -22,6 +23,7 @@ struct Partners {
   int32_t from() const { return to(); }
   void advance() {
     scale();
+    // At the turn the largest distance is used once more, now with growing messages.
     if (turns && grows && offset == ring.size) {
       grows = false;
       scale();

@@ -43,6 +43,8 @@ LinkTime Links::time(int32_t src, int32_t dst, int64_t bytes) const {
     const double serialization = static_cast<double>(bytes) / dimension.bytes_per_ns;
     const double links = congestion_ ? 1 : hops;
     const auto delay = whole_nanoseconds(links * dimension.latency_ns + serialization);
+    // The peer charges the first dimension that differs, and lets the others pass for nothing; what it leaves out is
+    // counted and told (`uncharged`), so that a result says how much too good it is.
     if (is_first) {
       time.arrival = delay;
       time.occupancy = whole_nanoseconds(serialization);
@@ -66,6 +68,7 @@ bool Links::arrive(uint32_t message, int32_t src, int32_t dst, const LinkTime& t
   return false;
 }
 
+// Store and forward: at each device the whole message is offered to the next link anew.
 void Links::take(uint32_t message, int32_t src, int32_t dst, const LinkTime& time) {
   const int32_t at = messages_[message].node;
   const int32_t next = towards(dimensions_.front(), at, src, dst);
@@ -80,6 +83,7 @@ void Links::take(uint32_t message, int32_t src, int32_t dst, const LinkTime& tim
 
 void Links::start(uint32_t link, uint32_t message, const LinkTime& time) {
   links_[link].busy = true;
+  // Of these two the arrival is scheduled first: where latency is 0 they are ties.
   clock_.at(clock_.now() + time.arrival, Clock::kArrival, message);
   clock_.at(clock_.now() + time.occupancy, Clock::kLinkFree, link);
 }

@@ -40,6 +40,7 @@ bool is_undisturbed(const Dimension& dimension, const PhasePlan& plan, int32_t t
 }  // namespace
 
 /// One phase on the first rank, which is sent what it sends.
+/// Runs a phase against its own mirror: by symmetry, what comes is what a rank sent as long ago as a message takes.
 class Lockstep::Rehearsal {
  public:
   Rehearsal(Engine& engine, Course& course) : engine_(engine), course_(course) {}
@@ -110,6 +111,7 @@ class Lockstep::Rehearsal {
   bool is_over_ = false;
 };
 
+// Whatever tells one rank from another rules it out: addressed messages, shared servers, groups, graphs by position.
 bool Lockstep::suits(const Engine& engine) {
   const Program& program = engine.program;
   const System& system = engine.system;
@@ -133,6 +135,7 @@ std::unique_ptr<Phase> Lockstep::make_phase(const PhasePlan& plan, uint32_t begi
 
 Lockstep::Course& Lockstep::course_of(const PhasePlan& plan) {
   PhasePlan in_any_queue = plan;
+  // The queue decides when a phase begins, not how long it takes: courses are few, however many chunks there are.
   in_any_queue.queue = 0;
   const auto known = std::ranges::find(courses_, in_any_queue, &Course::plan);
   if (known != courses_.end()) return *known;

@@ -11,6 +11,7 @@ namespace hocket::simulator::astra {
 
 /// Remote memory: a server for all, for each node or, without waiting, for each rank. Servers serve one access at a
 /// time, first come first served.
+/// Compare AnalyticalRemoteMemory of the peer.
 class Memory {
  public:
   Memory(const RemoteMemory& setup, Clock& clock) : setup_(setup), clock_(clock) {}

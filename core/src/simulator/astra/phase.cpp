@@ -13,6 +13,7 @@ constexpr Nanoseconds kFixedDelay = 10;  // of small communicator groups, whatev
 
 Nanoseconds reduction(int64_t bytes, double bandwidth) {
   if (bandwidth == 0) return 0;
+  // Cut before it is multiplied, as in MemBus of the peer.
   return 3 * whole_nanoseconds(static_cast<double>(bytes) / bandwidth * 1e9);
 }
 
@@ -46,6 +47,7 @@ void Endpoint::compute(uint32_t custom_node, Nanoseconds delay) const {
 
 void Endpoint::process(int64_t bytes, bool reduces) const {
   const Nanoseconds delay = fixed_delay_ ? kFixedDelay : engine_->system.endpoint_delay;
+  // Two events, not their sum: what else happens at the instant between them comes before the reduction.
   const Nanoseconds reducing = reduces ? reduction(bytes, engine_->system.local_memory_bandwidth) : -1;
   engine_->clock.after(rank_, delay, {Callback::kProcessed, stream_, reducing});
 }

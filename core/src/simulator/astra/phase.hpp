@@ -79,6 +79,7 @@ class Endpoint {
 };
 
 /// One stream's work on one dimension, as a rank sees it: it reacts to what happens.
+/// Compare Algorithm of the peer, whose `run` is told what happened by an event type.
 class Phase {
  public:
   virtual ~Phase() = default;

@@ -10,6 +10,7 @@ inline constexpr uint32_t kNone = UINT32_MAX;
 
 /// Records that come and go, named by index; a freed one is the next to be used. References do not survive `add`.
 template <typename Record>
+/// Messages by the million come and go; as indices of four bytes they chain through their own records.
 class Pool {
  public:
   uint32_t add(Record record) {

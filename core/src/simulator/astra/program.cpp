@@ -30,6 +30,7 @@ bool is_sound(const Columns& columns) {
 
 Program::Program(const Columns& columns) : Columns(columns) {
   if (!is_sound(columns)) throw TraceError("columns of a program differ in length, or an index points outside");
+  // Dependencies turned round by counting sort; dependents ascend, which is the order in which they are issued.
   dependents_offset_.assign(action.size() + 1, 0);
   for (const int64_t row : dependency) dependents_offset_[row + 1]++;
   std::partial_sum(dependents_offset_.begin(), dependents_offset_.end(), dependents_offset_.begin());

@@ -61,6 +61,7 @@ void Engine::run() {
   }
 }
 
+// One switch in place of a std::function for each callback: 16 bytes a callback, and no allocation.
 void Engine::call(const Callback& callback) {
   switch (callback.kind) {
     case Callback::kNothing:
@@ -133,6 +134,7 @@ std::optional<Outcome> simulate_alike(std::span<const Dimension> dimensions, con
   engine.lockstep.emplace(engine);
   engine.run();
   const Nanoseconds finish = engine.workload.finish_ns.front();
+  // Ties that mattered only after the last node are of no interest.
   if (finish < 0 || engine.ties.mattered_before(finish)) return std::nullopt;
   engine.lockstep->count();
   Outcome outcome = engine.outcome();

@@ -17,6 +17,7 @@ void Streams::advance(uint32_t stream) {
   const std::unique_ptr<Phase> over = std::move(streams_[stream].phase);  // it is still on the call stack
   const int32_t rank = streams_[stream].rank;
   Queue& queue = queue_of(rank, streams_[stream].queue);
+  // The peer's order: the workload hears of it first, then the queue it leaves, then the one it enters.
   const bool is_last = streams_[stream].next_plan == streams_[stream].num_phases();
   if (is_last) engine_.workload.stream_done(streams_[stream].node);
   std::erase(queue.streams, stream);
@@ -39,6 +40,7 @@ void Streams::insert(uint32_t stream) {
   Queue& queue = queue_of(entering.rank, entering.queue);
   engine_.ties.enter(queue.passage);
   std::vector<uint32_t>& waiting = queue.streams;
+  // Behind what runs, and behind those of its own priority: first come, first served among equals.
   const auto goes_behind = [&](uint32_t other) {
     return streams_[other].is_running || streams_[other].priority >= entering.priority;
   };

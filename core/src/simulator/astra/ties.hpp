@@ -15,6 +15,8 @@ namespace hocket::simulator::astra {
 /// course were begun by one cause: they do the same at the same times, and each step in the order in which they began.
 /// A cause is such a set of phases that end at one instant, or anything else that happens. Different causes of one
 /// instant may come in any order; that matters where they change the same thing.
+///
+/// Conservative: it may call a tie open that does no harm, never the other way round.
 class Ties {
  public:
   explicit Ties(const Clock& clock) : clock_(clock) {}

@@ -8,6 +8,7 @@ namespace hocket::simulator::astra {
 
 /// Sends and receives, with a handshake before each of them where the rendezvous protocol is on: a sender waits for a
 /// message of the receiver, who posts the real receive when that has arrived.
+/// Sizes and tags of the handshake are the peer's (8192 bytes, tag + 10^9), as its messages take time on links too.
 class Transport {
  public:
   Transport(Channels& channels, bool rendezvous) : channels_(channels), rendezvous_(rendezvous) {}

@@ -72,6 +72,7 @@ void Workload::issue_ready(int32_t rank) {
     int first = -1;
     for (int resource = 0; resource < kNumResources; resource++) {
       if (state.busy[resource] || state.ready[resource].empty()) continue;
+      // Across resources too the least id goes first, as the peer walks one ordered list of free nodes.
       if (first < 0 || state.ready[resource].top() < state.ready[first].top()) first = resource;
     }
     if (first < 0) break;
@@ -80,6 +81,8 @@ void Workload::issue_ready(int32_t rank) {
     state.busy[first] = first != static_cast<int>(Resource::kNothing);
     issue(rank, node);
   }
+  // A skipped node frees others within the loop above, which must not see them yet: the peer issues them after the next
+  // event.
   take_freed();  // what skipped nodes freed starts with the next completion
 }
 
@@ -123,6 +126,7 @@ void Workload::issue(int32_t rank, uint32_t node) {
 
 void Workload::compute(int32_t rank, uint32_t node, Nanoseconds duration) {
   const bool on_processor = engine_.program.resource[node] == static_cast<uint8_t>(Resource::kProcessor);
+  // What the peer calls compute is the GPU's; exposed communication is the rest of the time.
   if (!on_processor) compute_ns[rank] += duration;
   engine_.clock.after(rank, duration, {Callback::kNode, node, 0});
 }
@@ -139,6 +143,8 @@ void Workload::finish_if_done(int32_t rank) {
   const Rank& state = ranks_[rank];
   if (state.left > 0) return;
   finish_ns[rank] = engine_.clock.now();
+  // The peer's statistics throw for a rank with processor or memory nodes: swallowed in a rank's own event, fatal when
+  // a message's arrival ends the rank. Users of the peer want to know which it will be.
   if (state.breaks_statistics && !in_rank_event) crashed.push_back(rank);
 }
 

@@ -15,6 +15,8 @@ struct Engine;
 
 /// Runs every rank's graph: whenever something is done, the nodes that can start do so in ascending order, as far as
 /// their resource is free.
+/// Compare Workload::issue_dep_free_nodes and HardwareResource of the peer: a CPU, a GPU and a communication slot a
+/// rank, so at most one collective of a rank runs at a time.
 class Workload {
  public:
   explicit Workload(Engine& engine);

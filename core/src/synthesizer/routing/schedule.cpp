@@ -118,8 +118,7 @@ class ListScheduler {
 
   /// Whether route a chooses first.
   bool before(int32_t a, int32_t b) const {
-    // Longest remaining machine first: the order that comes within a job of the optimum for open shops of two machines,
-    // and the usual rule for more.
+    // As in an open shop: the machine with most work ahead chooses first, since its work bounds the whole.
     if (rule_ == Rule::kBusiestLink) {
       const auto of_a = work_left(a), of_b = work_left(b);
       if (of_a != of_b) return of_a > of_b;

@@ -211,7 +211,7 @@ class Run {
   std::vector<std::vector<uint8_t>> seen_;  ///< [level - 1][tree, cluster]
   std::vector<uint8_t> busy_;               ///< [resource]
   std::vector<Offers> offers_;              ///< [generator]
-  ///< Nothing is lost: what a bridge passes over is kept for when its cluster rule no longer applies.
+  // Nothing is lost: what a bridge passes over is kept for when its cluster rule no longer applies.
   std::vector<Offers> spare_;  ///< [generator] what a bridge left out: the tree was in its cluster already
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   TranslatedTransfers result_;

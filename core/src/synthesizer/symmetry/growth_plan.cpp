@@ -28,7 +28,7 @@ GrowthPlan::GrowthPlan(const Network& links, const Translations& network, int32_
   for (const auto& [resources, generators] : sharing) {
     const size_t count = generators.size();
     for (size_t at = 0; at < count; at++) {
-      // Alternately from both ends: on a ring joined by a switch these are the nearest neighbours to both sides.
+      // Alternately from both ends: on a switch these are the neighbours to both sides.
       rules[generators[at]].distance = static_cast<int32_t>(std::min(2 * at, 2 * (count - 1 - at) + 1));
     }
   }

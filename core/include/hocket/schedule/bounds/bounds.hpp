@@ -26,6 +26,10 @@ enum class Holding : uint8_t {
 /// The least time by which `links` can have passed on `demand`: each of `chunks` transfers of at least `smallest_bytes`
 /// goes over one of them, and together they carry `total_bytes`. Where links serve one at a time each takes a slot of
 /// whole picoseconds. Throws Infeasible when there is a demand but no link.
+///
+/// The proof: by time t a link can have finished at most floor((t - latency) / slot) transfers, or carried bandwidth *
+/// (t - latency) bytes, and the chunks of the demand need so many among them. The simplest cut bound, as in SCCL and
+/// TACOS (a rank's links in, for all_gather), but with floors, latency and chunks; see docs/schedule.md.
 Picoseconds least_time(const topology::Graph& graph, std::span<const int32_t> links, const Demand& demand,
                        Holding holding);
 

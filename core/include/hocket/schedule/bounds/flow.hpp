@@ -18,6 +18,9 @@ struct Supply {
 /// The least time, from `least_ps` on, by which `sink` can have it all: by then a link passes on so many chunks, and so
 /// many bytes, and the maximum flow from the ranks to the sink must carry them. Chunks are never merged on the way.
 /// Throws Infeasible when that takes longer than there is time, as it does where there is no way.
+///
+/// By max-flow min-cut it is at least what every set of links around the sink proves on its own, without looking at the
+/// exponentially many sets. ForestColl's optimum is the same cut without latency and whole chunks.
 Picoseconds flow_bound(const topology::Graph& graph, const Supply& supply, int32_t sink, Holding holding,
                        Picoseconds least_ps);
 
