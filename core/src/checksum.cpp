@@ -32,6 +32,7 @@ uint32_t little_endian(const uint8_t* bytes) {
 
 }  // namespace
 
+// The CRC-32 of zlib, PNG and gzip (polynomial 0x04C11DB7, reflected), so that Python's zlib.crc32 checks the same.
 uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before) {
   uint32_t value = ~before;
   size_t at = 0;

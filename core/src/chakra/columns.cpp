@@ -16,6 +16,8 @@ void check_lists(const char* name, std::span<const int64_t> offset, size_t num_n
 
 }  // namespace
 
+// Columns come from Python, where anybody may have changed them: checked once, so that the writer indexes without
+// looking.
 void TraceView::check() const {
   ColumnsView view = columns;
   view.each_attribute([&](const char* name, const auto& column) {

@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kNone = -1;
 
 /// Finds the row of an id: the first one, where several rows have it.
+/// Sorted instead of hashed: one array of eight bytes a node, and traces are mostly in order of their ids already.
 class RowIndex {
  public:
   explicit RowIndex(std::span<const uint64_t> id) : id_(id), rows_(id.size()) {
@@ -41,6 +42,7 @@ struct Edges {
   std::vector<int64_t> target;
 };
 
+/// Ids become rows. What points nowhere is a fault of the trace but no reason to stop: all faults are told at once.
 Edges resolve(const ColumnsView& columns, DependencyFaults& faults) {
   const RowIndex index(columns.id);
   faults.duplicates = index.duplicates();
@@ -63,6 +65,9 @@ Edges resolve(const ColumnsView& columns, DependencyFaults& faults) {
   return edges;
 }
 
+/// Depth-first search with three colours; a back edge to an open node closes a cycle, which is the path from there on.
+/// Iterative, for a chain of a million nodes would overflow the call stack. `next` is what is left of each node's
+/// edges, so every edge is looked at once, and the first cycles are found in time linear in the trace.
 std::vector<std::vector<int64_t>> find_cycles(const Edges& edges, size_t max_cycles) {
   enum class State : uint8_t { kNew, kOpen, kDone };
   const size_t num_rows = edges.offset.size() - 1;

@@ -16,6 +16,7 @@ void Interner::grow() {
   const OwnedColumn<Slot> before = std::exchange(slots_, OwnedColumn<Slot>(slots_.size() * 2));
   mask_ = slots_.size() - 1;
   for (const Slot& entry : before) {
+    // The stored half of the hash suffices to place it anew: the table has fewer than 2^32 slots.
     if (entry.index < 0) continue;
     size_t slot = entry.hash & mask_;
     while (slots_[slot].index >= 0) slot = (slot + 1) & mask_;

@@ -13,6 +13,9 @@
 namespace hocket::chakra {
 
 /// Gives equal strings the same index, in order of first appearance, without copying them.
+///
+/// Open addressing with linear probing, at most half full, so a probe ends soon. Slots keep half of the hash: a string
+/// is compared only when it most likely is the one.
 class Interner {
  public:
   int32_t index(std::string_view text) { return index(text, hash_of(text)); }
@@ -57,6 +60,7 @@ class Interner {
     return hash ^ std::rotl(hash, 29);
   }
 
+  /// Eight bytes a multiplication; the last word overlaps the one before it instead of being cut off.
   static uint32_t hash_of(std::string_view text) {
     uint64_t hash = text.size();
     const char* at = text.data();

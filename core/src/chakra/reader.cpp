@@ -39,6 +39,8 @@ struct Attribute {
   std::span<const uint8_t> bools;  // a BoolList message
 };
 
+/// Any of the oneof's integer types will do, as in ASTRA-sim and Chakra's own tools, which write different ones for the
+/// same attribute; floats will not.
 Attribute parse_attribute(Cursor cursor) {
   Attribute attribute;
   while (!cursor.at_end()) {
@@ -128,6 +130,7 @@ bool is(std::string_view name, const char (&text)[size]) {
 }
 
 /// The column of an integer attribute, or null when the attribute has none.
+/// A switch over lengths first: at most a few comparisons a name, and no table to look up in a cache.
 OwnedColumn<int64_t> Columns::* integer_column(std::string_view name) {
   switch (name.size()) {
     case 7:
@@ -150,6 +153,11 @@ OwnedColumn<int64_t> Columns::* integer_column(std::string_view name) {
   }
 }
 
+/// One pass over the bytes into columns, without protobuf's objects: a node of protobuf takes some kilobytes, a row
+/// here some hundred bytes, and most time is the strings'.
+///
+/// Invariant: what is read can be written again byte for byte in meaning. Fields without a column are kept as they
+/// stand in the file (`rest`), in their order.
 class Reader {
  public:
   Reader(size_t num_nodes, bool keep_rest) : keep_rest_(keep_rest) {
@@ -230,6 +238,7 @@ class Reader {
     columns_.data_offset[row + 1] = static_cast<int64_t>(columns_.data_deps.size());
     columns_.ctrl_offset[row + 1] = static_cast<int64_t>(columns_.ctrl_deps.size());
     columns_.rest_offset[row + 1] = static_cast<int64_t>(columns_.rest.size());
+    // Hocket's own attribute has nanoseconds; other tools have only the field in microseconds.
     if (columns_.duration_ns[row] == -1) columns_.duration_ns[row] = nanoseconds(record.data(), row);
   }
 
@@ -317,6 +326,8 @@ size_t count_records(Cursor cursor) {
 
 }  // namespace
 
+// For reading in blocks: the bytes of a record that goes on in the next block are left for it. A length that could not
+// be one of protobuf's is a damaged file, and not a record still to come.
 size_t whole_records(std::span<const uint8_t> bytes, const Place& place) {
   constexpr ptrdiff_t kLongestVarint = 10;
   const uint8_t* const end = bytes.data() + bytes.size();
@@ -343,6 +354,7 @@ Nodes read_nodes(std::span<const uint8_t> records, const Place& place, bool keep
   size_t row = 0;
   try {
     Cursor cursor(records);
+    // Skips from length to length first: columns get their size at once, and never move.
     const size_t num_nodes = count_records(cursor);
     if (num_nodes > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
       throw Malformed(cursor.position(), "more than 2^31 - 1 nodes");

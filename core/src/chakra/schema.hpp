@@ -5,6 +5,7 @@
 /// Field numbers of chakra/et_def.proto.
 namespace hocket::chakra::schema {
 
+// As MLCommons' Chakra has them since schema 0.0.4; older schemas numbered otherwise and are told by their wire types.
 enum NodeField : uint32_t {
   kNodeId = 1,
   kNodeName = 2,

@@ -26,6 +26,12 @@ struct Thread {
   size_t next_span = 0;
 };
 
+/// A thread's time is covered without holes: spans it computed in, gaps that count as computing, calls as points, and
+/// waits in which it did nothing. What it does next depends on the end of what it did last, and on what it waited for:
+/// that is the happens-before order of the job, from times alone. Chakra's linker does this from PyTorch's two
+/// profilers; here one list of calls suffices.
+///
+/// Invariant: `until` only grows, and `tail` is what the thread's next node depends on, minimal as far as known.
 class Chains {
  public:
   explicit Chains(const Activity& activity) : activity_(activity), node_of_(activity.start.size()) {
@@ -73,6 +79,7 @@ class Chains {
   void Follow(const Event& event) {
     Thread& thread = ThreadOf(event);
     const int64_t batch = event.is_wait ? Activity::kNone : activity_.batch[event.call];
+    // Calls of a batch (a group of NCCL's calls, for example) are issued as one: no computing between them.
     if (batch == Activity::kNone || batch != thread.batch) ComputeUntil(thread, event.time);
     thread.batch = batch;
     if (event.is_wait) {
@@ -90,6 +97,7 @@ class Chains {
       const int64_t span = thread.spans[thread.next_span];
       const int64_t begin = activity_.span_begin[span];
       if (begin >= time) break;
+      // A span inside of one that is told already: only the outermost counts.
       if (begin < thread.until) continue;
       Compute(thread, ThreadNodes::kGap, begin);
       Compute(thread, -2 - span, std::min(activity_.span_end[span], time));

@@ -2,6 +2,7 @@
 
 namespace hocket::chakra::wire {
 
+// Out of line: ids and small numbers take one or two bytes, which the header handles.
 uint64_t Cursor::long_varint() {
   const uint8_t* start = at_;
   uint64_t value = 0;

@@ -20,6 +20,7 @@ struct Malformed : std::runtime_error {
 };
 
 /// Reads protobuf's wire format from a span of bytes. Every read throws Malformed rather than pass the end.
+/// A file is not to be trusted: lengths are compared with what is left before anything is read, never added first.
 class Cursor {
  public:
   explicit Cursor(std::span<const uint8_t> bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
@@ -43,6 +44,7 @@ class Cursor {
     const uint8_t* start = at_;
     const uint64_t key = varint();
     constexpr uint64_t kLeast = tag(1, kVarint);
+    // Field 0 wraps round to the largest number: one comparison for both ends.
     if (key - kLeast > UINT32_MAX - kLeast) [[unlikely]] {
       throw Malformed(start, "no field has the key " + std::to_string(key));
     }

@@ -30,6 +30,7 @@ void put_packed(std::string& out, uint32_t field, std::span<const uint64_t> valu
   for (const uint64_t value : values) put_varint(out, value);
 }
 
+// A submessage needs its length before its bytes; lengths are computed, since a buffer for each would cost more.
 void put_attribute(std::string& out, std::string_view name, AttributeField member, uint64_t value) {
   const uint32_t key = tag(member, wire::kVarint);
   put_varint(out, tag(kNodeAttr, wire::kBytes));
@@ -81,6 +82,7 @@ constexpr IntegerAttribute kIntegerAttributes[] = {
     {"tensor_size", kAttrUint64, &ColumnsView::tensor_bytes},
 };
 
+/// Refused rather than cut: a trace that says another size than it was given is worse than none.
 uint64_t encoded(const IntegerAttribute& attribute, int64_t value, uint64_t id) {
   const bool fits = attribute.member == kAttrInt32    ? value == static_cast<int32_t>(value)
                     : attribute.member == kAttrUint64 ? value >= 0
@@ -104,6 +106,7 @@ void put_node(const TraceView& trace, size_t row, std::string& out) {
   put_packed(out, kNodeDataDeps, slice(columns.data_offset, columns.data_deps));
   put_field(out, kNodeStartMicros, columns.start_us[row]);
   put_field(out, kNodeDurationMicros, columns.duration_us[row]);
+  // Before the attributes with columns: with the fields of one number in one run, readers see the order of the file.
   const auto rest =
       columns.rest.subspan(columns.rest_offset[row], columns.rest_offset[row + 1] - columns.rest_offset[row]);
   out.append(reinterpret_cast<const char*>(rest.data()), rest.size());

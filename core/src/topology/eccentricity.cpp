@@ -12,6 +12,9 @@ namespace hocket::topology {
 namespace {
 
 /// When a piece can be at each node at the earliest: its first byte, and all of it.
+///
+/// The latency part of the lower bounds: a chunk that meets nobody else. A rank forwards when it has all of it, unless
+/// `forwarding` allows cutting through; a switch always cuts through.
 class Spreading {
  public:
   Spreading(const Graph& graph, int64_t bytes, std::span<const int32_t> targets, Forwarding forwarding)

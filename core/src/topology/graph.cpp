@@ -39,6 +39,7 @@ Graph::Graph(int32_t num_ranks, int32_t num_nodes, std::vector<Link> links, std:
     }
     if (link.src == link.dst) fail(" connects a node to itself");
     if (link.bandwidth <= 0) fail(": bandwidth must be positive");
+    // Sums over any set of links then fit 64 bits, and no cut needs to look for overflow.
     if (__builtin_add_overflow(total, link.bandwidth, &total)) {
       fail(": the bandwidths of all links together must be below 2^63 bytes/s");
     }

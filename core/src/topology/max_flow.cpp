@@ -4,6 +4,7 @@
 
 namespace hocket::topology {
 
+// Arc 2k and its reverse 2k+1: the partner of an arc is its number with the last bit flipped.
 void MaxFlow::add_arc(int32_t from, int32_t to, Capacity capacity) {
   arcs_[from].push_back(static_cast<int32_t>(to_.size()));
   to_.push_back(to);
@@ -13,6 +14,8 @@ void MaxFlow::add_arc(int32_t from, int32_t to, Capacity capacity) {
   capacity_.push_back(0);
 }
 
+// Dinic's algorithm (1970): blocking flows in ever longer level graphs, at most one a node. Capacities are 128-bit
+// integers, so results are exact whatever the units.
 MaxFlow::Capacity MaxFlow::run(int32_t source, int32_t sink) {
   residual_ = capacity_;
   Capacity flow = 0;
@@ -20,6 +23,7 @@ MaxFlow::Capacity MaxFlow::run(int32_t source, int32_t sink) {
   return flow;
 }
 
+// What has no level in the end is the sink's side of a minimum cut.
 bool MaxFlow::find_levels(int32_t source, int32_t sink) {
   std::fill(level_.begin(), level_.end(), -1);
   level_[source] = 0;
@@ -48,6 +52,7 @@ MaxFlow::Capacity MaxFlow::blocking_flow(int32_t source, int32_t sink) {
         residual_[arc ^ 1] += pushed;
       }
       flow += pushed;
+      // On from where the path broke: what lies before it still has capacity left.
       node = to_[*narrowest ^ 1];
       path_.erase(narrowest, path_.end());
     } else if (next_arc_[node] < arcs_[node].size()) {

@@ -90,6 +90,7 @@ Bandwidth ingress(const Graph& graph, std::span<const int32_t> ranks, std::vecto
       }
     }
   }
+  // Only what was touched is reset, so many small sets cost their size each and not the graph's.
   for (const int32_t node : region) local[node] = -1;
   MaxFlow network(static_cast<int32_t>(from_source.size()));
   for (int32_t node = 0; node < static_cast<int32_t>(from_source.size()); node++) {
@@ -138,6 +139,9 @@ std::vector<Bandwidth> rank_ingress_bandwidth(const Graph& graph) {
 
 std::vector<Bandwidth> rank_egress_bandwidth(const Graph& graph) { return rank_ingress_bandwidth(graph.reversed()); }
 
+// The bottleneck cut of ForestColl (max over sets S of ranks in S by bandwidth out of S), by Dinkelbach's method: each
+// tighter cut found becomes the ratio to beat, until none beats it. A cut has some rank outside, which is the sink;
+// with too many ranks to try all of them, every n-th is, and the cut may be one that is not the tightest.
 Cut all_gather_cut(const Graph& graph, int64_t max_work) {
   if (graph.num_ranks() < 2) throw TopologyError("an all-gather cut needs two ranks or more");
   const std::vector<Bandwidth> ingress = rank_ingress_bandwidth(graph);

@@ -47,6 +47,7 @@ std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picosecond
       const Picoseconds through = add_ps(distance[node], cost[id]);
       if (settled[before] || through > distance[before]) continue;
       if (routing == Routing::kThroughSwitches && !graph.is_switch(node) && !graph.is_switch(before)) continue;
+      // Ties by the smallest link id, so that routes do not depend on the order in which the queue gives equal costs.
       if (through < distance[before]) queue.emplace(through, before);
       if (through < distance[before] || next[before] < 0 || id < next[before]) next[before] = id;
       distance[before] = through;
@@ -61,6 +62,7 @@ std::vector<int32_t> next_links(const Graph& graph, const std::vector<Picosecond
     while (!queue.empty() && num_missing > 0) {
       const int32_t node = queue.top().second;
       queue.pop();
+      // A lazy queue: entries that something cheaper replaced come up later and are passed over.
       if (settled[node]) continue;
       settled[node] = true;
       num_missing -= missing[node];
@@ -101,6 +103,7 @@ Routes Router::routes(std::span<const int32_t> src, std::span<const int32_t> dst
                        ": nodes are 0.." + std::to_string(graph_.num_nodes() - 1));
     }
   }
+  // One search a destination serves all pairs that end there.
   std::vector<size_t> by_destination(src.size());
   std::iota(by_destination.begin(), by_destination.end(), size_t{0});
   std::ranges::stable_sort(by_destination, {}, [&](size_t pair) { return dst[pair]; });

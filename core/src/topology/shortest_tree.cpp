@@ -20,6 +20,7 @@ ShortestTree::ShortestTree(const Graph& graph, std::vector<uint8_t> passable)
       distance_(graph.num_nodes()),
       link_into_(graph.num_nodes()) {}
 
+// Dijkstra that stops when all targets are settled; arrays are kept from search to search, as engines do thousands.
 void ShortestTree::grow(int32_t source, std::span<const int64_t> weight, std::span<const int32_t> targets) {
   int64_t missing = 0;
   for (const int32_t node : targets) missing += !std::exchange(wanted_[node], 1);

@@ -8,6 +8,8 @@
 
 namespace hocket::topology {
 
+// Checked, not assumed: a permutation of nodes is a symmetry only if every link has an image with the same latency,
+// bandwidth and class. Parallel links between two nodes are told apart by their order only, as they are alike.
 std::vector<int32_t> link_images(const Graph& graph, std::span<const int32_t> images,
                                  std::span<const int32_t> link_class) {
   check_size(images.size(), graph.num_nodes(), "the images of nodes");
@@ -36,6 +38,7 @@ std::vector<int32_t> link_images(const Graph& graph, std::span<const int32_t> im
   return result;
 }
 
+// Orbits by breadth-first search over the generators; no group is ever spelled out, whose order may be astronomic.
 std::vector<int32_t> least_images(int64_t size, std::span<const int32_t> generators) {
   check_within(size, 0, std::numeric_limits<int32_t>::max(), "the numbers that generators move");
   check_ids(generators, size, "the images of numbers");

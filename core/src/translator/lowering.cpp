@@ -27,6 +27,7 @@ struct Lists {
 
 /// For each operation, the earlier ones whose accesses it must not overtake: read after write, write after write,
 /// write after read.
+/// Every pair that matters is found against the last write and the reads since: earlier ones are ordered by these.
 Lists find_conflicts(std::span<const Operation> operations) {
   struct History {
     int64_t write = -1;
@@ -56,6 +57,10 @@ Lists find_conflicts(std::span<const Operation> operations) {
 }
 
 /// Topological order, the least priority first among those that may come next.
+/// Why a global order matters: if all blocks do their operations in one order in which every message is sent before it
+/// is received, the least unfinished operation can always go, even with connections of a single slot. So no program
+/// that comes out of here can deadlock, whatever depth the runtime's FIFOs have (MSCCL's depend on the protocol and
+/// size).
 std::vector<int64_t> sort(std::span<const Operation> operations, const Lists& conflicts) {
   std::vector<int32_t> missing(operations.size());
   Lists followers{std::vector<int64_t>(operations.size() + 2), {}};
@@ -98,6 +103,9 @@ std::vector<int64_t> sort(std::span<const Operation> operations, const Lists& co
 }
 
 /// Drops the conflicts that something else orders already.
+/// Vector clocks as in the race check: a dependency is kept only if neither its block's order nor a message nor another
+/// kept one implies it. A transitive reduction, which matters because a step of MSCCL's waits for one other step; each
+/// more costs a `nop` step.
 class DependencyReducer {
  public:
   DependencyReducer(std::span<const Operation> operations, std::span<const int64_t> order, const Lists& conflicts,
@@ -128,6 +136,7 @@ class DependencyReducer {
       const int64_t message = operations_[o].message;
       if (previous_[o] >= 0) clocks.join(clock_[o], clock_[previous_[o]]);
       if (message >= 0) clocks.join(clock_[o], clock_[message]);
+      // Before its conflicts are joined: else each would imply itself.
       if (operations_[o].rank == rank) keep(o, clocks);
       for (const int64_t before : conflicts_.of(o)) clocks.join(clock_[o], clock_[before]);
       if (operations_[o].rank == rank) clocks.tick(clock_[o], local_[operations_[o].block], index_[o]);
@@ -187,6 +196,8 @@ Lowering lower(std::span<const Operation> operations, int32_t num_ranks, int32_t
   }
   for (const int64_t o : order) own[operations[o].rank].push_back(o);
   DependencyReducer reducer(operations, order, conflicts, num_blocks);
+  // What messages through other ranks imply takes a clock for every operation; beyond a limit of memory the order
+  // within a rank has to do, which keeps more dependencies than needed and never fewer.
   const bool follow_messages = std::ssize(operations) * num_blocks <= max_clock_entries;
   for (int32_t rank = 0; rank < num_ranks; rank++)
     reducer.reduce(rank, blocks[rank], follow_messages ? order : own[rank]);

@@ -14,6 +14,9 @@ enum class Kind : uint8_t { kOpen, kClose, kSingle, kNone };
 
 constexpr bool ends_name(char c) { return c == ' ' || c == '>' || c == '/' || c == '\n' || c == '\r'; }
 
+/// Reads as the runtimes' own parser does (`xmlGetToken`, `xmlGetValue` and `xmlGetNode` of NCCL's xml.cc), which is no
+/// XML: a fixed number of attributes, names cut at a length, no entities, values ended by a double quote only. What
+/// they drop or misread must be misread here too, else a file judged right would run wrong.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text), has_nul_(text.find('\0') != std::string_view::npos) {}
@@ -45,6 +48,7 @@ class Reader {
     std::string_view name;
   };
 
+  /// Their strings are C's: what comes behind a zero byte is not there.
   std::string_view until_nul(std::string_view text) const { return has_nul_ ? text.substr(0, text.find('\0')) : text; }
 
   void fail(Stop stop, int64_t at) {

@@ -12,7 +12,7 @@ inline constexpr int64_t kPieceBytes = 1 << 18;
 
 /// Memory of a mesh's calls, one after another: kept from call to call up to a bound, because the pages of new memory
 /// cost more than what is done with them. Nothing is initialized.
-/// A page fault costs as much as copying some hundred bytes, and a fresh 64 MiB takes 16,384 of them each call.
+/// A fresh 64 MiB would be 16,384 page faults a call.
 class Workspace {
  public:
   using Piece = std::unique_ptr<std::byte[]>;

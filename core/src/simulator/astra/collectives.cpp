@@ -66,7 +66,7 @@ int64_t Collectives::start_chunks(const Call& call) {
   const int64_t chunks = (size + chunk - 1) / chunk;  // the last one is charged in full
   for (int64_t k = 0; k < chunks; k++) {
     std::vector<PhasePlan> plans = phases(call.rank, call.kind, on, dimensions, chunk);
-    // No dimension with two ranks is involved. The peer's collective never ends then, so its node never does either.
+    // No dimension with two ranks is involved: the node has no stream, and so no end.
     if (plans.empty()) return 0;
     Stream stream = stream_of(call);
     stream.in_small_group = is_small;

@@ -13,7 +13,7 @@ constexpr Nanoseconds kFixedDelay = 10;  // of small communicator groups, whatev
 
 Nanoseconds reduction(int64_t bytes, double bandwidth) {
   if (bandwidth == 0) return 0;
-  // Cut before it is multiplied, as in MemBus of the peer.
+  // Each of the three is cut on its own, so the multiplication comes last.
   return 3 * whole_nanoseconds(static_cast<double>(bytes) / bandwidth * 1e9);
 }
 

@@ -31,7 +31,7 @@ struct Stream {
 
 /// The queues of all ranks. Each runs a limited number of streams at once, in order of priority; streams of equal
 /// priority in order of arrival.
-/// Compare SchedulerUnit of the peer's Sys (`running_streams`, `active_streams` by queue).
+/// Compare SchedulerUnit of the peer's Sys.
 class Streams {
  public:
   Streams(Engine& engine, int32_t num_ranks, int32_t queues_per_rank, int32_t limit)
