@@ -26,6 +26,7 @@ lint: build $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
+	$(BIN)/python .ci/tidy.py
 
 # The tables of the documentation that say what there is.
 docs: build

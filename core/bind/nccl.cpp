@@ -16,11 +16,11 @@ constexpr size_t kValues = std::tuple_size_v<decltype(nccl::Element::value)>;
 
 /// `numbers`: kind, parent and values of each element.
 std::vector<nccl::Element> elements_of(In<int64_t> numbers) {
-  constexpr size_t width = 2 + kValues;
-  if (numbers.size() % width != 0) throw TopologyError("a machine's elements are cut off");
-  std::vector<nccl::Element> elements(numbers.size() / width);
+  constexpr size_t kWidth = 2 + kValues;
+  if (numbers.size() % kWidth != 0) throw TopologyError("a machine's elements are cut off");
+  std::vector<nccl::Element> elements(numbers.size() / kWidth);
   for (size_t at = 0; at < elements.size(); at++) {
-    const int64_t* row = numbers.data() + at * width;
+    const int64_t* row = numbers.data() + at * kWidth;
     const bool known = row[0] >= 0 && row[0] <= static_cast<int64_t>(nccl::Element::Kind::kPciLink);
     const bool inside = row[1] >= -1 && row[1] < static_cast<int64_t>(at);
     if (!known || !inside) throw TopologyError("a machine's element " + std::to_string(at) + " is nowhere");

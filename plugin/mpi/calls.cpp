@@ -7,27 +7,27 @@
 namespace hocket::mpi {
 namespace {
 
-std::vector<Operation> Asynchronous(std::vector<Operation> operations) {
+std::vector<Operation> asynchronous(std::vector<Operation> operations) {
   for (Operation& operation : operations) operation.shape.is_async = true;
   return operations;
 }
 
 }  // namespace
 
-std::shared_ptr<const Group> GroupOf(const char* op, MPI_Comm comm, bool is_message) {
-  Recorder* const recorder = Recorder::Get();
+std::shared_ptr<const Group> group_of(const char* op, MPI_Comm comm, bool is_message) {
+  Recorder* const recorder = Recorder::get();
   if (recorder == nullptr) return nullptr;
-  std::shared_ptr<const Group> group = recorder->groups().Find(comm);
+  std::shared_ptr<const Group> group = recorder->groups().find(comm);
   if (group == nullptr) {
-    recorder->Omit(op, "a communicator with processes outside MPI_COMM_WORLD");
+    recorder->omit(op, "a communicator with processes outside MPI_COMM_WORLD");
   } else if (group->is_inter && !is_message) {
-    recorder->Omit(op, "a collective between two groups");
+    recorder->omit(op, "a collective between two groups");
     return nullptr;
   }
   return group;
 }
 
-std::vector<Operation> Collective(const char* op, std::shared_ptr<const Group> group, Shape shape) {
+std::vector<Operation> collective(const char* op, std::shared_ptr<const Group> group, Shape shape) {
   shape.op = op;
   shape.group = group->id;
   std::vector<Operation> operations;
@@ -36,40 +36,40 @@ std::vector<Operation> Collective(const char* op, std::shared_ptr<const Group> g
 }
 
 BlockingCall::BlockingCall(std::vector<Operation> operations, const MPI_Status* status)
-    : recorder_(operations.empty() ? nullptr : Recorder::Get()), operations_(std::move(operations)), status_(status) {
+    : recorder_(operations.empty() ? nullptr : Recorder::get()), operations_(std::move(operations)), status_(status) {
   if (recorder_ == nullptr) return;
-  recorder_->Issue(operations_);
-  begin_ = Now();
+  recorder_->issue(operations_);
+  begin_ = now_ns();
 }
 
-int BlockingCall::End(int result) {
+int BlockingCall::end(int result) {
   if (recorder_ == nullptr) return result;
   if (result == MPI_SUCCESS) {
-    recorder_->Complete(operations_, {begin_, Now()}, status_);
+    recorder_->complete(operations_, {begin_, now_ns()}, status_);
   } else {
-    recorder_->Withdraw(operations_);
+    recorder_->withdraw(operations_);
   }
   return result;
 }
 
-NonblockingCall::NonblockingCall(std::vector<Operation> operations) : operations_(Asynchronous(std::move(operations))) {
-  if (!operations_.empty()) Recorder::Get()->Issue(operations_);
+NonblockingCall::NonblockingCall(std::vector<Operation> operations) : operations_(asynchronous(std::move(operations))) {
+  if (!operations_.empty()) Recorder::get()->issue(operations_);
 }
 
-int NonblockingCall::End(int result, const MPI_Request* request) {
+int NonblockingCall::end(int result, const MPI_Request* request) {
   if (operations_.empty()) return result;
   if (result == MPI_SUCCESS) {
-    Requests::Instance().Add(*request, {std::move(operations_)});
+    Requests::instance().add(*request, {std::move(operations_)});
   } else {
-    Recorder::Get()->Withdraw(operations_);
+    Recorder::get()->withdraw(operations_);
   }
   return result;
 }
 
-PersistentCall::PersistentCall(std::vector<Operation> operations) : operations_(Asynchronous(std::move(operations))) {}
+PersistentCall::PersistentCall(std::vector<Operation> operations) : operations_(asynchronous(std::move(operations))) {}
 
-int PersistentCall::End(int result, const MPI_Request* request) {
-  if (!operations_.empty() && result == MPI_SUCCESS) Requests::Instance().Add(*request, {std::move(operations_)});
+int PersistentCall::end(int result, const MPI_Request* request) {
+  if (!operations_.empty() && result == MPI_SUCCESS) Requests::instance().add(*request, {std::move(operations_)});
   return result;
 }
 

@@ -11,10 +11,10 @@ namespace hocket::mpi {
 
 /// The group of a call to be recorded; nullptr when it is not, which is said in the stream where it is not the user's
 /// wish.
-std::shared_ptr<const Group> GroupOf(const char* op, MPI_Comm comm, bool is_message);
+std::shared_ptr<const Group> group_of(const char* op, MPI_Comm comm, bool is_message);
 
 /// The one operation of a collective call.
-std::vector<Operation> Collective(const char* op, std::shared_ptr<const Group> group, Shape shape);
+std::vector<Operation> collective(const char* op, std::shared_ptr<const Group> group, Shape shape);
 
 /// A call that returns when its operations are complete: made before it is run, ended with its result.
 class BlockingCall {
@@ -25,7 +25,7 @@ class BlockingCall {
   BlockingCall& operator=(const BlockingCall&) = delete;
 
   /// Passes the result on.
-  int End(int result);
+  int end(int result);
 
  private:
   Recorder* recorder_;
@@ -42,7 +42,7 @@ class NonblockingCall {
   NonblockingCall& operator=(const NonblockingCall&) = delete;
 
   /// Passes the result on.
-  int End(int result, const MPI_Request* request);
+  int end(int result, const MPI_Request* request);
 
  private:
   std::vector<Operation> operations_;
@@ -56,7 +56,7 @@ class PersistentCall {
   PersistentCall& operator=(const PersistentCall&) = delete;
 
   /// Passes the result on.
-  int End(int result, const MPI_Request* request);
+  int end(int result, const MPI_Request* request);
 
  private:
   std::vector<Operation> operations_;
@@ -65,8 +65,8 @@ class PersistentCall {
 }  // namespace hocket::mpi
 
 // Names of functions for one type of counts (both_counts.hpp).
-#define HOCKET_JOIN_(a, b) a##b
-#define HOCKET_JOIN(a, b) HOCKET_JOIN_(a, b)
-#define HOCKET_TEXT_(a) #a
-#define HOCKET_TEXT(a) HOCKET_TEXT_(a)
+#define HOCKET_PASTE(a, b) a##b
+#define HOCKET_JOIN(a, b) HOCKET_PASTE(a, b)
+#define HOCKET_QUOTE(a) #a
+#define HOCKET_TEXT(a) HOCKET_QUOTE(a)
 #define HOCKET_LIST(...) __VA_ARGS__

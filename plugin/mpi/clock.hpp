@@ -15,10 +15,10 @@ struct Offset {
 };
 
 /// Whether the launcher says that all `ranks` run on this machine, where they share a clock.
-bool IsOneMachine(int ranks);
+bool is_one_machine(int ranks);
 
 /// Measures the offset to rank 0's clock by ping-pongs, of which the shortest counts (Cristian's algorithm); rank 0
 /// serves one rank after the other. All ranks of `comm` call it.
-Offset MeasureOffset(MPI_Comm comm);
+Offset measure_offset(MPI_Comm comm);
 
 }  // namespace hocket::mpi

@@ -24,18 +24,18 @@ struct Blocks {
 
   bool is_in_place() const { return buffer == MPI_IN_PLACE; }
 
-  std::vector<int64_t> Bytes(const Datatypes& datatypes, int size) const {
+  std::vector<int64_t> bytes(const Datatypes& datatypes, int size) const {
     std::vector<int64_t> bytes;
-    TypeInfo type = has_own_types ? TypeInfo{} : datatypes.Of(types[0]);
+    TypeInfo type = has_own_types ? TypeInfo{} : datatypes.of(types[0]);
     for (int rank = 0; rank < size; ++rank) {
-      if (has_own_types) type = datatypes.Of(types[rank]);
+      if (has_own_types) type = datatypes.of(types[rank]);
       bytes.push_back(static_cast<int64_t>(counts[rank]) * type.bytes);
     }
     return bytes;
   }
 };
 
-inline int64_t Sum(const std::vector<int64_t>& bytes) {
+inline int64_t sum(const std::vector<int64_t>& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
 }
 
@@ -44,126 +44,126 @@ class CollectiveSizes {
  public:
   CollectiveSizes(const Datatypes& datatypes, const Group& group) : datatypes_(datatypes), group_(group) {}
 
-  Shape Barrier() const { return {.kind = "barrier"}; }
+  Shape barrier() const { return {.kind = "barrier"}; }
 
-  Shape Broadcast(int64_t count, MPI_Datatype type, int root) const {
-    Shape shape = Sized("broadcast", type, root);
-    shape.input_bytes = shape.output_bytes = count * datatypes_.Of(type).bytes;
+  Shape broadcast(int64_t count, MPI_Datatype type, int root) const {
+    Shape shape = sized("broadcast", type, root);
+    shape.input_bytes = shape.output_bytes = count * datatypes_.of(type).bytes;
     return shape;
   }
 
-  Shape Reduce(int64_t count, MPI_Datatype type, MPI_Op op, int root) const {
-    Shape shape = Broadcast(count, type, root);
+  Shape reduce(int64_t count, MPI_Datatype type, MPI_Op op, int root) const {
+    Shape shape = broadcast(count, type, root);
     shape.kind = "reduce";
-    shape.reduction = datatypes_.Reduction(op);
+    shape.reduction = datatypes_.reduction(op);
     if (group_.rank != root) shape.output_bytes = 0;
     return shape;
   }
 
-  Shape AllReduce(int64_t count, MPI_Datatype type, MPI_Op op) const {
-    Shape shape = Broadcast(count, type, kNoRoot);
+  Shape all_reduce(int64_t count, MPI_Datatype type, MPI_Op op) const {
+    Shape shape = broadcast(count, type, kNoRoot);
     shape.kind = "all_reduce";
-    shape.reduction = datatypes_.Reduction(op);
+    shape.reduction = datatypes_.reduction(op);
     return shape;
   }
 
-  Shape ReduceScatterBlock(int64_t count, MPI_Datatype type, MPI_Op op) const {
-    Shape shape = AllReduce(count, type, op);
+  Shape reduce_scatter_block(int64_t count, MPI_Datatype type, MPI_Op op) const {
+    Shape shape = all_reduce(count, type, op);
     shape.kind = "reduce_scatter";
     shape.input_bytes *= group_.size();
     return shape;
   }
 
   template <class Count>
-  Shape ReduceScatter(const Count* counts, MPI_Datatype type, MPI_Op op) const {
-    Shape shape = AllReduce(0, type, op);
+  Shape reduce_scatter(const Count* counts, MPI_Datatype type, MPI_Op op) const {
+    Shape shape = all_reduce(0, type, op);
     shape.kind = "reduce_scatter";
-    shape.input_splits = Blocks<Count>{nullptr, counts, &type}.Bytes(datatypes_, group_.size());
-    shape.input_bytes = Sum(shape.input_splits);
+    shape.input_splits = Blocks<Count>{nullptr, counts, &type}.bytes(datatypes_, group_.size());
+    shape.input_bytes = sum(shape.input_splits);
     shape.output_bytes = shape.input_splits[static_cast<size_t>(group_.rank)];
     return shape;
   }
 
-  Shape AllGather(Block send, Block receive) const {
+  Shape all_gather(Block send, Block receive) const {
     const bool in_place = send.buffer == MPI_IN_PLACE;
-    Shape shape = Sized("all_gather", receive.type, kNoRoot);
-    shape.input_bytes = in_place ? Bytes(receive) : Bytes(send);
-    shape.output_bytes = Bytes(receive) * group_.size();
+    Shape shape = sized("all_gather", receive.type, kNoRoot);
+    shape.input_bytes = in_place ? bytes(receive) : bytes(send);
+    shape.output_bytes = bytes(receive) * group_.size();
     return shape;
   }
 
   template <class Count>
-  Shape AllGather(Block send, Blocks<Count> receive) const {
-    Shape shape = Sized("all_gather", *receive.types, kNoRoot);
-    shape.output_splits = receive.Bytes(datatypes_, group_.size());
-    shape.output_bytes = Sum(shape.output_splits);
+  Shape all_gather(Block send, Blocks<Count> receive) const {
+    Shape shape = sized("all_gather", *receive.types, kNoRoot);
+    shape.output_splits = receive.bytes(datatypes_, group_.size());
+    shape.output_bytes = sum(shape.output_splits);
     shape.input_bytes = shape.output_splits[static_cast<size_t>(group_.rank)];
-    if (send.buffer != MPI_IN_PLACE) shape.input_bytes = Bytes(send);
+    if (send.buffer != MPI_IN_PLACE) shape.input_bytes = bytes(send);
     return shape;
   }
 
-  Shape Gather(Block send, Block receive, int root) const {
+  Shape gather(Block send, Block receive, int root) const {
     const bool is_root = group_.rank == root;
     const bool in_place = is_root && send.buffer == MPI_IN_PLACE;
-    Shape shape = Sized("gather", in_place ? receive.type : send.type, root);
-    shape.input_bytes = in_place ? Bytes(receive) : Bytes(send);
-    if (is_root) shape.output_bytes = Bytes(receive) * group_.size();
+    Shape shape = sized("gather", in_place ? receive.type : send.type, root);
+    shape.input_bytes = in_place ? bytes(receive) : bytes(send);
+    if (is_root) shape.output_bytes = bytes(receive) * group_.size();
     return shape;
   }
 
   template <class Count>
-  Shape Gather(Block send, Blocks<Count> receive, int root) const {
-    if (group_.rank != root) return Gather(send, Block{}, root);
-    Shape shape = AllGather(send, receive);
+  Shape gather(Block send, Blocks<Count> receive, int root) const {
+    if (group_.rank != root) return gather(send, Block{}, root);
+    Shape shape = all_gather(send, receive);
     shape.kind = "gather";
     shape.root = group_.ranks[static_cast<size_t>(root)];
     return shape;
   }
 
-  Shape Scatter(Block send, Block receive, int root) const {
+  Shape scatter(Block send, Block receive, int root) const {
     const bool is_root = group_.rank == root;
     const bool in_place = is_root && receive.buffer == MPI_IN_PLACE;
-    Shape shape = Sized("scatter", in_place ? send.type : receive.type, root);
-    shape.output_bytes = in_place ? Bytes(send) : Bytes(receive);
-    if (is_root) shape.input_bytes = Bytes(send) * group_.size();
+    Shape shape = sized("scatter", in_place ? send.type : receive.type, root);
+    shape.output_bytes = in_place ? bytes(send) : bytes(receive);
+    if (is_root) shape.input_bytes = bytes(send) * group_.size();
     return shape;
   }
 
   template <class Count>
-  Shape Scatter(Blocks<Count> send, Block receive, int root) const {
-    if (group_.rank != root) return Scatter(Block{}, receive, root);
-    Shape shape = Sized("scatter", *send.types, root);
-    shape.input_splits = send.Bytes(datatypes_, group_.size());
-    shape.input_bytes = Sum(shape.input_splits);
+  Shape scatter(Blocks<Count> send, Block receive, int root) const {
+    if (group_.rank != root) return scatter(Block{}, receive, root);
+    Shape shape = sized("scatter", *send.types, root);
+    shape.input_splits = send.bytes(datatypes_, group_.size());
+    shape.input_bytes = sum(shape.input_splits);
     shape.output_bytes = shape.input_splits[static_cast<size_t>(root)];
     return shape;
   }
 
-  Shape AllToAll(Block send, Block receive) const {
+  Shape all_to_all(Block send, Block receive) const {
     const bool in_place = send.buffer == MPI_IN_PLACE;
-    Shape shape = Sized("all_to_all", receive.type, kNoRoot);
-    shape.input_bytes = (in_place ? Bytes(receive) : Bytes(send)) * group_.size();
-    shape.output_bytes = Bytes(receive) * group_.size();
+    Shape shape = sized("all_to_all", receive.type, kNoRoot);
+    shape.input_bytes = (in_place ? bytes(receive) : bytes(send)) * group_.size();
+    shape.output_bytes = bytes(receive) * group_.size();
     return shape;
   }
 
   template <class Count>
-  Shape AllToAll(Blocks<Count> send, Blocks<Count> receive) const {
-    Shape shape = Sized("all_to_all", *receive.types, kNoRoot);
-    shape.output_splits = receive.Bytes(datatypes_, group_.size());
-    shape.input_splits = send.is_in_place() ? shape.output_splits : send.Bytes(datatypes_, group_.size());
-    shape.input_bytes = Sum(shape.input_splits);
-    shape.output_bytes = Sum(shape.output_splits);
+  Shape all_to_all(Blocks<Count> send, Blocks<Count> receive) const {
+    Shape shape = sized("all_to_all", *receive.types, kNoRoot);
+    shape.output_splits = receive.bytes(datatypes_, group_.size());
+    shape.input_splits = send.is_in_place() ? shape.output_splits : send.bytes(datatypes_, group_.size());
+    shape.input_bytes = sum(shape.input_splits);
+    shape.output_bytes = sum(shape.output_splits);
     return shape;
   }
 
  private:
   static constexpr int kNoRoot = -1;
 
-  int64_t Bytes(Block block) const { return block.count * datatypes_.Of(block.type).bytes; }
+  int64_t bytes(Block block) const { return block.count * datatypes_.of(block.type).bytes; }
 
-  Shape Sized(const char* kind, MPI_Datatype type, int root) const {
-    Shape shape{.kind = kind, .type = datatypes_.Of(type).name};
+  Shape sized(const char* kind, MPI_Datatype type, int root) const {
+    Shape shape{.kind = kind, .type = datatypes_.of(type).name};
     if (root >= 0 && root < group_.size()) shape.root = group_.ranks[static_cast<size_t>(root)];
     return shape;
   }

@@ -9,22 +9,22 @@ namespace {
 
 constexpr const char* kUneven = "counts that may differ between ranks";
 
-CollectiveCall Moves(std::string_view kind, Block send, Block receive, int root = -1) {
+CollectiveCall moves(std::string_view kind, Block send, Block receive, int root = -1) {
   return {.kind = &executor::find_kind(kind), .send = send, .receive = receive, .root = root};
 }
 
-CollectiveCall Reduces(std::string_view kind, Block send, Block receive, MPI_Op op, int root = -1) {
+CollectiveCall reduces(std::string_view kind, Block send, Block receive, MPI_Op op, int root = -1) {
   return {.kind = &executor::find_kind(kind), .send = send, .receive = receive, .op = op, .root = root};
 }
 
-CollectiveCall Stock(const char* reason) { return {.reason = reason}; }
+CollectiveCall stock(const char* reason) { return {.reason = reason}; }
 
 // The operations of a collective of which `shape` is CollectiveSizes' description; none when it is not recorded.
 #define HOCKET_OPERATIONS(op, shape)                                                           \
   [&] {                                                                                        \
-    const std::shared_ptr<const Group> group = GroupOf(op, comm, false);                       \
+    const std::shared_ptr<const Group> group = group_of(op, comm, false);                      \
     if (group == nullptr) return std::vector<Operation>();                                     \
-    return Collective(op, group, CollectiveSizes(Recorder::Get()->datatypes(), *group).shape); \
+    return collective(op, group, CollectiveSizes(Recorder::get()->datatypes(), *group).shape); \
   }()
 
 // A collective `name` of the `parameters` and `arguments`, of which one is `comm`: `call` is what a program may do in
@@ -38,23 +38,23 @@ CollectiveCall Stock(const char* reason) { return {.reason = reason}; }
   HOCKET_EXPORT int name parameters {                                                                    \
     BlockingCall recorded(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));                            \
     std::optional<int> served;                                                                           \
-    if (Serving* const serving = Serving::Get()) served = serving->Serve(HOCKET_TEXT(name), comm, call); \
-    return recorded.End(served ? *served : HOCKET_REAL(name) arguments);                                 \
+    if (Serving* const serving = Serving::get()) served = serving->serve(HOCKET_TEXT(name), comm, call); \
+    return recorded.end(served ? *served : HOCKET_REAL(name) arguments);                                 \
   }
 
 #define HOCKET_NONBLOCKING(name, parameters, arguments, ...)                     \
   HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Request* request) {         \
     NonblockingCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));     \
-    CountStock(HOCKET_TEXT(name), "nonblocking");                                \
-    return call.End(HOCKET_REAL(name)(HOCKET_LIST arguments, request), request); \
+    count_stock(HOCKET_TEXT(name), "nonblocking");                               \
+    return call.end(HOCKET_REAL(name)(HOCKET_LIST arguments, request), request); \
   }
 
 #if HOCKET_PERSISTENT_COLLECTIVES
 #define HOCKET_PERSISTENT(name, parameters, arguments, ...)                             \
   HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Info info, MPI_Request* request) { \
     PersistentCall call(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));             \
-    CountStock(HOCKET_TEXT(name), "persistent");                                        \
-    return call.End(HOCKET_REAL(name)(HOCKET_LIST arguments, info, request), request);  \
+    count_stock(HOCKET_TEXT(name), "persistent");                                       \
+    return call.end(HOCKET_REAL(name)(HOCKET_LIST arguments, info, request), request);  \
   }
 #else
 #define HOCKET_PERSISTENT(...)
@@ -63,7 +63,7 @@ CollectiveCall Stock(const char* reason) { return {.reason = reason}; }
 }  // namespace
 
 #define HOCKET_ENDING
-HOCKET_COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), Stock("no program is for it"), Barrier())
+HOCKET_COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), stock("no program is for it"), barrier())
 #undef HOCKET_ENDING
 
 #define HOCKET_WRAPPERS "collectives_of_counts.hpp"

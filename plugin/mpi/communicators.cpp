@@ -8,36 +8,37 @@
 namespace hocket::mpi {
 namespace {
 
-int Registered(int result, const char* maker, const MPI_Comm* made) {
-  Recorder* const recorder = Recorder::Get();
-  if (result == MPI_SUCCESS && recorder != nullptr && *made != MPI_COMM_NULL) recorder->groups().Register(*made, maker);
+int registered(int result, const char* maker, const MPI_Comm* made) {
+  Recorder* const recorder = Recorder::get();
+  if (result == MPI_SUCCESS && recorder != nullptr && *made != MPI_COMM_NULL)
+    recorder->groups().register_comm(*made, maker);
   return result;
 }
 
 /// The communicator exists when the request is complete, but is numbered now: who waits first may differ by rank.
-int Reserved(int result, const char* maker, MPI_Comm comm, const MPI_Comm* made, const MPI_Request* request) {
-  Recorder* const recorder = Recorder::Get();
+int reserved(int result, const char* maker, MPI_Comm comm, const MPI_Comm* made, const MPI_Request* request) {
+  Recorder* const recorder = Recorder::get();
   if (result != MPI_SUCCESS || recorder == nullptr) return result;
-  if (std::shared_ptr<const Group> group = recorder->groups().Reserve(comm, maker)) {
-    Requests::Instance().Add(*request, {.operations = {}, .group = std::move(group), .made = made});
+  if (std::shared_ptr<const Group> group = recorder->groups().reserve(comm, maker)) {
+    Requests::instance().add(*request, {.operations = {}, .group = std::move(group), .made = made});
   }
   return result;
 }
 
 #define HOCKET_MAKER(name, parameters, arguments)                                   \
   HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Comm* made) {                  \
-    return Registered(HOCKET_REAL(name)(HOCKET_LIST arguments, made), #name, made); \
+    return registered(HOCKET_REAL(name)(HOCKET_LIST arguments, made), #name, made); \
   }
 
 }  // namespace
 
 HOCKET_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-  return Reserved(HOCKET_REAL(MPI_Comm_idup)(comm, made, request), "MPI_Comm_idup", comm, made, request);
+  return reserved(HOCKET_REAL(MPI_Comm_idup)(comm, made, request), "MPI_Comm_idup", comm, made, request);
 }
 
 #if HOCKET_LARGE_COUNTS
 HOCKET_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made, MPI_Request* request) {
-  return Reserved(HOCKET_REAL(MPI_Comm_idup_with_info)(comm, info, made, request), "MPI_Comm_idup_with_info", comm,
+  return reserved(HOCKET_REAL(MPI_Comm_idup_with_info)(comm, info, made, request), "MPI_Comm_idup_with_info", comm,
                   made, request);
 }
 #endif

@@ -8,8 +8,8 @@
 namespace hocket::mpi {
 namespace {
 
-std::span<const MPI_Request> Handles(int count, const MPI_Request* requests) {
-  return {requests, static_cast<size_t>(Recorder::Get() == nullptr ? 0 : std::max(count, 0))};
+std::span<const MPI_Request> handles(int count, const MPI_Request* requests) {
+  return {requests, static_cast<size_t>(Recorder::get() == nullptr ? 0 : std::max(count, 0))};
 }
 
 /// The caller's statuses, or our own where it wants none.
@@ -26,115 +26,115 @@ class KnownStatuses {
 };
 
 /// Completes the request that MPI chose out of several; `index` is MPI_UNDEFINED when there was none.
-void CompleteOne(Watched& watched, int index, Interval wait, const MPI_Status& status) {
-  if (index != MPI_UNDEFINED) watched.Complete(index, wait, status);
+void complete_one(Watched& watched, int index, Interval wait, const MPI_Status& status) {
+  if (index != MPI_UNDEFINED) watched.complete(index, wait, status);
 }
 
-void CompleteAll(Watched& watched, int count, Interval wait, const MPI_Status* statuses) {
-  for (int index = 0; index < count; ++index) watched.Complete(index, wait, statuses[index]);
+void complete_all(Watched& watched, int count, Interval wait, const MPI_Status* statuses) {
+  for (int index = 0; index < count; ++index) watched.complete(index, wait, statuses[index]);
 }
 
 /// Statuses are in the order of `indices`.
-void CompleteSome(Watched& watched, int count, const int* indices, Interval wait, const MPI_Status* statuses) {
-  for (int k = 0; count != MPI_UNDEFINED && k < count; ++k) watched.Complete(indices[k], wait, statuses[k]);
+void complete_some(Watched& watched, int count, const int* indices, Interval wait, const MPI_Status* statuses) {
+  for (int k = 0; count != MPI_UNDEFINED && k < count; ++k) watched.complete(indices[k], wait, statuses[k]);
 }
 
-void IssueStarted(int count, const MPI_Request* requests) {
-  Recorder* const recorder = Recorder::Get();
-  for (const MPI_Request handle : Handles(count, requests)) {
-    Requests::Node node = Requests::Instance().Take(handle);
+void issue_started(int count, const MPI_Request* requests) {
+  Recorder* const recorder = Recorder::get();
+  for (const MPI_Request handle : handles(count, requests)) {
+    Requests::Node node = Requests::instance().take(handle);
     if (node.empty()) continue;
-    recorder->Issue(node.mapped().operations);
-    Requests::Instance().Return(std::move(node));
+    recorder->issue(node.mapped().operations);
+    Requests::instance().put_back(std::move(node));
   }
 }
 
 }  // namespace
 
 HOCKET_EXPORT int MPI_Start(MPI_Request* request) {
-  IssueStarted(1, request);
+  issue_started(1, request);
   return HOCKET_REAL(MPI_Start)(request);
 }
 
 HOCKET_EXPORT int MPI_Startall(int count, MPI_Request requests[]) {
-  IssueStarted(count, requests);
+  issue_started(count, requests);
   return HOCKET_REAL(MPI_Startall)(count, requests);
 }
 
 HOCKET_EXPORT int MPI_Request_free(MPI_Request* request) {
-  if (Recorder::Get() != nullptr) Requests::Instance().Take(*request);
+  if (Recorder::get() != nullptr) Requests::instance().take(*request);
   return HOCKET_REAL(MPI_Request_free)(request);
 }
 
 HOCKET_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* callers) {
-  Watched watched(Handles(1, request));
+  Watched watched(handles(1, request));
   const KnownStatuses status(1, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Wait)(request, status.get());
-  if (result == MPI_SUCCESS) CompleteAll(watched, 1, {begin, Now()}, status.get());
+  if (result == MPI_SUCCESS) complete_all(watched, 1, {begin, now_ns()}, status.get());
   return result;
 }
 
 HOCKET_EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status callers[]) {
-  Watched watched(Handles(count, requests));
+  Watched watched(handles(count, requests));
   const KnownStatuses statuses(count, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Waitall)(count, requests, statuses.get());
-  if (result == MPI_SUCCESS) CompleteAll(watched, count, {begin, Now()}, statuses.get());
+  if (result == MPI_SUCCESS) complete_all(watched, count, {begin, now_ns()}, statuses.get());
   return result;
 }
 
 HOCKET_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* callers) {
-  Watched watched(Handles(count, requests));
+  Watched watched(handles(count, requests));
   const KnownStatuses status(1, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Waitany)(count, requests, index, status.get());
-  if (result == MPI_SUCCESS) CompleteOne(watched, *index, {begin, Now()}, *status.get());
+  if (result == MPI_SUCCESS) complete_one(watched, *index, {begin, now_ns()}, *status.get());
   return result;
 }
 
 HOCKET_EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int* completed, int indices[], MPI_Status callers[]) {
-  Watched watched(Handles(count, requests));
+  Watched watched(handles(count, requests));
   const KnownStatuses statuses(count, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Waitsome)(count, requests, completed, indices, statuses.get());
-  if (result == MPI_SUCCESS) CompleteSome(watched, *completed, indices, {begin, Now()}, statuses.get());
+  if (result == MPI_SUCCESS) complete_some(watched, *completed, indices, {begin, now_ns()}, statuses.get());
   return result;
 }
 
 HOCKET_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* callers) {
-  Watched watched(Handles(1, request));
+  Watched watched(handles(1, request));
   const KnownStatuses status(1, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Test)(request, flag, status.get());
-  if (result == MPI_SUCCESS && *flag != 0) CompleteAll(watched, 1, {begin, Now()}, status.get());
+  if (result == MPI_SUCCESS && *flag != 0) complete_all(watched, 1, {begin, now_ns()}, status.get());
   return result;
 }
 
 HOCKET_EXPORT int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status callers[]) {
-  Watched watched(Handles(count, requests));
+  Watched watched(handles(count, requests));
   const KnownStatuses statuses(count, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Testall)(count, requests, flag, statuses.get());
-  if (result == MPI_SUCCESS && *flag != 0) CompleteAll(watched, count, {begin, Now()}, statuses.get());
+  if (result == MPI_SUCCESS && *flag != 0) complete_all(watched, count, {begin, now_ns()}, statuses.get());
   return result;
 }
 
 HOCKET_EXPORT int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* callers) {
-  Watched watched(Handles(count, requests));
+  Watched watched(handles(count, requests));
   const KnownStatuses status(1, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Testany)(count, requests, index, flag, status.get());
-  if (result == MPI_SUCCESS && *flag != 0) CompleteOne(watched, *index, {begin, Now()}, *status.get());
+  if (result == MPI_SUCCESS && *flag != 0) complete_one(watched, *index, {begin, now_ns()}, *status.get());
   return result;
 }
 
 HOCKET_EXPORT int MPI_Testsome(int count, MPI_Request requests[], int* completed, int indices[], MPI_Status callers[]) {
-  Watched watched(Handles(count, requests));
+  Watched watched(handles(count, requests));
   const KnownStatuses statuses(count, callers);
-  const int64_t begin = Now();
+  const int64_t begin = now_ns();
   const int result = HOCKET_REAL(MPI_Testsome)(count, requests, completed, indices, statuses.get());
-  if (result == MPI_SUCCESS) CompleteSome(watched, *completed, indices, {begin, Now()}, statuses.get());
+  if (result == MPI_SUCCESS) complete_some(watched, *completed, indices, {begin, now_ns()}, statuses.get());
   return result;
 }
 

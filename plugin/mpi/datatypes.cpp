@@ -6,27 +6,27 @@
 namespace hocket::mpi {
 namespace {
 
-int64_t ElementBytes(MPI_Datatype type) {
+int64_t element_bytes(MPI_Datatype type) {
   MPI_Count bytes = 0;
   const int result = HOCKET_REAL(MPI_Type_size_x)(type, &bytes);
   return result == MPI_SUCCESS && bytes != MPI_UNDEFINED ? static_cast<int64_t>(bytes) : 0;
 }
 
-bool IsPlain(MPI_Datatype type) {
+bool is_plain(MPI_Datatype type) {
   int integers = 0, addresses = 0, types = 0, combiner = 0;
   MPI_Aint lowest = 0, extent = 0;
   HOCKET_REAL(MPI_Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
   HOCKET_REAL(MPI_Type_get_extent)(type, &lowest, &extent);
-  return combiner == MPI_COMBINER_NAMED && lowest == 0 && extent == ElementBytes(type);
+  return combiner == MPI_COMBINER_NAMED && lowest == 0 && extent == element_bytes(type);
 }
 
-std::vector<std::pair<MPI_Datatype, const char*>> Pairs() {
+std::vector<std::pair<MPI_Datatype, const char*>> pairs() {
   return {{MPI_FLOAT_INT, "float_int"}, {MPI_DOUBLE_INT, "double_int"},
           {MPI_LONG_INT, "long_int"},   {MPI_SHORT_INT, "short_int"},
           {MPI_2INT, "2int"},           {MPI_LONG_DOUBLE_INT, "long_double_int"}};
 }
 
-std::vector<std::pair<MPI_Datatype, const char*>> Symbols() {
+std::vector<std::pair<MPI_Datatype, const char*>> symbols() {
   return {{MPI_PACKED, "packed"}, {MPI_WCHAR, "wchar"}, {MPI_CHARACTER, "character"}};
 }
 
@@ -39,7 +39,7 @@ struct Datatypes::Family {
   std::vector<MPI_Datatype> types;
 };
 
-std::vector<Datatypes::Family> Datatypes::Families() {
+std::vector<Datatypes::Family> Datatypes::families() {
   constexpr unsigned kArithmetic = kOrder | kSums, kNumbers = kArithmetic | kBits, kIntegers = kNumbers | kLogic;
   return {
       {"int",
@@ -66,54 +66,54 @@ Datatypes::Datatypes()
                   {MPI_BXOR, "BXOR", kBits},   {MPI_LAND, "LAND", kLogic},      {MPI_LOR, "LOR", kLogic},
                   {MPI_LXOR, "LXOR", kLogic},  {MPI_MINLOC, "MINLOC", kPlaces}, {MPI_MAXLOC, "MAXLOC", kPlaces},
                   {MPI_NO_OP, "NO_OP", kNone}, {MPI_REPLACE, "REPLACE", kNone}} {
-  for (const auto& [type, name] : Symbols()) Add(type, name, kNone);
-  for (const auto& [type, name] : Pairs()) Add(type, name, kPlaces);
-  for (const MPI_Datatype type : {MPI_C_BOOL, MPI_LOGICAL}) Add(type, "bool", kLogic);
-  for (const Family& family : Families()) {
+  for (const auto& [type, name] : symbols()) add(type, name, kNone);
+  for (const auto& [type, name] : pairs()) add(type, name, kPlaces);
+  for (const MPI_Datatype type : {MPI_C_BOOL, MPI_LOGICAL}) add(type, "bool", kLogic);
+  for (const Family& family : families()) {
     for (const MPI_Datatype type : family.types) {
       if (type == MPI_DATATYPE_NULL) continue;  // its size cannot be asked for
-      Add(type, family.name + std::to_string(8 * ElementBytes(type)), family.groups);
+      add(type, family.name + std::to_string(8 * element_bytes(type)), family.groups);
     }
   }
 }
 
-void Datatypes::Add(MPI_Datatype type, const std::string& name, unsigned groups) {
+void Datatypes::add(MPI_Datatype type, const std::string& name, unsigned groups) {
   if (type == MPI_DATATYPE_NULL) return;  // Fortran's, where there is no Fortran
-  predefined_.try_emplace(type, Known{ElementBytes(type), name, IsPlain(type), groups});
+  predefined_.try_emplace(type, Known{element_bytes(type), name, is_plain(type), groups});
 }
 
-TypeInfo Datatypes::Of(MPI_Datatype type) const {
+TypeInfo Datatypes::of(MPI_Datatype type) const {
   const auto found = predefined_.find(type);
-  if (found == predefined_.end()) return {ElementBytes(type), BaseName(type), IsPlain(type)};
+  if (found == predefined_.end()) return {element_bytes(type), base_name(type), is_plain(type)};
   const Known& known = found->second;
   return {known.bytes, known.name.c_str(), known.is_plain};
 }
 
-bool Datatypes::IsPredefined(MPI_Op op) const {
+bool Datatypes::is_predefined(MPI_Op op) const {
   return std::ranges::any_of(reductions_, [op](const Reducer& known) { return known.op == op; });
 }
 
-bool Datatypes::IsDefined(MPI_Op op, MPI_Datatype type) const {
+bool Datatypes::is_defined(MPI_Op op, MPI_Datatype type) const {
   const auto found = predefined_.find(type);
   return found != predefined_.end() && std::ranges::any_of(reductions_, [&](const Reducer& known) {
            return known.op == op && (found->second.groups & known.group) != 0;
          });
 }
 
-const char* Datatypes::Reduction(MPI_Op op) const {
+const char* Datatypes::reduction(MPI_Op op) const {
   for (const Reducer& known : reductions_) {
     if (known.op == op) return known.name;
   }
   return "USER";
 }
 
-int64_t ReceivedBytes(const MPI_Status& status) {
+int64_t received_bytes(const MPI_Status& status) {
   MPI_Count bytes = 0;
   HOCKET_REAL(MPI_Get_elements_x)(&status, MPI_BYTE, &bytes);
   return static_cast<int64_t>(bytes);
 }
 
-const char* Datatypes::BaseName(MPI_Datatype type) const {
+const char* Datatypes::base_name(MPI_Datatype type) const {
   const auto found = predefined_.find(type);
   if (found != predefined_.end()) return found->second.name.c_str();
   int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
@@ -128,7 +128,7 @@ const char* Datatypes::BaseName(MPI_Datatype type) const {
   }
   const char* name = nullptr;
   for (MPI_Datatype& part : parts) {
-    const char* const part_name = BaseName(part);
+    const char* const part_name = base_name(part);
     name = name == nullptr || name == part_name ? part_name : "";
     if (!predefined_.contains(part)) {
       HOCKET_REAL(MPI_Type_get_envelope)(part, &integers, &addresses, &types, &combiner);

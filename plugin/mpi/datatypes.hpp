@@ -29,26 +29,26 @@ class Datatypes {
  public:
   Datatypes();
 
-  TypeInfo Of(MPI_Datatype type) const;
+  TypeInfo of(MPI_Datatype type) const;
 
   /// "SUM", "MAX", ...; "USER" for an operation of the program's own.
-  const char* Reduction(MPI_Op op) const;
+  const char* reduction(MPI_Op op) const;
 
   /// Whether the operation is MPI's own.
-  bool IsPredefined(MPI_Op op) const;
+  bool is_predefined(MPI_Op op) const;
 
   /// Whether the standard defines what such an operation does to elements of this type (MPI 4.1, section 6.9.2).
-  bool IsDefined(MPI_Op op, MPI_Datatype type) const;
+  bool is_defined(MPI_Op op, MPI_Datatype type) const;
 
  private:
   /// Of operations; a type has a set of these.
   enum Group : unsigned { kNone = 0, kOrder = 1, kSums = 2, kLogic = 4, kBits = 8, kPlaces = 16 };
 
   struct Family;
-  static std::vector<Family> Families();
+  static std::vector<Family> families();
 
-  void Add(MPI_Datatype type, const std::string& name, unsigned groups);
-  const char* BaseName(MPI_Datatype type) const;
+  void add(MPI_Datatype type, const std::string& name, unsigned groups);
+  const char* base_name(MPI_Datatype type) const;
 
   struct Known {
     int64_t bytes;
@@ -67,6 +67,6 @@ class Datatypes {
 };
 
 /// Bytes of the message that a receive brought.
-int64_t ReceivedBytes(const MPI_Status& status);
+int64_t received_bytes(const MPI_Status& status);
 
 }  // namespace hocket::mpi

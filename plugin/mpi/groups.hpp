@@ -25,7 +25,7 @@ struct Group {
   mutable bool is_written = false;  // its line is in the stream; the recorder's
 
   int size() const { return static_cast<int>(ranks.size()); }
-  std::string Line() const;
+  std::string line() const;
 };
 
 /// The groups of the communicators there are, kept with the communicators as attributes.
@@ -35,20 +35,20 @@ class Groups {
   Groups();
 
   /// Notes a communicator that `maker` made, so that those of the same members are numbered alike on all ranks.
-  std::shared_ptr<const Group> Register(MPI_Comm comm, const char* maker);
+  std::shared_ptr<const Group> register_comm(MPI_Comm comm, const char* maker);
 
   /// The group of a duplicate of `comm` to be, numbered now; it belongs to the duplicate once there is one.
-  std::shared_ptr<const Group> Reserve(MPI_Comm comm, const char* maker) { return Number(comm, maker); }
+  std::shared_ptr<const Group> reserve(MPI_Comm comm, const char* maker) { return number(comm, maker); }
 
   /// Makes `group` that of a communicator.
-  void Attach(MPI_Comm comm, std::shared_ptr<const Group> group);
+  void attach(MPI_Comm comm, std::shared_ptr<const Group> group);
 
   /// The group of a communicator; nullptr when a member is outside MPI_COMM_WORLD, or the handle is no communicator.
-  std::shared_ptr<const Group> Find(MPI_Comm comm);
+  std::shared_ptr<const Group> find(MPI_Comm comm);
 
  private:
-  std::shared_ptr<Group> Number(MPI_Comm comm, const char* maker);
-  std::vector<int> WorldRanks(MPI_Group group) const;
+  std::shared_ptr<Group> number(MPI_Comm comm, const char* maker);
+  std::vector<int> world_ranks(MPI_Group group) const;
 
   int key_ = MPI_KEYVAL_INVALID;
   MPI_Group world_{};

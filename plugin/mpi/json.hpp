@@ -14,31 +14,31 @@ class JsonLine {
  public:
   explicit JsonLine(std::string_view kind) { text_.append("{\"k\":\"").append(kind).append("\""); }
 
-  JsonLine& Add(std::string_view key, int64_t value) { return Raw(key, std::to_string(value)); }
-  JsonLine& Add(std::string_view key, int value) { return Add(key, int64_t{value}); }
-  JsonLine& Add(std::string_view key, bool value) { return Raw(key, value ? "true" : "false"); }
-  JsonLine& Add(std::string_view key, const char* value) { return Add(key, std::string_view(value)); }
+  JsonLine& add(std::string_view key, int64_t value) { return raw(key, std::to_string(value)); }
+  JsonLine& add(std::string_view key, int value) { return add(key, int64_t{value}); }
+  JsonLine& add(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
+  JsonLine& add(std::string_view key, const char* value) { return add(key, std::string_view(value)); }
 
-  JsonLine& Add(std::string_view key, std::string_view value) {
+  JsonLine& add(std::string_view key, std::string_view value) {
     std::string quoted = "\"";
     for (const char c : value) {
       if (c == '"' || c == '\\') quoted += '\\';
       quoted += static_cast<unsigned char>(c) - 0x20u < 0x5fu ? c : '?';  // names are ASCII, or nearly
     }
-    return Raw(key, quoted + '"');
+    return raw(key, quoted + '"');
   }
 
   template <class Number>
-  JsonLine& Add(std::string_view key, const std::vector<Number>& values) {
+  JsonLine& add(std::string_view key, const std::vector<Number>& values) {
     std::string list = "[";
     for (const Number value : values) list.append(list.size() > 1 ? "," : "").append(std::to_string(value));
-    return Raw(key, list + ']');
+    return raw(key, list + ']');
   }
 
-  std::string Finish() const { return text_ + "}\n"; }
+  std::string finish() const { return text_ + "}\n"; }
 
  private:
-  JsonLine& Raw(std::string_view key, std::string_view value) {
+  JsonLine& raw(std::string_view key, std::string_view value) {
     text_.append(",\"").append(key).append("\":").append(value);
     return *this;
   }

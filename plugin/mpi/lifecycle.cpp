@@ -7,10 +7,10 @@ namespace hocket::mpi {
 
 namespace {
 
-int Begun(int result) {
+int begun(int result) {
   if (result == MPI_SUCCESS) {
-    Recorder::Start();
-    Serving::Start();
+    Recorder::start();
+    Serving::start();
   }
   return result;
 }
@@ -18,25 +18,25 @@ int Begun(int result) {
 }  // namespace
 
 HOCKET_EXPORT int MPI_Init(int* count, char*** arguments) {
-  RequireSameInterface();
-  return Begun(HOCKET_REAL(MPI_Init)(count, arguments));
+  require_same_interface();
+  return begun(HOCKET_REAL(MPI_Init)(count, arguments));
 }
 
 HOCKET_EXPORT int MPI_Init_thread(int* count, char*** arguments, int required, int* provided) {
-  RequireSameInterface();
-  return Begun(HOCKET_REAL(MPI_Init_thread)(count, arguments, required, provided));
+  require_same_interface();
+  return begun(HOCKET_REAL(MPI_Init_thread)(count, arguments, required, provided));
 }
 
 HOCKET_EXPORT int MPI_Finalize() {
-  Recorder::Stop();
-  Serving::Stop();
+  Recorder::stop();
+  Serving::stop();
   return HOCKET_REAL(MPI_Finalize)();
 }
 
 /// MPI leaves its meaning to tools; here a level above 0 ends a step.
 HOCKET_EXPORT int MPI_Pcontrol(const int level, ...) {
-  Recorder* const recorder = Recorder::Get();
-  if (level > 0 && recorder != nullptr) recorder->EndStep();
+  Recorder* const recorder = Recorder::get();
+  if (level > 0 && recorder != nullptr) recorder->end_step();
   return HOCKET_REAL(MPI_Pcontrol)(level);
 }
 

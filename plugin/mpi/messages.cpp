@@ -28,14 +28,14 @@ class KnownStatus {
 
 /// Appends a send to `peer`, or a receive, of a communicator; nothing for MPI_PROC_NULL, nor for a peer outside the
 /// communicator, which MPI will refuse.
-void AppendMessage(std::vector<Operation>& operations, const char* op, bool is_send, Elements elements, int peer,
-                   int tag, MPI_Comm comm) {
+void append_message(std::vector<Operation>& operations, const char* op, bool is_send, Elements elements, int peer,
+                    int tag, MPI_Comm comm) {
   if (peer == MPI_PROC_NULL) return;
-  std::shared_ptr<const Group> group = GroupOf(op, comm, true);
+  std::shared_ptr<const Group> group = group_of(op, comm, true);
   if (group == nullptr) return;
   const bool is_any = !is_send && peer == MPI_ANY_SOURCE;
   if (!is_any && (peer < 0 || std::cmp_greater_equal(peer, group->peers.size()))) return;
-  const TypeInfo type = Recorder::Get()->datatypes().Of(elements.type);
+  const TypeInfo type = Recorder::get()->datatypes().of(elements.type);
   const int64_t bytes = elements.count * type.bytes;
   Shape shape{.op = op, .kind = is_send ? "send" : "recv", .group = group->id};
   (is_send ? shape.input_bytes : shape.output_bytes) = bytes;
@@ -46,24 +46,24 @@ void AppendMessage(std::vector<Operation>& operations, const char* op, bool is_s
       {.group = std::move(group), .shape = std::move(shape), .is_message = true, .has_status = !is_send});
 }
 
-std::vector<Operation> SendOf(const char* op, int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+std::vector<Operation> send_of(const char* op, int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
   std::vector<Operation> operations;
-  AppendMessage(operations, op, true, {count, type}, peer, tag, comm);
+  append_message(operations, op, true, {count, type}, peer, tag, comm);
   return operations;
 }
 
-std::vector<Operation> ReceiveOf(const char* op, int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+std::vector<Operation> receive_of(const char* op, int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
   std::vector<Operation> operations;
-  AppendMessage(operations, op, false, {count, type}, peer, tag, comm);
+  append_message(operations, op, false, {count, type}, peer, tag, comm);
   return operations;
 }
 
 /// A send and a receive that run side by side.
-std::vector<Operation> ExchangeOf(const char* op, Elements sent, int destination, int send_tag, Elements received,
-                                  int source, int receive_tag, MPI_Comm comm) {
+std::vector<Operation> exchange_of(const char* op, Elements sent, int destination, int send_tag, Elements received,
+                                   int source, int receive_tag, MPI_Comm comm) {
   std::vector<Operation> operations;
-  AppendMessage(operations, op, true, sent, destination, send_tag, comm);
-  AppendMessage(operations, op, false, received, source, receive_tag, comm);
+  append_message(operations, op, true, sent, destination, send_tag, comm);
+  append_message(operations, op, false, received, source, receive_tag, comm);
   for (Operation& operation : operations) operation.shape.is_async = true;
   return operations;
 }
@@ -71,17 +71,17 @@ std::vector<Operation> ExchangeOf(const char* op, Elements sent, int destination
 /// The communicators of messages that a matching probe found and nobody has received yet.
 class ProbedMessages {
  public:
-  static ProbedMessages& Instance() {
+  static ProbedMessages& instance() {
     static auto* const messages = new ProbedMessages;
     return *messages;
   }
 
-  void Add(MPI_Message message, MPI_Comm comm) {
+  void add(MPI_Message message, MPI_Comm comm) {
     const std::lock_guard lock(mutex_);
     comms_.insert_or_assign(message, comm);
   }
 
-  std::optional<MPI_Comm> Take(MPI_Message message) {
+  std::optional<MPI_Comm> take(MPI_Message message) {
     const std::lock_guard lock(mutex_);
     const auto node = comms_.extract(message);
     return node.empty() ? std::nullopt : std::optional(node.mapped());
@@ -92,24 +92,24 @@ class ProbedMessages {
   std::unordered_map<MPI_Message, MPI_Comm> comms_;
 };
 
-std::vector<Operation> MatchedReceiveOf(const char* op, int64_t count, MPI_Datatype type, MPI_Message message) {
-  const std::optional<MPI_Comm> comm = ProbedMessages::Instance().Take(message);
+std::vector<Operation> matched_receive_of(const char* op, int64_t count, MPI_Datatype type, MPI_Message message) {
+  const std::optional<MPI_Comm> comm = ProbedMessages::instance().take(message);
   if (!comm) return {};
-  return ReceiveOf(op, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, *comm);
+  return receive_of(op, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, *comm);
 }
 
 }  // namespace
 
 HOCKET_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   const int result = HOCKET_REAL(MPI_Mprobe)(source, tag, comm, message, status);
-  if (result == MPI_SUCCESS && Recorder::Get() != nullptr) ProbedMessages::Instance().Add(*message, comm);
+  if (result == MPI_SUCCESS && Recorder::get() != nullptr) ProbedMessages::instance().add(*message, comm);
   return result;
 }
 
 HOCKET_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
   const int result = HOCKET_REAL(MPI_Improbe)(source, tag, comm, flag, message, status);
-  if (result == MPI_SUCCESS && *flag != 0 && Recorder::Get() != nullptr) {
-    ProbedMessages::Instance().Add(*message, comm);
+  if (result == MPI_SUCCESS && *flag != 0 && Recorder::get() != nullptr) {
+    ProbedMessages::instance().add(*message, comm);
   }
   return result;
 }
@@ -123,16 +123,16 @@ HOCKET_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI
   HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), NonblockingCall) \
   HOCKET_SEND_REQUEST(HOCKET_JOIN(MPI_##name##_init, HOCKET_ENDING), PersistentCall)
 
-#define HOCKET_BLOCKING_SEND(name)                                                     \
-  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS) {                                     \
-    BlockingCall call(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm)); \
-    return call.End(HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS));                         \
+#define HOCKET_BLOCKING_SEND(name)                                                      \
+  HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS) {                                      \
+    BlockingCall call(send_of(HOCKET_TEXT(name), count, type, destination, tag, comm)); \
+    return call.end(HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS));                          \
   }
 
 #define HOCKET_SEND_REQUEST(name, Call)                                          \
   HOCKET_EXPORT int name(HOCKET_SEND_PARAMETERS, MPI_Request* request) {         \
-    Call call(SendOf(HOCKET_TEXT(name), count, type, destination, tag, comm));   \
-    return call.End(HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS, request), request); \
+    Call call(send_of(HOCKET_TEXT(name), count, type, destination, tag, comm));  \
+    return call.end(HOCKET_REAL(name)(HOCKET_SEND_ARGUMENTS, request), request); \
   }
 
 #define HOCKET_WRAPPERS "messages_of_counts.hpp"

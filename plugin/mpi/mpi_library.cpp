@@ -20,13 +20,13 @@ constexpr const char* kInterface = "the MPI standard ABI";
 constexpr const char* kInterface = "MPICH";
 #endif
 
-[[noreturn]] void Fail(const std::string& message) {
+[[noreturn]] void fail(const std::string& message) {
   std::fprintf(stderr, "hocket: %s\n", message.c_str());
   _exit(3);
 }
 
 /// Handle of the first loaded object through which MPI's profiling functions are found.
-void* OpenLibrary() {
+void* open_library() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
       [](dl_phdr_info* object, size_t, void* found) {
@@ -38,38 +38,38 @@ void* OpenLibrary() {
     void* const handle = dlopen(path.empty() ? nullptr : path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (handle != nullptr && dlsym(handle, "PMPI_Init") != nullptr) return handle;
   }
-  Fail("no MPI library is loaded, though MPI was called");
+  fail("no MPI library is loaded, though MPI was called");
 }
 
-void* Library() {
-  static void* const library = OpenLibrary();
+void* library() {
+  static void* const library = open_library();
   return library;
 }
 
 }  // namespace
 
-void* FindSymbol(const char* name) {
-  void* const symbol = dlsym(Library(), name);
-  if (symbol == nullptr) Fail(LibraryPath() + " has no " + name + ": choose its own compiler by --mpicc");
+void* find_symbol(const char* name) {
+  void* const symbol = dlsym(library(), name);
+  if (symbol == nullptr) fail(library_path() + " has no " + name + ": choose its own compiler by --mpicc");
   return symbol;
 }
 
-std::string LibraryPath() {
+std::string library_path() {
   Dl_info where{};
-  dladdr(dlsym(Library(), "PMPI_Init"), &where);
+  dladdr(dlsym(library(), "PMPI_Init"), &where);
   return where.dli_fname == nullptr ? "the MPI library" : where.dli_fname;
 }
 
-void RequireSameInterface() {
-  const std::string path = LibraryPath();
+void require_same_interface() {
+  const std::string path = library_path();
   const char* interface = "MPICH";
   if (path.substr(path.rfind('/') + 1).starts_with("libmpi_abi")) {
     interface = "the MPI standard ABI";
-  } else if (dlsym(Library(), "ompi_mpi_comm_world") != nullptr) {
+  } else if (dlsym(library(), "ompi_mpi_comm_world") != nullptr) {
     interface = "Open MPI";
   }
   if (std::string(interface) != kInterface) {
-    Fail("the program loaded " + path + ", which has the interface of " + interface +
+    fail("the program loaded " + path + ", which has the interface of " + interface +
          "; the recorder was compiled for that of " + kInterface + ": choose that library's compiler by --mpicc");
   }
 }

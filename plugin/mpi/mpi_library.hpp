@@ -14,30 +14,30 @@
 namespace hocket::mpi {
 
 /// A symbol of the program's MPI library. Ends the process, with a message, when there is none.
-void* FindSymbol(const char* name);
+void* find_symbol(const char* name);
 
 /// Path of the program's MPI library.
-std::string LibraryPath();
+std::string library_path();
 
 /// Ends the process, with a message, when this library was compiled for another binary interface than the program's
 /// MPI library has: handles of another size cannot even be passed on.
-void RequireSameInterface();
+void require_same_interface();
 
 }  // namespace hocket::mpi
 
 /// The library's own function behind the MPI function `name`.
-#define HOCKET_REAL(name) HOCKET_REAL_(name)
-#define HOCKET_REAL_(name)                                                                               \
-  ([]() noexcept {                                                                                       \
-    static const auto real = reinterpret_cast<decltype(&P##name)>(::hocket::mpi::FindSymbol("P" #name)); \
-    return real;                                                                                         \
+#define HOCKET_REAL(name) HOCKET_REAL_OF(name)
+#define HOCKET_REAL_OF(name)                                                                              \
+  ([]() noexcept {                                                                                        \
+    static const auto real = reinterpret_cast<decltype(&P##name)>(::hocket::mpi::find_symbol("P" #name)); \
+    return real;                                                                                          \
   }())
 
 #define HOCKET_EXPORT extern "C" __attribute__((visibility("default")))
 
 #ifdef OPEN_MPI
 #undef OMPI_PREDEFINED_GLOBAL
-#define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(::hocket::mpi::FindSymbol(#global)))
+#define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(::hocket::mpi::find_symbol(#global)))
 #define HOCKET_PERSISTENT_COLLECTIVES (MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5)
 #else
 #define HOCKET_PERSISTENT_COLLECTIVES (MPI_VERSION >= 4)

@@ -5,14 +5,14 @@
 namespace hocket::mpi {
 namespace {
 
-int Omitted(const char* op, const char* reason, int result) {
-  Recorder* const recorder = Recorder::Get();
-  if (recorder != nullptr) recorder->Omit(op, reason);
+int omitted(const char* op, const char* reason, int result) {
+  Recorder* const recorder = Recorder::get();
+  if (recorder != nullptr) recorder->omit(op, reason);
   return result;
 }
 
 #define HOCKET_OMITTED(name, reason, parameters, arguments) \
-  HOCKET_EXPORT int name parameters { return Omitted(HOCKET_TEXT(name), reason, HOCKET_REAL(name) arguments); }
+  HOCKET_EXPORT int name parameters { return omitted(HOCKET_TEXT(name), reason, HOCKET_REAL(name) arguments); }
 
 #define HOCKET_OMITTED_PAIR(name, nonblocking_name, reason, parameters, arguments)      \
   HOCKET_OMITTED(HOCKET_JOIN(MPI_##name, HOCKET_ENDING), reason, parameters, arguments) \

@@ -21,7 +21,7 @@
 namespace hocket::mpi {
 
 /// Nanoseconds of CLOCK_MONOTONIC: what Python's time.perf_counter_ns shows.
-int64_t Now();
+int64_t now_ns();
 
 /// When a thread was in a call.
 struct Interval {
@@ -38,46 +38,46 @@ struct Operation {
   int64_t id = -1;          // in the stream, while under way; -1 when it is not recorded
 };
 
-/// Where everything is written. Only `Get` and what it leads to may be used before MPI_Init and after MPI_Finalize.
+/// Where everything is written. Only `get` and what it leads to may be used before MPI_Init and after MPI_Finalize.
 class Recorder {
  public:
   /// The recorder at work; nullptr when there is none.
-  static Recorder* Get() { return active_.load(std::memory_order_acquire); }
+  static Recorder* get() { return active_.load(std::memory_order_acquire); }
 
   /// Starts recording if HOCKET_COLLECT_MPI names a folder; all ranks do so at once, after MPI_Init. What fails is said
   /// on stderr and leaves the program without a recorder.
-  static void Start();
+  static void start();
 
   /// Stops recording; all ranks do so at once, before MPI_Finalize.
-  static void Stop();
+  static void stop();
 
   const Datatypes& datatypes() const { return datatypes_; }
   Groups& groups() { return groups_; }
 
   /// Writes that `operations` are issued now, in one call, and gives each its id.
-  void Issue(std::span<Operation> operations);
+  void issue(std::span<Operation> operations);
 
   /// Writes that this thread waited for `operations`, now complete or cancelled, and takes back their ids. `status` is
   /// that of the receive among them, if there is one.
-  void Complete(std::span<Operation> operations, Interval wait, const MPI_Status* status);
+  void complete(std::span<Operation> operations, Interval wait, const MPI_Status* status);
 
   /// Writes that `operations`, issued last, came to nothing: MPI refused them.
-  void Withdraw(std::span<Operation> operations);
+  void withdraw(std::span<Operation> operations);
 
   /// Ends a step of the program.
-  void EndStep();
+  void end_step();
 
   /// Writes, once, why calls of `op` are not recorded.
-  void Omit(const char* op, const char* reason);
+  void omit(const char* op, const char* reason);
 
  private:
   explicit Recorder(const std::string& folder);
 
-  void WriteMeta(int rank, int ranks);
-  void WriteClock();
-  int64_t Intern(const Shape& shape);
-  int64_t ThreadNumber();
-  void WriteNumbers(char letter, std::initializer_list<int64_t> numbers);
+  void write_meta(int rank, int ranks);
+  void write_clock();
+  int64_t intern(const Shape& shape);
+  int64_t thread_number();
+  void write_numbers(char letter, std::initializer_list<int64_t> numbers);
 
   static std::atomic<Recorder*> active_;
 

@@ -25,14 +25,14 @@ class Requests {
   using Table = std::unordered_multimap<MPI_Request, Request>;
   using Node = Table::node_type;
 
-  static Requests& Instance();
+  static Requests& instance();
 
-  void Add(MPI_Request handle, Request request);
+  void add(MPI_Request handle, Request request);
 
   /// Takes out one of this handle; an empty node when none is known. What MPI then leaves under way goes back by
-  /// `Return`: in between MPI may give the handle to another thread.
-  Node Take(MPI_Request handle);
-  void Return(Node node);
+  /// `put_back`: in between MPI may give the handle to another thread.
+  Node take(MPI_Request handle);
+  void put_back(Node node);
 
  private:
   std::mutex mutex_;
@@ -50,7 +50,7 @@ class Watched {
   ~Watched();
 
   /// The request at `index` is complete; this thread waited for it.
-  void Complete(int index, Interval wait, const MPI_Status& status);
+  void complete(int index, Interval wait, const MPI_Status& status);
 
  private:
   std::span<const MPI_Request> handles_;

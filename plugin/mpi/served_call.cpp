@@ -38,38 +38,38 @@ class PlainBuffers {
       const bool is_in_place = call.send.buffer == MPI_IN_PLACE;
       const Block& elements = is_in_place ? call.receive : call.send;
       const int64_t first = is_in_place && kind.has_small_input ? member.rank * elements.count : 0;
-      input_ = Plain(elements, first, input_shares, datatypes, workspace);
+      input_ = plain(elements, first, input_shares, datatypes, workspace);
     }
     if (kind.has_output(is_root) && call.receive.buffer != MPI_IN_PLACE) {
-      is_packed_ = !datatypes.Of(call.receive.type).is_plain;
-      output_ = is_packed_ ? workspace.take(share_bytes_ * output_shares_) : Output();
+      is_packed_ = !datatypes.of(call.receive.type).is_plain;
+      output_ = is_packed_ ? workspace.take(share_bytes_ * output_shares_) : output();
     }
   }
 
   executor::CallerBuffers buffers() const { return {input_, output_}; }
 
   /// Hands packed results over.
-  void Finish() const {
+  void finish() const {
     if (!is_packed_) return;
     Count position = 0;
-    Check(HOCKET_LARGEST(MPI_Unpack)(output_, static_cast<Count>(share_bytes_ * output_shares_), &position, Output(),
+    check(HOCKET_LARGEST(MPI_Unpack)(output_, static_cast<Count>(share_bytes_ * output_shares_), &position, output(),
                                      static_cast<Count>(call_.receive.count * output_shares_), call_.receive.type,
                                      comm_));
   }
 
  private:
-  std::byte* Output() const { return const_cast<std::byte*>(static_cast<const std::byte*>(call_.receive.buffer)); }
+  std::byte* output() const { return const_cast<std::byte*>(static_cast<const std::byte*>(call_.receive.buffer)); }
 
-  const std::byte* Plain(const Block& elements, int64_t first, int64_t shares, const Datatypes& datatypes,
+  const std::byte* plain(const Block& elements, int64_t first, int64_t shares, const Datatypes& datatypes,
                          Workspace& workspace) const {
     MPI_Aint lowest = 0, extent = 0;
-    Check(HOCKET_REAL(MPI_Type_get_extent)(elements.type, &lowest, &extent));
+    check(HOCKET_REAL(MPI_Type_get_extent)(elements.type, &lowest, &extent));
     const auto* const input = static_cast<const std::byte*>(elements.buffer) + first * extent;
-    if (datatypes.Of(elements.type).is_plain) return input;
+    if (datatypes.of(elements.type).is_plain) return input;
     const int64_t bytes = share_bytes_ * shares;
     std::byte* const packed = workspace.take(bytes);
     Count position = 0;
-    Check(HOCKET_LARGEST(MPI_Pack)(input, static_cast<Count>(elements.count * shares), elements.type, packed,
+    check(HOCKET_LARGEST(MPI_Pack)(input, static_cast<Count>(elements.count * shares), elements.type, packed,
                                    static_cast<Count>(bytes), &position, comm_));
     return packed;
   }
@@ -92,14 +92,14 @@ void MpiMessages::exchange(const executor::Round& round, const Memory& memory) {
     return static_cast<Count>(message.count * memory.chunk_bytes);
   };
   for (const executor::Message& message : round.receives) {
-    Check(HOCKET_LARGEST(MPI_Irecv)(memory.at(message.place), bytes(message), MPI_BYTE, message.peer, kTag, comm_,
+    check(HOCKET_LARGEST(MPI_Irecv)(memory.at(message.place), bytes(message), MPI_BYTE, message.peer, kTag, comm_,
                                     &requests_[next++]));
   }
   for (const executor::Message& message : round.sends) {
-    Check(HOCKET_LARGEST(MPI_Isend)(memory.at(message.place), bytes(message), MPI_BYTE, message.peer, kTag, comm_,
+    check(HOCKET_LARGEST(MPI_Isend)(memory.at(message.place), bytes(message), MPI_BYTE, message.peer, kTag, comm_,
                                     &requests_[next++]));
   }
-  Check(HOCKET_REAL(MPI_Waitall)(static_cast<int>(next), requests_.data(), MPI_STATUSES_IGNORE));
+  check(HOCKET_REAL(MPI_Waitall)(static_cast<int>(next), requests_.data(), MPI_STATUSES_IGNORE));
 }
 
 /// By MPI's own operation, which knows more types than the engine does.
@@ -107,21 +107,21 @@ void MpiMessages::reduce(const executor::Call&, const std::byte* left, const std
                          int64_t bytes) {
   if (right == out) std::swap(left, right);
   if (left != out) std::memmove(out, left, static_cast<size_t>(bytes));
-  Check(HOCKET_LARGEST(MPI_Reduce_local)(right, out, static_cast<Count>(bytes / element_bytes_), type_, op_));
+  check(HOCKET_LARGEST(MPI_Reduce_local)(right, out, static_cast<Count>(bytes / element_bytes_), type_, op_));
 }
 
-void RunServed(const executor::Algorithm& algorithm, const executor::Choice& choice, const executor::Request& request,
-               const executor::Program& program, Member& member, const CollectiveCall& call,
-               const Datatypes& datatypes) {
+void run_served(const executor::Algorithm& algorithm, const executor::Choice& choice, const executor::Request& request,
+                const executor::Program& program, Member& member, const CollectiveCall& call,
+                const Datatypes& datatypes) {
   MpiMessages& messages = *member.messages;
   Workspace& workspace = messages.workspace();
   const Workspace::Lease lease(workspace);
-  messages.SetReduction(call.receive.type, request.element_bytes, call.op);
+  messages.set_reduction(call.receive.type, request.element_bytes, call.op);
   const PlainBuffers plain(request, member, call, datatypes, workspace);
   const Binding binding(algorithm, choice, request, member.rank, plain.buffers(), workspace);
   messages.run(program, {.buffers = binding.buffers(), .chunk_bytes = binding.chunk_bytes()});
   binding.finish();
-  plain.Finish();
+  plain.finish();
 }
 
 }  // namespace hocket::mpi

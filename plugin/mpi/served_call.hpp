@@ -35,7 +35,7 @@ struct MpiError {
 };
 
 /// Throws MpiError unless the result is MPI_SUCCESS.
-inline void Check(int result) {
+inline void check(int result) {
   if (result != MPI_SUCCESS) throw MpiError{result};
 }
 
@@ -47,7 +47,7 @@ class MpiMessages final : public executor::Messages {
   MPI_Comm comm() const { return comm_; }
 
   /// The element type, its bytes and the operation that the next program reduces by.
-  void SetReduction(MPI_Datatype type, int64_t element_bytes, MPI_Op op) {
+  void set_reduction(MPI_Datatype type, int64_t element_bytes, MPI_Op op) {
     type_ = type;
     element_bytes_ = element_bytes;
     op_ = op;
@@ -75,8 +75,8 @@ struct Member {
 };
 
 /// Does the call by the program at `choice` and returns when this rank's part is complete. Throws MpiError.
-void RunServed(const executor::Algorithm& algorithm, const executor::Choice& choice, const executor::Request& request,
-               const executor::Program& program, Member& member, const CollectiveCall& call,
-               const Datatypes& datatypes);
+void run_served(const executor::Algorithm& algorithm, const executor::Choice& choice, const executor::Request& request,
+                const executor::Program& program, Member& member, const CollectiveCall& call,
+                const Datatypes& datatypes);
 
 }  // namespace hocket::mpi

@@ -18,12 +18,12 @@ constexpr int64_t kLargest =
 constexpr int kBadInput = 3;
 
 /// A duplicate is another communicator.
-int DoNotCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
+int do_not_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
 
-int DeleteMember(MPI_Comm, int, void* attribute, void*) {
+int delete_member(MPI_Comm, int, void* attribute, void*) {
   const std::unique_ptr<Member> member(static_cast<Member*>(attribute));
   if (!member->messages) return MPI_SUCCESS;
   MPI_Comm own = member->messages->comm();
@@ -32,12 +32,12 @@ int DeleteMember(MPI_Comm, int, void* attribute, void*) {
 
 /// Reads a file of the launcher's folder.
 template <typename Read>
-auto ReadFile(const std::filesystem::path& path, Read read) {
+auto read_file(const std::filesystem::path& path, Read read) {
   std::ifstream file(path);
   return read(file, path.string());
 }
 
-[[noreturn]] void Abort(const char* message) {
+[[noreturn]] void abort_job(const char* message) {
   std::fprintf(stderr, "hocket: %s\n", message);
   HOCKET_REAL(MPI_Abort)(MPI_COMM_WORLD, kBadInput);
   std::abort();
@@ -47,42 +47,42 @@ auto ReadFile(const std::filesystem::path& path, Read read) {
 
 std::atomic<Serving*> Serving::active_ = nullptr;
 
-void Serving::Start() {
+void Serving::start() {
   const char* const folder = std::getenv("HOCKET_MPI_ALGORITHMS");
   if (folder == nullptr || *folder == '\0') return;
   try {
     active_.store(new Serving(folder), std::memory_order_release);  // for good: threads may be in it to the end
   } catch (const std::exception& error) {
-    Abort(error.what());
+    abort_job(error.what());
   }
 }
 
-void Serving::Stop() {
+void Serving::stop() {
   const Serving* const serving = active_.exchange(nullptr);
   int rank = 0;
   HOCKET_REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
-  if (serving != nullptr && rank == 0) serving->WriteCounts();
+  if (serving != nullptr && rank == 0) serving->write_counts();
 }
 
 Serving::Serving(const std::string& folder)
-    : folder_(folder), library_(ReadFile(folder_ / "index", executor::Library::read)) {
-  HOCKET_REAL(MPI_Comm_create_keyval)(DoNotCopy, DeleteMember, &key_, nullptr);
+    : folder_(folder), library_(read_file(folder_ / "index", executor::Library::read)) {
+  HOCKET_REAL(MPI_Comm_create_keyval)(do_not_copy, delete_member, &key_, nullptr);
 }
 
-std::optional<int> Serving::Serve(const char* op, MPI_Comm comm, const CollectiveCall& call) {
-  Member* const member = FindMember(comm);
+std::optional<int> Serving::serve(const char* op, MPI_Comm comm, const CollectiveCall& call) {
+  Member* const member = find_member(comm);
   if (member == nullptr) return std::nullopt;  // MPI will refuse it
-  const Answer answer = Choose(*member, call);
+  const Answer answer = choose(*member, call);
   if (!answer.choice) {
-    CountStock(op, answer.reason);
+    count_stock(op, answer.reason);
     return std::nullopt;
   }
   try {
-    Run(answer, *member, comm, call);
+    run(answer, *member, comm, call);
   } catch (const MpiError& error) {
     return error.code;
   } catch (const std::exception& error) {
-    Abort(error.what());  // the other ranks are under way
+    abort_job(error.what());  // the other ranks are under way
   }
   const std::lock_guard lock(mutex_);
   Count& count = ran_[answer.choice->number];
@@ -91,7 +91,7 @@ std::optional<int> Serving::Serve(const char* op, MPI_Comm comm, const Collectiv
   return MPI_SUCCESS;
 }
 
-Member* Serving::FindMember(MPI_Comm comm) {
+Member* Serving::find_member(MPI_Comm comm) {
   void* attribute = nullptr;
   int found = 0;
   if (HOCKET_REAL(MPI_Comm_get_attr)(comm, key_, &attribute, &found) != MPI_SUCCESS) return nullptr;
@@ -106,19 +106,19 @@ Member* Serving::FindMember(MPI_Comm comm) {
   return member;
 }
 
-Serving::Answer Serving::Choose(const Member& member, const CollectiveCall& call) const {
+Serving::Answer Serving::choose(const Member& member, const CollectiveCall& call) const {
   if (call.kind == nullptr) return {.reason = call.reason};
   if (member.is_inter) return {.reason = "a communicator of two groups"};
   const executor::Kind& kind = *call.kind;
   if (kind.is_rooted && (call.root < 0 || call.root >= member.size)) return {.reason = "a root that there is not"};
   const Block& share = call.share(member.rank);
-  const TypeInfo type = datatypes_.Of(share.type);
+  const TypeInfo type = datatypes_.of(share.type);
   const int64_t share_bytes = share.count * type.bytes;
   if (share_bytes <= 0) return {.reason = "empty buffers"};
   if (kind.reduces) {
-    if (!datatypes_.IsPredefined(call.op)) return {.reason = "a reduction of the program's own"};
+    if (!datatypes_.is_predefined(call.op)) return {.reason = "a reduction of the program's own"};
     if (!type.is_plain) return {.reason = "a reduction of a type of the program's own, or with gaps"};
-    if (!datatypes_.IsDefined(call.op, share.type)) return {.reason = "a reduction that MPI has not for the type"};
+    if (!datatypes_.is_defined(call.op, share.type)) return {.reason = "a reduction that MPI has not for the type"};
   }
   if (share_bytes > kLargest / member.size) return {.reason = "larger than this MPI's counts"};
   // not whether this rank's call is in place, which only its own buffers tell: all ranks have to choose alike
@@ -128,12 +128,12 @@ Serving::Answer Serving::Choose(const Member& member, const CollectiveCall& call
   return {request, choice, choice ? "" : library_.why_none(request)};
 }
 
-void Serving::Run(const Answer& answer, Member& member, MPI_Comm comm, const CollectiveCall& call) {
+void Serving::run(const Answer& answer, Member& member, MPI_Comm comm, const CollectiveCall& call) {
   if (!member.messages) {
     MPI_Group group;
     MPI_Comm own;
-    Check(HOCKET_REAL(MPI_Comm_group)(comm, &group));
-    Check(HOCKET_REAL(MPI_Comm_create)(comm, group, &own));  // not a duplicate: that runs the program's own callbacks
+    check(HOCKET_REAL(MPI_Comm_group)(comm, &group));
+    check(HOCKET_REAL(MPI_Comm_create)(comm, group, &own));  // not a duplicate: that runs the program's own callbacks
     HOCKET_REAL(MPI_Group_free)(&group);
     member.messages = std::make_unique<MpiMessages>(own);
   }
@@ -142,24 +142,24 @@ void Serving::Run(const Answer& answer, Member& member, MPI_Comm comm, const Col
   if (program == member.programs.end()) {
     const std::string way = choice.in_place ? ".in_place" : ".out_of_place";
     const std::string name = std::to_string(choice.number) + "." + std::to_string(member.rank) + way;
-    program = member.programs.emplace(choice.number, ReadFile(folder_ / name, executor::read_program)).first;
+    program = member.programs.emplace(choice.number, read_file(folder_ / name, executor::read_program)).first;
   }
-  RunServed(library_[choice.number], choice, answer.request, program->second, member, call, datatypes_);
+  run_served(library_[choice.number], choice, answer.request, program->second, member, call, datatypes_);
 }
 
-void Serving::CountStock(const char* op, const std::string& reason) {
+void Serving::count_stock(const char* op, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   ++stock_[{op, reason}];
 }
 
-void Serving::WriteCounts() const {
+void Serving::write_counts() const {
   const std::filesystem::path path = folder_ / "counts", unfinished = folder_ / "counts.unfinished";
   std::ofstream file(unfinished);
   for (const auto& [number, count] : ran_) {
-    file << JsonLine("ran").Add("algorithm", number).Add("calls", count.calls).Add("bytes", count.bytes).Finish();
+    file << JsonLine("ran").add("algorithm", number).add("calls", count.calls).add("bytes", count.bytes).finish();
   }
   for (const auto& [what, calls] : stock_) {
-    file << JsonLine("stock").Add("operation", what.first).Add("reason", what.second).Add("calls", calls).Finish();
+    file << JsonLine("stock").add("operation", what.first).add("reason", what.second).add("calls", calls).finish();
   }
   file.close();
   std::error_code ignored;  // the launcher says what is missing

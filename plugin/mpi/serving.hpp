@@ -19,19 +19,19 @@ namespace hocket::mpi {
 class Serving {
  public:
   /// nullptr when the launcher left no programs.
-  static Serving* Get() { return active_.load(std::memory_order_acquire); }
+  static Serving* get() { return active_.load(std::memory_order_acquire); }
 
   /// Serves if HOCKET_MPI_ALGORITHMS names the launcher's folder; all ranks do so at once, after MPI_Init.
-  static void Start();
+  static void start();
 
   /// Rank 0 leaves its counts in that folder; before MPI_Finalize.
-  static void Stop();
+  static void stop();
 
   /// The result of a call that a program served; std::nullopt, which is counted, when MPI's own algorithm must. All
   /// ranks of the communicator get the same answer.
-  std::optional<int> Serve(const char* op, MPI_Comm comm, const CollectiveCall& call);
+  std::optional<int> serve(const char* op, MPI_Comm comm, const CollectiveCall& call);
 
-  void CountStock(const char* op, const std::string& reason);
+  void count_stock(const char* op, const std::string& reason);
 
  private:
   struct Count {
@@ -48,10 +48,10 @@ class Serving {
 
   explicit Serving(const std::string& folder);
 
-  Member* FindMember(MPI_Comm comm);
-  Answer Choose(const Member& member, const CollectiveCall& call) const;
-  void Run(const Answer& answer, Member& member, MPI_Comm comm, const CollectiveCall& call);
-  void WriteCounts() const;
+  Member* find_member(MPI_Comm comm);
+  Answer choose(const Member& member, const CollectiveCall& call) const;
+  void run(const Answer& answer, Member& member, MPI_Comm comm, const CollectiveCall& call);
+  void write_counts() const;
 
   static std::atomic<Serving*> active_;
 
@@ -64,9 +64,9 @@ class Serving {
   std::map<std::pair<std::string, std::string>, int64_t> stock_;
 };
 
-/// `Serving::CountStock` where programs are at work.
-inline void CountStock(const char* op, const char* reason) {
-  if (Serving* const serving = Serving::Get()) serving->CountStock(op, reason);
+/// `Serving::count_stock` where programs are at work.
+inline void count_stock(const char* op, const char* reason) {
+  if (Serving* const serving = Serving::get()) serving->count_stock(op, reason);
 }
 
 }  // namespace hocket::mpi

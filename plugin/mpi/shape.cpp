@@ -4,19 +4,19 @@
 
 namespace hocket::mpi {
 
-std::string Shape::Line(int64_t id) const {
+std::string Shape::line(int64_t id) const {
   JsonLine line("shape");
-  line.Add("id", id).Add("op", op).Add("kind", kind).Add("group", group);
-  line.Add("in", input_bytes).Add("out", output_bytes);
-  if (*type != '\0') line.Add("dtype", type);
-  if (is_async) line.Add("async", 1);
-  if (root >= 0) line.Add("root", root);
-  if (peer >= 0) line.Add("peer", peer);
-  if (tag != 0) line.Add("tag", tag);
-  if (*reduction != '\0') line.Add("reduce", reduction);
-  if (!input_splits.empty()) line.Add("in_splits", input_splits);
-  if (!output_splits.empty()) line.Add("out_splits", output_splits);
-  return line.Finish();
+  line.add("id", id).add("op", op).add("kind", kind).add("group", group);
+  line.add("in", input_bytes).add("out", output_bytes);
+  if (*type != '\0') line.add("dtype", type);
+  if (is_async) line.add("async", 1);
+  if (root >= 0) line.add("root", root);
+  if (peer >= 0) line.add("peer", peer);
+  if (tag != 0) line.add("tag", tag);
+  if (*reduction != '\0') line.add("reduce", reduction);
+  if (!input_splits.empty()) line.add("in_splits", input_splits);
+  if (!output_splits.empty()) line.add("out_splits", output_splits);
+  return line.finish();
 }
 
 size_t ShapeHash::operator()(const Shape& shape) const {

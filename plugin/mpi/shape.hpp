@@ -27,7 +27,7 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 
   /// The line of kind shape that gives this one the number `id`.
-  std::string Line(int64_t id) const;
+  std::string line(int64_t id) const;
 };
 
 struct ShapeHash {

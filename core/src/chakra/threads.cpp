@@ -44,54 +44,54 @@ class Chains {
       }
     }
     std::ranges::sort(events_);
-    for (const Event& event : events_) ThreadOf(event).last = event.time;
-    Find(activity.main).last = activity.end;
+    for (const Event& event : events_) thread_of(event).last = event.time;
+    find(activity.main).last = activity.end;
     for (size_t span = 0; span < activity.span_begin.size(); span++) {
-      Find(activity.span_thread[span]).spans.push_back(static_cast<int64_t>(span));
+      find(activity.span_thread[span]).spans.push_back(static_cast<int64_t>(span));
     }
   }
 
-  ThreadNodes Build() {
+  ThreadNodes build() {
     auto event = events_.begin();
     for (const int64_t mark : activity_.marks) {
-      for (; event != events_.end() && event->time <= mark && mark != activity_.marks.front(); ++event) Follow(*event);
+      for (; event != events_.end() && event->time <= mark && mark != activity_.marks.front(); ++event) follow(*event);
       for (Thread& thread : threads_) {
-        if (thread.last >= mark) ComputeUntil(thread, mark);
+        if (thread.last >= mark) compute_until(thread, mark);
       }
       nodes_.mark_nodes.push_back(std::ssize(nodes_.what));
     }
-    for (; event != events_.end(); ++event) Follow(*event);
-    ComputeUntil(Find(activity_.main), activity_.end);
+    for (; event != events_.end(); ++event) follow(*event);
+    compute_until(find(activity_.main), activity_.end);
     return std::move(nodes_);
   }
 
  private:
-  Thread& Find(int64_t name) {
+  Thread& find(int64_t name) {
     const auto [found, is_new] = index_.try_emplace(name, threads_.size());
     if (is_new) threads_.push_back({.until = activity_.marks.front(), .last = activity_.marks.front()});
     return threads_[found->second];
   }
 
-  Thread& ThreadOf(const Event& event) {
-    return Find(event.is_wait ? activity_.wait_thread[event.call] : activity_.thread[event.call]);
+  Thread& thread_of(const Event& event) {
+    return find(event.is_wait ? activity_.wait_thread[event.call] : activity_.thread[event.call]);
   }
 
-  void Follow(const Event& event) {
-    Thread& thread = ThreadOf(event);
+  void follow(const Event& event) {
+    Thread& thread = thread_of(event);
     const int64_t batch = event.is_wait ? Activity::kNone : activity_.batch[event.call];
     // Calls of a batch (a group of NCCL's calls, for example) are issued as one: no computing between them.
-    if (batch == Activity::kNone || batch != thread.batch) ComputeUntil(thread, event.time);
+    if (batch == Activity::kNone || batch != thread.batch) compute_until(thread, event.time);
     thread.batch = batch;
     if (event.is_wait) {
-      Wait(thread, node_of_[event.call]);
+      wait(thread, node_of_[event.call]);
       thread.until = std::max(thread.until, activity_.wait_end[event.call]);
     } else {
-      node_of_[event.call] = Add(thread, event.call, event.time, event.time);
+      node_of_[event.call] = add(thread, event.call, event.time, event.time);
     }
   }
 
   /// The spans that begin in the time, and gaps between them.
-  void ComputeUntil(Thread& thread, int64_t time) {
+  void compute_until(Thread& thread, int64_t time) {
     if (time <= thread.until) return;
     for (; thread.next_span < thread.spans.size(); thread.next_span++) {
       const int64_t span = thread.spans[thread.next_span];
@@ -99,20 +99,20 @@ class Chains {
       if (begin >= time) break;
       // A span inside of one that is told already: only the outermost counts.
       if (begin < thread.until) continue;
-      Compute(thread, ThreadNodes::kGap, begin);
-      Compute(thread, -2 - span, std::min(activity_.span_end[span], time));
+      compute(thread, ThreadNodes::kGap, begin);
+      compute(thread, -2 - span, std::min(activity_.span_end[span], time));
     }
-    Compute(thread, ThreadNodes::kGap, time);
+    compute(thread, ThreadNodes::kGap, time);
   }
 
-  void Compute(Thread& thread, int64_t what, int64_t until) {
+  void compute(Thread& thread, int64_t what, int64_t until) {
     if (until <= thread.until) return;
-    const int64_t node = Add(thread, what, thread.until, until);
+    const int64_t node = add(thread, what, thread.until, until);
     thread.tail.assign(1, node);
     thread.until = until;
   }
 
-  int64_t Add(const Thread& thread, int64_t what, int64_t begin, int64_t end) {
+  int64_t add(const Thread& thread, int64_t what, int64_t begin, int64_t end) {
     nodes_.what.push_back(what);
     nodes_.begin.push_back(begin);
     nodes_.end.push_back(end);
@@ -122,7 +122,7 @@ class Chains {
   }
 
   /// The thread goes on after `node`, which takes the place of what it depends on itself.
-  void Wait(Thread& thread, int64_t node) {
+  void wait(Thread& thread, int64_t node) {
     const auto first = nodes_.deps.begin() + nodes_.deps_offset[node];
     const auto behind = nodes_.deps.begin() + nodes_.deps_offset[node + 1];
     std::erase_if(thread.tail, [&](uint64_t id) { return std::binary_search(first, behind, id); });
@@ -148,7 +148,7 @@ ThreadNodes chain_threads(const Activity& activity) {
                     activity.span_thread.size() == spans;
   if (!fits) throw TraceError("the columns of a thread's calls or spans differ in length");
   if (activity.marks.empty()) throw TraceError("a rank's activity has no mark where it begins");
-  return Chains(activity).Build();
+  return Chains(activity).build();
 }
 
 }  // namespace hocket::chakra

@@ -74,13 +74,13 @@ T reduced(ElementType type, ReduceOp op, T left, T right) {
 
 template <typename T>
 void expect_wrapping(ElementType type) {
-  constexpr T top = std::numeric_limits<T>::max(), bottom = std::numeric_limits<T>::min();
-  EXPECT_EQ(reduced<T>(type, ReduceOp::kSum, top, 1), bottom);
-  EXPECT_EQ(reduced<T>(type, ReduceOp::kProd, top, 2), static_cast<T>(-2));
-  EXPECT_EQ(reduced<T>(type, ReduceOp::kProd, top, top),
+  constexpr T kTop = std::numeric_limits<T>::max(), kBottom = std::numeric_limits<T>::min();
+  EXPECT_EQ(reduced<T>(type, ReduceOp::kSum, kTop, 1), kBottom);
+  EXPECT_EQ(reduced<T>(type, ReduceOp::kProd, kTop, 2), static_cast<T>(-2));
+  EXPECT_EQ(reduced<T>(type, ReduceOp::kProd, kTop, kTop),
             1);  // (2^k - 1)^2 = 1 (mod 2^k), as for signed (2^(k-1) - 1)^2
-  EXPECT_EQ(reduced<T>(type, ReduceOp::kMax, bottom, top), top);
-  EXPECT_EQ(reduced<T>(type, ReduceOp::kMin, bottom, top), bottom);
+  EXPECT_EQ(reduced<T>(type, ReduceOp::kMax, kBottom, kTop), kTop);
+  EXPECT_EQ(reduced<T>(type, ReduceOp::kMin, kBottom, kTop), kBottom);
 }
 
 TEST(Reduce, IntegersWrapAndCompareByTheirSign) {

@@ -9,15 +9,15 @@ namespace hocket::nccl {
 
 /// The beginning of a name, in a field of zeros.
 template <size_t kBytes>
-void CopyName(char (&to)[kBytes], const char* name) {
+void copy_name(char (&to)[kBytes], const char* name) {
   if (name != nullptr) std::memcpy(to, name, strnlen(name, kBytes - 1));
 }
 
 /// What calls share, in every version.
 template <class Payload>
-void DescribeCall(Record& record, const Payload& payload) {
-  CopyName(record.call.function, payload.function);
-  CopyName(record.call.datatype, payload.datatype);
+void describe_call(Record& record, const Payload& payload) {
+  copy_name(record.call.function, payload.function);
+  copy_name(record.call.datatype, payload.datatype);
   record.call.count = payload.count;
   if constexpr (requires { payload.sequence; }) record.sequence = payload.sequence;
   if constexpr (requires { payload.root; }) record.peer = payload.root;
@@ -25,7 +25,7 @@ void DescribeCall(Record& record, const Payload& payload) {
   if constexpr (requires { payload.user_tag; }) record.user_tag = payload.user_tag;
 }
 
-inline void DescribeProxyOperation(Record& record, const ProxyOperation& operation) {
+inline void describe_proxy_operation(Record& record, const ProxyOperation& operation) {
   record.sequence = static_cast<uint64_t>(operation.pid);
   record.call.count = static_cast<uint64_t>(operation.steps);
   record.call.channels = operation.channel;
@@ -35,24 +35,24 @@ inline void DescribeProxyOperation(Record& record, const ProxyOperation& operati
 }
 
 template <class Collective>
-void DescribeCollective(Record& record, const Collective& collective) {
-  DescribeCall(record, collective);
-  CopyName(record.call.algorithm, collective.algorithm);
-  CopyName(record.call.protocol, collective.protocol);
+void describe_collective(Record& record, const Collective& collective) {
+  describe_call(record, collective);
+  copy_name(record.call.algorithm, collective.algorithm);
+  copy_name(record.call.protocol, collective.protocol);
   record.call.channels = collective.channels;
   record.warps = collective.warps;
   if constexpr (requires { collective.kernel_variant; }) {
-    CopyName(record.variant, collective.kernel_variant);
+    copy_name(record.variant, collective.kernel_variant);
     record.symmetric = collective.symmetric;
   }
 }
 
 /// Events that version 6 added, and 7.
 template <class Descriptor>
-void DescribeCopy(Record& record, const Descriptor& descriptor) {
+void describe_copy(Record& record, const Descriptor& descriptor) {
   if (descriptor.type == kCopyCollective) {
-    DescribeCall(record, descriptor.copy_collective);
-    CopyName(record.call.algorithm, descriptor.copy_collective.sync_strategy);
+    describe_call(record, descriptor.copy_collective);
+    copy_name(record.call.algorithm, descriptor.copy_collective.sync_strategy);
     record.call.channels = descriptor.copy_collective.batches;
     record.bytes = descriptor.copy_collective.batch_size;
   } else if (descriptor.type == kCopySync) {
@@ -65,30 +65,30 @@ void DescribeCopy(Record& record, const Descriptor& descriptor) {
 
 /// Events that version 5 added: the caller's side.
 template <class Descriptor>
-void DescribeApi(Record& record, const Descriptor& descriptor) {
+void describe_api(Record& record, const Descriptor& descriptor) {
   if (descriptor.type == kGroupApi) {
     record.call.count = static_cast<uint64_t>(descriptor.group_api.depth);
     record.warps = descriptor.group_api.captured;
   } else if (descriptor.type == kCollectiveApi) {
-    DescribeCall(record, descriptor.collective_api);
+    describe_call(record, descriptor.collective_api);
   } else if (descriptor.type == kPointToPointApi) {
-    DescribeCall(record, descriptor.point_to_point_api);
+    describe_call(record, descriptor.point_to_point_api);
   }
 }
 
 /// Fills in a record of zeros.
 template <class Descriptor>
-void Describe(Record& record, const Descriptor& descriptor) {
+void describe(Record& record, const Descriptor& descriptor) {
   switch (descriptor.type) {
     case kCollective:
-      return DescribeCollective(record, descriptor.collective);
+      return describe_collective(record, descriptor.collective);
     case kPointToPoint:
-      DescribeCall(record, descriptor.point_to_point);
+      describe_call(record, descriptor.point_to_point);
       record.peer = descriptor.point_to_point.peer;
       record.call.channels = descriptor.point_to_point.channels;
       return;
     case kProxyOperation:
-      return DescribeProxyOperation(record, descriptor.proxy_operation);
+      return describe_proxy_operation(record, descriptor.proxy_operation);
     case kProxyStep:
       record.sequence = static_cast<uint64_t>(descriptor.proxy_step);
       return;
@@ -100,12 +100,12 @@ void Describe(Record& record, const Descriptor& descriptor) {
       record.sequence = static_cast<uint64_t>(descriptor.net_plugin.id);
       return;
   }
-  if constexpr (requires { descriptor.group_api; }) DescribeApi(record, descriptor);
-  if constexpr (requires { descriptor.copy_collective; }) DescribeCopy(record, descriptor);
+  if constexpr (requires { descriptor.group_api; }) describe_api(record, descriptor);
+  if constexpr (requires { descriptor.copy_collective; }) describe_copy(record, descriptor);
   if constexpr (requires { descriptor.kernel_phase; }) {
     if (descriptor.type != kKernelPhase) return;
     record.sequence = descriptor.kernel_phase.phase;
-    CopyName(record.call.function, descriptor.kernel_phase.name);
+    copy_name(record.call.function, descriptor.kernel_phase.name);
     record.call.channels = descriptor.kernel_phase.channel;
     record.gpu_start_ns = descriptor.kernel_phase.gpu_timer;
   }

@@ -18,7 +18,7 @@ class IndexQueue {
   uint32_t size() const { return size_; }
 
   /// There must be room: who holds each index at most once never needs more than `most`.
-  void Push(uint32_t index) {
+  void push(uint32_t index) {
     const uint64_t turn = tail_.fetch_add(1, std::memory_order_relaxed);
     Cell& cell = cells_[turn & mask_];
     while (cell.turn.load(std::memory_order_acquire) != turn) {  // Its last reader is about to leave it.
@@ -28,7 +28,7 @@ class IndexQueue {
   }
 
   /// False: none was there.
-  bool Pop(uint32_t& index) {
+  bool pop(uint32_t& index) {
     uint64_t turn = head_.load(std::memory_order_relaxed);
     for (;;) {
       Cell& cell = cells_[turn & mask_];

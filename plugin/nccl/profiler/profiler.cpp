@@ -25,7 +25,7 @@ class Process {
     Recorder* recorder = recorder_;
     if (recorder == nullptr) return;
     const std::lock_guard lock(opening_);
-    recorder->Report();
+    recorder->report();
     if (recorder->open() > 0) return;
     recorder_ = nullptr;
     delete recorder;
@@ -33,7 +33,7 @@ class Process {
 
   Recorder* recorder() const { return recorder_.load(std::memory_order_acquire); }
 
-  Result Open(void** context, int* mask, const char* name, uint64_t communicator, int nodes, int ranks, int rank,
+  Result open(void** context, int* mask, const char* name, uint64_t communicator, int nodes, int ranks, int rank,
               Logger log) noexcept {
     *context = nullptr;
     // The mask is one for all communicators of the process: those that are open already keep theirs.
@@ -41,12 +41,12 @@ class Process {
     try {
       const std::lock_guard lock(opening_);
       if (recorder() == nullptr) {
-        const Settings settings = Settings::FromEnvironment();
+        const Settings settings = Settings::from_environment();
         if (settings.folder.empty()) return kSuccess;
-        pthread_atfork(nullptr, nullptr, AfterFork);
+        pthread_atfork(nullptr, nullptr, after_fork);
         recorder_ = new Recorder(settings, log);
       }
-      *context = const_cast<Communicator*>(recorder()->Open(communicator, name, nodes, ranks, rank));
+      *context = const_cast<Communicator*>(recorder()->open(communicator, name, nodes, ranks, rank));
       std::atomic_ref(*mask).store(static_cast<int>(recorder()->events()), std::memory_order_relaxed);
     } catch (const std::exception& error) {
       const bool said = said_.exchange(true);
@@ -55,16 +55,16 @@ class Process {
     return kSuccess;
   }
 
-  void Close() {
+  void close() {
     Recorder* const recorder = this->recorder();
     if (recorder == nullptr) return;
     const std::lock_guard lock(opening_);
-    recorder->Close();
+    recorder->close();
   }
 
  private:
   /// A forked child shares the file but none of the threads: its copy does nothing.
-  static void AfterFork();
+  static void after_fork();
 
   std::atomic<Recorder*> recorder_{nullptr};
   std::atomic<bool> forked_{false};
@@ -74,13 +74,13 @@ class Process {
 
 Process process;
 
-void Process::AfterFork() {
+void Process::after_fork() {
   process.forked_ = true;
   process.recorder_ = nullptr;
 }
 
 template <class Descriptor>
-Result StartEvent(void* context, void** event, Descriptor* descriptor) noexcept {
+Result start_event(void* context, void** event, Descriptor* descriptor) noexcept {
   *event = nullptr;
   Recorder* const recorder = process.recorder();
   if (recorder == nullptr || context == nullptr) return kSuccess;
@@ -89,44 +89,44 @@ Result StartEvent(void* context, void** event, Descriptor* descriptor) noexcept 
   if ((kind & recorder->events()) != 0) {
     const bool foreign = kind == kProxyOperation && descriptor->proxy_operation.pid != recorder->process();
     const Handle parent = foreign ? kForeign : reinterpret_cast<Handle>(descriptor->parent);
-    handle = recorder->Start(*static_cast<const Communicator*>(context), kind, parent,
-                             [&](Record& record) { Describe(record, *descriptor); });
+    handle = recorder->start(*static_cast<const Communicator*>(context), kind, parent,
+                             [&](Record& record) { describe(record, *descriptor); });
   }
   *event = reinterpret_cast<void*>(handle);
   return kSuccess;
 }
 
-Result StopEvent(void* event) noexcept {
+Result stop_event(void* event) noexcept {
   Recorder* const recorder = process.recorder();
-  if (recorder != nullptr && event != nullptr) recorder->Stop(reinterpret_cast<Handle>(event));
+  if (recorder != nullptr && event != nullptr) recorder->stop(reinterpret_cast<Handle>(event));
   return kSuccess;
 }
 
-Result RecordEventState(void* event, int state, StateArguments* arguments) noexcept {
+Result record_event_state(void* event, int state, StateArguments* arguments) noexcept {
   Recorder* const recorder = process.recorder();
   if (recorder == nullptr || event == nullptr || arguments == nullptr) return kSuccess;
-  recorder->ChangeState(reinterpret_cast<Handle>(event), state, *arguments);
+  recorder->change_state(reinterpret_cast<Handle>(event), state, *arguments);
   return kSuccess;
 }
 
-Result Finalize(void* context) noexcept {
-  if (context != nullptr) process.Close();
+Result finalize(void* context) noexcept {
+  if (context != nullptr) process.close();
   return kSuccess;
 }
 
-Result Init4(void** context, int* mask, const char* name, uint64_t communicator, int nodes, int ranks, int rank,
+Result init4(void** context, int* mask, const char* name, uint64_t communicator, int nodes, int ranks, int rank,
              Logger log) noexcept {
-  return process.Open(context, mask, name, communicator, nodes, ranks, rank, log);
+  return process.open(context, mask, name, communicator, nodes, ranks, rank, log);
 }
 
-Result Init5(void** context, uint64_t communicator, int* mask, const char* name, int nodes, int ranks, int rank,
+Result init5(void** context, uint64_t communicator, int* mask, const char* name, int nodes, int ranks, int rank,
              Logger log) noexcept {
-  return process.Open(context, mask, name, communicator, nodes, ranks, rank, log);
+  return process.open(context, mask, name, communicator, nodes, ranks, rank, log);
 }
 
 template <class Descriptor>
-constexpr Profiler<Descriptor> kProfiler = {"hocket",         Init5,   StartEvent<Descriptor>, StopEvent,
-                                            RecordEventState, Finalize};
+constexpr Profiler<Descriptor> kProfiler = {"hocket",           init5,   start_event<Descriptor>, stop_event,
+                                            record_event_state, finalize};
 
 }  // namespace
 }  // namespace hocket::nccl
@@ -134,11 +134,11 @@ constexpr Profiler<Descriptor> kProfiler = {"hocket",         Init5,   StartEven
 #define HOCKET_EXPORT extern "C" __attribute__((visibility("default")))
 /// The symbols that NCCL looks for, newest first: version 4 by 2.27, 5 by 2.28, 6 by 2.29 and 2.30, 7 since 2.31.
 HOCKET_EXPORT const hocket::nccl::Profiler4 ncclProfiler_v4 = {"hocket",
-                                                               hocket::nccl::Init4,
-                                                               hocket::nccl::StartEvent<hocket::nccl::Descriptor4>,
-                                                               hocket::nccl::StopEvent,
-                                                               hocket::nccl::RecordEventState,
-                                                               hocket::nccl::Finalize};
+                                                               hocket::nccl::init4,
+                                                               hocket::nccl::start_event<hocket::nccl::Descriptor4>,
+                                                               hocket::nccl::stop_event,
+                                                               hocket::nccl::record_event_state,
+                                                               hocket::nccl::finalize};
 HOCKET_EXPORT const hocket::nccl::Profiler<hocket::nccl::Descriptor5> ncclProfiler_v5 =
     hocket::nccl::kProfiler<hocket::nccl::Descriptor5>;
 HOCKET_EXPORT const hocket::nccl::Profiler<hocket::nccl::Descriptor6> ncclProfiler_v6 =

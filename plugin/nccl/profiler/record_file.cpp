@@ -16,7 +16,7 @@ constexpr size_t kSegmentBytes = kSegmentRecords * sizeof(Record);
 
 /// Maps a part of the file whose blocks are all there: a full disk is an error here, not a signal later; so is a limit
 /// on the size of files.
-int MapPart(int file, uint64_t offset, size_t bytes, void** mapped) {
+int map_part(int file, uint64_t offset, size_t bytes, void** mapped) {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && offset + bytes > limit.rlim_cur) return EFBIG;
   if (const int error = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes))) return error;
@@ -43,9 +43,9 @@ RecordFile::RecordFile(const std::string& path, size_t slots)
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   check(file_ < 0 ? errno : 0);
   void* mapped = nullptr;
-  check(MapPart(file_, 0, kHeaderBytes, &mapped));
+  check(map_part(file_, 0, kHeaderBytes, &mapped));
   header_ = static_cast<FileHeader*>(mapped);
-  Grow();
+  grow();
   check(header_->error);
 }
 
@@ -57,18 +57,18 @@ RecordFile::~RecordFile() {
   if (file_ >= 0) close(file_);
 }
 
-Slot RecordFile::Take() {
+Slot RecordFile::take() {
   while (!failed_.load(std::memory_order_relaxed)) {
     Segment* segment = current_.load(std::memory_order_acquire);
     const uint32_t at = segment->taken.fetch_add(1, std::memory_order_acq_rel);
     // Who took a slot keeps the segment mapped until that slot is recycled.
     if (at < kSegmentRecords) return {segment->records + at, segment, segment->first + at};
-    Grow();
+    grow();
   }
   return {};
 }
 
-void RecordFile::Recycle(const Slot& slot) {
+void RecordFile::recycle(const Slot& slot) {
   Segment& segment = *slot.segment;
   if (segment.recycled.fetch_add(1, std::memory_order_acq_rel) + 1 != kSegmentRecords) return;
   munmap(segment.records, kSegmentBytes);
@@ -78,12 +78,12 @@ void RecordFile::Recycle(const Slot& slot) {
   free_.push_back(&segment);
 }
 
-void RecordFile::Grow() {
+void RecordFile::grow() {
   const std::lock_guard lock(growing_);
   if (failed_ || current_.load()->taken.load() < kSegmentRecords) return;  // Another thread did it.
   Segment& segment = *free_.back();
   void* mapped = nullptr;
-  if (const int error = MapPart(file_, kHeaderBytes + next_first_ * sizeof(Record), kSegmentBytes, &mapped)) {
+  if (const int error = map_part(file_, kHeaderBytes + next_first_ * sizeof(Record), kSegmentBytes, &mapped)) {
     header_->error = error;
     failed_ = true;
     return;

@@ -39,12 +39,12 @@ class RecordFile {
 
   /// A slot, by one atomic addition; every kSegmentRecords-th call maps the next segment. The first call that finds
   /// the disk full notes it in the header; none after it tries again.
-  Slot Take();
+  Slot take();
   /// What the slot holds stays in the file; nobody touches it any more.
-  void Recycle(const Slot& slot);
+  void recycle(const Slot& slot);
 
  private:
-  void Grow();
+  void grow();
 
   FileHeader* header_ = nullptr;
   int file_ = -1;

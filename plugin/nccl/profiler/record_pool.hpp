@@ -41,15 +41,15 @@ class RecordPool {
     mark_ = (mark % 0xfff + 1) << 52;
     for (uint32_t at = 0; at < entries; ++at) {
       entries_[at].word = kQueued;
-      idle_.Push(at);
+      idle_.push(at);
     }
   }
 
   /// The entry that has been idle for longest, with one reference, for the event itself; null when all are under way.
   /// It still holds its former content.
-  Entry* Take() {
+  Entry* take() {
     uint32_t index;
-    while (idle_.Pop(index)) {
+    while (idle_.pop(index)) {
       Entry& entry = entries_[index];
       uint64_t word = entry.word.load(std::memory_order_acquire);
       for (;;) {
@@ -77,8 +77,8 @@ class RecordPool {
   Entry& held(Handle handle) { return entries_[handle & kMost]; }
 
   /// The entry of a handle with one reference more; null for a handle whose entry was taken again, or foreign.
-  Entry* Acquire(Handle handle) {
-    return Change(handle, [](uint64_t& word) {
+  Entry* acquire(Handle handle) {
+    return change(handle, [](uint64_t& word) {
       ++word;
       return true;
     });
@@ -86,8 +86,8 @@ class RecordPool {
 
   /// The entry of a handle whose event stops, which passes its reference to the caller; null as above, and for an
   /// event that was stopped before.
-  Entry* Stop(Handle handle) {
-    return Change(handle, [](uint64_t& word) {
+  Entry* stop(Handle handle) {
+    return change(handle, [](uint64_t& word) {
       const bool first = (word & kStopped) == 0;
       word |= kStopped;
       return first;
@@ -96,7 +96,7 @@ class RecordPool {
 
   /// Gives a reference back. Calls settle(entry) before what may be the last one, perhaps more than once.
   template <class Settle>
-  void Release(Entry& entry, Settle settle) {
+  void release(Entry& entry, Settle settle) {
     uint64_t word = entry.word.load(std::memory_order_acquire);
     for (;;) {
       uint64_t next = word - 1;
@@ -104,7 +104,7 @@ class RecordPool {
       if (last) settle(entry);
       if (last) next |= kQueued;
       if (!entry.word.compare_exchange_weak(word, next, std::memory_order_acq_rel)) continue;
-      if (last && (word & kQueued) == 0) idle_.Push(static_cast<uint32_t>(&entry - entries_.get()));
+      if (last && (word & kQueued) == 0) idle_.push(static_cast<uint32_t>(&entry - entries_.get()));
       return;
     }
   }
@@ -115,7 +115,7 @@ class RecordPool {
   static constexpr uint64_t kReferences = kStopped - 1;
 
   template <class Next>
-  Entry* Change(Handle handle, Next next) {
+  Entry* change(Handle handle, Next next) {
     const uint64_t index = handle & kMost;
     if ((handle & ~((uint64_t{1} << 52) - 1)) != mark_ || index >= idle_.size()) return nullptr;
     Entry& entry = entries_[index];

@@ -28,26 +28,26 @@ class Recorder {
 
   /// A communicator, which lives as long as this; notes it in the file. Throws std::runtime_error where the reports
   /// have no thread. Calls of these two do not overlap.
-  const Communicator* Open(uint64_t id, const char* name, int nodes, int ranks, int rank);
+  const Communicator* open(uint64_t id, const char* name, int nodes, int ranks, int rank);
   /// One of the open communicators has ended; with the last of them, reports are written. Late events may follow.
-  void Close();
+  void close();
   int open() const { return open_; }
-  void Report() { reporter_.Stop(); }
+  void report() { reporter_.stop(); }
 
   /// Begins a record, whose particulars describe(record) fills in. Allocates nothing; takes no lock but every
   /// kSegmentRecords-th time.
   template <class Describe>
-  Handle Start(const Communicator& communicator, EventType kind, Handle parent, Describe describe);
+  Handle start(const Communicator& communicator, EventType kind, Handle parent, Describe describe);
   /// The event has stopped, once.
-  void Stop(Handle handle);
-  void ChangeState(Handle handle, int state, const StateArguments& arguments);
+  void stop(Handle handle);
+  void change_state(Handle handle, int state, const StateArguments& arguments);
 
  private:
-  Entry* Begin(const Communicator& communicator, EventType kind, Handle parent);
-  void Publish(Entry& entry, EventType kind);
-  void Drop(EventType kind);
-  void Release(Entry& entry);
-  void Settle(Entry& entry);
+  Entry* begin(const Communicator& communicator, EventType kind, Handle parent);
+  void publish(Entry& entry, EventType kind);
+  void drop(EventType kind);
+  void release(Entry& entry);
+  void settle(Entry& entry);
 
   const Settings settings_;
   const Logger log_;
@@ -63,11 +63,11 @@ class Recorder {
 };
 
 template <class Describe>
-Handle Recorder::Start(const Communicator& communicator, EventType kind, Handle parent, Describe describe) {
-  Entry* entry = Begin(communicator, kind, parent);
+Handle Recorder::start(const Communicator& communicator, EventType kind, Handle parent, Describe describe) {
+  Entry* entry = begin(communicator, kind, parent);
   if (entry == nullptr) return ignored();
   describe(*entry->slot.record);
-  Publish(*entry, kind);
+  publish(*entry, kind);
   return pool_.handle(*entry);
 }
 

@@ -16,7 +16,7 @@ Reporter::Reporter(const Settings& settings, const std::string& stem, const Tota
       totals_(totals),
       header_(header) {}
 
-void Reporter::Start() {
+void Reporter::start() {
   if (settings_.prometheus_s == 0 || thread_.joinable()) return;
   end_ = false;
   std::string failure;
@@ -25,7 +25,7 @@ void Reporter::Start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([this] { Run(); });
+    thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
     failure = error.what();
   }
@@ -33,7 +33,7 @@ void Reporter::Start() {
   if (!failure.empty()) throw std::runtime_error("no thread to write metrics: " + failure);
 }
 
-void Reporter::Stop() {
+void Reporter::stop() {
   if (thread_.joinable()) {
     {
       const std::lock_guard lock(mutex_);
@@ -42,21 +42,21 @@ void Reporter::Stop() {
     ending_.notify_all();
     thread_.join();
   }
-  if (settings_.prometheus_s > 0) WriteMetrics();
-  if (settings_.table) WriteFile(table_path_, [&](std::FILE* file) { totals_.WriteTable(file); });
+  if (settings_.prometheus_s > 0) write_metrics();
+  if (settings_.table) write_file(table_path_, [&](std::FILE* file) { totals_.write_table(file); });
 }
 
-void Reporter::Run() {
+void Reporter::run() {
   std::unique_lock lock(mutex_);
-  while (!ending_.wait_for(lock, std::chrono::seconds(settings_.prometheus_s), [&] { return end_; })) WriteMetrics();
+  while (!ending_.wait_for(lock, std::chrono::seconds(settings_.prometheus_s), [&] { return end_; })) write_metrics();
 }
 
-void Reporter::WriteMetrics() const {
-  WriteFile(metrics_path_, [&](std::FILE* file) { totals_.WriteMetrics(file, header_); });
+void Reporter::write_metrics() const {
+  write_file(metrics_path_, [&](std::FILE* file) { totals_.write_metrics(file, header_); });
 }
 
 template <class Write>
-void Reporter::WriteFile(const std::string& path, Write write) const {
+void Reporter::write_file(const std::string& path, Write write) const {
   char beside[4096];
   std::snprintf(beside, sizeof beside, "%s.part", path.c_str());
   std::FILE* const file = std::fopen(beside, "we");

@@ -16,16 +16,16 @@ class Reporter {
   Reporter(const Settings& settings, const std::string& stem, const Totals& totals, const FileHeader& header);
 
   /// Begins to write every so many seconds, if asked. Throws std::runtime_error where no thread can be had.
-  void Start();
+  void start();
   /// Ends that, and writes all that was asked for. To be called once more before it is destroyed.
-  void Stop();
+  void stop();
 
  private:
   /// Whole or as before: written beside, then renamed.
   template <class Write>
-  void WriteFile(const std::string& path, Write write) const;
-  void WriteMetrics() const;
-  void Run();
+  void write_file(const std::string& path, Write write) const;
+  void write_metrics() const;
+  void run();
 
   const Settings& settings_;
   const std::string metrics_path_, table_path_;

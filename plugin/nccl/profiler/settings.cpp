@@ -16,13 +16,13 @@ constexpr const char* kEventNames[kEventTypes] = {
     "kernel_channel",  "net",        "group_api",  "collective_api",  "p2p_api",    "kernel_launch",
     "copy_collective", "copy_sync",  "copy_batch", "kernel_phase"};
 
-const char* Variable(const char* name, const char* otherwise) {
+const char* variable(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
-uint32_t Number(const char* name, const char* otherwise, uint32_t least, uint32_t most) {
-  const std::string_view text = Variable(name, otherwise);
+uint32_t number(const char* name, const char* otherwise, uint32_t least, uint32_t most) {
+  const std::string_view text = variable(name, otherwise);
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
   if (error == std::errc() && end == text.end() && value >= least && value <= most) return value;
@@ -30,9 +30,9 @@ uint32_t Number(const char* name, const char* otherwise, uint32_t least, uint32_
                               std::to_string(least) + " to " + std::to_string(most));
 }
 
-int LauncherRank() {
+int launcher_rank() {
   for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const std::string_view text = Variable(name, "");
+    const std::string_view text = variable(name, "");
     int rank = 0;
     const auto [end, error] = std::from_chars(text.begin(), text.end(), rank);
     if (error == std::errc() && end == text.end() && rank >= 0) return rank;
@@ -40,7 +40,7 @@ int LauncherRank() {
   return -1;
 }
 
-uint64_t Events(std::string_view text) {
+uint64_t parse_events(std::string_view text) {
   uint64_t events = 0;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
@@ -60,15 +60,15 @@ uint64_t Events(std::string_view text) {
 
 }  // namespace
 
-Settings Settings::FromEnvironment() {
-  return {.folder = Variable("HOCKET_NCCL_PROFILE", ""),
-          .events = Events(Variable("HOCKET_NCCL_EVENTS", "collective,p2p")),
-          .pool = Number("HOCKET_NCCL_RECORDS", "8192", 16, RecordPool::kMost),
-          .prometheus_s = Number("HOCKET_NCCL_PROMETHEUS", "0", 0, 86400),
-          .table = Number("HOCKET_NCCL_TABLE", "0", 0, 1) == 1,
-          .rank = LauncherRank()};
+Settings Settings::from_environment() {
+  return {.folder = variable("HOCKET_NCCL_PROFILE", ""),
+          .events = parse_events(variable("HOCKET_NCCL_EVENTS", "collective,p2p")),
+          .pool = number("HOCKET_NCCL_RECORDS", "8192", 16, RecordPool::kMost),
+          .prometheus_s = number("HOCKET_NCCL_PROMETHEUS", "0", 0, 86400),
+          .table = number("HOCKET_NCCL_TABLE", "0", 0, 1) == 1,
+          .rank = launcher_rank()};
 }
 
-const char* EventName(int bit) { return kEventNames[bit]; }
+const char* event_name(int bit) { return kEventNames[bit]; }
 
 }  // namespace hocket::nccl

@@ -17,10 +17,10 @@ struct Settings {
   bool counts() const { return prometheus_s > 0 || table; }
 
   /// Reads the environment. Throws std::invalid_argument naming the variable, its value and what may stand there.
-  static Settings FromEnvironment();
+  static Settings from_environment();
 };
 
 /// What HOCKET_NCCL_EVENTS and the metrics call the kind of a record, by the number of its bit.
-const char* EventName(int bit);
+const char* event_name(int bit);
 
 }  // namespace hocket::nccl

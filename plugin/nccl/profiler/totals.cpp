@@ -12,7 +12,7 @@ namespace hocket::nccl {
 namespace {
 
 /// Bytes of an element of the datatype NCCL names; 0 for a name that is not known.
-uint64_t ElementBytes(std::string_view datatype) {
+uint64_t element_bytes(std::string_view datatype) {
   const size_t digits = datatype.find_first_of("0123456789");
   const std::string_view size = digits == datatype.npos ? "" : datatype.substr(digits);
   if (size == "8" || size == "8e4m3" || size == "8e5m2") return 1;
@@ -22,14 +22,14 @@ uint64_t ElementBytes(std::string_view datatype) {
 }
 
 /// Does every rank give or take a part of its own, so that the whole is `ranks` times a rank's count?
-bool CountsParts(std::string_view function) {
+bool counts_parts(std::string_view function) {
   for (const std::string_view name : {"AllGather", "ReduceScatter", "AlltoAll", "Gather", "Scatter"}) {
     if (function == name) return true;
   }
   return false;
 }
 
-uint64_t Hash(const Communicator& communicator, const Call& call) {
+uint64_t hash_of(const Communicator& communicator, const Call& call) {
   uint64_t words[sizeof call / 8];
   std::memcpy(words, &call, sizeof call);
   uint64_t hash = communicator.number;
@@ -39,19 +39,19 @@ uint64_t Hash(const Communicator& communicator, const Call& call) {
 
 }  // namespace
 
-uint64_t Total::Bytes() const {
-  const uint64_t parts = CountsParts(call.function) ? static_cast<uint64_t>(communicator->ranks) : 1;
-  return call.count * ElementBytes(call.datatype) * parts;
+uint64_t Total::bytes() const {
+  const uint64_t parts = counts_parts(call.function) ? static_cast<uint64_t>(communicator->ranks) : 1;
+  return call.count * element_bytes(call.datatype) * parts;
 }
 
-double Total::BusFactor() const {
+double Total::bus_factor() const {
   const double ranks = communicator->ranks;
   if (std::string_view(call.function) == "AllReduce") return 2 * (ranks - 1) / ranks;
-  return CountsParts(call.function) ? (ranks - 1) / ranks : 1;
+  return counts_parts(call.function) ? (ranks - 1) / ranks : 1;
 }
 
-Total* Totals::Find(const Communicator& communicator, const Call& call) {
-  for (uint64_t hash = Hash(communicator, call);; ++hash) {
+Total* Totals::find(const Communicator& communicator, const Call& call) {
+  for (uint64_t hash = hash_of(communicator, call);; ++hash) {
     Total& total = totals_[hash % kCells];
     int state = total.state.load(std::memory_order_acquire);
     if (state == 0) {
@@ -69,14 +69,14 @@ Total* Totals::Find(const Communicator& communicator, const Call& call) {
   }
 }
 
-void Totals::WriteTable(std::FILE* file) const {
+void Totals::write_table(std::FILE* file) const {
   const Total* order[kCells];
   const Total** end = order;
   for (size_t at = 0; at < kCells; ++at) {
     if (totals_[at].state.load(std::memory_order_acquire) == 2) *end++ = &totals_[at];
   }
   const auto key = [](const Total* total) {
-    return std::tuple(std::string_view(total->call.function), total->Bytes(), total->communicator->number, total);
+    return std::tuple(std::string_view(total->call.function), total->bytes(), total->communicator->number, total);
   };
   std::sort(order, end, [&](const Total* a, const Total* b) { return key(a) < key(b); });
   constexpr char kHeads[] = "#%11s %12s %-14s %-14s %-14s %-7s %5s %6s %9s %9s %9s %9s %9s\n";
@@ -86,13 +86,13 @@ void Totals::WriteTable(std::FILE* file) const {
   for (const Total** at = order; at != end; ++at) {
     const Total& total = **at;
     const Call& call = total.call;
-    std::fprintf(file, "%12lu %12lu %-14s %-14s %-14s %-7s %5u %6d %9lu %9lu", total.Bytes(), call.count, call.datatype,
+    std::fprintf(file, "%12lu %12lu %-14s %-14s %-14s %-7s %5u %6d %9lu %9lu", total.bytes(), call.count, call.datatype,
                  call.function, call.algorithm, call.protocol, call.channels, total.communicator->ranks,
                  total.calls.load(), total.timed.load());
     if (total.timed_ns > 0) {
       const double ns = static_cast<double>(total.timed_ns) / static_cast<double>(total.timed);
-      const double bandwidth = static_cast<double>(total.Bytes()) / ns;
-      std::fprintf(file, " %9.2f %9.2f %9.2f\n", ns / 1e3, bandwidth, bandwidth * total.BusFactor());
+      const double bandwidth = static_cast<double>(total.bytes()) / ns;
+      std::fprintf(file, " %9.2f %9.2f %9.2f\n", ns / 1e3, bandwidth, bandwidth * total.bus_factor());
     } else {
       std::fprintf(file, " %9s %9s %9s\n", "-", "-", "-");
     }
@@ -100,7 +100,7 @@ void Totals::WriteTable(std::FILE* file) const {
   if (uncounted_ > 0) std::fprintf(file, "# %lu calls of more kinds are not in this table\n", uncounted_.load());
 }
 
-void Totals::WriteMetrics(std::FILE* file, const FileHeader& header) const {
+void Totals::write_metrics(std::FILE* file, const FileHeader& header) const {
   const struct {
     const char* name;
     const char* help;
@@ -121,7 +121,7 @@ void Totals::WriteMetrics(std::FILE* file, const FileHeader& header) const {
                    "datatype=\"%s\",algorithm=\"%s\",protocol=\"%s\",channels=\"%u\",bytes=\"%lu\"} %.15g\n",
                    name, header.host, header.process, total.communicator->id, total.communicator->rank,
                    total.call.function, total.call.datatype, total.call.algorithm, total.call.protocol,
-                   total.call.channels, total.Bytes(), value(total));
+                   total.call.channels, total.bytes(), value(total));
     }
   }
   std::fprintf(file,
@@ -130,7 +130,7 @@ void Totals::WriteMetrics(std::FILE* file, const FileHeader& header) const {
   for (int bit = 0; bit < kEventTypes; ++bit) {
     if (((header.events >> bit) & 1) == 0) continue;
     std::fprintf(file, "hocket_nccl_dropped_total{host=\"%s\",pid=\"%u\",event=\"%s\"} %lu\n", header.host,
-                 header.process, EventName(bit), __atomic_load_n(&header.dropped[bit], __ATOMIC_RELAXED));
+                 header.process, event_name(bit), __atomic_load_n(&header.dropped[bit], __ATOMIC_RELAXED));
   }
   std::fprintf(file,
                "# HELP hocket_nccl_uncounted_total Calls of too many kinds to be counted.\n"

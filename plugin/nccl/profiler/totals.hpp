@@ -28,9 +28,9 @@ struct Total {
   std::atomic<int64_t> timed_ns{0};
 
   /// Bytes as nccl-tests counts them (an all_gather's is what every rank ends with); 0 for an unknown datatype.
-  uint64_t Bytes() const;
+  uint64_t bytes() const;
   /// Bus bandwidth by nccl-tests' rule, for one of algorithm bandwidth.
-  double BusFactor() const;
+  double bus_factor() const;
 };
 
 class Totals {
@@ -40,14 +40,14 @@ class Totals {
   Totals() : totals_(std::make_unique<Total[]>(kCells)) {}
 
   /// The total of such calls, found or begun, without locks; null when there are too many.
-  Total* Find(const Communicator& communicator, const Call& call);
+  Total* find(const Communicator& communicator, const Call& call);
   /// Counts a call for what Find found for it.
-  void Count(Total* total) { ++(total == nullptr ? uncounted_ : total->calls); }
+  void count(Total* total) { ++(total == nullptr ? uncounted_ : total->calls); }
 
   /// Writes the table, one line a total, in order of function and size.
-  void WriteTable(std::FILE* file) const;
+  void write_table(std::FILE* file) const;
   /// Writes Prometheus' text format.
-  void WriteMetrics(std::FILE* file, const FileHeader& header) const;
+  void write_metrics(std::FILE* file, const FileHeader& header) const;
 
  private:
   /// More than are used, so that what is not there is soon known not to be.

@@ -17,21 +17,21 @@ class FreshLibrary {
     const std::string name = "hocket." + std::to_string(getpid()) + "." + std::to_string(copies++) + ".so";
     path_ = std::filesystem::temp_directory_path() / name;
     std::filesystem::copy_file(library, path_);
-    Load();
+    load();
   }
   ~FreshLibrary() {
-    Unload();
+    unload();
     std::filesystem::remove(path_);
   }
   FreshLibrary(const FreshLibrary&) = delete;
 
   /// As NCCL does before its first communicator.
-  void Load() {
+  void load() {
     handle_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) throw std::runtime_error(dlerror());
   }
   /// As NCCL does after its last communicator.
-  void Unload() {
+  void unload() {
     if (handle_ != nullptr) dlclose(handle_);
     handle_ = nullptr;
   }

@@ -24,18 +24,18 @@ constexpr Table kEmpty = {
     [](void*) { return kSuccess; },
 };
 
-double CpuNs() {
+double cpu_ns() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
 /// Nanoseconds of a call, with `kernels` kernel channels.
-double Measure(const Table& table, long calls, int kernels) {
+double measure(const Table& table, long calls, int kernels) {
   void* context = nullptr;
   int mask = 0;
   if (table.init(&context, 1, &mask, "cost", 1, 8, 0, nullptr) != kSuccess) std::exit(1);
-  const double start = CpuNs();
+  const double start = cpu_ns();
   for (long sequence = 0; sequence < calls; ++sequence) {
     Descriptor7 descriptor{};
     descriptor.type = kCollective;
@@ -60,7 +60,7 @@ double Measure(const Table& table, long calls, int kernels) {
       table.stop_event(kernel);
     }
   }
-  const double spent = CpuNs() - start;
+  const double spent = cpu_ns() - start;
   table.finalize(context);
   return spent / static_cast<double>(calls);
 }
@@ -74,6 +74,6 @@ int main(int count, char** arguments) {
   const auto& plugin = *static_cast<const Table*>(dlsym(library, "ncclProfiler_v7"));
   const long calls = std::atol(arguments[2]);
   for (const Table* table : {&kEmpty, &plugin}) {
-    std::printf("%s %.1f %.1f\n", table->name, Measure(*table, calls, 0), Measure(*table, calls / 8, 8) / 9);
+    std::printf("%s %.1f %.1f\n", table->name, measure(*table, calls, 0), measure(*table, calls / 8, 8) / 9);
   }
 }

@@ -23,7 +23,7 @@ namespace hocket::nccl::testing {
 /// What the plugin said through NCCL's logger.
 inline std::vector<std::string> said;
 
-inline void Log(int, unsigned long, const char*, int, const char* format, ...) {
+inline void log(int, unsigned long, const char*, int, const char* format, ...) {
   char text[4096];
   va_list arguments;
   va_start(arguments, format);
@@ -38,17 +38,17 @@ class Player {
  public:
   explicit Player(const Table& table) : table_(table) {}
 
-  Result Init(int rank = 3, const char* name = "dp0", uint64_t id = 0xabcdef12345) {
+  Result init(int rank = 3, const char* name = "dp0", uint64_t id = 0xabcdef12345) {
     if constexpr (std::is_same_v<Table, Profiler4>) {
-      return table_.init(&context_, &mask, name, id, 2, 16, rank, Log);
+      return table_.init(&context_, &mask, name, id, 2, 16, rank, log);
     } else {
-      return table_.init(&context_, id, &mask, name, 2, 16, rank, Log);
+      return table_.init(&context_, id, &mask, name, 2, 16, rank, log);
     }
   }
-  void Finalize() { EXPECT_EQ(table_.finalize(context_), kSuccess); }
+  void finalize() { EXPECT_EQ(table_.finalize(context_), kSuccess); }
 
   template <class Fill>
-  void* Start(uint64_t type, void* parent, Fill fill) const {
+  void* start(uint64_t type, void* parent, Fill fill) const {
     Descriptor descriptor;
     std::memset(static_cast<void*>(&descriptor), 0, sizeof descriptor);
     descriptor.type = static_cast<decltype(descriptor.type)>(type);
@@ -59,11 +59,11 @@ class Player {
     EXPECT_EQ(table_.start_event(context_, &event, &descriptor), kSuccess);
     return event;
   }
-  void* Start(uint64_t type, void* parent = nullptr) const {
-    return Start(type, parent, [](Descriptor&) {});
+  void* start(uint64_t type, void* parent = nullptr) const {
+    return start(type, parent, [](Descriptor&) {});
   }
-  void* Collective(uint64_t sequence, void* parent = nullptr, size_t count = 1024) const {
-    return Start(kCollective, parent, [&](Descriptor& descriptor) {
+  void* collective(uint64_t sequence, void* parent = nullptr, size_t count = 1024) const {
+    return start(kCollective, parent, [&](Descriptor& descriptor) {
       auto& call = descriptor.collective;
       call.sequence = sequence;
       call.function = "AllReduce";
@@ -75,19 +75,19 @@ class Player {
       call.protocol = "SIMPLE";
     });
   }
-  void* ProxyOperation(void* parent, int pid = getpid()) const {
-    return Start(kProxyOperation, parent,
+  void* proxy_operation(void* parent, int pid = getpid()) const {
+    return start(kProxyOperation, parent,
                  [&](Descriptor& descriptor) { descriptor.proxy_operation = {pid, 1, 4, 8, 1 << 20, 1}; });
   }
-  void* KernelChannel(void* parent, uint8_t channel, uint64_t timer) const {
-    return Start(kKernelChannel, parent, [&](Descriptor& descriptor) { descriptor.kernel_channel = {channel, timer}; });
+  void* kernel_channel(void* parent, uint8_t channel, uint64_t timer) const {
+    return start(kKernelChannel, parent, [&](Descriptor& descriptor) { descriptor.kernel_channel = {channel, timer}; });
   }
-  void State(void* event, int state, StateArguments arguments) const {
+  void state(void* event, int state, StateArguments arguments) const {
     EXPECT_EQ(table_.record_event_state(event, state, &arguments), kSuccess);
   }
-  void KernelStop(void* event, uint64_t timer) const { State(event, kKernelChannelStop, {.gpu_timer = timer}); }
-  void Transferred(void* event, size_t bytes) const { State(event, kSendWait, {.transferred_bytes = bytes}); }
-  void Stop(void* event) const { EXPECT_EQ(table_.stop_event(event), kSuccess); }
+  void kernel_stop(void* event, uint64_t timer) const { state(event, kKernelChannelStop, {.gpu_timer = timer}); }
+  void transferred(void* event, size_t bytes) const { state(event, kSendWait, {.transferred_bytes = bytes}); }
+  void stop(void* event) const { EXPECT_EQ(table_.stop_event(event), kSuccess); }
 
   int mask = 0;  // As before the first communicator.
 
@@ -114,19 +114,19 @@ class ProfilerTest : public ::testing::Test {
     said.clear();
     const char* info = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     folder_ = std::filesystem::temp_directory_path() / ("hocket_nccl." + std::to_string(getpid()) + "." + info);
-    Set("HOCKET_NCCL_PROFILE", folder_ / "deep");
+    set("HOCKET_NCCL_PROFILE", folder_ / "deep");
   }
   void TearDown() override {
     for (const std::string& name : set_) unsetenv(name.c_str());
     std::filesystem::remove_all(folder_);
   }
 
-  void Set(const std::string& name, const std::string& value) {
+  void set(const std::string& name, const std::string& value) {
     setenv(name.c_str(), value.c_str(), 1);
     set_.push_back(name);
   }
 
-  std::string Text(const std::string& suffix, pid_t pid = getpid()) const {
+  std::string text(const std::string& suffix, pid_t pid = getpid()) const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "deep")) {
       const std::string name = entry.path().filename();
       if (name.find("." + std::to_string(pid) + ".") == name.npos || !name.ends_with(suffix)) continue;
@@ -137,8 +137,8 @@ class ProfilerTest : public ::testing::Test {
     return std::string(kHeaderBytes, '\0');
   }
 
-  Profile Read(pid_t pid = getpid()) const {
-    const std::string bytes = Text(".ncclprofile", pid);
+  Profile read(pid_t pid = getpid()) const {
+    const std::string bytes = text(".ncclprofile", pid);
     Profile profile;
     std::memcpy(&profile.header, bytes.data(), sizeof profile.header);
     for (size_t at = kHeaderBytes; at < bytes.size(); at += sizeof(Record)) {

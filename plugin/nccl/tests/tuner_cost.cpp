@@ -13,15 +13,15 @@ using namespace hocket::nccl;
 
 namespace {
 
-double CpuNs() {
+double cpu_ns() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
 /// Nanoseconds of a call of `bytes`; what NCCL does for a call besides, a table filled anew, included.
-double Measure(const Tuner6& tuner, void* context, long calls, size_t bytes) {
-  const double start = CpuNs();
+double measure(const Tuner6& tuner, void* context, long calls, size_t bytes) {
+  const double start = cpu_ns();
   for (long call = 0; call < calls; ++call) {
     float costs[kAlgorithms][kProtocols];
     for (auto& row : costs) {
@@ -31,7 +31,7 @@ double Measure(const Tuner6& tuner, void* context, long calls, size_t bytes) {
     tuner.get_collective(context, kAllReduce, bytes, 1, reinterpret_cast<float**>(costs), kAlgorithms, kProtocols, 0,
                          &channels);
   }
-  return (CpuNs() - start) / static_cast<double>(calls);
+  return (cpu_ns() - start) / static_cast<double>(calls);
 }
 
 }  // namespace
@@ -43,11 +43,11 @@ int main(int count, char** arguments) {
   const auto& tuner = *static_cast<const Tuner6*>(dlsym(library, "ncclTunerPlugin_v6"));
   const long calls = std::atol(arguments[2]);
   void* context = nullptr;
-  const double start = CpuNs();
+  const double start = cpu_ns();
   tuner.init(&context, 1, 16, 2, nullptr, nullptr, nullptr);
-  const double init = CpuNs() - start;
-  const double none = Measure(tuner, nullptr, calls, 8);
-  std::printf("%.0f %.1f %.1f %.1f\n", init / 1e3, none, Measure(tuner, context, calls, 8),
-              Measure(tuner, context, calls, size_t{1} << 40));
+  const double init = cpu_ns() - start;
+  const double none = measure(tuner, nullptr, calls, 8);
+  std::printf("%.0f %.1f %.1f %.1f\n", init / 1e3, none, measure(tuner, context, calls, 8),
+              measure(tuner, context, calls, size_t{1} << 40));
   tuner.finalize(context);
 }

@@ -22,7 +22,7 @@ namespace hocket::nccl::testing {
 /// What the tuner said through NCCL's logger.
 inline std::vector<std::string> tuner_said;
 
-inline void TunerLog(int level, unsigned long, const char*, int, const char* format, ...) {
+inline void tuner_log(int level, unsigned long, const char*, int, const char* format, ...) {
   static std::mutex writing;
   char text[4096];
   va_list arguments;
@@ -65,8 +65,8 @@ class Tuner {
  public:
   explicit Tuner(const Table& table) : table_(table) {}
 
-  Result Init(size_t ranks, size_t nodes, std::optional<DomainInfo> domains = {}, Constants* constants = nullptr,
-              Logger log = TunerLog) {
+  Result init(size_t ranks, size_t nodes, std::optional<DomainInfo> domains = {}, Constants* constants = nullptr,
+              Logger log = tuner_log) {
     if constexpr (std::is_base_of_v<Tuner5, Table>) {
       return table_.init(&context_, 0xabc, ranks, nodes, log, domains ? &*domains : nullptr, constants);
     } else {
@@ -75,7 +75,7 @@ class Tuner {
   }
 
   /// The plugin's answer as topoGetAlgoInfo reads it: the cheapest of those that are available.
-  Taken Ask(const Call& call, Costs costs = Costs()) const {
+  Taken ask(const Call& call, Costs costs = Costs()) const {
     int channels = 0;
     auto** const table = reinterpret_cast<float**>(costs.table.data());
     Result result;
@@ -98,14 +98,14 @@ class Tuner {
     return taken;
   }
 
-  size_t Chunk(const Call& call, int algorithm, int protocol, size_t chunk) const
+  size_t chunk(const Call& call, int algorithm, int protocol, size_t chunk) const
     requires std::is_same_v<Table, Tuner6>
   {
     EXPECT_EQ(table_.get_chunk(context_, call.function, call.bytes, algorithm, protocol, 8, &chunk), kSuccess);
     return chunk;
   }
 
-  void Finalize() {
+  void finalize() {
     if constexpr (std::is_base_of_v<Tuner5, Table>) {
       EXPECT_EQ(table_.finalize(context_), kSuccess);
     } else {
@@ -133,9 +133,9 @@ class TunerTest : public ::testing::Test {
     std::filesystem::remove(path_);
   }
 
-  void Write(const std::string& text) const { std::ofstream(path_) << text; }
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
 
-  Tuner<Tuner6> Six() const { return Tuner<Tuner6>(library_.table<Tuner6>("ncclTunerPlugin_v6")); }
+  Tuner<Tuner6> six() const { return Tuner<Tuner6>(library_.table<Tuner6>("ncclTunerPlugin_v6")); }
 
   std::filesystem::path path_;
   FreshLibrary library_{HOCKET_NCCL_TUNER};

@@ -15,8 +15,8 @@ class EveryTuner : public TunerTest {
  protected:
   /// NCCL's calls for one communicator of 16 ranks on 2 nodes, with so many algorithms in its table.
   template <class Table>
-  void Play(const char* symbol, int algorithms) {
-    Write(
+  void play(const char* symbol, int algorithms) {
+    write(
         "allreduce,0,1024,ring,ll128,4,2,16\n"
         "allreduce,1025,-1,pat,simple,-1,-1,-1\n"
         "allreduce,1025,-1,nvls_tree,simple,16,2..4,-1,2..\n"
@@ -24,15 +24,15 @@ class EveryTuner : public TunerTest {
     const Table& table = library_.table<Table>(symbol);
     EXPECT_STREQ(table.name, "hocket");
     Tuner<Table> tuner(table);
-    ASSERT_EQ(tuner.Init(16, 2), kSuccess);
+    ASSERT_EQ(tuner.init(16, 2), kSuccess);
     Costs costs(algorithms);
     costs.at(kPat, kSimple) = -1;
-    EXPECT_EQ(tuner.Ask({.bytes = 1024}, costs), (Taken{kRing, kLl128, 4}));
-    EXPECT_EQ(tuner.Ask({.bytes = 1025}, costs), kOwn);
-    EXPECT_EQ(tuner.Ask({.bytes = 1025, .pipe_operations = 2}, costs), (Taken{kNvlsTree, kSimple, 16}));
-    EXPECT_EQ(tuner.Ask({.function = kReduce, .bytes = 8}, costs), kOwn);
-    for (const int unknown : {-1, 5, 8, 1 << 20}) EXPECT_EQ(tuner.Ask({.function = unknown, .bytes = 8}), kOwn);
-    tuner.Finalize();
+    EXPECT_EQ(tuner.ask({.bytes = 1024}, costs), (Taken{kRing, kLl128, 4}));
+    EXPECT_EQ(tuner.ask({.bytes = 1025}, costs), kOwn);
+    EXPECT_EQ(tuner.ask({.bytes = 1025, .pipe_operations = 2}, costs), (Taken{kNvlsTree, kSimple, 16}));
+    EXPECT_EQ(tuner.ask({.function = kReduce, .bytes = 8}, costs), kOwn);
+    for (const int unknown : {-1, 5, 8, 1 << 20}) EXPECT_EQ(tuner.ask({.function = unknown, .bytes = 8}), kOwn);
+    tuner.finalize();
     // Who it is, and once that there is no PAT: by its mark, or because the table ends before it.
     ASSERT_EQ(tuner_said.size(), 2u);
     EXPECT_NE(tuner_said[0].find("4 rules, 0 constants, checksum"), std::string::npos);
@@ -40,23 +40,23 @@ class EveryTuner : public TunerTest {
   }
 };
 
-TEST_F(EveryTuner, ThreeWithoutPat) { Play<Tuner3>("ncclTunerPlugin_v3", 6); }
-TEST_F(EveryTuner, Three) { Play<Tuner3>("ncclTunerPlugin_v3", 7); }
-TEST_F(EveryTuner, Four) { Play<Tuner4>("ncclTunerPlugin_v4", 7); }
-TEST_F(EveryTuner, Five) { Play<Tuner5>("ncclTunerPlugin_v5", 7); }
-TEST_F(EveryTuner, Six) { Play<Tuner6>("ncclTunerPlugin_v6", 7); }
+TEST_F(EveryTuner, ThreeWithoutPat) { play<Tuner3>("ncclTunerPlugin_v3", 6); }
+TEST_F(EveryTuner, Three) { play<Tuner3>("ncclTunerPlugin_v3", 7); }
+TEST_F(EveryTuner, Four) { play<Tuner4>("ncclTunerPlugin_v4", 7); }
+TEST_F(EveryTuner, Five) { play<Tuner5>("ncclTunerPlugin_v5", 7); }
+TEST_F(EveryTuner, Six) { play<Tuner6>("ncclTunerPlugin_v6", 7); }
 
 TEST_F(TunerTest, EntriesThatAreNotAvailableStaySo) {
-  Write("allreduce,0,-1,nvls,simple,-1,-1,-1\nallreduce,0,-1,-1,ll128,-1,-1,-1\n");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  write("allreduce,0,-1,nvls,simple,-1,-1,-1\nallreduce,0,-1,-1,ll128,-1,-1,-1\n");
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(8, 1), kSuccess);
   Costs costs;
   for (const int protocol : {kLl, kLl128, kSimple}) costs.at(kNvls, protocol) = costs.at(kTree, protocol) = -1;
   const Costs before = costs;
   int channels = 0;
   const Tuner6& table = library_.table<Tuner6>("ncclTunerPlugin_v6");
   void* context = nullptr;
-  ASSERT_EQ(table.init(&context, 1, 8, 1, TunerLog, nullptr, nullptr), kSuccess);
+  ASSERT_EQ(table.init(&context, 1, 8, 1, tuner_log, nullptr, nullptr), kSuccess);
   table.get_collective(context, kAllReduce, 8, 1, reinterpret_cast<float**>(costs.table.data()), kAlgorithms,
                        kProtocols, 0, &channels);
   EXPECT_EQ(channels, 0);
@@ -64,89 +64,89 @@ TEST_F(TunerTest, EntriesThatAreNotAvailableStaySo) {
   costs.at(kRing, kLl128) = before.table[int{kRing} * kProtocols + kLl128];
   EXPECT_EQ(costs.table, before.table);
   table.finalize(context);
-  tuner.Finalize();
+  tuner.finalize();
 }
 
 TEST_F(TunerTest, WhatIsMissingIsSaidOnceForAllCommunicators) {
-  Write("allreduce,0,-1,nvls,simple,-1,-1,-1\n");
+  write("allreduce,0,-1,nvls,simple,-1,-1,-1\n");
   Costs costs;
   costs.at(kNvls, kSimple) = -1;
   for (int communicator = 0; communicator < 3; ++communicator) {
-    auto tuner = Six();
-    ASSERT_EQ(tuner.Init(8, 1), kSuccess);
-    for (int call = 0; call < 4; ++call) EXPECT_EQ(tuner.Ask({.bytes = 8}, costs), kOwn);
-    tuner.Finalize();
+    auto tuner = six();
+    ASSERT_EQ(tuner.init(8, 1), kSuccess);
+    for (int call = 0; call < 4; ++call) EXPECT_EQ(tuner.ask({.bytes = 8}, costs), kOwn);
+    tuner.finalize();
   }
   EXPECT_EQ(tuner_said.size(), 2u);
 }
 
 TEST_F(TunerTest, DomainsCountWhereNcclTellsThem) {
-  Write("collective_type,algorithm,protocol,nNvlDomains,minRanksPerNvlDomain\nallreduce,ring,simple,2,8..\n");
-  auto unknown = Six(), two = Six(), four = Six();
-  ASSERT_EQ(unknown.Init(16, 2), kSuccess);
-  ASSERT_EQ(two.Init(16, 2, DomainInfo{2, 8, 8}), kSuccess);
-  ASSERT_EQ(four.Init(16, 2, DomainInfo{4, 4, 4}), kSuccess);
-  EXPECT_EQ(unknown.Ask({.bytes = 8}), kOwn);
-  EXPECT_EQ(two.Ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
-  EXPECT_EQ(four.Ask({.bytes = 8}), kOwn);
-  for (auto* tuner : {&unknown, &two, &four}) tuner->Finalize();
+  write("collective_type,algorithm,protocol,nNvlDomains,minRanksPerNvlDomain\nallreduce,ring,simple,2,8..\n");
+  auto unknown = six(), two = six(), four = six();
+  ASSERT_EQ(unknown.init(16, 2), kSuccess);
+  ASSERT_EQ(two.init(16, 2, DomainInfo{2, 8, 8}), kSuccess);
+  ASSERT_EQ(four.init(16, 2, DomainInfo{4, 4, 4}), kSuccess);
+  EXPECT_EQ(unknown.ask({.bytes = 8}), kOwn);
+  EXPECT_EQ(two.ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
+  EXPECT_EQ(four.ask({.bytes = 8}), kOwn);
+  for (auto* tuner : {&unknown, &two, &four}) tuner->finalize();
 }
 
 TEST_F(TunerTest, RulesOnRegistrationDoNotCountWhereNcclDoesNotTell) {
-  Write("allreduce,0,-1,ring,simple,-1,-1,-1,-1,0\n");
+  write("allreduce,0,-1,ring,simple,-1,-1,-1,-1,0\n");
   Tuner<Tuner3> three(library_.table<Tuner3>("ncclTunerPlugin_v3"));
   Tuner<Tuner4> four(library_.table<Tuner4>("ncclTunerPlugin_v4"));
-  ASSERT_EQ(three.Init(8, 1), kSuccess);
-  ASSERT_EQ(four.Init(8, 1), kSuccess);
-  EXPECT_EQ(three.Ask({.bytes = 8}), kOwn);
-  EXPECT_EQ(four.Ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
-  EXPECT_EQ(four.Ask({.bytes = 8, .registered = 1}), kOwn);
-  three.Finalize();
-  four.Finalize();
+  ASSERT_EQ(three.init(8, 1), kSuccess);
+  ASSERT_EQ(four.init(8, 1), kSuccess);
+  EXPECT_EQ(three.ask({.bytes = 8}), kOwn);
+  EXPECT_EQ(four.ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
+  EXPECT_EQ(four.ask({.bytes = 8, .registered = 1}), kOwn);
+  three.finalize();
+  four.finalize();
 }
 
 TEST_F(TunerTest, ChunksComeFromTheRuleThatWasTaken) {
-  Write("collective_type,max_bytes,algorithm,protocol,chunk_bytes\nallreduce,1MiB,tree,simple,128KiB\n");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(16, 2), kSuccess);
-  EXPECT_EQ(tuner.Chunk({.bytes = 1 << 20}, kTree, kSimple, 524288), 131072u);
-  EXPECT_EQ(tuner.Chunk({.bytes = 1 << 20}, kRing, kSimple, 524288), 524288u);
-  EXPECT_EQ(tuner.Chunk({.bytes = 1 << 21}, kTree, kSimple, 524288), 524288u);
-  EXPECT_EQ(tuner.Chunk({.function = 7, .bytes = 8}, kTree, kSimple, 77), 77u);
-  tuner.Finalize();
+  write("collective_type,max_bytes,algorithm,protocol,chunk_bytes\nallreduce,1MiB,tree,simple,128KiB\n");
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(16, 2), kSuccess);
+  EXPECT_EQ(tuner.chunk({.bytes = 1 << 20}, kTree, kSimple, 524288), 131072u);
+  EXPECT_EQ(tuner.chunk({.bytes = 1 << 20}, kRing, kSimple, 524288), 524288u);
+  EXPECT_EQ(tuner.chunk({.bytes = 1 << 21}, kTree, kSimple, 524288), 524288u);
+  EXPECT_EQ(tuner.chunk({.function = 7, .bytes = 8}, kTree, kSimple, 77), 77u);
+  tuner.finalize();
 }
 
 TEST_F(TunerTest, ConstantsAreRewrittenAndNoOthers) {
-  Write(
+  write(
       "constant,hwLatencies,net,tree,simple,12.5,2..\nconstant,perChMaxNVLSTreeBws,blackwell,4nodes,77\n"
       "constant,baseLatencies,ring,ll,1,1\n");
-  auto tuner = Six();
+  auto tuner = six();
   Constants constants;
-  ASSERT_EQ(tuner.Init(16, 2, {}, &constants), kSuccess);
+  ASSERT_EQ(tuner.init(16, 2, {}, &constants), kSuccess);
   Constants expected;
   expected.step_latency[kNetHardware][kTree][kSimple] = 12.5;
   expected.most_nvls_tree[3][2] = 77;
   EXPECT_EQ(std::memcmp(&constants, &expected, sizeof constants), 0);
-  EXPECT_EQ(tuner.Ask({.bytes = 8}), kOwn);  // No rules: no context.
-  tuner.Finalize();
+  EXPECT_EQ(tuner.ask({.bytes = 8}), kOwn);  // No rules: no context.
+  tuner.finalize();
   Tuner<Tuner4> old(library_.table<Tuner4>("ncclTunerPlugin_v4"));
-  ASSERT_EQ(old.Init(16, 2), kSuccess);
+  ASSERT_EQ(old.init(16, 2), kSuccess);
   EXPECT_NE(tuner_said.back().find("takes no constants"), std::string::npos);
 }
 
 /// However bad the table, NCCL goes on as without it, and the reason is said once.
 class BadTable : public TunerTest {
  protected:
-  void Expect(const std::string& reason) {
+  void expect(const std::string& reason) {
     Constants constants;
     for (int communicator = 0; communicator < 2; ++communicator) {
-      auto tuner = Six();
-      EXPECT_EQ(tuner.Init(8, 1, DomainInfo{1, 8, 8}, &constants), kSuccess);
-      EXPECT_EQ(tuner.Ask({.bytes = 8}), kOwn);
-      EXPECT_EQ(tuner.Chunk({.bytes = 8}, kRing, kLl, 4096), 4096u);
-      tuner.Finalize();
+      auto tuner = six();
+      EXPECT_EQ(tuner.init(8, 1, DomainInfo{1, 8, 8}, &constants), kSuccess);
+      EXPECT_EQ(tuner.ask({.bytes = 8}), kOwn);
+      EXPECT_EQ(tuner.chunk({.bytes = 8}, kRing, kLl, 4096), 4096u);
+      tuner.finalize();
       // Repaired meanwhile: other ranks may have read it before, so it stays off.
-      Write("allreduce,0,-1,ring,simple,-1,-1,-1\n");
+      write("allreduce,0,-1,ring,simple,-1,-1,-1\n");
     }
     const Constants own;
     EXPECT_EQ(std::memcmp(&constants, &own, sizeof own), 0);
@@ -155,71 +155,71 @@ class BadTable : public TunerTest {
   }
 };
 
-TEST_F(BadTable, Absent) { Expect("WARN hocket: the tuner does nothing: " + path_.string() + ": No such file"); }
+TEST_F(BadTable, Absent) { expect("WARN hocket: the tuner does nothing: " + path_.string() + ": No such file"); }
 TEST_F(BadTable, Folder) {
   setenv("HOCKET_NCCL_TUNER_TABLE", "/tmp", 1);
-  Expect("/tmp: not a file");
+  expect("/tmp: not a file");
 }
 TEST_F(BadTable, Endless) {
   setenv("HOCKET_NCCL_TUNER_TABLE", "/dev/zero", 1);
-  Expect("/dev/zero: not a file");
+  expect("/dev/zero: not a file");
 }
 TEST_F(BadTable, UnknownName) {
-  Write("constant,baseLatencies,ring,ll,1\nallreduce,0,-1,rign,simple,-1,-1,-1\nx\ny\n");
-  Expect(path_.string() + ":2: unknown algorithm 'rign'; did you mean ring? (known:");
+  write("constant,baseLatencies,ring,ll,1\nallreduce,0,-1,rign,simple,-1,-1,-1\nx\ny\n");
+  expect(path_.string() + ":2: unknown algorithm 'rign'; did you mean ring? (known:");
   EXPECT_NE(tuner_said[0].find("(and 2 lines more)"), std::string::npos);
 }
 TEST_F(BadTable, NotSet) {
   unsetenv("HOCKET_NCCL_TUNER_TABLE");
-  Expect("INFO hocket: the tuner does nothing: HOCKET_NCCL_TUNER_TABLE is not set");
+  expect("INFO hocket: the tuner does nothing: HOCKET_NCCL_TUNER_TABLE is not set");
 }
 
 TEST_F(TunerTest, NvidiasVariableIsSecondChoice) {
-  Write("allreduce,0,4294967295,ring,simple,2,-1,-1\n");
+  write("allreduce,0,4294967295,ring,simple,2,-1,-1\n");
   setenv("NCCL_TUNER_CONFIG_FILE", path_.c_str(), 1);
   unsetenv("HOCKET_NCCL_TUNER_TABLE");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
-  EXPECT_EQ(tuner.Ask({.bytes = size_t{1} << 40}), (Taken{kRing, kSimple, 2}));
-  tuner.Finalize();
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(8, 1), kSuccess);
+  EXPECT_EQ(tuner.ask({.bytes = size_t{1} << 40}), (Taken{kRing, kSimple, 2}));
+  tuner.finalize();
 }
 
 TEST_F(TunerTest, AFileThatChangesCountsInNoLaterCommunicator) {
-  Write("allreduce,0,-1,ring,simple,-1,-1,-1\n");
-  auto first = Six(), second = Six();
-  ASSERT_EQ(first.Init(8, 1), kSuccess);
-  Write("garbage\n");
-  ASSERT_EQ(second.Init(8, 1), kSuccess);
-  first.Finalize();
-  EXPECT_EQ(second.Ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
-  second.Finalize();
+  write("allreduce,0,-1,ring,simple,-1,-1,-1\n");
+  auto first = six(), second = six();
+  ASSERT_EQ(first.init(8, 1), kSuccess);
+  write("garbage\n");
+  ASSERT_EQ(second.init(8, 1), kSuccess);
+  first.finalize();
+  EXPECT_EQ(second.ask({.bytes = 8}), (Taken{kRing, kSimple, 0}));
+  second.finalize();
 }
 
 TEST_F(TunerTest, WithoutALoggerItSaysNothing) {
-  Write("allreduce,0,-1,nvls,simple,-1,-1,-1\n");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(8, 1, {}, nullptr, nullptr), kSuccess);
+  write("allreduce,0,-1,nvls,simple,-1,-1,-1\n");
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(8, 1, {}, nullptr, nullptr), kSuccess);
   Costs costs;
   costs.at(kNvls, kSimple) = -1;
-  EXPECT_EQ(tuner.Ask({.bytes = 8}, costs), kOwn);
-  tuner.Finalize();
+  EXPECT_EQ(tuner.ask({.bytes = 8}, costs), kOwn);
+  tuner.finalize();
 }
 
 TEST_F(TunerTest, AsksAllocateNothing) {
-  Write("allreduce,0,1KiB,nvls,simple,-1,-1,-1\nallreduce,0,-1,-1,simple,4,-1,-1\n");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  write("allreduce,0,1KiB,nvls,simple,-1,-1,-1\nallreduce,0,-1,-1,simple,4,-1,-1\n");
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(8, 1), kSuccess);
   const AllocationCount allocations;
   for (size_t bytes = 1; bytes < 1 << 20; bytes *= 2) {
-    EXPECT_EQ(tuner.Ask({.bytes = bytes}).channels, bytes > 1024 ? 4 : 0);
-    EXPECT_EQ(tuner.Chunk({.bytes = bytes}, kRing, kSimple, 1 << 19), 1u << 19);
+    EXPECT_EQ(tuner.ask({.bytes = bytes}).channels, bytes > 1024 ? 4 : 0);
+    EXPECT_EQ(tuner.chunk({.bytes = bytes}, kRing, kSimple, 1 << 19), 1u << 19);
   }
   EXPECT_EQ(allocations.count(), 0u);
-  tuner.Finalize();
+  tuner.finalize();
 }
 
 TEST_F(TunerTest, CommunicatorsOfSeveralThreadsAskAtOnce) {
-  Write(
+  write(
       "allreduce,0,-1,ring,simple,2,1,-1\nallreduce,0,-1,nvls,simple,-1,2,-1\n"
       "allreduce,0,-1,tree,simple,4,2,-1\n");
   std::vector<std::thread> threads;
@@ -229,12 +229,12 @@ TEST_F(TunerTest, CommunicatorsOfSeveralThreadsAskAtOnce) {
       Costs costs;
       costs.at(kNvls, kSimple) = -1;
       for (int round = 0; round < 50; ++round) {
-        auto tuner = Six();
-        EXPECT_EQ(tuner.Init(8 * nodes, nodes), kSuccess);
+        auto tuner = six();
+        EXPECT_EQ(tuner.init(8 * nodes, nodes), kSuccess);
         for (size_t bytes = 1; bytes < 64; ++bytes) {
-          EXPECT_EQ(tuner.Ask({.bytes = bytes}, costs), expected[nodes - 1]);
+          EXPECT_EQ(tuner.ask({.bytes = bytes}, costs), expected[nodes - 1]);
         }
-        tuner.Finalize();
+        tuner.finalize();
       }
     });
   }
@@ -243,52 +243,52 @@ TEST_F(TunerTest, CommunicatorsOfSeveralThreadsAskAtOnce) {
 }
 
 TEST_F(TunerTest, OneCommunicatorMayBeAskedByThreads) {
-  Write("allreduce,0,-1,ring,simple,2,-1,-1\n");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
+  write("allreduce,0,-1,ring,simple,2,-1,-1\n");
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(8, 1), kSuccess);
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 3; ++thread) {
     threads.emplace_back([&] {
       for (size_t bytes = 1; bytes < 2000; ++bytes) {
-        EXPECT_EQ(tuner.Ask({.bytes = bytes}), (Taken{kRing, kSimple, 2}));
+        EXPECT_EQ(tuner.ask({.bytes = bytes}), (Taken{kRing, kSimple, 2}));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  tuner.Finalize();
+  tuner.finalize();
 }
 
 TEST_F(TunerTest, AForkedChildGoesOnWithItsRules) {
-  Write("allreduce,0,-1,ring,simple,2,-1,-1\n");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
-  Write("garbage\n");
+  write("allreduce,0,-1,ring,simple,2,-1,-1\n");
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(8, 1), kSuccess);
+  write("garbage\n");
   const pid_t child = fork();
   if (child == 0) {
-    auto own = Six();
-    const bool right = own.Init(8, 1) == kSuccess && own.Ask({.bytes = 8}) == Taken{kRing, kSimple, 2} &&
-                       tuner.Ask({.bytes = 8}) == Taken{kRing, kSimple, 2};
+    auto own = six();
+    const bool right = own.init(8, 1) == kSuccess && own.ask({.bytes = 8}) == Taken{kRing, kSimple, 2} &&
+                       tuner.ask({.bytes = 8}) == Taken{kRing, kSimple, 2};
     _exit(right ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  tuner.Finalize();
+  tuner.finalize();
 }
 
 TEST_F(TunerTest, ATableThatChangesBetweenCommunicatorsDoesNotCountEither) {
-  Write("allreduce,0,-1,ring,simple,2,-1,-1\n");
-  auto tuner = Six();
-  ASSERT_EQ(tuner.Init(8, 1), kSuccess);
-  tuner.Finalize();
+  write("allreduce,0,-1,ring,simple,2,-1,-1\n");
+  auto tuner = six();
+  ASSERT_EQ(tuner.init(8, 1), kSuccess);
+  tuner.finalize();
   // On ranks that have other communicators NCCL keeps the plugin.
-  library_.Unload();
-  Write("allreduce,0,-1,tree,simple,3,-1,-1\n");
-  library_.Load();
-  auto again = Six();
-  ASSERT_EQ(again.Init(8, 1), kSuccess);
-  EXPECT_EQ(again.Ask({.bytes = 8}), (Taken{kRing, kSimple, 2}));
-  again.Finalize();
+  library_.unload();
+  write("allreduce,0,-1,tree,simple,3,-1,-1\n");
+  library_.load();
+  auto again = six();
+  ASSERT_EQ(again.init(8, 1), kSuccess);
+  EXPECT_EQ(again.ask({.bytes = 8}), (Taken{kRing, kSimple, 2}));
+  again.finalize();
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 constexpr off_t kMostBytes = 64 << 20;
 
-std::string PathFromEnvironment() {
+std::string path_from_environment() {
   for (const char* variable : {"HOCKET_NCCL_TUNER_TABLE", "NCCL_TUNER_CONFIG_FILE"}) {
     const char* value = std::getenv(variable);
     if (value != nullptr && *value != '\0') return value;
@@ -35,7 +35,7 @@ struct File {
   const int descriptor;
 };
 
-std::string Read(const std::string& path) {
+std::string read_text(const std::string& path) {
   const auto fail = [&](const char* why) { throw std::runtime_error(path + ": " + why); };
   const File file(path.c_str());
   struct stat state;
@@ -56,13 +56,13 @@ std::string Read(const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<const RulesFile> RulesFile::FromEnvironment() {
+std::unique_ptr<const RulesFile> RulesFile::from_environment() {
   auto file = std::make_unique<RulesFile>();
-  file->path = PathFromEnvironment();
+  file->path = path_from_environment();
   if (file->path.empty()) return file;
   std::string text;
   try {
-    text = Read(file->path);
+    text = read_text(file->path);
   } catch (const std::runtime_error& error) {
     file->failure = error.what();
     return file;

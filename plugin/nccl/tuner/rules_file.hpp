@@ -18,7 +18,7 @@ struct RulesFile {
   std::unique_ptr<std::atomic<bool>[]> passed_by;  ///< by rule: whether it was said that it could not be had
 
   /// Reads the file that HOCKET_NCCL_TUNER_TABLE names, else NCCL_TUNER_CONFIG_FILE; without both there is no path.
-  static std::unique_ptr<const RulesFile> FromEnvironment();
+  static std::unique_ptr<const RulesFile> from_environment();
 };
 
 }  // namespace hocket::nccl

@@ -36,10 +36,10 @@ class Process {
   }
 
   /// `constants` are NULL where NCCL does not offer its own.
-  void Open(void** context, const TunerShape& shape, Logger log, Constants* constants) noexcept {
+  void open(void** context, const TunerShape& shape, Logger log, Constants* constants) noexcept {
     *context = nullptr;
     try {
-      const RulesFile& file = Load(log);
+      const RulesFile& file = load(log);
       if (constants != nullptr) {
         rewrite_constants(file.table, shape, reinterpret_cast<double*>(constants));
       } else if (!file.table.constants.empty() && !constants_said_.exchange(true) && log != nullptr) {
@@ -55,24 +55,24 @@ class Process {
     }
   }
 
-  void Close(const Communicator* communicator) noexcept {
+  void close(const Communicator* communicator) noexcept {
     if (communicator == nullptr) return;
     delete communicator;
     --open_;
   }
 
  private:
-  const RulesFile& Load(Logger log) {
+  const RulesFile& load(Logger log) {
     const RulesFile* present = file_.load(std::memory_order_acquire);
     if (present != nullptr) return *present;
-    auto file = RulesFile::FromEnvironment();
+    auto file = RulesFile::from_environment();
     if (!file_.compare_exchange_strong(present, file.get())) return *present;
     const RulesFile& mine = *file.release();
-    if (log != nullptr) Introduce(mine, log);
+    if (log != nullptr) introduce(mine, log);
     return mine;
   }
 
-  static void Introduce(const RulesFile& file, Logger log) {
+  static void introduce(const RulesFile& file, Logger log) {
     if (!file.failure.empty()) {
       log(kWarn, kSubsystems, __FILE__, __LINE__, "hocket: the tuner does nothing: %s", file.failure.c_str());
     } else if (file.path.empty()) {
@@ -90,7 +90,7 @@ class Process {
 
 Process process;
 
-void SayUnavailable(const Communicator& communicator, int32_t index) {
+void say_unavailable(const Communicator& communicator, int32_t index) {
   if (communicator.file.passed_by[static_cast<size_t>(index)].exchange(true) || communicator.log == nullptr) return;
   const TunerRule& rule = communicator.file.table.rules[static_cast<size_t>(index)];
   const auto name = [](const auto& names, int32_t at) {
@@ -102,39 +102,39 @@ void SayUnavailable(const Communicator& communicator, int32_t index) {
                    name(kProtocolNames, rule.protocol), kFunctionNames[rule.function].data());
 }
 
-Result Choose(void* context, int function, size_t bytes, int pipe_operations, float** costs, int algorithms,
+Result choose(void* context, int function, size_t bytes, int pipe_operations, float** costs, int algorithms,
               int protocols, int registered, int* channels) noexcept {
   const auto* const communicator = static_cast<const Communicator*>(context);
   if (communicator == nullptr || function < 0 || function >= kFunctions) return kSuccess;
   auto* const entries = reinterpret_cast<float*>(costs);
   const TunerChoice choice = communicator->rules.choose(
       {static_cast<Function>(function), bytes, pipe_operations, registered}, {entries, algorithms, protocols},
-      [communicator](int32_t index) { SayUnavailable(*communicator, index); });
+      [communicator](int32_t index) { say_unavailable(*communicator, index); });
   if (choice.rule < 0) return kSuccess;
   entries[choice.algorithm * protocols + choice.protocol] = 0;
   if (choice.channels > 0) *channels = choice.channels;
   return kSuccess;
 }
 
-Result Choose3(void* context, int function, size_t bytes, int pipe_operations, float** costs, int algorithms,
+Result choose3(void* context, int function, size_t bytes, int pipe_operations, float** costs, int algorithms,
                int protocols, int* channels) noexcept {
-  return Choose(context, function, bytes, pipe_operations, costs, algorithms, protocols, -1, channels);
+  return choose(context, function, bytes, pipe_operations, costs, algorithms, protocols, -1, channels);
 }
 
-Result ChooseChunk(void* context, int function, size_t bytes, int algorithm, int protocol, int,
-                   size_t* chunk) noexcept {
+Result choose_chunk(void* context, int function, size_t bytes, int algorithm, int protocol, int,
+                    size_t* chunk) noexcept {
   const auto* const communicator = static_cast<const Communicator*>(context);
   if (communicator == nullptr || function < 0 || function >= kFunctions) return kSuccess;
   *chunk = communicator->rules.chunk_bytes(static_cast<Function>(function), bytes, algorithm, protocol, *chunk);
   return kSuccess;
 }
 
-Result Init3(size_t ranks, size_t nodes, Logger log, void** context) noexcept {
-  process.Open(context, {.nodes = static_cast<int64_t>(nodes), .ranks = static_cast<int64_t>(ranks)}, log, nullptr);
+Result init3(size_t ranks, size_t nodes, Logger log, void** context) noexcept {
+  process.open(context, {.nodes = static_cast<int64_t>(nodes), .ranks = static_cast<int64_t>(ranks)}, log, nullptr);
   return kSuccess;
 }
 
-Result Init5(void** context, uint64_t, size_t ranks, size_t nodes, Logger log, DomainInfo* domains,
+Result init5(void** context, uint64_t, size_t ranks, size_t nodes, Logger log, DomainInfo* domains,
              Constants* constants) noexcept {
   TunerShape shape{.nodes = static_cast<int64_t>(nodes), .ranks = static_cast<int64_t>(ranks)};
   if (domains != nullptr) {
@@ -142,12 +142,12 @@ Result Init5(void** context, uint64_t, size_t ranks, size_t nodes, Logger log, D
     shape.least_domain_ranks = domains->least_ranks;
     shape.most_domain_ranks = domains->most_ranks;
   }
-  process.Open(context, shape, log, constants);
+  process.open(context, shape, log, constants);
   return kSuccess;
 }
 
-Result Finalize(void* context) noexcept {
-  process.Close(static_cast<const Communicator*>(context));
+Result finalize(void* context) noexcept {
+  process.close(static_cast<const Communicator*>(context));
   return kSuccess;
 }
 
@@ -158,7 +158,7 @@ Result Finalize(void* context) noexcept {
 using namespace hocket::nccl;
 /// The symbols that NCCL looks for, newest first: version 3 by 2.22, 4 by 2.24 to 2.27, 5 by 2.28 and 2.29, 6
 /// since 2.30.
-HOCKET_EXPORT const Tuner3 ncclTunerPlugin_v3 = {"hocket", Init3, Choose3, Finalize};
-HOCKET_EXPORT const Tuner4 ncclTunerPlugin_v4 = {"hocket", Init3, Choose, Finalize};
-HOCKET_EXPORT const Tuner5 ncclTunerPlugin_v5 = {"hocket", Init5, Choose, Finalize};
-HOCKET_EXPORT const Tuner6 ncclTunerPlugin_v6 = {{"hocket", Init5, Choose, Finalize}, ChooseChunk};
+HOCKET_EXPORT const Tuner3 ncclTunerPlugin_v3 = {"hocket", init3, choose3, finalize};
+HOCKET_EXPORT const Tuner4 ncclTunerPlugin_v4 = {"hocket", init3, choose, finalize};
+HOCKET_EXPORT const Tuner5 ncclTunerPlugin_v5 = {"hocket", init5, choose, finalize};
+HOCKET_EXPORT const Tuner6 ncclTunerPlugin_v6 = {{"hocket", init5, choose, finalize}, choose_chunk};

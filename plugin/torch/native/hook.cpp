@@ -17,39 +17,39 @@ namespace {
 PyObject* original_wait = nullptr;
 
 /// `Work.wait`: where Python code, torch.distributed's own included, waits.
-PyObject* Wait(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+PyObject* wait(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
   std::vector<PyObject*> passed(arguments, arguments + all);
   passed.insert(passed.begin(), self);
-  const std::int64_t begin = Now();
+  const std::int64_t begin = now_ns();
   PyObject* result = PyObject_Vectorcall(original_wait, passed.data(), count + 1, names);
   if (result == nullptr) return nullptr;
-  Recorder& recorder = Shared::Get().recorder;
+  Recorder& recorder = Shared::get().recorder;
   try {
     const auto* work = py::handle(self).cast<c10d::Work*>();
-    if (const auto issued = recorder.TakeWork(work)) {
+    if (const auto issued = recorder.take_work(work)) {
       if (issued->any_source == nullptr) {
-        recorder.Waited(issued->id, begin);
+        recorder.waited(issued->id, begin);
       } else {
-        recorder.Waited(issued->id, begin, issued->any_source->ranks.at(work->sourceRank()));
+        recorder.waited(issued->id, begin, issued->any_source->ranks.at(work->sourceRank()));
       }
     }
   } catch (const std::exception& error) {  // must not stop the job: it becomes a line in the stream
-    recorder.Write(ErrorLine("wait", error.what()));
+    recorder.write(error_line("wait", error.what()));
   }
   return result;
 }
 
-PyMethodDef wait_method = {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Wait)),
+PyMethodDef wait_method = {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wait)),
                            METH_FASTCALL | METH_KEYWORDS, nullptr};
 
-void WrapWait(const py::object& work_type) {
+void wrap_wait(const py::object& work_type) {
   original_wait = py::object(work_type.attr("wait")).release().ptr();
   auto* type = reinterpret_cast<PyTypeObject*>(work_type.ptr());
   work_type.attr("wait") = py::reinterpret_steal<py::object>(PyDescr_NewMethod(type, &wait_method));
 }
 
-Detail::What WhatOf(const std::string& name) {
+Detail::What what_of(const std::string& name) {
   static const std::map<std::string, Detail::What> names = {{"rank", Detail::What::kRank},
                                                             {"splits", Detail::What::kSplits},
                                                             {"number", Detail::What::kNumber},
@@ -57,7 +57,7 @@ Detail::What WhatOf(const std::string& name) {
   return names.at(name);
 }
 
-Signature SignatureOf(const py::handle& python) {
+Signature signature_of(const py::handle& python) {
   Signature signature{
       .op = python.attr("op").cast<std::string>(),
       .group = python.attr("group").cast<int>(),
@@ -73,7 +73,7 @@ Signature SignatureOf(const py::handle& python) {
       .details = {},
   };
   for (const py::handle detail : python.attr("details")) {
-    signature.details.push_back({WhatOf(detail.attr("what").cast<std::string>()),
+    signature.details.push_back({what_of(detail.attr("what").cast<std::string>()),
                                  detail.attr("key").cast<std::string>(), detail.attr("position").cast<int>()});
   }
   return signature;
@@ -82,11 +82,11 @@ Signature SignatureOf(const py::handle& python) {
 /// Kernels are in force for the life of the process; functions are kept for it too. `unknown` are the operations that
 /// cannot be recorded, with the line that says so, `waits` and `sends` those that wait for functional collectives and
 /// that send.
-void Install(const py::list& signatures, const std::map<std::string, std::string>& unknown,
+void install(const py::list& signatures, const std::map<std::string, std::string>& unknown,
              const std::vector<std::string>& waits, const std::vector<std::string>& sends,
              std::vector<std::string> reductions, const py::function& start, const py::function& find_group,
              const py::object& find_line, const py::object& watch, const py::object& work_type) {
-  Shared& shared = Shared::Get();
+  Shared& shared = Shared::get();
   shared.reductions = std::move(reductions);
   PyObject* const starts = py::object(start).release().ptr();
   PyObject* const finds = py::object(find_group).release().ptr();
@@ -122,7 +122,7 @@ void Install(const py::list& signatures, const std::map<std::string, std::string
       new Library(Library::IMPL, "_c10d_functional", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
   int bit = 0;
   for (const py::handle python : signatures) {
-    Signature signature = SignatureOf(python);
+    Signature signature = signature_of(python);
     const std::string op = signature.op;
     auto kernel = std::make_unique<Kernel>(std::move(signature), bit++);
     collectives->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
@@ -136,12 +136,12 @@ void Install(const py::list& signatures, const std::map<std::string, std::string
   for (const std::string& op : sends) {
     functional->impl(op.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<SendKernel>()));
   }
-  WrapWait(work_type);
+  wrap_wait(work_type);
 }
 
-void Open(const std::string& path) {
+void open(const std::string& path) {
   try {
-    Shared::Get().recorder.Open(path);
+    Shared::get().recorder.open(path);
   } catch (const std::system_error& error) {
     errno = error.code().value();
     PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
@@ -152,31 +152,31 @@ void Open(const std::string& path) {
 }  // namespace
 
 PYBIND11_MODULE(hocket_hook, module) {
-  module.def("install", &Install);
-  module.def("open", &Open);
-  module.def("select", [](bool recording) { Shared::Get().recorder.Select(recording); });
+  module.def("install", &install);
+  module.def("open", &open);
+  module.def("select", [](bool recording) { Shared::get().recorder.select(recording); });
   module.def("forget_groups", [] {
-    Shared& shared = Shared::Get();
+    Shared& shared = Shared::get();
     const std::lock_guard lock(shared.groups_mutex);
     shared.groups.clear();
   });
-  module.def("begin_batch", [] { Shared::Get().recorder.BeginBatch(); });
+  module.def("begin_batch", [] { Shared::get().recorder.begin_batch(); });
   module.def("end_batch", [](const py::sequence& works) {
     const py::ssize_t count = py::len(works);
-    Shared::Get().recorder.EndBatch(count == 0 ? nullptr : works[count - 1].cast<c10d::Work*>());
+    Shared::get().recorder.end_batch(count == 0 ? nullptr : works[count - 1].cast<c10d::Work*>());
   });
-  module.def("begin_section", [] { Shared::Get().recorder.BeginSection(); });
-  module.def("end_section", [](bool returned) { Shared::Get().recorder.EndSection(returned); });
+  module.def("begin_section", [] { Shared::get().recorder.begin_section(); });
+  module.def("end_section", [](bool returned) { Shared::get().recorder.end_section(returned); });
   module.def("operation_of", [](const c10d::Work& work) -> std::optional<std::int64_t> {
-    const auto issued = Shared::Get().recorder.FindWork(&work);
+    const auto issued = Shared::get().recorder.find_work(&work);
     return issued ? std::optional(issued->id) : std::nullopt;
   });
   module.def("write_wait",
-             [](std::int64_t operation, std::int64_t begin) { Shared::Get().recorder.Waited(operation, begin); });
+             [](std::int64_t operation, std::int64_t begin) { Shared::get().recorder.waited(operation, begin); });
   // Without Python's lock: threads that hold the recorder's never need Python's, but this one may have to wait for it.
-  module.def("write", [](std::string_view line) { Shared::Get().recorder.Write(line); });
-  module.def("close", [] { Shared::Get().recorder.Close(); });
-  module.def("abandon", [] { Shared::Get().recorder.Abandon(); });
+  module.def("write", [](std::string_view line) { Shared::get().recorder.write(line); });
+  module.def("close", [] { Shared::get().recorder.close(); });
+  module.def("abandon", [] { Shared::get().recorder.abandon(); });
 }
 
 }  // namespace hocket

@@ -21,7 +21,7 @@
 namespace hocket {
 
 /// Hands an operation on, from a kernel at BackendSelect: below.py.
-inline void HandOn(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+inline void hand_on(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   constexpr c10::DispatchKeySet kBelow(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
   constexpr c10::DispatchKey kServing = c10::DispatchKey::CustomRNGKeyId;
   keys = keys & kBelow;
@@ -54,16 +54,16 @@ struct Signature {
 
 /// Calls `visit` with each tensor in a value that is a tensor, a list of them or a list of lists.
 template <typename Visit>
-void ForEachTensor(const c10::IValue& value, const Visit& visit) {
+void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) {
     visit(value.toTensor());
   } else {
-    for (const c10::IValue& element : value.toListRef()) ForEachTensor(element, visit);
+    for (const c10::IValue& element : value.toListRef()) for_each_tensor(element, visit);
   }
 }
 
 /// What `wait_tensor` knows a tensor by: where its data lies, or what would hold data were there any.
-inline const void* Address(const at::Tensor& tensor) {
+inline const void* address(const at::Tensor& tensor) {
   const void* data = tensor.data_ptr();
   return data != nullptr ? data : tensor.storage().unsafeGetStorageImpl();
 }
@@ -77,38 +77,38 @@ class Kernel final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const c10::IValue* arguments = stack->data() + (stack->size() - handle.schema().arguments().size());
     const bool is_async = signature_.is_async < 0 ? signature_.async_default : arguments[signature_.is_async].toBool();
-    const Call call = Issue(arguments, is_async);
-    const std::int64_t begin = Now();
-    Recorder& recorder = Shared::Get().recorder;
+    const Call call = issue(arguments, is_async);
+    const std::int64_t begin = now_ns();
+    Recorder& recorder = Shared::get().recorder;
     try {
-      HandOn(handle, keys, stack);
+      hand_on(handle, keys, stack);
     } catch (const std::exception& error) {
       if (call.id >= 0 && signature_.returns_work) {  // monitored_barrier does not refuse, it fails
-        recorder.NotIssued(call.id);
-        recorder.Write(ErrorLine(signature_.op, std::string("raised: ") + error.what()));
+        recorder.not_issued(call.id);
+        recorder.write(error_line(signature_.op, std::string("raised: ") + error.what()));
       }
       throw;
     }
     const auto work = signature_.returns_work ? stack->back().toCustomClass<c10d::Work>() : nullptr;
     if (work == nullptr) {  // a synchronous call, which some backends (NCCL) end without a Work
-      if (call.id >= 0) recorder.Waited(call.id, begin);
+      if (call.id >= 0) recorder.waited(call.id, begin);
       return;
     }
     if (recorder.dropping()) return;
     if (call.id < 0) {  // it may lie where a recorded one lay that nobody waited for
-      recorder.TakeWork(work.get());
+      recorder.take_work(work.get());
       return;
     }
-    recorder.AddToSection(call.id);
-    recorder.Remember(work.get(), {call.id, signature_.any_source ? call.group : nullptr});
+    recorder.add_to_section(call.id);
+    recorder.remember(work.get(), {call.id, signature_.any_source ? call.group : nullptr});
     if (!signature_.numbered) return;
-    if (const auto& watch = Shared::Get().watch; watch && call.on_device) {
+    if (const auto& watch = Shared::get().watch; watch && call.on_device) {
       watch(call.id, work);
     } else if (is_async) {  // the end of a synchronous one is the end of its wait
-      AwaitDone(call.id, *work, *call.group);
+      await_done(call.id, *work, *call.group);
     }
     if (!is_async) return;
-    if (const auto pass = Pass::Current()) pass->Add(call.id);
+    if (const auto pass = Pass::current()) pass->add(call.id);
   }
 
  private:
@@ -120,43 +120,43 @@ class Kernel final : public c10::OperatorKernel {
   };
 
   /// Writes the call down.
-  Call Issue(const c10::IValue* arguments, bool is_async) {
-    Shared& shared = Shared::Get();
-    shared.StartOnce();
+  Call issue(const c10::IValue* arguments, bool is_async) {
+    Shared& shared = Shared::get();
+    shared.start_once();
     if (shared.recorder.dropping()) return {};
     try {
-      Group* const group = &FindGroup(*arguments[signature_.group].toCustomClass<c10d::ProcessGroup>());
+      Group* const group = &find_group(*arguments[signature_.group].toCustomClass<c10d::ProcessGroup>());
       const std::int64_t sequence = signature_.numbered ? group->next_sequence++ : 0;
       thread_local std::string shape;
       thread_local std::vector<const void*> addresses;
       addresses.clear();
       if (is_async && signature_.addressed) {
-        ForEachTensor(arguments[signature_.output],
-                      [](const at::Tensor& tensor) { addresses.push_back(Address(tensor)); });
+        for_each_tensor(arguments[signature_.output],
+                        [](const at::Tensor& tensor) { addresses.push_back(address(tensor)); });
       }
       if (!shared.recorder.recording()) {  // the wait is not a recorded one's that wrote there before
-        for (const void* address : addresses) shared.recorder.TakeAddress(address);
+        for (const void* address : addresses) shared.recorder.take_address(address);
         return {};
       }
-      const bool on_device = Describe(arguments, *group, is_async, shape);
+      const bool on_device = describe(arguments, *group, is_async, shape);
       if (shared.find_line) {
-        if (const std::string line = shared.find_line(); !line.empty()) AppendText(shape, "at", line);
+        if (const std::string line = shared.find_line(); !line.empty()) append_text(shape, "at", line);
       }
-      return {shared.recorder.Issue(shape, sequence, addresses), group, on_device};
+      return {shared.recorder.issue(shape, sequence, addresses), group, on_device};
     } catch (const std::exception& error) {  // must not stop the job: it becomes a line in the stream
-      shared.recorder.Write(ErrorLine(signature_.op, error.what()));
+      shared.recorder.write(error_line(signature_.op, error.what()));
       return {};
     }
   }
 
   /// Makes `text` the shape of the call; whether its tensors are on a CUDA device.
-  bool Describe(const c10::IValue* arguments, const Group& group, bool is_async, std::string& text) const {
+  bool describe(const c10::IValue* arguments, const Group& group, bool is_async, std::string& text) const {
     std::int64_t input_bytes = 0, output_bytes = 0;
     const THPDtype* dtype = nullptr;
     c10::Device device(c10::kCPU);
     const auto add_up = [&](int position, std::int64_t& bytes) {
       if (position < 0) return;
-      ForEachTensor(arguments[position], [&](const at::Tensor& tensor) {
+      for_each_tensor(arguments[position], [&](const at::Tensor& tensor) {
         if (dtype == nullptr) {
           dtype = torch::getTHPDtype(tensor.scalar_type());
           device = tensor.device();
@@ -172,73 +172,73 @@ class Kernel final : public c10::OperatorKernel {
     }
     text = R"("op":")";
     text.append(signature_.op).append(R"(","group":)");
-    Append(text, group.id);
-    AppendNumber(text, "in", input_bytes);
-    AppendNumber(text, "out", output_bytes);
-    if (dtype != nullptr) AppendText(text, "dtype", dtype->name);
-    if (is_async) AppendNumber(text, "async", 1);
+    append(text, group.id);
+    append_number(text, "in", input_bytes);
+    append_number(text, "out", output_bytes);
+    if (dtype != nullptr) append_text(text, "dtype", dtype->name);
+    if (is_async) append_number(text, "async", 1);
     if (device.is_cuda()) {
-      AppendNumber(text, "stream", c10::impl::VirtualGuardImpl(device.type()).getStream(device).id());
+      append_number(text, "stream", c10::impl::VirtualGuardImpl(device.type()).getStream(device).id());
     }
-    if (signature_.in_parts) AppendParts(text, arguments[signature_.input]);
-    for (const Detail& detail : signature_.details) AppendDetail(text, detail, arguments[detail.position], group);
+    if (signature_.in_parts) append_parts(text, arguments[signature_.input]);
+    for (const Detail& detail : signature_.details) append_detail(text, detail, arguments[detail.position], group);
     return device.is_cuda();
   }
 
-  void AppendDetail(std::string& text, const Detail& detail, const c10::IValue& value, const Group& group) const {
+  void append_detail(std::string& text, const Detail& detail, const c10::IValue& value, const Group& group) const {
     switch (detail.what) {
       case Detail::What::kRank:  // a rank in an argument counts within the group; in the stream, within the world
-        return AppendNumber(text, detail.key, group.ranks.at(value.toInt()));
+        return append_number(text, detail.key, group.ranks.at(value.toInt()));
       case Detail::What::kNumber:
-        return AppendNumber(text, detail.key, value.toInt());
+        return append_number(text, detail.key, value.toInt());
       case Detail::What::kReduction:
-        return AppendText(text, detail.key, Shared::Get().reductions.at(value.toCustomClass<c10d::ReduceOp>()->op_));
+        return append_text(text, detail.key, Shared::get().reductions.at(value.toCustomClass<c10d::ReduceOp>()->op_));
       case Detail::What::kSplits: {
         std::vector<std::int64_t> sizes;
         for (const c10::IValue& size : value.toListRef()) sizes.push_back(size.toInt());
-        if (!sizes.empty()) AppendList(text, detail.key, sizes);
+        if (!sizes.empty()) append_list(text, detail.key, sizes);
       }
     }
   }
 
   /// The bytes of each tensor of a list, where they differ.
-  static void AppendParts(std::string& text, const c10::IValue& tensors) {
+  static void append_parts(std::string& text, const c10::IValue& tensors) {
     std::vector<std::int64_t> sizes;
-    ForEachTensor(tensors,
-                  [&](const at::Tensor& tensor) { sizes.push_back(static_cast<std::int64_t>(tensor.nbytes())); });
+    for_each_tensor(tensors,
+                    [&](const at::Tensor& tensor) { sizes.push_back(static_cast<std::int64_t>(tensor.nbytes())); });
     for (const std::int64_t size : sizes) {
-      if (size != sizes.front()) return AppendList(text, "in_splits", sizes);
+      if (size != sizes.front()) return append_list(text, "in_splits", sizes);
     }
   }
 
-  static void AppendKey(std::string& text, std::string_view key) { text.append(",\"").append(key).append("\":"); }
+  static void append_key(std::string& text, std::string_view key) { text.append(",\"").append(key).append("\":"); }
 
-  static void AppendNumber(std::string& text, std::string_view key, std::int64_t number) {
-    AppendKey(text, key);
-    Append(text, number);
+  static void append_number(std::string& text, std::string_view key, std::int64_t number) {
+    append_key(text, key);
+    append(text, number);
   }
 
-  static void AppendText(std::string& text, std::string_view key, std::string_view value) {
-    AppendKey(text, key);
+  static void append_text(std::string& text, std::string_view key, std::string_view value) {
+    append_key(text, key);
     text.append("\"").append(value).append("\"");
   }
 
-  static void AppendList(std::string& text, std::string_view key, const std::vector<std::int64_t>& numbers) {
-    AppendKey(text, key);
+  static void append_list(std::string& text, std::string_view key, const std::vector<std::int64_t>& numbers) {
+    append_key(text, key);
     text += '[';
     for (const std::int64_t number : numbers) {
-      Append(text, number);
+      append(text, number);
       text += ',';
     }
     text.back() = ']';
   }
 
-  void AwaitDone(std::int64_t id, c10d::Work& work, Group& group) const {
+  void await_done(std::int64_t id, c10d::Work& work, Group& group) const {
     if (group.without_future & bit_) return;
     try {
       if (const auto future = work.getFuture()) {
         const auto done = [id](c10::ivalue::Future& future) {
-          if (!future.hasError()) Shared::Get().recorder.Done(id);  // what failed did not end
+          if (!future.hasError()) Shared::get().recorder.done(id);  // what failed did not end
         };
         return future->addCallback(done, /*uses_future=*/false);
       }
@@ -255,11 +255,11 @@ class Kernel final : public c10::OperatorKernel {
 class SendKernel final : public c10::OperatorKernel {
  public:
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    Recorder& recorder = Shared::Get().recorder;
-    recorder.ForgetLast();
-    HandOn(handle, keys, stack);
+    Recorder& recorder = Shared::get().recorder;
+    recorder.forget_last();
+    hand_on(handle, keys, stack);
     try {
-      recorder.WritesAt(Address(stack->back().toTensor()));
+      recorder.writes_at(address(stack->back().toTensor()));
     } catch (const c10::Error&) {  // a tensor without storage, while torch.compile traces
     }
   }
@@ -272,10 +272,10 @@ class UnknownKernel final : public c10::OperatorKernel {
   explicit UnknownKernel(std::string line) : line_(std::move(line)) {}
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    Shared& shared = Shared::Get();
-    shared.StartOnce();
-    if (shared.recorder.recording() && !said_.exchange(true)) shared.recorder.Write(line_);
-    HandOn(handle, keys, stack);
+    Shared& shared = Shared::get();
+    shared.start_once();
+    if (shared.recorder.recording() && !said_.exchange(true)) shared.recorder.write(line_);
+    hand_on(handle, keys, stack);
   }
 
  private:
@@ -288,13 +288,13 @@ class UnknownKernel final : public c10::OperatorKernel {
 class WaitTensorKernel final : public c10::OperatorKernel {
  public:
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    const std::int64_t begin = Now();
-    HandOn(handle, keys, stack);
-    Recorder& recorder = Shared::Get().recorder;
+    const std::int64_t begin = now_ns();
+    hand_on(handle, keys, stack);
+    Recorder& recorder = Shared::get().recorder;
     if (recorder.dropping()) return;
     try {
-      ForEachTensor(stack->back(), [&](const at::Tensor& tensor) {
-        if (const auto id = recorder.TakeAddress(Address(tensor))) recorder.Waited(*id, begin);
+      for_each_tensor(stack->back(), [&](const at::Tensor& tensor) {
+        if (const auto id = recorder.take_address(address(tensor))) recorder.waited(*id, begin);
       });
     } catch (const c10::Error&) {  // tensors without data, while torch.compile traces
     }

@@ -16,20 +16,20 @@ namespace hocket {
 /// called, but go with it.
 class Pass {
  public:
-  /// Of the pass under way in this thread; null outside of any. A new one `Watch`es its end.
-  static std::shared_ptr<Pass> Current() {
+  /// Of the pass under way in this thread; null outside of any. A new one `watch`es its end.
+  static std::shared_ptr<Pass> current() {
     const int task = torch::autograd::get_current_graph_task_id();
     if (task == -1) return nullptr;
     std::shared_ptr<Pass> pass;
     {
-      const std::lock_guard lock(Mutex());
-      std::weak_ptr<Pass>& known = Known()[task];
+      const std::lock_guard lock(mutex());
+      std::weak_ptr<Pass>& known = all_passes()[task];
       pass = known.lock();
       if (pass != nullptr) return pass;
       pass = std::make_shared<Pass>(task);
       known = pass;
     }
-    Watch(pass);
+    watch(pass);
     return pass;
   }
 
@@ -37,12 +37,12 @@ class Pass {
   Pass(const Pass&) = delete;
 
   ~Pass() {
-    const std::lock_guard lock(Mutex());
-    Known().erase(task_);
+    const std::lock_guard lock(mutex());
+    all_passes().erase(task_);
   }
 
-  void Add(std::int64_t id) {
-    const std::lock_guard lock(Mutex());
+  void add(std::int64_t id) {
+    const std::lock_guard lock(mutex());
     ids_.push_back(id);
   }
 
@@ -51,20 +51,20 @@ class Pass {
   ///
   /// The engine runs its final callbacks in order of arrival. One queued now precedes DDP's, which comes with the last
   /// bucket; one queued from there follows it.
-  static void Watch(const std::shared_ptr<Pass>& pass) {
+  static void watch(const std::shared_ptr<Pass>& pass) {
     torch::autograd::Engine::get_default_engine().queue_callback([pass] {
-      const std::int64_t begin = Now();
+      const std::int64_t begin = now_ns();
       torch::autograd::Engine::get_default_engine().queue_callback(
-          [pass, begin] { Shared::Get().recorder.Together("backward", pass->ids_, begin); });
+          [pass, begin] { Shared::get().recorder.together("backward", pass->ids_, begin); });
     });
   }
 
-  static std::mutex& Mutex() {
+  static std::mutex& mutex() {
     static auto* mutex = new std::mutex;
     return *mutex;
   }
 
-  static std::map<int, std::weak_ptr<Pass>>& Known() {
+  static std::map<int, std::weak_ptr<Pass>>& all_passes() {
     static auto* known = new std::map<int, std::weak_ptr<Pass>>;
     return *known;
   }

@@ -18,19 +18,19 @@
 namespace hocket {
 
 /// Nanoseconds of Python's `time.perf_counter_ns`.
-inline std::int64_t Now() {
+inline std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
 /// This thread's number in the stream, by first appearance.
-inline std::int64_t Thread() {
+inline std::int64_t thread_number() {
   static std::atomic<std::int64_t> threads = 0;
   thread_local const std::int64_t number = threads++;
   return number;
 }
 
-inline void Append(std::string& text, std::int64_t number) {
+inline void append(std::string& text, std::int64_t number) {
   char digits[20];
   text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
@@ -51,135 +51,135 @@ struct Issued {
 };
 
 /// Writes the lines that stream.py describes. Any thread may call; none needs Python's lock. In a forked child, where
-/// `mutex_` may be locked for good, everything but `Abandon` does nothing.
+/// `mutex_` may be locked for good, everything but `abandon` does nothing.
 class Recorder {
  public:
   /// Throws std::system_error.
-  void Open(const std::string& path) {
+  void open(const std::string& path) {
     const std::lock_guard lock(mutex_);
-    stream_.Open(path);
+    stream_.open(path);
   }
 
-  void Close() {
+  void close() {
     if (stream_.dropping()) return;
     const std::lock_guard lock(mutex_);
-    stream_.Close();
+    stream_.close();
   }
 
-  void Abandon() { stream_.Abandon(); }
+  void abandon() { stream_.abandon(); }
 
-  void Select(bool recording) { selected_ = recording; }
+  void select(bool recording) { selected_ = recording; }
 
   /// Whether what is issued now is to be recorded.
   bool recording() const { return selected_ && !stream_.dropping(); }
 
   bool dropping() const { return stream_.dropping(); }
 
-  void Write(std::string_view line) {
+  void write(std::string_view line) {
     if (stream_.dropping()) return;
     const std::lock_guard lock(mutex_);
-    stream_.Append(line);
+    stream_.append(line);
   }
 
-  /// What this thread issues until `EndBatch` is one batch of messages.
-  void BeginBatch() { ThreadBatch() = {.number = next_batch_++, .last = -1}; }
+  /// What this thread issues until `end_batch` is one batch of messages.
+  void begin_batch() { thread_batch() = {.number = next_batch_++, .last = -1}; }
 
   /// Ends it; `work` is the last that will be waited for, or null.
-  void EndBatch(const void* work) {
-    const Batch batch = std::exchange(ThreadBatch(), {});
+  void end_batch(const void* work) {
+    const Batch batch = std::exchange(thread_batch(), {});
     if (work == nullptr) return;
     if (batch.last >= 0) {
-      Remember(work, {batch.last, nullptr});
+      remember(work, {batch.last, nullptr});
     } else {
-      TakeWork(work);
+      take_work(work);
     }
   }
 
-  /// What this thread issues until `EndSection` it also waits for until then, without Python.
-  void BeginSection() { ThreadSection().emplace(); }
+  /// What this thread issues until `end_section` it also waits for until then, without Python.
+  void begin_section() { thread_section().emplace(); }
 
   /// An operation has been issued, in a section or not.
-  static void AddToSection(std::int64_t id) {
-    if (std::optional<Section>& section = ThreadSection()) {
+  static void add_to_section(std::int64_t id) {
+    if (std::optional<Section>& section = thread_section()) {
       section->ids.push_back(id);
-      section->last = Now();
+      section->last = now_ns();
     }
   }
 
   /// Where the function has not `returned`, but raised, nobody knows for what of it the thread has waited.
-  void EndSection(bool returned) {
-    const std::optional<Section> section = std::exchange(ThreadSection(), std::nullopt);
-    if (returned && section && !section->ids.empty()) Together("internal", section->ids, section->last);
+  void end_section(bool returned) {
+    const std::optional<Section> section = std::exchange(thread_section(), std::nullopt);
+    if (returned && section && !section->ids.empty()) together("internal", section->ids, section->last);
   }
 
   /// Writes down a call and returns its number. `shape` describes it in JSON; `addresses` are of its outputs, where
   /// `wait_tensor` may follow.
-  std::int64_t Issue(std::string_view shape, std::int64_t sequence, const std::vector<const void*>& addresses) {
+  std::int64_t issue(std::string_view shape, std::int64_t sequence, const std::vector<const void*>& addresses) {
     const std::lock_guard lock(mutex_);
-    const std::int64_t number = ShapeNumber(shape);
+    const std::int64_t number = shape_number(shape);
     const std::int64_t id = next_id_++;
-    Bound(addresses_);
+    bound(addresses_);
     for (const void* address : addresses) addresses_[address] = id;
-    AppendLine("c ", {id, number, sequence, Now(), Thread()});
-    ThreadLast() = id;
-    if (Batch& batch = ThreadBatch(); batch.number >= 0) {
+    append_line("c ", {id, number, sequence, now_ns(), thread_number()});
+    thread_last() = id;
+    if (Batch& batch = thread_batch(); batch.number >= 0) {
       batch.last = id;
-      AppendLine("b ", {id, batch.number});
+      append_line("b ", {id, batch.number});
     }
     return id;
   }
 
   /// The backend refused the operation: it never took place.
-  void NotIssued(std::int64_t id) { WriteLine("x ", {id}); }
+  void not_issued(std::int64_t id) { write_line("x ", {id}); }
 
   /// Between the two, what this thread has issued last is what writes at `address`.
-  void ForgetLast() { ThreadLast() = -1; }
+  void forget_last() { thread_last() = -1; }
 
-  void WritesAt(const void* address) {
-    if (ThreadLast() < 0 || stream_.dropping()) return;
+  void writes_at(const void* address) {
+    if (thread_last() < 0 || stream_.dropping()) return;
     const std::lock_guard lock(mutex_);
-    Bound(addresses_);
-    addresses_[address] = ThreadLast();
+    bound(addresses_);
+    addresses_[address] = thread_last();
   }
 
-  void Done(std::int64_t id) { WriteLine("d ", {id, Now()}); }
+  void done(std::int64_t id) { write_line("d ", {id, now_ns()}); }
 
-  void Waited(std::int64_t id, std::int64_t begin) { WriteLine("w ", {id, begin, Now() - begin, Thread()}); }
+  void waited(std::int64_t id, std::int64_t begin) { write_line("w ", {id, begin, now_ns() - begin, thread_number()}); }
 
   /// Of a receive from any source, which was world rank `peer`.
-  void Waited(std::int64_t id, std::int64_t begin, std::int64_t peer) {
-    WriteLine("a ", {id, begin, Now() - begin, Thread(), peer});
+  void waited(std::int64_t id, std::int64_t begin, std::int64_t peer) {
+    write_line("a ", {id, begin, now_ns() - begin, thread_number(), peer});
   }
 
   /// From `begin` to now this thread waited for those of the operations `ids` that have no wait: a line of that kind.
-  void Together(std::string_view kind, const std::vector<std::int64_t>& ids, std::int64_t begin) {
+  void together(std::string_view kind, const std::vector<std::int64_t>& ids, std::int64_t begin) {
     std::string line = R"({"k":")";
     line.append(kind).append(R"(","t0":)");
-    hocket::Append(line, begin);
+    hocket::append(line, begin);
     line += R"(,"t1":)";
-    hocket::Append(line, Now());
+    hocket::append(line, now_ns());
     line += R"(,"thread":)";
-    hocket::Append(line, Thread());
+    hocket::append(line, thread_number());
     line += R"(,"ids":[)";
     for (const std::int64_t id : ids) {
-      hocket::Append(line, id);
+      hocket::append(line, id);
       line += ',';
     }
     line.back() = ']';
     line += "}\n";
-    Write(line);
+    write(line);
   }
 
   /// Remembers which operation a Work belongs to, by its address.
-  void Remember(const void* work, Issued issued) {
+  void remember(const void* work, Issued issued) {
     if (stream_.dropping()) return;
     const std::lock_guard lock(mutex_);
-    Bound(works_);
+    bound(works_);
     works_[work] = issued;
   }
 
   /// The operation of a Work that nobody has waited for.
-  std::optional<Issued> FindWork(const void* work) {
+  std::optional<Issued> find_work(const void* work) {
     if (stream_.dropping()) return std::nullopt;
     const std::lock_guard lock(mutex_);
     const auto found = works_.find(work);
@@ -187,10 +187,10 @@ class Recorder {
   }
 
   /// The operation of a Work that is waited for, and forgets it.
-  std::optional<Issued> TakeWork(const void* work) { return Take(works_, work); }
+  std::optional<Issued> take_work(const void* work) { return take(works_, work); }
 
   /// The operation that writes at an address, and forgets it.
-  std::optional<std::int64_t> TakeAddress(const void* address) { return Take(addresses_, address); }
+  std::optional<std::int64_t> take_address(const void* address) { return take(addresses_, address); }
 
  private:
   struct Hash {
@@ -210,18 +210,18 @@ class Recorder {
     std::int64_t last = 0;
   };
 
-  static std::optional<Section>& ThreadSection() {
+  static std::optional<Section>& thread_section() {
     thread_local std::optional<Section> section;
     return section;
   }
 
   /// The number of the operation that this thread issued last, -1 for none.
-  static std::int64_t& ThreadLast() {
+  static std::int64_t& thread_last() {
     thread_local std::int64_t last = -1;
     return last;
   }
 
-  static Batch& ThreadBatch() {
+  static Batch& thread_batch() {
     thread_local Batch batch;
     return batch;
   }
@@ -231,12 +231,12 @@ class Recorder {
   static constexpr std::size_t kLimit = 1 << 16;
 
   template <typename Map>
-  static void Bound(Map& map) {
+  static void bound(Map& map) {
     if (map.size() >= kLimit) map.clear();
   }
 
   template <typename Value>
-  std::optional<Value> Take(std::unordered_map<const void*, Value>& map, const void* key) {
+  std::optional<Value> take(std::unordered_map<const void*, Value>& map, const void* key) {
     if (stream_.dropping()) return std::nullopt;
     const std::lock_guard lock(mutex_);
     const auto found = map.find(key);
@@ -246,32 +246,32 @@ class Recorder {
     return value;
   }
 
-  std::int64_t ShapeNumber(std::string_view shape) {
+  std::int64_t shape_number(std::string_view shape) {
     if (const auto known = shapes_.find(shape); known != shapes_.end()) return known->second;
-    Bound(shapes_);
+    bound(shapes_);
     const std::int64_t number = next_shape_++;
     shapes_.emplace(shape, number);
     line_ = R"({"k":"shape","id":)";
-    hocket::Append(line_, number);
+    hocket::append(line_, number);
     line_.append(",").append(shape).append("}\n");
-    stream_.Append(line_);
+    stream_.append(line_);
     return number;
   }
 
-  void WriteLine(std::string_view letter, std::initializer_list<std::int64_t> numbers) {
+  void write_line(std::string_view letter, std::initializer_list<std::int64_t> numbers) {
     if (stream_.dropping()) return;
     const std::lock_guard lock(mutex_);
-    AppendLine(letter, numbers);
+    append_line(letter, numbers);
   }
 
-  void AppendLine(std::string_view letter, std::initializer_list<std::int64_t> numbers) {
+  void append_line(std::string_view letter, std::initializer_list<std::int64_t> numbers) {
     line_ = letter;
     for (const std::int64_t number : numbers) {
-      hocket::Append(line_, number);
+      hocket::append(line_, number);
       line_ += ' ';
     }
     line_.back() = '\n';
-    stream_.Append(line_);
+    stream_.append(line_);
   }
 
   std::mutex mutex_;  // guards what follows but the two flags that are read without

@@ -30,20 +30,20 @@ struct Shared {
   std::unordered_map<const c10d::ProcessGroup*, std::pair<std::string, Group*>> groups;
   std::vector<std::unique_ptr<Group>> all_groups;
 
-  void StartOnce() {
+  void start_once() {
     if (started) return;
     start();
     started = true;
   }
 
-  static Shared& Get() {
+  static Shared& get() {
     static Shared* shared = new Shared;
     return *shared;
   }
 };
 
-inline Group& FindGroup(const c10d::ProcessGroup& process_group) {
-  Shared& shared = Shared::Get();
+inline Group& find_group(const c10d::ProcessGroup& process_group) {
+  Shared& shared = Shared::get();
   const std::string& name = process_group.getGroupName();
   {
     const std::lock_guard lock(shared.groups_mutex);
@@ -57,7 +57,7 @@ inline Group& FindGroup(const c10d::ProcessGroup& process_group) {
 }
 
 /// The line of an error, with the first line of what went wrong.
-inline std::string ErrorLine(const std::string& op, std::string_view message) {
+inline std::string error_line(const std::string& op, std::string_view message) {
   std::string line = R"({"k":"error","op":")" + op + R"(","message":")";
   for (const char letter : message.substr(0, message.find('\n'))) {
     if (letter == '"' || letter == '\\') line += '\\';

@@ -18,30 +18,30 @@ namespace hocket {
 
 /// Appends lines to a file through a memory map: no system call a line, and what is written outlives the process.
 ///
-/// After a kill the file ends in zero bytes, the rest of the space that was reserved; `Close` cuts them off. Space is
+/// After a kill the file ends in zero bytes, the rest of the space that was reserved; `close` cuts them off. Space is
 /// reserved before it is mapped: a full disk must not become a signal. The same as MappedStream of stream.py. Calls but
-/// `Abandon` and `dropping` come one at a time.
+/// `abandon` and `dropping` come one at a time.
 class Stream {
  public:
   /// Opens or makes the file; its folder exists. Throws std::system_error.
-  void Open(const std::string& path) {
+  void open(const std::string& path) {
     path_ = path;
-    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (file_ < 0) throw std::system_error(errno, std::generic_category(), path);
     struct stat status;
     if (fstat(file_, &status) != 0) throw std::system_error(errno, std::generic_category(), path);
-    if (const int error = Reserve(status.st_size, 0)) throw std::system_error(error, std::generic_category(), path);
+    if (const int error = reserve(status.st_size, 0)) throw std::system_error(error, std::generic_category(), path);
     dropping_ = false;
-    if (status.st_size > 0) Append("\n");  // after a line that a killed process left torn
+    if (status.st_size > 0) append("\n");  // after a line that a killed process left torn
   }
 
   /// Appends a line; where no space is left, says so once on stderr and drops this line and all that follow.
-  void Append(std::string_view line) {
+  void append(std::string_view line) {
     if (dropping_) return;
     if (used_ + line.size() > length_) {
-      if (const int error = Reserve(offset_ + used_, line.size())) {
+      if (const int error = reserve(offset_ + used_, line.size())) {
         std::fprintf(stderr, "hocket: %s: %s: recording stops here\n", path_.c_str(), std::strerror(error));
-        return Close();
+        return close();
       }
     }
     std::memcpy(map_ + used_, line.data(), line.size());
@@ -49,7 +49,7 @@ class Stream {
   }
 
   /// Ends the file behind the last line and drops what follows.
-  void Close() {
+  void close() {
     if (dropping_) return;
     dropping_ = true;
     munmap(map_, length_);
@@ -57,7 +57,7 @@ class Stream {
   }
 
   /// Drops everything from now on and leaves the file alone: for a forked child.
-  void Abandon() { dropping_ = true; }
+  void abandon() { dropping_ = true; }
 
   /// Whether lines are dropped: not open yet, or no longer.
   bool dropping() const { return dropping_; }
@@ -67,7 +67,7 @@ class Stream {
 
   /// Maps the file from the page of `end` on, with room for `size` bytes at least. Returns an errno, 0 when all is
   /// well.
-  int Reserve(std::int64_t end, std::int64_t size) {
+  int reserve(std::int64_t end, std::int64_t size) {
     const std::int64_t page = sysconf(_SC_PAGESIZE);
     const std::int64_t offset = end / page * page;
     const std::int64_t length = end - offset + size + kReserve;
