@@ -16,6 +16,7 @@ std::vector<Operation> asynchronous(std::vector<Operation> operations) {
 
 std::shared_ptr<const Group> group_of(const char* op, MPI_Comm comm, bool is_message) {
   Recorder* const recorder = Recorder::get();
+  // What is left out is said in the stream, so that a trace never looks complete that is not.
   if (recorder == nullptr) return nullptr;
   std::shared_ptr<const Group> group = recorder->groups().find(comm);
   if (group == nullptr) {
@@ -35,6 +36,7 @@ std::vector<Operation> collective(const char* op, std::shared_ptr<const Group> g
   return operations;
 }
 
+// Issued before it runs: a program that hangs in the call, or is killed there, leaves a line of what it hung in.
 BlockingCall::BlockingCall(std::vector<Operation> operations, const MPI_Status* status)
     : recorder_(operations.empty() ? nullptr : Recorder::get()), operations_(std::move(operations)), status_(status) {
   if (recorder_ == nullptr) return;

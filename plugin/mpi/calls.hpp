@@ -35,6 +35,7 @@ class BlockingCall {
 };
 
 /// A call that starts its operations and returns a request: made before it is run, ended with its result.
+/// Its operations are complete only when some later call completes the request: `Requests` keeps them until then.
 class NonblockingCall {
  public:
   explicit NonblockingCall(std::vector<Operation> operations);
@@ -49,6 +50,7 @@ class NonblockingCall {
 };
 
 /// A call that makes a persistent request: what it will do whenever it is started.
+/// Nothing is issued yet: MPI_Start does, any number of times, with the same operations.
 class PersistentCall {
  public:
   explicit PersistentCall(std::vector<Operation> operations);

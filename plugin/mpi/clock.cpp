@@ -11,6 +11,7 @@ namespace {
 constexpr int kPings = 20;
 constexpr int kTag = 0;
 
+// One rank after the other, so that none waits in another's ping-pong: queueing would look like an offset.
 void serve(MPI_Comm comm, int ranks) {
   for (int rank = 1; rank < ranks; ++rank) {
     for (int ping = 0; ping < kPings; ++ping) {
@@ -24,6 +25,7 @@ void serve(MPI_Comm comm, int ranks) {
 }  // namespace
 
 bool is_one_machine(int ranks) {
+  // MPICH's, Open MPI's and PMI's word for it; where none says, one process alone is one node's.
   for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE"}) {
     const char* const local_ranks = std::getenv(name);
     if (local_ranks != nullptr) return std::atoi(local_ranks) == ranks;

@@ -40,6 +40,8 @@ inline int64_t sum(const std::vector<int64_t>& bytes) {
 }
 
 /// Makes the shapes of one call.
+/// Input and output as Chakra and nccl-tests count them, not as MPI's arguments do: an all_gather's output is what all
+/// ranks gave, a reduce_scatter's input what is cut up.
 class CollectiveSizes {
  public:
   CollectiveSizes(const Datatypes& datatypes, const Group& group) : datatypes_(datatypes), group_(group) {}

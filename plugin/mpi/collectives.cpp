@@ -34,6 +34,7 @@ CollectiveCall stock(const char* reason) { return {.reason = reason}; }
   HOCKET_NONBLOCKING(HOCKET_JOIN(MPI_##nonblocking_name, HOCKET_ENDING), parameters, arguments, __VA_ARGS__) \
   HOCKET_PERSISTENT(HOCKET_JOIN(MPI_##name##_init, HOCKET_ENDING), parameters, arguments, __VA_ARGS__)
 
+// Recorded whether a program serves it or MPI does: the trace says what the application asked for.
 #define HOCKET_BLOCKING(name, parameters, arguments, call, ...)                                          \
   HOCKET_EXPORT int name parameters {                                                                    \
     BlockingCall recorded(HOCKET_OPERATIONS(HOCKET_TEXT(name), __VA_ARGS__));                            \

@@ -25,6 +25,8 @@ int reserved(int result, const char* maker, MPI_Comm comm, const MPI_Comm* made,
   return result;
 }
 
+// All makers alike: MPI first, then the number. All members of the new communicator are in the call, in the same order
+// among their communicators, so that numbers agree without a message.
 #define HOCKET_MAKER(name, parameters, arguments)                                   \
   HOCKET_EXPORT int name(HOCKET_LIST parameters, MPI_Comm* made) {                  \
     return registered(HOCKET_REAL(name)(HOCKET_LIST arguments, made), #name, made); \

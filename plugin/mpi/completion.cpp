@@ -39,6 +39,7 @@ void complete_some(Watched& watched, int count, const int* indices, Interval wai
   for (int k = 0; count != MPI_UNDEFINED && k < count; ++k) watched.complete(indices[k], wait, statuses[k]);
 }
 
+// Taken out and put back, for another thread may wait for the request meanwhile.
 void issue_started(int count, const MPI_Request* requests) {
   Recorder* const recorder = Recorder::get();
   for (const MPI_Request handle : handles(count, requests)) {

@@ -12,6 +12,7 @@ int64_t element_bytes(MPI_Datatype type) {
   return result == MPI_SUCCESS && bytes != MPI_UNDEFINED ? static_cast<int64_t>(bytes) : 0;
 }
 
+// One block of bytes without gaps: what the engine can copy and cut anywhere between elements.
 bool is_plain(MPI_Datatype type) {
   int integers = 0, addresses = 0, types = 0, combiner = 0;
   MPI_Aint lowest = 0, extent = 0;
@@ -33,6 +34,7 @@ std::vector<std::pair<MPI_Datatype, const char*>> symbols() {
 }  // namespace
 
 /// Types of one kind that differ in size: its members are called by the name and the number of their bits.
+// By size, because the same name has other sizes on other systems (long, Fortran's types): int64 says what it is.
 struct Datatypes::Family {
   const char* name;
   unsigned groups;
@@ -127,9 +129,11 @@ const char* Datatypes::base_name(MPI_Datatype type) const {
     return "";
   }
   const char* name = nullptr;
+  // Derived types are made of parts, in depth: they have a name only if all parts come down to one predefined type.
   for (MPI_Datatype& part : parts) {
     const char* const part_name = base_name(part);
     name = name == nullptr || name == part_name ? part_name : "";
+    // MPI_Type_get_contents makes new handles of derived parts, which are ours to free.
     if (!predefined_.contains(part)) {
       HOCKET_REAL(MPI_Type_get_envelope)(part, &integers, &addresses, &types, &combiner);
       if (combiner != MPI_COMBINER_NAMED) HOCKET_REAL(MPI_Type_free)(&part);

@@ -59,6 +59,8 @@ void Groups::attach(MPI_Comm comm, std::shared_ptr<const Group> group) {
   HOCKET_REAL(MPI_Comm_set_attr)(comm, key_, new Attribute(std::move(group)));
 }
 
+// Groups of the same members get their place by order of creation, which is the same at all of them; the number `id` is
+// this rank's own.
 std::shared_ptr<Group> Groups::number(MPI_Comm comm, const char* maker) {
   const auto group = std::make_shared<Group>();
   group->name = maker;
@@ -76,6 +78,7 @@ std::shared_ptr<Group> Groups::number(MPI_Comm comm, const char* maker) {
     HOCKET_REAL(MPI_Group_free)(&members);
     group->ranks.insert(group->ranks.end(), group->peers.begin(), group->peers.end());
   }
+  // A member that MPI_COMM_WORLD does not know (spawned, or joined later) has no rank in a trace.
   if (std::ranges::count(group->ranks, MPI_UNDEFINED) > 0) return nullptr;
   std::vector<int> sorted = group->ranks;
   std::ranges::sort(sorted);

@@ -29,6 +29,7 @@ struct Group {
 };
 
 /// The groups of the communicators there are, kept with the communicators as attributes.
+/// As attributes, because handles are reused: what MPI frees with a communicator goes with it.
 class Groups {
  public:
   /// Prepares MPI_COMM_WORLD's; after MPI_Init.

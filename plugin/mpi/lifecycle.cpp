@@ -27,6 +27,7 @@ HOCKET_EXPORT int MPI_Init_thread(int* count, char*** arguments, int required, i
   return begun(HOCKET_REAL(MPI_Init_thread)(count, arguments, required, provided));
 }
 
+// Before MPI ends, since the last ping-pong and the counts still need it.
 HOCKET_EXPORT int MPI_Finalize() {
   Recorder::stop();
   Serving::stop();

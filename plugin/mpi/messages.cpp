@@ -33,6 +33,7 @@ void append_message(std::vector<Operation>& operations, const char* op, bool is_
   if (peer == MPI_PROC_NULL) return;
   std::shared_ptr<const Group> group = group_of(op, comm, true);
   if (group == nullptr) return;
+  // Who sent it is only known from the status at the end: then a line of its own corrects the shape.
   const bool is_any = !is_send && peer == MPI_ANY_SOURCE;
   if (!is_any && (peer < 0 || std::cmp_greater_equal(peer, group->peers.size()))) return;
   const TypeInfo type = Recorder::get()->datatypes().of(elements.type);
@@ -69,6 +70,7 @@ std::vector<Operation> exchange_of(const char* op, Elements sent, int destinatio
 }
 
 /// The communicators of messages that a matching probe found and nobody has received yet.
+/// MPI_Mrecv is given the message alone, so its communicator is kept from the probe on.
 class ProbedMessages {
  public:
   static ProbedMessages& instance() {

@@ -26,6 +26,8 @@ constexpr const char* kInterface = "MPICH";
 }
 
 /// Handle of the first loaded object through which MPI's profiling functions are found.
+// Objects are searched one by one and not by RTLD_NEXT: mpi4py loads its MPI with RTLD_LOCAL, out of sight of the
+// default search.
 void* open_library() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
@@ -63,6 +65,8 @@ std::string library_path() {
 void require_same_interface() {
   const std::string path = library_path();
   const char* interface = "MPICH";
+  // Told by what the library has: only Open MPI has its handles as objects, and MPICH of the standard ABI a name of its
+  // own.
   if (path.substr(path.rfind('/') + 1).starts_with("libmpi_abi")) {
     interface = "the MPI standard ABI";
   } else if (dlsym(library(), "ompi_mpi_comm_world") != nullptr) {

@@ -90,6 +90,7 @@ void Recorder::stop() {
   recorder->stream_.close();
 }
 
+// The environment says what is recorded, as the launcher's options cannot reach a preloaded library in another way.
 Recorder::Recorder(const std::string& folder)
     : first_step_(number("HOCKET_COLLECT_SKIP_STEPS", 0)),
       end_step_(first_step_ + number("HOCKET_COLLECT_STEPS", std::numeric_limits<int64_t>::max() - first_step_)) {
@@ -122,6 +123,8 @@ void Recorder::write_meta(int rank, int ranks) {
   stream_.append(line.finish());
 }
 
+// At the beginning and at the end: two offsets show how clocks drift, and the merge of traces draws a line between
+// them.
 void Recorder::write_clock() {
   if (!comm_) return;
   const Offset offset = measure_offset(*comm_);
@@ -135,6 +138,8 @@ void Recorder::issue(std::span<Operation> operations) {
   const std::lock_guard lock(mutex_);
   const bool is_selected = !stream_.dropping() && first_step_ <= step_ && step_ < end_step_;
   for (Operation& operation : operations) {
+    // Counted also where nothing is recorded, so that the numbers of calls agree between ranks that begin at other
+    // steps.
     const int64_t sequence = operation.is_message ? 0 : operation.group->collectives++;
     if (!is_selected) continue;
     if (!std::exchange(operation.group->is_written, true)) stream_.append(operation.group->line());
@@ -154,6 +159,7 @@ void Recorder::complete(std::span<Operation> operations, Interval wait, const MP
     }
     if (operation.has_status && status->MPI_SOURCE >= 0) {
       Shape received = operation.shape;
+      // A receive takes up to so many bytes from maybe anyone: only now is known what came and from whom.
       received.peer = operation.group->peers[static_cast<size_t>(status->MPI_SOURCE)];
       received.tag = status->MPI_TAG;
       received.output_bytes = received_bytes(*status);
@@ -167,6 +173,7 @@ void Recorder::complete(std::span<Operation> operations, Interval wait, const MP
 void Recorder::withdraw(std::span<Operation> operations) {
   const std::lock_guard lock(mutex_);
   for (Operation& operation : operations) {
+    // As if it had never been called; the error goes to the program, which may try again.
     if (!operation.is_message) --operation.group->collectives;
     if (operation.id >= 0) write_numbers('x', {std::exchange(operation.id, -1)});
   }
@@ -193,6 +200,7 @@ int64_t Recorder::intern(const Shape& shape) {
 }
 
 void Recorder::write_numbers(char letter, std::initializer_list<int64_t> numbers) {
+  // Formatted without streams or locale: this line is most of what recording a call costs.
   constexpr size_t kDigits = 20;
   char line[8 * (kDigits + 1)];
   char* end = line;

@@ -32,6 +32,8 @@ Watched::Watched(std::span<const MPI_Request> handles) : handles_(handles) {
 
 Watched::~Watched() {
   for (size_t k = 0; k < nodes_.size(); ++k) {
+    // MPI set the handle of a completed request to MPI_REQUEST_NULL; one that is as before is still under way, or
+    // persistent.
     if (!nodes_[k].empty() && nodes_[k].key() == handles_[k]) Requests::instance().put_back(std::move(nodes_[k]));
   }
 }

@@ -24,6 +24,7 @@ using Count = int;
 constexpr int kTag = 0;  // messages between two ranks are in one order at both
 
 /// The caller's shares as plain bytes: where they lie, or, of types of the program's own, packed.
+/// Programs move bytes; where a derived type has gaps, MPI_Pack and MPI_Unpack make and take a buffer without.
 class PlainBuffers {
  public:
   PlainBuffers(const executor::Request& request, const Member& member, const CollectiveCall& call,
@@ -91,6 +92,7 @@ void MpiMessages::exchange(const executor::Round& round, const Memory& memory) {
   const auto bytes = [&](const executor::Message& message) {
     return static_cast<Count>(message.count * memory.chunk_bytes);
   };
+  // Receives first, so that messages find them posted and need not be buffered by MPI.
   for (const executor::Message& message : round.receives) {
     check(HOCKET_LARGEST(MPI_Irecv)(memory.at(message.place), bytes(message), MPI_BYTE, message.peer, kTag, comm_,
                                     &requests_[next++]));
@@ -105,6 +107,7 @@ void MpiMessages::exchange(const executor::Round& round, const Memory& memory) {
 /// By MPI's own operation, which knows more types than the engine does.
 void MpiMessages::reduce(const executor::Call&, const std::byte* left, const std::byte* right, std::byte* out,
                          int64_t bytes) {
+  // MPI_Reduce_local adds into its second buffer. Predefined operations commute, so the operands may change places.
   if (right == out) std::swap(left, right);
   if (left != out) std::memmove(out, left, static_cast<size_t>(bytes));
   check(HOCKET_LARGEST(MPI_Reduce_local)(right, out, static_cast<Count>(bytes / element_bytes_), type_, op_));

@@ -40,6 +40,7 @@ inline void check(int result) {
 }
 
 /// The engine's transport over a communicator that nothing else uses. Throws MpiError.
+/// A communicator of its own keeps a program's messages from matching the application's.
 class MpiMessages final : public executor::Messages {
  public:
   explicit MpiMessages(MPI_Comm comm) : comm_(comm) {}

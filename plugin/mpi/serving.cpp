@@ -13,6 +13,7 @@ namespace hocket::mpi {
 namespace {
 
 // Bytes of a call whose messages can be counted, padding included.
+// Half of what an int holds before MPI 4: padding may add to a call's bytes.
 constexpr int64_t kLargest =
     HOCKET_LARGE_COUNTS ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int>::max() / 2;
 constexpr int kBadInput = 3;
@@ -106,6 +107,8 @@ Member* Serving::find_member(MPI_Comm comm) {
   return member;
 }
 
+// Every test here is of something that all ranks of the call have alike; else some would run a program and others wait
+// in MPI's own algorithm for ever.
 Serving::Answer Serving::choose(const Member& member, const CollectiveCall& call) const {
   if (call.kind == nullptr) return {.reason = call.reason};
   if (member.is_inter) return {.reason = "a communicator of two groups"};
@@ -152,6 +155,7 @@ void Serving::count_stock(const char* op, const std::string& reason) {
   ++stock_[{op, reason}];
 }
 
+// Written beside and renamed: the launcher finds all of it or nothing.
 void Serving::write_counts() const {
   const std::filesystem::path path = folder_ / "counts", unfinished = folder_ / "counts.unfinished";
   std::ofstream file(unfinished);

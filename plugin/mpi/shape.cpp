@@ -26,6 +26,7 @@ size_t ShapeHash::operator()(const Shape& shape) const {
     hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
     hash ^= hash >> 27;
   };
+  // By address: the strings are literals, equal only where they are the same.
   mix(reinterpret_cast<uintptr_t>(shape.op));
   mix(static_cast<uint64_t>(shape.group));
   mix(static_cast<uint64_t>(shape.input_bytes));

@@ -169,6 +169,8 @@ struct KernelPhase {
 };
 
 /// What startEvent gets: which member of the union holds says `type`.
+/// A type for each version, although most are alike: NCCL gives a plugin what the version it looked up has, and a
+/// member more or less in the union changes the size.
 struct Descriptor4 {
   uint8_t type;
   void* parent;
@@ -245,6 +247,7 @@ struct Descriptor7 {
 };
 
 /// What NCCL looks up by the name ncclProfiler_vN. Versions 5 to 7 differ in their descriptors only.
+/// Six pointers in every version, so one library can show all of them and NCCL takes the newest that it knows.
 struct Profiler4 {
   const char* name;
   Result (*init)(void** context, int* mask, const char* communicator_name, uint64_t communicator, int nodes, int ranks,

@@ -14,6 +14,7 @@ void copy_name(char (&to)[kBytes], const char* name) {
 }
 
 /// What calls share, in every version.
+/// Fields that a version does not have are left at zero; `requires` asks the type, so no version is listed twice.
 template <class Payload>
 void describe_call(Record& record, const Payload& payload) {
   copy_name(record.call.function, payload.function);

@@ -7,6 +7,8 @@
 
 namespace hocket::nccl {
 
+/// A cell's `turn` says whose it is: its own position when empty, one more when full, a round more when empty again. So
+/// a producer and a consumer meet only at a cell, and never at both ends of the queue.
 class IndexQueue {
  public:
   /// Holds up to `most` indices; allocates here and never again.

@@ -86,7 +86,10 @@ Result start_event(void* context, void** event, Descriptor* descriptor) noexcept
   if (recorder == nullptr || context == nullptr) return kSuccess;
   const auto kind = static_cast<EventType>(descriptor->type);
   Handle handle = recorder->ignored();
+  // NCCL makes parents of what was asked for on its own account: these get the handle of nothing, not a null one, which
+  // would make it leave out their children.
   if ((kind & recorder->events()) != 0) {
+    // With PXN a proxy works for another process of the node, and the parent is an address there.
     const bool foreign = kind == kProxyOperation && descriptor->proxy_operation.pid != recorder->process();
     const Handle parent = foreign ? kForeign : reinterpret_cast<Handle>(descriptor->parent);
     handle = recorder->start(*static_cast<const Communicator*>(context), kind, parent,

@@ -57,6 +57,8 @@ RecordFile::~RecordFile() {
   if (file_ >= 0) close(file_);
 }
 
+// Lock-free but for one call in kSegmentRecords, since NCCL's proxy threads wait for nobody. Additions that find the
+// segment full are harmless: they are as many as threads that met there.
 Slot RecordFile::take() {
   while (!failed_.load(std::memory_order_relaxed)) {
     Segment* segment = current_.load(std::memory_order_acquire);
@@ -70,6 +72,7 @@ Slot RecordFile::take() {
 
 void RecordFile::recycle(const Slot& slot) {
   Segment& segment = *slot.segment;
+  // The last one out unmaps, so memory is that of segments with records under way.
   if (segment.recycled.fetch_add(1, std::memory_order_acq_rel) + 1 != kSegmentRecords) return;
   munmap(segment.records, kSegmentBytes);
   segment.records = nullptr;

@@ -32,6 +32,9 @@ struct alignas(64) Entry {
 /// An entry is referenced by its own event until that is stopped and by every child until that is stopped. With no
 /// reference left it joins a queue, first in, first out, and lives on until its turn comes to be taken again: NCCL
 /// starts most children after it has stopped their parent, which references the entry anew.
+///
+/// The generation in the handle is what keeps late uses harmless (the ABA problem of reuse): NCCL may record a state
+/// after the last stop, which crashed profilers that free on stop. First in, first out makes reuse as late as can be.
 class RecordPool {
  public:
   static constexpr uint32_t kMost = (1 << 20) - 1;
@@ -104,6 +107,7 @@ class RecordPool {
       if (last) settle(entry);
       if (last) next |= kQueued;
       if (!entry.word.compare_exchange_weak(word, next, std::memory_order_acq_rel)) continue;
+      // Queued at most once: the bit and the reference count change in one compare-and-swap.
       if (last && (word & kQueued) == 0) idle_.push(static_cast<uint32_t>(&entry - entries_.get()));
       return;
     }

@@ -30,6 +30,7 @@ void add(Number& shared, Number more) {
 
 /// Makes a shared number the largest (or, with `less`, the smallest but 0) that was offered.
 template <class Number, class Better>
+/// Children stop in any order and on several threads; the first start and the last end are theirs together.
 void improve(Number& shared, Number offered, Better better) {
   std::atomic_ref ref(shared);
   Number now = ref.load(std::memory_order_relaxed);
@@ -119,6 +120,7 @@ Entry* Recorder::begin(const Communicator& communicator, EventType kind, Handle 
   record.communicator = communicator.number;
   record.start_ns = now_ns(CLOCK_MONOTONIC);
   if (parent == 0 || parent == ignored()) return entry;
+  // The reference lasts until this event stops: a parent is not reused under its children.
   if (const Entry* above = pool_.acquire(parent)) {
     entry->parent = parent;
     record.parent = above->slot.number + 1;
@@ -134,6 +136,8 @@ void Recorder::publish(Entry& entry, EventType kind) {
   if (record.gpu_start_ns != 0 && entry.parent != 0) {
     improve(pool_.held(entry.parent).slot.record->gpu_start_ns, record.gpu_start_ns, std::less());
   }
+  // Last, and with release: a reader of the file of a running or killed job takes a record for whole once it has a
+  // kind.
   std::atomic_ref(record.call.kind).store(static_cast<uint32_t>(kind), std::memory_order_release);
 }
 
@@ -186,6 +190,7 @@ void Recorder::release(Entry& entry) {
   pool_.release(entry, [this](Entry& idle) { settle(idle); });
 }
 
+// Called with no reference left or about to be: all children that have started have stopped, as far as is known now.
 void Recorder::settle(Entry& entry) {
   constexpr uint32_t kCalls = kCollective | kPointToPoint | kCopyCollective;
   if (!settings_.counts() || entry.slot.record == nullptr) return;

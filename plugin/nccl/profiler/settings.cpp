@@ -40,6 +40,7 @@ int launcher_rank() {
   return -1;
 }
 
+// Names instead of NCCL's mask of bits: what a version calls a bit may change, and a wrong bit would go unnoticed.
 uint64_t parse_events(std::string_view text) {
   uint64_t events = 0;
   for (size_t at = 0; at <= text.size();) {

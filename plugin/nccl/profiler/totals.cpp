@@ -22,6 +22,7 @@ uint64_t element_bytes(std::string_view datatype) {
 }
 
 /// Does every rank give or take a part of its own, so that the whole is `ranks` times a rank's count?
+// As nccl-tests prints sizes: of these the whole buffer, of all others what each rank has.
 bool counts_parts(std::string_view function) {
   for (const std::string_view name : {"AllGather", "ReduceScatter", "AlltoAll", "Gather", "Scatter"}) {
     if (function == name) return true;
@@ -50,6 +51,8 @@ double Total::bus_factor() const {
   return counts_parts(call.function) ? (ranks - 1) / ranks : 1;
 }
 
+// Open addressing, and cells are never given back: a found one stays valid without a lock. A cell that is being filled
+// is waited for, as that takes a few stores.
 Total* Totals::find(const Communicator& communicator, const Call& call) {
   for (uint64_t hash = hash_of(communicator, call);; ++hash) {
     Total& total = totals_[hash % kCells];

@@ -33,6 +33,7 @@ struct Total {
   double bus_factor() const;
 };
 
+/// Fixed in size: a job that never repeats a size must not grow by being watched.
 class Totals {
  public:
   static constexpr uint32_t kMost = 1024;

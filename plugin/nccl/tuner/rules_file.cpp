@@ -40,6 +40,7 @@ std::string read_text(const std::string& path) {
   const File file(path.c_str());
   struct stat state;
   if (file.descriptor < 0 || fstat(file.descriptor, &state) != 0) fail(std::strerror(errno));
+  // A FIFO or a device would hang the job at its first communicator.
   if (!S_ISREG(state.st_mode)) fail("not a file");
   if (state.st_size > kMostBytes) fail("larger than 64 MiB");
   std::string text(static_cast<size_t>(state.st_size), '\0');
@@ -68,6 +69,7 @@ std::unique_ptr<const RulesFile> RulesFile::from_environment() {
     return file;
   }
   TunerTable table = parse_tuner_table(text);
+  // All or nothing: half a table would choose otherwise on the rank that read less.
   if (!table.problems.empty()) {
     const size_t others = table.problems.size() - 1;
     file->failure = file->path + ":" + std::to_string(table.problems[0].line) + ": " + table.problems[0].text +

@@ -66,6 +66,7 @@ class Process {
     const RulesFile* present = file_.load(std::memory_order_acquire);
     if (present != nullptr) return *present;
     auto file = RulesFile::from_environment();
+    // Two threads may read it at once; the first one's table is everybody's.
     if (!file_.compare_exchange_strong(present, file.get())) return *present;
     const RulesFile& mine = *file.release();
     if (log != nullptr) introduce(mine, log);
@@ -111,6 +112,7 @@ Result choose(void* context, int function, size_t bytes, int pipe_operations, fl
       {static_cast<Function>(function), bytes, pipe_operations, registered}, {entries, algorithms, protocols},
       [communicator](int32_t index) { say_unavailable(*communicator, index); });
   if (choice.rule < 0) return kSuccess;
+  // NCCL takes the least cost, so 0 makes it the choice; entries of -1, which it cannot do, stay as they are.
   entries[choice.algorithm * protocols + choice.protocol] = 0;
   if (choice.channels > 0) *channels = choice.channels;
   return kSuccess;

@@ -17,6 +17,7 @@ namespace {
 PyObject* original_wait = nullptr;
 
 /// `Work.wait`: where Python code, torch.distributed's own included, waits.
+// The time is taken around the original: whatever the backend does in there is the wait.
 PyObject* wait(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
   std::vector<PyObject*> passed(arguments, arguments + all);
@@ -117,6 +118,8 @@ void install(const py::list& signatures, const std::map<std::string, std::string
     };
   }
   using torch::Library;
+  // At BackendSelect, above every backend: all collectives pass here once, whichever library runs them, with Python or
+  // without (DDP's reducer, autograd).
   static Library* collectives = new Library(Library::IMPL, "c10d", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);
   static Library* functional =
       new Library(Library::IMPL, "_c10d_functional", c10::DispatchKey::BackendSelect, __FILE__, __LINE__);

@@ -69,6 +69,9 @@ inline const void* address(const at::Tensor& tensor) {
 }
 
 /// Records a `c10d::*` operation and hands it on to the backend below.
+///
+/// Boxed: one kernel class serves all operations, which differ in their signatures alone. It must not fail: whatever
+/// goes wrong in recording becomes a line of the stream, and the operation is handed on.
 class Kernel final : public c10::OperatorKernel {
  public:
   /// `bit` is its own among those of Group::without_future.

@@ -52,6 +52,9 @@ struct Issued {
 
 /// Writes the lines that stream.py describes. Any thread may call; none needs Python's lock. In a forked child, where
 /// `mutex_` may be locked for good, everything but `abandon` does nothing.
+///
+/// Why in C++: recording a call takes two or three microseconds here and eighteen in Python (docs/collect.md); and
+/// threads of autograd's engine issue collectives without Python's lock, which they would have to wait for.
 class Recorder {
  public:
   /// Throws std::system_error.
