@@ -14,6 +14,7 @@ namespace {
 using namespace simulator::astra;
 
 /// A program with the arrays that it looks at.
+/// Columns are views of numpy's memory; the arrays keep that alive.
 struct HeldProgram {
   std::tuple<In<int64_t>, In<uint8_t>, In<uint8_t>, In<uint8_t>, In<int64_t>, In<int64_t>, In<int64_t>, In<int64_t>,
              In<int64_t>, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<uint32_t>, In<int64_t>, In<int64_t>>
@@ -29,6 +30,7 @@ void init_program(HeldProgram* self, In<int64_t> rank_offset, In<uint8_t> action
                         view(bytes),       view(tag),    view(priority), view(num_ops),    view(tensor_bytes),
                         view(peer),        view(group),  view(custom),   view(dimensions), view(dependency_offset),
                         view(dependency)};
+  // Made in place: nanobind has the memory of the object and wants it filled.
   new (self) HeldProgram{{rank_offset, action, resource, kind, duration_ns, bytes, tag, priority, num_ops, tensor_bytes,
                           peer, group, custom, dimensions, dependency_offset, dependency},
                          Program(columns)};

@@ -16,9 +16,12 @@ using namespace nb::literals;
 
 /// A contiguous one-dimensional numpy array handed in by Python.
 template <typename T>
+/// Of another type or layout it is refused, never converted: a silent copy of a large column would cost more than what
+/// is done with it.
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <typename T>
+/// Valid as long as the array lives: bindings that keep one past the call keep the array as well.
 std::span<const T> view(const In<T>& array) {
   return {array.data(), array.size()};
 }
@@ -39,6 +42,7 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T, Allocator> data) {
 
 /// Runs `work` without the GIL: it must touch no Python object.
 template <typename Work>
+/// So other threads of Python go on, and Ctrl+C is noticed, by whoever polls `Stop` or `check_signals`.
 auto unlocked(Work work) {
   nb::gil_scoped_release release;
   return work();

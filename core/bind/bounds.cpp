@@ -50,6 +50,7 @@ auto least_holds(const Graph& graph, int64_t largest_chunk, bool alike, Holding 
   return give(unlocked([&] { return schedule::least_holds(graph, largest_chunk, alike, holding); }));
 }
 
+// The packing engine's period is the bound: it is a proof for every schedule, with the latency of the last slot.
 nb::tuple cut_bound(const Graph& graph, In<int32_t> root, int64_t chunk_bytes, bool blocking) {
   synthesizer::Period period = unlocked([&] {
     check_within(chunk_bytes, 0, std::numeric_limits<int64_t>::max(), "the bytes of a chunk");

@@ -13,6 +13,7 @@ namespace {
 using chakra::Columns;
 using chakra::TraceView;
 
+/// By hand, since nanobind's conversion would not say where in the file the bad name stands.
 nb::object decode(std::span<const std::string_view> strings, const In<uint8_t>& records, const chakra::Place& place) {
   const auto decoded = nb::steal(PyTuple_New(std::ssize(strings)));
   for (Py_ssize_t number = 0; number < std::ssize(strings); number++) {
@@ -53,6 +54,7 @@ TraceView view_trace(nb::handle trace) {
   TraceView view;
   const auto look = [&]<typename T>(const char* name, std::span<const T>& column) {
     In<T> array;
+    // Without conversion: a view of a temporary would dangle.
     if (!nb::try_cast(trace.attr(name), array, false)) {
       throw TraceError(std::string("column ") + name + " is not a contiguous array of the type its contract says");
     }

@@ -54,6 +54,8 @@ int64_t chunk_bytes(const Library& library, int32_t number, int64_t share_bytes,
 
 /// Messages that an object of Python sends and receives; `device`: it does the work on memory, too, which is not the
 /// processor's. Addresses are numbers.
+/// The one transport whose messages Python sends: process groups of torch.distributed, and tests. The engine's loop
+/// stays in C++, and takes the lock for each round.
 class PythonMessages final : public executor::Messages {
  public:
   PythonMessages(nb::object handler, bool device) : handler_(std::move(handler)), device_(device) {}
@@ -153,6 +155,7 @@ void serve(const Library& library, std::pair<int32_t, bool> choice, const Progra
            int32_t rank, uintptr_t input, uintptr_t output, bool are_one, int64_t share_bytes, int type, int op,
            uint64_t signature, int64_t timeout_ms) {
   const executor::Algorithm& algorithm = library[choice.first];
+  // What is only moved is counted in bytes, whatever its type.
   const int64_t element =
       algorithm.kind->reduces ? executor::element_bytes(static_cast<executor::ElementType>(type)) : 1;
   const executor::Request request{algorithm.kind, algorithm.ranks, algorithm.root, share_bytes, element, are_one};

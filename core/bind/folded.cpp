@@ -14,6 +14,7 @@ using schedule::RouteTable;
 using schedule::Symmetry;
 
 /// A checker with what it looks at.
+/// Members in this order: what the checker looks at is made before it and outlives it.
 class OwnedChecker {
  public:
   OwnedChecker(nb::object graph, In<int64_t> route_offset, In<int32_t> route_links, In<int32_t> orbit,

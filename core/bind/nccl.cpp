@@ -53,6 +53,7 @@ nb::dict graph_of(const nccl::Graph& graph, int32_t gpus) {
 /// `nccl::Constants`, one after the other.
 using Numbers = std::array<double, 144>;
 
+// By their place: the struct is 144 doubles in NCCL's order, which tuner plugins are given too.
 nccl::Constants constants_of(In<double> given) {
   Numbers numbers;
   if (given.size() != numbers.size()) throw TopologyError("NCCL has 144 constants");
@@ -81,6 +82,7 @@ void bind_nccl(nb::module_& m) {
   using nccl::Model, nccl::Settings;
   nb::class_<Settings> settings(m, "Settings");
   settings.def(nb::init<>());
+// Python's names of settings are the members' names, so that neither list can be out of step with the other.
 #define HOCKET_SETTING(name) settings.def_rw(#name, &Settings::name)
   HOCKET_SETTING(cross_nic);
   HOCKET_SETTING(p2p_level);
@@ -149,6 +151,7 @@ void bind_nccl(nb::module_& m) {
              const nccl::Given& given) {
             const std::vector<nccl::Element> read = elements_of(elements);
             const nccl::Constants numbers = constants_of(constants);
+            // The search for channels may take seconds on a large machine.
             nb::gil_scoped_release release;
             new (self) Model(read, machines, settings, numbers, given);
           },

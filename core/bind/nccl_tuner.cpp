@@ -40,6 +40,7 @@ void sizes(Class& type, const char* name, SizeRange TunerRule::* member) {
 
 }  // namespace
 
+// The parser and the choice are the plugin's own code: what `hocket nccl tuner check` says is what NCCL will be told.
 void bind_nccl_tuner(nb::module_& m) {
   nb::class_<TunerRule> rule(m, "TunerRule");
   rule.def_ro("line", &TunerRule::line)

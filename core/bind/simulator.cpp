@@ -48,6 +48,7 @@ void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t
 
 /// One field of every record as a numpy column.
 template <typename Record, typename T>
+/// The engine keeps records, as it fills one at a time; Python wants columns.
 nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const std::vector<Record>& records, T Record::* field) {
   std::vector<T> values(records.size());
   for (size_t at = 0; at < records.size(); at++) values[at] = records[at].*field;
@@ -68,6 +69,7 @@ LinkSettings link_settings(const Graph& graph, In<uint8_t> stores, In<uint8_t> q
   return settings;
 }
 
+// A fraction and no float, so that paces are exact and results the same on any machine.
 Slowdown slowdown_of(const std::pair<int64_t, int64_t>& fraction) {
   const auto [numerator, denominator] = fraction;
   if (denominator <= 0 || numerator < denominator || numerator > std::numeric_limits<int32_t>::max()) {
@@ -76,6 +78,7 @@ Slowdown slowdown_of(const std::pair<int64_t, int64_t>& fraction) {
   return {numerator, denominator};
 }
 
+// Everything is checked before the lock is given up; from there to the end no object of Python is touched.
 nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const Graph& graph, const std::string& model,
                     In<uint8_t> stores, In<uint8_t> queueing, std::pair<int64_t, int64_t> slowdown,
                     bool record_occupancy, int32_t link_bins) {

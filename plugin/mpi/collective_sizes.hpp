@@ -26,6 +26,7 @@ struct Blocks {
 
   std::vector<int64_t> bytes(const Datatypes& datatypes, int size) const {
     std::vector<int64_t> bytes;
+    // Asked once where all have one type: a job of thousands of ranks would ask MPI as often.
     TypeInfo type = has_own_types ? TypeInfo{} : datatypes.of(types[0]);
     for (int rank = 0; rank < size; ++rank) {
       if (has_own_types) type = datatypes.of(types[rank]);

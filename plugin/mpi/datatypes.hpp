@@ -42,6 +42,7 @@ class Datatypes {
 
  private:
   /// Of operations; a type has a set of these.
+  /// The standard's classes of operations, as bits: an operation is defined for a type if they share one.
   enum Group : unsigned { kNone = 0, kOrder = 1, kSums = 2, kLogic = 4, kBits = 8, kPlaces = 16 };
 
   struct Family;

@@ -82,6 +82,8 @@ std::optional<Choice> Library::find(const Request& request) const {
   return std::nullopt;
 }
 
+// From the narrowest reason to the widest: a user who has programs for this collective wants to hear of sizes, not of
+// ranks.
 std::string Library::why_none(const Request& request) const {
   std::set<std::string> windows;
   std::set<int32_t> sizes;

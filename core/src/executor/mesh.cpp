@@ -12,6 +12,7 @@ namespace hocket::executor {
 namespace {
 
 /// Connects as rank `hello.rank` to rank `peer`.
+/// Memory first, which is quickest; TCP where the other rank cannot be reached so.
 std::unique_ptr<Connection> connect(int32_t peer, const Hello& hello, const Address& address, bool nearby,
                                     const Patience& patience) {
   try {
@@ -58,6 +59,7 @@ std::string Mesh::transports() const {
   return "shared memory to " + std::to_string(in_memory) + " and TCP to " + std::to_string(over_tcp) + " connections";
 }
 
+// Ended before they are destroyed, so that peers notice even while a forked child holds the sockets.
 void Mesh::close() noexcept {
   for (const auto& [endpoint, connection] : connections_) connection->end();
   connections_.clear();

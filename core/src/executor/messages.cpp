@@ -7,6 +7,7 @@ namespace hocket::executor {
 
 void Messages::run(const Program& program, const Call& call) {
   if (!program.rounds) throw ScheduleError("the program was not written for a transport that only sends and receives");
+  // From the workspace, which the caller's lease gives back at the end of the call.
   std::byte* const scratch = take(program.chunks[2] * call.chunk_bytes);
   std::byte* const staging = take(program.rounds->staging * call.chunk_bytes);
   const Memory memory{{call.buffers[0], call.buffers[1], scratch, staging}, call.chunk_bytes};

@@ -14,6 +14,7 @@ bool sends(StepType type) {
          type == StepType::kReceiveReduceCopySend;
 }
 
+// By the order of the enumeration: everything from kReceiveCopySend on receives.
 bool receives(StepType type) { return type == StepType::kReceive || type >= StepType::kReceiveCopySend; }
 
 bool reduces(StepType type) {

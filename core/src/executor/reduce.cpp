@@ -97,6 +97,8 @@ void loop(const std::byte* left, const std::byte* right, std::byte* out, int64_t
 }
 
 template <typename Element>
+// Types and operations are template arguments, so that each of the 44 loops is one that the compiler makes vector code
+// of.
 void dispatch(ReduceOp op, const std::byte* left, const std::byte* right, std::byte* out, int64_t count) {
   switch (op) {
     case ReduceOp::kSum:

@@ -24,6 +24,7 @@ constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
 using Resolved = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
+// Both families: a cluster may have names that mean IPv6 addresses alone.
 Resolved resolve(const std::string& host, uint16_t port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;

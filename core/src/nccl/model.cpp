@@ -15,6 +15,7 @@ constexpr int32_t kMostThreads = 640;
 constexpr int32_t kMostSimpleThreads = 512;
 constexpr int32_t kOperationsOfBatch = 8;  // collectives of a group that a kernel does in one go
 
+// Of 0 it is -1, as of sizes below the first entry of a table.
 int32_t log2_of(int64_t number) { return std::bit_width(static_cast<uint64_t>(number)) - 1; }
 
 // getNthreads: NCCL warns of a number that is no multiple of a warp and takes the most.
@@ -36,6 +37,7 @@ Model::Model(std::span<const Element> elements, int32_t machines, const Settings
   system.inter = machines > 1;
   compute_paths(system, settings);
   std::vector<System> parts = split(system, settings);
+  // NCCL tells the processor's kind by the first one; mixed machines are not told apart.
   const Node& cpu = system.node(kCpu, 0);
   nvswitch_ = system.count(kNvSwitch) > 0;
   const auto machines_in_all = static_cast<int32_t>(parts.size()) * machines;

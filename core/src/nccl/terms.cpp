@@ -12,6 +12,7 @@ bool gathers(Function function) { return function == kAllGather || function == k
 bool is_collnet(Algorithm algorithm) { return algorithm == kCollNetDirect || algorithm == kCollNetChain; }
 bool is_nvls(Algorithm algorithm) { return algorithm == kNvls || algorithm == kNvlsTree; }
 
+// What NCCL has kernels for.
 bool does(Algorithm algorithm, Function function) {
   if (function == kBroadcast || function == kReduce) return algorithm == kRing;
   if (function == kAllReduce) return algorithm != kPat;
@@ -24,6 +25,7 @@ constexpr int32_t kMostNvlsGpus = 32;
 
 int generation(int32_t sm) { return sm >= 100 ? 3 : sm >= 90 ? 2 : sm >= 80 ? 1 : 0; }
 int scale(int32_t machines) { return std::min(machines, 3) - 1; }
+// nSteps of ncclTopoTuneModel: a ring goes round twice for an all_reduce.
 int32_t steps_of(Function function, int32_t ranks) {
   return function == kAllReduce ? 2 * (ranks - 1) : gathers(function) ? ranks - 1 : ranks;
 }

@@ -128,6 +128,7 @@ class Machine {
       std::copy_n(memory_.begin() + step.source + first, count, moved.begin());
     }
     if (reduces(step.type)) {
+      // A reduce adds to its destination; a receive that reduces adds what came to its source, as in MSCCL's XML.
       const int64_t operand = step.type == StepType::kReduce ? step.destination : step.source;
       for (int32_t k = 0; k < count; k++) moved[k] = values_.sum(moved[k], memory_[operand + first + k]);
     }
@@ -160,6 +161,7 @@ class Machine {
     }
   }
 
+  /// A row a block, so that the message can follow who waits for whom round the circle.
   std::vector<int64_t> stuck_blocks() const {
     std::vector<int64_t> rows;
     for (int32_t block = 0; block < std::ssize(program_.blocks); block++) {

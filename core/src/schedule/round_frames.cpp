@@ -70,6 +70,7 @@ void RoundWriter::flush() {
   buffer_.clear();
 }
 
+// Whole rounds: the caller gets transfers in the order of their starts and never half an instant.
 RoundTransfers RoundReader::read(int64_t wanted) {
   RoundTransfers transfers;
   while (at_ < frames_.size() && static_cast<int64_t>(transfers.start.size()) < wanted) read_frame(transfers);
@@ -80,6 +81,7 @@ void RoundReader::read_frame(RoundTransfers& transfers) {
   const std::string place = "the round at byte " + std::to_string(at_) + " of the rounds";
   const std::span<const uint8_t> rest = frames_.subspan(at_);
   const size_t width = shape_.chunk_bytes(), fixed = RoundShape::kHead + shape_.bitmap_bytes();
+  // Sizes are compared before anything is read, and the checksum before anything is believed.
   if (rest.size() < fixed) throw FormatError(place + " is truncated");
   const uint64_t count = get<4>(&rest[4]), round = get<8>(&rest[8]);
   if (rest.size() - fixed < count * width) throw FormatError(place + " is truncated");

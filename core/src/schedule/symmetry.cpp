@@ -19,6 +19,7 @@ Symmetry::Symmetry(const std::vector<int32_t>& sizes, const std::vector<Motion>&
     dimensions_.push_back({size, order, motions[at]});
     order_ *= order;
     num_ranks_ *= size;
+    // Ranks are int32_t everywhere; the order of the group may be larger only in theory.
     check_within(num_ranks_, 1, std::numeric_limits<int32_t>::max(), "the ranks of a symmetry's box");
   }
 }

@@ -71,6 +71,7 @@ void check(const Transfers& transfers) {
     if (transfers.start[id] < 0 || transfers.finish[id] <= transfers.start[id]) {
       throw ScheduleError(transfers.describe(id) + " must start at 0 or later and finish after its start");
     }
+    // Beyond the horizon sums of times could wrap, and a wrapped time would pass every other check.
     within_horizon(transfers.finish[id]);
     if (id > 0 && transfers.start[id] < transfers.start[id - 1]) {
       throw ScheduleError(transfers.describe(id) + " starts before the transfer listed before it; sort by start");

@@ -93,6 +93,7 @@ class DataFlow {
   /// Where a set of contributions has that of a rank; where nothing is summed there is only one.
   size_t bit(int32_t rank) const { return sums_ ? rank : 0; }
 
+  /// The state is one chunk's, refilled for each: memory does not grow with the number of chunks.
   void begin(int64_t chunk) {
     std::ranges::fill(held_, 0);
     std::ranges::fill(full_, 0);

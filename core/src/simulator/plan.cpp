@@ -29,6 +29,7 @@ void group_by(std::span<const int32_t> keys, int32_t groups, std::vector<int32_t
 
 /// Each value 2^bits times.
 template <typename T>
+/// The state of a pattern's copies: all begin with the same counts.
 std::vector<T> repeated(const std::vector<T>& values, int bits) {
   std::vector<T> result(values.size() << bits);
   for (size_t at = 0; at < result.size(); at++) result[at] = values[at >> bits];
@@ -83,6 +84,7 @@ Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int
       (pattern.size() > 0 && static_cast<size_t>(std::ranges::max(pattern.connection)) >= num_routes / copies)) {
     throw ScheduleError("the routes or bytes do not fit the pattern");
   }
+  // Numbers of messages are int32_t: half the memory of the largest collectives.
   if (pattern.size() << copy_bits_ > kLimit) {
     throw ScheduleError(
         "a collective of about 2^31 transfers or more cannot be simulated message by message: use "
@@ -148,6 +150,7 @@ void Plan::count_per_member() {
     const int32_t first = first_place_[connection];
     if (first < first_place_[connection + 1]) waits_[first]++;  // two ends instead of one predecessor
   }
+  // Two entries a route, so an entry's half is its route; the last group is the relays'.
   group_by(ends, num_members_ + 1, member_offset_, member_routes_);
   for (int32_t& end : member_routes_) end /= 2;
 }

@@ -73,6 +73,7 @@ Network::Times Network::times_of(int32_t link, int64_t bytes) const {
   return {blocking ? travelled : serialization, travelled};
 }
 
+// Exactly equal, not nearly: `rounds` counts rounds, and links of other times would fall out of step with them.
 bool Network::uniform() const {
   const auto all_equal = [](const std::vector<Picoseconds>& times) {
     return std::all_of(times.begin(), times.end(), [&](Picoseconds time) { return time == times.front(); });

@@ -8,6 +8,7 @@ namespace {
 constexpr int kMostNamed = 12;
 
 /// The positions of `value` as `ranks 0-3,6`.
+/// Ranges, because the message is for people: half of a cluster has thousands of ranks.
 std::string list(const std::vector<bool>& of, bool value) {
   std::string text;
   size_t ranges = 0, count = 0;

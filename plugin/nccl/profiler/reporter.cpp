@@ -46,6 +46,7 @@ void Reporter::stop() {
   if (settings_.table) write_file(table_path_, [&](std::FILE* file) { totals_.write_table(file); });
 }
 
+// Woken by time or by the end, so that a job never waits for its metrics.
 void Reporter::run() {
   std::unique_lock lock(mutex_);
   while (!ending_.wait_for(lock, std::chrono::seconds(settings_.prometheus_s), [&] { return end_; })) write_metrics();

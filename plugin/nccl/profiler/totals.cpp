@@ -72,6 +72,7 @@ Total* Totals::find(const Communicator& communicator, const Call& call) {
   }
 }
 
+// Without allocation but for the sort: it may be the last thing that a failing process does.
 void Totals::write_table(std::FILE* file) const {
   const Total* order[kCells];
   const Total** end = order;

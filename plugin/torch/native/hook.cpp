@@ -58,6 +58,7 @@ Detail::What what_of(const std::string& name) {
   return names.at(name);
 }
 
+/// Read once at installation: no call of a collective asks Python for anything.
 Signature signature_of(const py::handle& python) {
   Signature signature{
       .op = python.attr("op").cast<std::string>(),

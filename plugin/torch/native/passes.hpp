@@ -14,6 +14,8 @@ namespace hocket {
 
 /// An autograd pass and what it has issued. The engine's callbacks own it: those of a pass that raises are never
 /// called, but go with it.
+///
+/// Keyed by the engine's number of the pass, since a pass issues from several threads.
 class Pass {
  public:
   /// Of the pass under way in this thread; null outside of any. A new one `watch`es its end.

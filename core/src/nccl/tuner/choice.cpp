@@ -6,6 +6,7 @@ namespace hocket::nccl {
 namespace {
 
 /// Limits of the whole size where limits of the size per rank are given: those of floor(size / ranks).
+/// Turned into whole sizes once a communicator, so that the choice, which runs at every collective, only compares.
 SizeRange whole(const SizeRange& per_rank, uint64_t ranks) {
   const auto times = [&](uint64_t bytes, uint64_t more) {
     uint64_t product = 0;
@@ -18,6 +19,8 @@ SizeRange whole(const SizeRange& per_rank, uint64_t ranks) {
 
 }  // namespace
 
+// The number of channels that a rule asks for is the most in NCCL, and these algorithms take their own number whatever
+// it says.
 bool limits_channels(int32_t algorithm, int64_t nodes) {
   const bool collnet = algorithm == kCollNetDirect || algorithm == kCollNetChain;
   return !collnet && !(algorithm == kNvls && nodes > 1);
@@ -63,6 +66,7 @@ TunerChoice CommunicatorRules::Rule::cheapest(const CostTable& costs) const {
   const auto end = [](int32_t asked, int32_t all) { return asked == kAny ? all : std::min(asked + 1, all); };
   for (int32_t a = first(algorithm); a < end(algorithm, costs.algorithms); ++a) {
     for (int32_t p = first(protocol); p < end(protocol, costs.protocols); ++p) {
+      // Of what NCCL offers (its cost is not -1) the cheapest by NCCL's own model, within what the rule asks for.
       const float cost = costs.entries[a * costs.protocols + p];
       if (cost < 0 || (found.rule >= 0 && cost >= least)) continue;
       found = {index, a, p, channels};

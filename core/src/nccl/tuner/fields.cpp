@@ -15,6 +15,7 @@ constexpr size_t kMostShown = 40;  // Bytes of a field that a message repeats.
 
 char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
 
+/// Names are compared without case and underscores: NVIDIA's example writes `allgather`, others `all_gather`.
 std::string folded(std::string_view name) {
   std::string letters;
   for (const char letter : name) {
@@ -31,6 +32,7 @@ std::string quoted(std::string_view field) {
 }
 
 /// Letters to change, add or take away to make the one from the other.
+/// Levenshtein's distance in one row of memory, for "did you mean".
 size_t distance(std::string_view one, std::string_view other) {
   std::vector<size_t> row(other.size() + 1);
   for (size_t j = 0; j <= other.size(); ++j) row[j] = j;
@@ -111,6 +113,7 @@ Range parse_range(std::string_view field, std::string_view column) {
   const std::string_view last = dots == field.npos ? first : field.substr(dots + 2);
   const auto least = first.empty() ? range.least : number<int32_t>(first);
   const auto most = last.empty() ? range.most : number<int32_t>(last);
+  // A pair of dots alone would mean any, which -1 says already; more likely a number was forgotten.
   const bool some = !first.empty() || !last.empty();
   if (!some || !least || !most || *least < 0 || *most < *least) {
     refuse(column, field, "a number, a range such as 2..8, 16.. or ..8, or -1 for any");

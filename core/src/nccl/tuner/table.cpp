@@ -52,6 +52,7 @@ constexpr std::array<std::string_view, kColumns> kColumnNames{"collective_type",
                                                               "minRanksPerNvlDomain",
                                                               "maxRanksPerNvlDomain",
                                                               "chunk_bytes"};
+// NVIDIA's example plugin reads eight to ten columns without a header; columns of ours need one.
 constexpr size_t kLeastColumns = kRanks + 1;  // Of a table without a header.
 constexpr size_t kMostColumns = kRegistered + 1;
 
@@ -81,6 +82,7 @@ Layout layout_without_header() {
   return layout;
 }
 
+// With a header columns may stand in any order, and be left out.
 Layout layout_of(const Fields& header) {
   Layout layout;
   for (const std::string_view name : header) {
@@ -190,10 +192,12 @@ bool TunerRule::applies(const TunerShape& shape) const {
          least_domain_ranks.holds(shape.least_domain_ranks) && most_domain_ranks.holds(shape.most_domain_ranks);
 }
 
+// No line stops the parse: all problems are listed, and the plugin then takes none of the rules.
 TunerTable parse_tuner_table(std::string_view text) {
   TunerTable table;
   Layout layout = layout_without_header();
   bool header = false;
+  // Spreadsheets write a byte order mark.
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   int32_t line = 0;
   for (size_t at = 0; at < text.size();) {
@@ -226,6 +230,7 @@ int32_t rewrite_constants(const TunerTable& table, const TunerShape& shape, doub
   std::bitset<kTunerConstants> written;
   for (const TunerConstant& constant : table.constants) {
     const auto at = static_cast<size_t>(constant.index);
+    // The first constant that applies counts, as the first rule does.
     if (written[at] || !constant.nodes.holds(shape.nodes) || !constant.ranks.holds(shape.ranks)) continue;
     constants[at] = constant.value;
     written[at] = true;

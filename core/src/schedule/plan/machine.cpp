@@ -141,6 +141,7 @@ class Machine {
     return true;
   }
 
+  /// As MSCCL++'s device syncer: all blocks of the barrier meet, and each sees what all had written before.
   bool arrive(int32_t block, const Step& step) {
     if (progress_.waits_at[block]) return false;
     auto& arrived = arrived_[step.object];

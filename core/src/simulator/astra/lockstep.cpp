@@ -145,6 +145,7 @@ Lockstep::Course& Lockstep::course_of(const PhasePlan& plan) {
   return course;
 }
 
+// What the first rank sent, sent by every rank to its own peer: for statistics, which the lockstep has not simulated.
 void Lockstep::count() const {
   for (const Course& course : courses_) {
     const LogicalRing& ring = course.plan.ring;

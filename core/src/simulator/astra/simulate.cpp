@@ -38,6 +38,7 @@ void Engine::run() {
   for (int32_t rank = 0; rank < program.num_ranks(); rank++) workload.start(rank);
   while (clock.has_events()) {
     const Event event = clock.next();
+    // Given up at once: the caller runs the full simulation instead.
     if (lockstep && ties.mattered_before(event.time)) return;
     if (events++ == 0 && event.time == 0) {
       throw SimulationError("ASTRA-sim aborts when something lasts 0 ns at time 0: raise endpoint-delay or latencies");

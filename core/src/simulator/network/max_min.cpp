@@ -27,6 +27,7 @@ void MaxMin::add(uint32_t id, std::span<const int32_t> links) {
   added_.push_back(id);
 }
 
+// Rates of others are found anew by the next `update` only, once for all that changes at an instant.
 void MaxMin::remove(uint32_t id) {
   const Flow& flow = flows_[id];
   for (size_t hop = 0; hop < flow.links.size(); hop++) {

@@ -51,6 +51,7 @@ void append_wires(Lists& path, std::span<const int32_t> physical, const std::vec
 }
 
 /// The travel time of every link as a rank among all, 0 the shortest.
+/// Ranks instead of times, so that an order of tries fits in one word beside a lot.
 std::vector<int32_t> rank_times(const std::vector<Picoseconds>& travel) {
   std::vector<Picoseconds> times = travel;
   std::ranges::sort(times);

@@ -98,6 +98,7 @@ void PackingLinks::append(int32_t way, std::vector<int32_t>& links) const {
     append(ways_[way].second, links);
     return;
   }
+  // Splitting off at several switches may join a link to one that leads back; the loop carries nothing anywhere.
   // Coming back to where it has been, a way leaves out the loop.
   const int32_t to = graph_.links()[way].dst;
   const auto loop = std::ranges::find(links, to, [&](int32_t link) { return graph_.links()[link].src; });

@@ -135,6 +135,7 @@ void RoundSearch::advance(int64_t round) {
   }
 }
 
+// Whatever ended the search, what it found up to there has been handed out: `resume` may go on from it.
 std::optional<Picoseconds> RoundSearch::run() {
   done_ = num_picked_ == total_ || round_ > last_round_;
   search();
@@ -211,6 +212,7 @@ void RoundSearch::after_picking() {
   }
 }
 
+// Alone, between two phases: the only place that writes what all threads read.
 void RoundSearch::after_landing() {
   next_share_ = 0;
   begin_round(round_ + 1);

@@ -54,6 +54,7 @@ PacketRouter::PacketRouter(const topology::Graph& graph, const Packets& packets,
   make_batches();
 }
 
+// Batches of one source, for one search of cheapest ways serves all of them.
 void PacketRouter::make_batches() {
   order_.resize(packets_.size());
   std::iota(order_.begin(), order_.end(), int64_t{0});

@@ -34,6 +34,7 @@ std::vector<int32_t> turning(std::span<const Side> sides, int32_t num_ranks) {
 }
 
 /// The point of each rank.
+/// Turning coordinates number the element, the others the orbit: points of an orbit lie together.
 std::vector<int32_t> points(std::span<const Side> sides, int32_t num_ranks, int32_t order) {
   std::vector<int32_t> point(num_ranks);
   for (int32_t rank = 0; rank < num_ranks; rank++) {

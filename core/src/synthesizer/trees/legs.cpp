@@ -8,6 +8,7 @@
 
 namespace hocket::synthesizer {
 
+// All legs in one array, 16 bytes each: schedules of hundreds of millions of legs fit in memory.
 Legs::Legs(const Network& network, const Trees& trees) : num_ranks_(trees.num_ranks), num_chunks_(trees.num_chunks()) {
   check_within(static_cast<int64_t>(trees.up.size() + trees.down.size()), 0, std::numeric_limits<int32_t>::max(),
                "the transfers of all trees");
