@@ -1,6 +1,6 @@
 """One rank of `hocket.bench.executor`: `python -m hocket.bench.executor_rank PROGRAMS KIND:BYTES...`.
 
-Rank 0 prints a JSON list with the two ways of each call, the stock algorithm and the program, as a `Cost` each.
+Rank 0 prints a JSON list with two rows of each call, the stock algorithm and the program, as a `Cost` each.
 """
 
 import json
@@ -30,7 +30,7 @@ class Cost:
     processor: float
 
 
-def ways_of(kind: Kind, size: int) -> dict[str, Callable[[], object]]:
+def calls_of(kind: Kind, size: int) -> dict[str, Callable[[], object]]:
     """The collective on a rank's larger buffer of `size` bytes, of floats: `stock` asks gloo's group itself, `program`
     is what a training script calls."""
     gloo = dist.group.WORLD._get_backend(torch.device("cpu"))
@@ -72,14 +72,14 @@ def timed(call: Callable[[], object]) -> tuple[float, float]:
 
 
 def compare(kind: Kind, size: int) -> dict[str, dict[str, float]]:
-    """Both ways in turn, call by call, so that other load on the machine meets both alike."""
-    ways = ways_of(kind, size)
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-    for call in ways.values():
+    """Both in turn, call by call, so that other load on the machine meets both alike."""
+    call_of = calls_of(kind, size)
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in call_of}
+    for call in call_of.values():
         call()
     spent = 0.0
     while len(found["stock"]) < CALLS and spent < SECONDS:
-        for name, call in ways.items():
+        for name, call in call_of.items():
             found[name].append(timed(call))
             spent += found[name][-1][0]
     costs = {}
@@ -102,6 +102,6 @@ if __name__ == "__main__":
     parser = command_line()
     parser.add_argument("programs", metavar="PROGRAMS", help="bundle or folder of programs")
     parser.add_argument("calls", metavar="KIND:BYTES", nargs="+")
-    given = parser.parse_args()
-    pairs = (text.split(":") for text in given.calls)
-    main(given.programs, [(Kind(kind), int(size)) for kind, size in pairs])
+    arguments = parser.parse_args()
+    pairs = (text.split(":") for text in arguments.calls)
+    main(arguments.programs, [(Kind(kind), int(size)) for kind, size in pairs])

@@ -69,13 +69,13 @@ def main() -> None:
     _measure("disjoint, ring all_reduce", ring.plan.num_messages, single_call(call, 256), topology, [ring])
 
 
-def _measure(name: str, flows: int, workload: Workload, topology: Topology, planned: list[CollectivePlan]) -> None:
+def _measure(name: str, flows: int, workload: Workload, topology: Topology, plans: list[CollectivePlan]) -> None:
     job = engine_job(workload, topology)
     for model in (Model.CONGESTION, Model.FLOW):
         seconds = float("inf")
         for _ in range(REPEATS):
             start = time.process_time()
-            outcome = run_engine(job, planned, topology, Fidelity(model))
+            outcome = run_engine(job, plans, topology, Fidelity(model))
             seconds = min(seconds, time.process_time() - start)
         end_us = outcome.finish_ps.max() / 1e6
         print(f"{name:<34} {flows:8} {model:<11} {end_us:12.1f} {seconds:8.3f} {flows / seconds:10,.0f}")

@@ -110,10 +110,10 @@ def _head(rank: int, ranks: int, offset: int) -> Iterator[dict[str, object]]:
         order = [*members.values()][:number].count(group)
         common = {"backend": "nccl", "order": order, "rank": group.index(rank)}
         yield {"k": "group", "id": number, "name": str(number), "description": name, "ranks": group} | common
-    for number, (op, group_id, given, taken, is_async) in enumerate(CALLS):
-        shape = {"k": "shape", "id": number, "op": op, "group": group_id, "in": given, "out": taken}
+    for number, (op, group_id, in_bytes, out_bytes, is_async) in enumerate(CALLS):
+        shape = {"k": "shape", "id": number, "op": op, "group": group_id, "in": in_bytes, "out": out_bytes}
         shape |= {"async": 1} if is_async else {}
-        shape |= {"dtype": "float32"} if taken else {}
+        shape |= {"dtype": "float32"} if out_bytes else {}
         shape |= {"reduce": "SUM"} if "reduce" in op else {}
         shape |= {"send": {"peer": (rank + 1) % ranks}, "recv_": {"peer": (rank - 1) % ranks}}.get(op, {})
         yield shape
@@ -129,12 +129,14 @@ def _times(ranks: int, calls: int) -> tuple[Numbers, Numbers]:
     skew[noise % np.uint64(20_011) == 0] += 15_000
     starts = (1 + np.arange(calls)) * SLOT + skew
     ends = np.empty_like(starts)
-    for digit, (_, group, given, taken, _) in enumerate(CALLS):
+    for digit, (_, group, in_bytes, out_bytes, _) in enumerate(CALLS):
         own = starts[:, digit :: len(CALLS)]
         shape = (ranks // MACHINE, MACHINE, own.shape[1])
         axes = ((0, 1), 1, 0)[group]
         last = own.reshape(shape).max(axis=axes, keepdims=True)
-        ends[:, digit :: len(CALLS)] = np.broadcast_to(last, shape).reshape(own.shape) + 500 + (given + taken) // 400
+        ends[:, digit :: len(CALLS)] = (
+            np.broadcast_to(last, shape).reshape(own.shape) + 500 + (in_bytes + out_bytes) // 400
+        )
     return starts, ends
 
 

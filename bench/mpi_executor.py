@@ -92,10 +92,10 @@ def measure(command: list[str], result: Path, programs: Path, library: Path) -> 
     """Seconds of each call by the program, and by MPI's own algorithm."""
     with redirect_stderr(StringIO()), served(str(programs)) as variables:
         run_preloaded(command, library, variables)
-    ways: tuple[list[float], list[float]] = [], []
+    seconds_by: tuple[list[float], list[float]] = [], []
     for way, seconds in map(str.split, result.read_text().splitlines()):
-        ways[int(way)].append(float(seconds))
-    return ways
+        seconds_by[int(way)].append(float(seconds))
+    return seconds_by
 
 
 def main() -> None:

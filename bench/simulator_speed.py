@@ -37,24 +37,24 @@ def main() -> None:
         topology = load(spec)
         call = CollectiveCall(kind, tuple(range(topology.num_ranks)), SIZE)
         start = time.process_time()
-        planned = CollectivePlan(pattern(algorithm, call.collective, topology), algorithm)
-        _ = planned.plan
+        plan = CollectivePlan(pattern(algorithm, call.collective, topology), algorithm)
+        _ = plan.plan
         plan_s = time.process_time() - start
         for model in (Model.CONGESTION, Model.FLOW, Model.ANALYTICAL):
-            _print_case(call, topology, planned, plan_s, model)
+            _print_case(call, topology, plan, plan_s, model)
 
 
-def _print_case(call: CollectiveCall, topology: Topology, planned: CollectivePlan, plan_s: float, model: Model) -> None:
+def _print_case(call: CollectiveCall, topology: Topology, plan: CollectivePlan, plan_s: float, model: Model) -> None:
     job = engine_job(single_call(call, topology.num_ranks), topology)
     fidelity = Fidelity(model)
     run_s = float("inf")
     for _ in range(REPEATS):
         start = time.process_time()
-        outcome = run_engine(job, [planned], topology, fidelity)
+        outcome = run_engine(job, [plan], topology, fidelity)
         run_s = min(run_s, time.process_time() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(
-        f"{call.kind:<12} {planned.algorithm:<17} {topology.name.partition(',')[0]:<12} {model:<11}"
+        f"{call.kind:<12} {plan.algorithm:<17} {topology.name.partition(',')[0]:<12} {model:<11}"
         f" {format_time(int(outcome.finish_ps.max())):>10} {outcome.events:9} {plan_s:7.2f} {run_s:7.3f}"
         f" {outcome.events / run_s / 1e6:7.1f} M {format_bytes(peak):>9}"
     )

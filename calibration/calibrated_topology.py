@@ -70,13 +70,13 @@ def _messages(fit: CurveFit, topology: Topology, level: str) -> tuple[Topology, 
 
 def _level(fit: CurveFit, topology: Topology, level: str) -> tuple[Topology, list[str]]:
     """The topology with the level's latency and bandwidth solved for."""
-    curve, given = fit.curve, levels_of(topology)[level]
+    curve, present = fit.curve, levels_of(topology)[level]
     small, large = int(curve.sizes[0]), min(int(curve.sizes[-1]), _LARGE)
     algorithm = algorithm_of(curve.kind, curve.nodes)
     notes = []
 
     def scaled(slower: float, wider: float) -> Topology:
-        step = max(round(given.latency_ps * slower), 1), max(round(given.bandwidth * wider), 1)
+        step = max(round(present.latency_ps * slower), 1), max(round(present.bandwidth * wider), 1)
         return rescaled(topology, {level: step}, topology.name, topology.notes)
 
     def ratio(slower: float, wider: float, size: int) -> float:

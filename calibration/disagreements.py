@@ -67,9 +67,9 @@ def _above_bound(fits: Sequence[CurveFit], topology: Topology) -> Iterator[Disag
             )
 
 
-def _poor(calibration: Calibration, given: dict[str, TopologyLevel]) -> Iterator[Disagreement]:
+def _poor(calibration: Calibration, levels: dict[str, TopologyLevel]) -> Iterator[Disagreement]:
     """A level that gives far less bandwidth than it should, to the kind that gets the most of it."""
-    for level, has in given.items():
+    for level, has in levels.items():
         rates = [
             (float(fit.pieces.bandwidth[-1]) * _share(fit, level), fit.curve)
             for fit in calibration.fits
@@ -101,16 +101,16 @@ def _share(fit: CurveFit, level: str) -> float:
     return use_of(curve.kind, curve.ranks, curve.nodes)[INTRA].share
 
 
-def _streams(streams: Sequence[Measurement], given: dict[str, TopologyLevel]) -> Iterator[Disagreement]:
+def _streams(streams: Sequence[Measurement], levels: dict[str, TopologyLevel]) -> Iterator[Disagreement]:
     """A NIC measured alone, beside its link."""
-    if not streams or INTER not in given:
+    if not streams or INTER not in levels:
         return
     best = max(streams, key=lambda each: each.algbw)
-    part = best.algbw / given[INTER].bandwidth
+    part = best.algbw / levels[INTER].bandwidth
     if not _POOR <= part <= 1 / _ROUNDING:
         yield Disagreement(
             f"{best.place}: one NIC alone moves {format_bandwidth(best.algbw)}, the topology says"
-            f" {format_bandwidth(given[INTER].bandwidth)} ({part:.0%})",
+            f" {format_bandwidth(levels[INTER].bandwidth)} ({part:.0%})",
             "the topology's NICs are others, or this one runs at a lower rate (ibstat, PCIe width and generation)",
         )
 

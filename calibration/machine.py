@@ -39,8 +39,8 @@ def levels_of(topology: Topology) -> dict[str, TopologyLevel]:
         latency, _ = _routed(topology, near)
         levels[INTRA] = TopologyLevel(np.flatnonzero(used), latency, int(out[out > 0].min()))
     if len(members) > 1:
-        turned = [*members[1:], members[0]]
-        far = [pair for here, there in zip(members, turned, strict=True) for pair in zip(here, there, strict=False)]
+        rotated = [*members[1:], members[0]]
+        far = [pair for here, there in zip(members, rotated, strict=True) for pair in zip(here, there, strict=False)]
         latency, bandwidth = _routed(topology, far)
         levels[INTER] = TopologyLevel(np.flatnonzero(~used), latency, bandwidth)
     return levels
@@ -58,12 +58,12 @@ def rescaled(topology: Topology, wanted: Mapping[str, tuple[int, int]], name: st
     """The topology whose levels have these latencies (ps) and bandwidths (bytes/s): every link of a level is scaled by
     the same factors."""
     latency, bandwidth, dimensions = topology.latency_ps.copy(), topology.bandwidth.copy(), topology.dimensions
-    for level, given in levels_of(topology).items():
+    for level, present in levels_of(topology).items():
         if level not in wanted:
             continue
         step_ps, rate = wanted[level]
-        slower, wider = step_ps / max(given.latency_ps, 1), rate / given.bandwidth
-        links = given.links
+        slower, wider = step_ps / max(present.latency_ps, 1), rate / present.bandwidth
+        links = present.links
         latency[links] = np.rint(topology.latency_ps[links] * slower)
         bandwidth[links] = np.maximum(np.rint(topology.bandwidth[links] * wider), 1)
         if len(links) == topology.num_links:

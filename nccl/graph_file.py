@@ -22,7 +22,7 @@ def graph_file_channels(graphs: NcclGraphs, machine: NcclMachine, hosts: int = 1
     ranked = [gpu for _, gpu in machine.job_gpus()]
     gpus = _places([gpu.dev for gpu in ranked], hosts)
     nets = _places([net.dev for net in machine.nets()], hosts)
-    given = Given()
+    fixed = Given()
     for graph in graphs.graphs:
         columns: list[int] = []
         ends: list[int] = []
@@ -37,7 +37,7 @@ def graph_file_channels(graphs: NcclGraphs, machine: NcclMachine, hosts: int = 1
                 raise FormatError(f"{where}: {len(own)} GPUs; {machine.source} has {len(gpus)}")
             columns += own
             ends += [_place(nets, dev, "NIC", where, machine) for dev in channel.nets] or [-1, -1]
-        given.add(
+        fixed.add(
             graph.id,
             graph.pattern,
             graph.cross_nic,
@@ -51,7 +51,7 @@ def graph_file_channels(graphs: NcclGraphs, machine: NcclMachine, hosts: int = 1
             np.array(columns, np.int32),
             np.array(ends, np.int32),
         )
-    return given
+    return fixed
 
 
 def _places(devices: list[int], hosts: int) -> dict[int, int]:

@@ -110,10 +110,10 @@ class NcclModel:
         self.nodes = nodes
         self.settings = settings or Settings()
         self.constants = constants or Constants.of_nccl()
-        given = graph_file_channels(graphs, machine, domain) if graphs else Given()
+        fixed = graph_file_channels(graphs, machine, domain) if graphs else Given()
         try:
             self._model = Model(
-                elements_of(machine, domain), nodes // domain, self.settings, self.constants.flat(), given
+                elements_of(machine, domain), nodes // domain, self.settings, self.constants.flat(), fixed
             )
         except HocketError as error:
             text = str(error)

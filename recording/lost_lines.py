@@ -51,10 +51,10 @@ def _without_undescribed(session: Session) -> tuple[Session, Numbers]:
     records = [line for line in session.records if not isinstance(line, ShapeLine) or line.group in groups]
     session = replace(session, records=records)
     shapes = np.array([line.id for line in session.of(ShapeLine)], dtype=np.int64)
-    calls, turned_out = session.numbers["c"], session.numbers["s"]
-    known = np.isin(turned_out[:, 1], shapes)
-    described = np.isin(calls[:, 1], shapes) | np.isin(calls[:, 0], turned_out[known, 0])
-    lost = ~described | np.isin(calls[:, 0], turned_out[~known, 0])
+    calls, received = session.numbers["c"], session.numbers["s"]
+    known = np.isin(received[:, 1], shapes)
+    described = np.isin(calls[:, 1], shapes) | np.isin(calls[:, 0], received[known, 0])
+    lost = ~described | np.isin(calls[:, 0], received[~known, 0])
     if not lost.any():
         return session, calls[lost, 2]
     return _only_of(session, calls[~lost, 0])[0], calls[lost, 2]

@@ -48,7 +48,7 @@ def read_profiles(
     profiles = Profiles()
     if nccl is not None:
         profiles.nccl, profiles.problems = read_nccl_profiles(nccl, recordings, unaligned)
-    found = _recorded(folder, recordings) if kineto is None else _given(kineto, recordings)
+    found = _recorded(folder, recordings) if kineto is None else _of_files(kineto, recordings)
     unmatched: dict[tuple[int, int], list[int]] = {}
     for recording, path, timeline in found:
         try:
@@ -88,7 +88,7 @@ def _recorded(folder: Path, recordings: Sequence[Recording]) -> _Found:
                 yield recording, path, error
 
 
-def _given(kineto: Path, recordings: Sequence[Recording]) -> _Found:
+def _of_files(kineto: Path, recordings: Sequence[Recording]) -> _Found:
     left = {recording.rank: recording for recording in recordings if len(recording)}
     for rank, path, timeline in kinetos_of([path for path in files_in([kineto]) if is_kineto(head_of(path))]):
         if rank in left:

@@ -56,7 +56,7 @@ def reverse(schedule: AnySchedule) -> AnySchedule:
         return replace(schedule, collective=mirrored, topology=schedule.topology.reversed(), phases=phases, bound=None)
     start = schedule.time_ps - schedule.finish_ps
     order = np.lexsort((schedule.route, start))
-    turned = replace(
+    image = replace(
         schedule,
         collective=mirrored,
         topology=schedule.topology.reversed(),
@@ -69,7 +69,7 @@ def reverse(schedule: AnySchedule) -> AnySchedule:
         finish_ps=(schedule.time_ps - schedule.start_ps)[order],
         bound=None,
     )
-    return retime(turned, schedule.blocking) if schedule.timed else turned
+    return retime(image, schedule.blocking) if schedule.timed else image
 
 
 @overload

@@ -103,8 +103,8 @@ class Phase:
         """The phase backwards in time, on the reversed topology."""
         hops = np.diff(self.route_offset)
         ends = np.repeat(self.route_offset[:-1] + self.route_offset[1:] - 1, hops)
-        turned = self.route_links[ends - np.arange(len(self.route_links))]
-        return Phase(self.route_offset, turned, self.transfers, not self.mirrored)
+        reversed_links = self.route_links[ends - np.arange(len(self.route_links))]
+        return Phase(self.route_offset, reversed_links, self.transfers, not self.mirrored)
 
 
 @final
@@ -140,9 +140,9 @@ class FoldedSchedule:
         return f"<FoldedSchedule of {self.collective.describe()} on {self.topology.name} by {self.generator}>"
 
     def __post_init__(self) -> None:
-        kind, given = self.collective.kind, tuple(phase.mirrored for phase in self.phases)
-        if _MIRRORED.get(kind) != given:
-            raise ScheduleError(f"{kind} cannot be folded into phases that are mirrored: {given}")
+        kind, mirrored = self.collective.kind, tuple(phase.mirrored for phase in self.phases)
+        if _MIRRORED.get(kind) != mirrored:
+            raise ScheduleError(f"{kind} cannot be folded into phases that are mirrored: {mirrored}")
         if self.collective.num_ranks != self.topology.num_ranks:
             raise ScheduleError(
                 f"{self.collective.describe()} does not fit {self.topology.name} with its "

@@ -97,15 +97,15 @@ class Rounds:
         return engine.RoundReader(self.frames, self.shape.num_routes, self.shape.num_chunks, self.shape.length_ps)
 
     def _read(self, reader: engine.RoundReader, wanted: int) -> Iterator[TransferColumns]:
-        given_back = 0
+        released = 0
         while True:
             start_ps, route, chunk = reader.read(wanted)
             if len(start_ps) == 0:
                 return
             yield TransferColumns(chunk, route, start_ps)
-            if reader.position - given_back >= _GIVE_BACK:
-                self._give_back(self.offset + given_back, self.offset + reader.position)
-                given_back = reader.position
+            if reader.position - released >= _GIVE_BACK:
+                self._give_back(self.offset + released, self.offset + reader.position)
+                released = reader.position
 
     def check(self, num_routes: int, num_chunks: int) -> None:
         """Frames are checked when they are read."""

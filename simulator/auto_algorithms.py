@@ -32,27 +32,27 @@ def auto_candidates(
         if collective.kind not in algorithm.kinds:
             continue
         with suppress(ScheduleError):  # for example not a power of two of ranks
-            planned = None
+            plan = None
             few = algorithm.num_moves(collective, place) <= MAX_MESSAGES
             if few and not collective.rooted and algorithm.alike(place):
-                planned = native(name)
-                few = planned.num_messages <= MAX_MESSAGES
-            (tried if few else left_out)[name] = planned
+                plan = native(name)
+                few = plan.num_messages <= MAX_MESSAGES
+            (tried if few else left_out)[name] = plan
     if not tried:
         tried = _cheapest(left_out)
     skipped = [name for name in left_out if name not in tried]
     note = f"auto has not tried {', '.join(skipped)}: more than {MAX_MESSAGES} messages each" if skipped else None
-    for name, planned in tried.items():
+    for name, plan in tried.items():
         with suppress(ScheduleError):
-            yield replace(planned or native(name), note=note)
+            yield replace(plan or native(name), note=note)
 
 
 def _cheapest(natives: dict[str, CollectivePlan | None]) -> dict[str, CollectivePlan | None]:
     """The best one to tell without simulating any."""
-    made = [planned for planned in natives.values() if planned is not None]
+    made = [plan for plan in natives.values() if plan is not None]
     if not made:
         return dict(list(natives.items())[:1])
-    fewest = min(planned.num_messages for planned in made)
+    fewest = min(plan.num_messages for plan in made)
     close = [each for each in made if each.num_messages == fewest and each.num_routes <= MAX_MESSAGES]
-    best = min(close, key=lambda planned: planned.busiest_link_ps, default=made[0])
+    best = min(close, key=lambda plan: plan.busiest_link_ps, default=made[0])
     return {best.algorithm: best}

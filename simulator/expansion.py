@@ -152,8 +152,8 @@ class Expansion:
                 np.tile(dst, len(numbers)),
             )
             columns["message_priority"][-1] = np.repeat(whole.call_priority[numbers], len(src))
-            ways = np.where(sub.message_crossing >= 0, sub.message_crossing + len(crossings), -1)
-            columns["message_crossing"][-1] = np.tile(ways, len(numbers))
+            crossing = np.where(sub.message_crossing >= 0, sub.message_crossing + len(crossings), -1)
+            columns["message_crossing"][-1] = np.tile(crossing, len(numbers))
             crossings += these.spelled.crossings(group)
             columns["access_memory"][-1] = whole.num_ranks + ranks[:, sub.access_memory].ravel()
             messages, accesses = messages + len(numbers) * len(src), accesses + len(numbers) * len(sub.access_memory)

@@ -27,11 +27,11 @@ def parse_remote_memory(text: str) -> RemoteMemory:
 
     Raises SimulationError for another form, and FormatError for a wrong quantity.
     """
-    given = dict(part.strip().partition("=")[::2] for part in text.split(","))
-    ranks = given.pop("ranks", "1")
-    if given.keys() != {"latency", "bandwidth"} or not re.fullmatch("all|[1-9][0-9]{0,8}", ranks):
+    fields = dict(part.strip().partition("=")[::2] for part in text.split(","))
+    ranks = fields.pop("ranks", "1")
+    if fields.keys() != {"latency", "bandwidth"} or not re.fullmatch("all|[1-9][0-9]{0,8}", ranks):
         raise SimulationError(
             f"remote memory '{text}': expected latency=1us,bandwidth=100GB/s, and ranks=8 or ranks=all if it is shared"
         )
     shared = 0 if ranks == "all" else int(ranks)
-    return RemoteMemory(parse_time(given["latency"]), parse_bandwidth(given["bandwidth"]), shared)
+    return RemoteMemory(parse_time(fields["latency"]), parse_bandwidth(fields["bandwidth"]), shared)

@@ -15,22 +15,22 @@ def message_routes(workload: Workload, topology: Topology) -> Routes:
     such, else the shortest."""
     if not len(workload.message_src):
         return Routes(np.zeros(1, np.int64), np.zeros(0, np.int32))
-    ways = 1 + len(workload.crossings)
+    choices = 1 + len(workload.crossings)
     ends = workload.message_src.astype(np.int64) * topology.num_nodes + workload.message_dst
-    keys, of = np.unique(ends * ways + 1 + workload.message_crossing, return_inverse=True)
-    pair, way = np.divmod(keys, ways)
+    keys, of = np.unique(ends * choices + 1 + workload.message_crossing, return_inverse=True)
+    pair, choice = np.divmod(keys, choices)
     src, dst = np.divmod(pair, topology.num_nodes)
     ports = Ports(topology) if workload.crossings else None
     over = np.array([ports is not None and crossing.ports == ports.each for crossing in workload.crossings], bool)
-    given = np.append(False, over)[way]
-    offset, links = routes(topology.graph, np.stack([src, dst], axis=1)[~given].astype(np.int32))
+    named = np.append(False, over)[choice]
+    offset, links = routes(topology.graph, np.stack([src, dst], axis=1)[~named].astype(np.int32))
     hops, found = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-    hops[~given], found[~given] = np.diff(offset), offset[:-1]
-    if ports is not None and given.any():
-        crossings = [workload.crossings[at - 1] for at in way[given].tolist()]
-        over_ports = ports.routes(list(zip(src[given].tolist(), dst[given].tolist(), crossings, strict=True)))
-        hops[given] = [len(route) for route in over_ports]
-        found[given] = len(links) + np.append(0, np.cumsum(hops[given]))[:-1]
+    hops[~named], found[~named] = np.diff(offset), offset[:-1]
+    if ports is not None and named.any():
+        crossings = [workload.crossings[at - 1] for at in choice[named].tolist()]
+        over_ports = ports.routes(list(zip(src[named].tolist(), dst[named].tolist(), crossings, strict=True)))
+        hops[named] = [len(route) for route in over_ports]
+        found[named] = len(links) + np.append(0, np.cumsum(hops[named]))[:-1]
         links = np.concatenate([links, *over_ports])
     hops = hops[of]
     route_offset = np.append(0, np.cumsum(hops))

@@ -60,15 +60,15 @@ class InNetwork:
         if problem.has_halves:
             found: Iterator[AnySchedule] = self._at_switches(problem, search)
         else:
-            promoted = _promoted(problem)
-            ways = [TimeReversed(one) if problem.collective.reducing else one for one in self._engines(problem)]
-            found = chain.from_iterable(way.solve(promoted, search) for way in ways)
+            with_switches = _with_switches(problem)
+            engines = [TimeReversed(one) if problem.collective.reducing else one for one in self._engines(problem)]
+            found = chain.from_iterable(engine.solve(with_switches, search) for engine in engines)
         for schedule in found:
-            yield _demoted(schedule.expand(), problem)
+            yield _without_switches(schedule.expand(), problem)
 
     def _at_switches(self, problem: Problem, search: Search) -> Iterator[Schedule]:
         search = replace(search, target_ps=search.target_ps // 2, tireless=False)
-        halves, whole = _halves(problem), _promoted(problem).collective
+        halves, whole = _halves(problem), _with_switches(problem).collective
         for engine in self._engines(problem):
             first, second = (best_half(engine, half, search) for half in halves)
             if first is not None and second is not None:
@@ -100,7 +100,7 @@ class _Eager:
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
         conditions, ranks = problem.collective.conditions, problem.collective.num_ranks
-        assert conditions is not None  # promoted problems have some
+        assert conditions is not None  # problems with switches have some
         everyone = replace(conditions, destination=np.full_like(conditions.destination, EVERYONE))
         asked = replace(problem, collective=Collective.custom(ranks, everyone))
         wanted = np.isin(np.arange(ranks), conditions.members(int(conditions.destination[0]), ranks))
@@ -119,7 +119,7 @@ def _needed(schedule: Schedule, wanted: NDArray[np.bool_]) -> Schedule:
 
 
 @lru_cache(maxsize=4)
-def _promoted(problem: Problem) -> Problem:
+def _with_switches(problem: Problem) -> Problem:
     """The problem as conditions on all ranks and switches that compute."""
     topology, collective, sent = switches_as_ranks(problem.topology), problem.collective, problem.demanded
     table = RankSetTable(topology.num_ranks)
@@ -132,8 +132,8 @@ def _promoted(problem: Problem) -> Problem:
     return Problem(Collective.custom(topology.num_ranks, conditions), topology, problem.blocking)
 
 
-def _demoted(schedule: Schedule, problem: Problem) -> Schedule:
-    """A schedule of the promoted problem as one of the problem itself: links and routes are the same."""
+def _without_switches(schedule: Schedule, problem: Problem) -> Schedule:
+    """A schedule of the problem with switches as one of the problem itself: links and routes are the same."""
     return replace(
         schedule,
         collective=problem.collective,
@@ -148,32 +148,32 @@ def _spreading(problem: Problem) -> Problem:
     """What the engine is asked for, forwards in time."""
     if problem.has_halves:
         return _halves(problem)[1]
-    promoted = _promoted(problem)
-    mirrored = promoted.mirrored if problem.collective.reducing else None
-    return mirrored or promoted
+    with_switches = _with_switches(problem)
+    mirrored = with_switches.mirrored if problem.collective.reducing else None
+    return mirrored or with_switches
 
 
 @lru_cache(maxsize=4)
 def _halves(problem: Problem) -> tuple[Problem, Problem]:
     """Sums of all chunks at switches, and what is spread from there. The switches nearest to all ranks take turns; each
     serves its chunks one after the other, so that the halves overlap."""
-    promoted = _promoted(problem)
-    conditions, ranks = promoted.collective.conditions, promoted.topology.num_ranks
-    assert conditions is not None  # promoted problems have some
-    switches, turn = _central(problem, promoted), np.arange(len(conditions.chunk_bytes))
+    with_switches = _with_switches(problem)
+    conditions, ranks = with_switches.collective.conditions, with_switches.topology.num_ranks
+    assert conditions is not None  # problems with switches have some
+    switches, turn = _central(problem, with_switches), np.arange(len(conditions.chunk_bytes))
     owner = switches[turn % len(switches)]
     priority = (turn * min(len(turn), _MOST_PRIORITIES) // len(turn)).astype(np.int32)
     first, second = (
-        replace(promoted, collective=Collective.custom(ranks, half), priority=priority)
+        replace(with_switches, collective=Collective.custom(ranks, half), priority=priority)
         for half in (replace(conditions, destination=owner), replace(conditions, origin=owner))
     )
     return first, second
 
 
-def _central(problem: Problem, promoted: Problem) -> NDArray[np.int32]:
+def _central(problem: Problem, with_switches: Problem) -> NDArray[np.int32]:
     """The switches that compute whose farthest rank is nearest."""
-    switches = np.arange(problem.topology.num_ranks, promoted.topology.num_ranks, dtype=np.int32)
-    chunk_bytes, topology = problem.collective.largest_chunk_bytes, promoted.topology
+    switches = np.arange(problem.topology.num_ranks, with_switches.topology.num_ranks, dtype=np.int32)
+    chunk_bytes, topology = problem.collective.largest_chunk_bytes, with_switches.topology
     there, back = (
         eccentricity_ps(graph, chunk_bytes, switches, problem.ranks)
         for graph in (topology.reversed_graph, topology.graph)

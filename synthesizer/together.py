@@ -20,7 +20,7 @@ from hocket.topology import links_within
 __all__ = ["Together", "join", "solve_together"]
 
 
-_Way = Callable[..., Synthesized]
+_Solve = Callable[..., Synthesized]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def solve_together(
     search: Search,
     *,
     priorities: Sequence[int] | None = None,
-    alone: _Way = solve,
+    alone: _Solve = solve,
     engine: str = AUTO,
     free_chunks: bool = False,
     time_limit_s: float | None = None,
@@ -93,7 +93,7 @@ class _Solver:
     watch: Watch | None
     interrupted: bool = False
 
-    def solve(self, problem: Problem, way: _Way = solve) -> Synthesized:
+    def solve(self, problem: Problem, way: _Solve = solve) -> Synthesized:
         search = self.fresh()
         try:
             return way(problem, search, engine=self.engine, time_limit_s=self.time_limit_s, watch=self.watch)
@@ -104,7 +104,9 @@ class _Solver:
         return replace(self.search, progress=Progress())
 
 
-def _one_by_one(problems: Sequence[Problem], priorities: Sequence[int] | None, way: _Way, solver: _Solver) -> Together:
+def _one_by_one(
+    problems: Sequence[Problem], priorities: Sequence[int] | None, way: _Solve, solver: _Solver
+) -> Together:
     """Each solved alone; where they want a link at the same time, who would have started first goes first, or who has
     the lower priority number."""
     alone = [solver.solve(problem, way) for problem in problems]

@@ -100,14 +100,14 @@ def _scaled(
     return replace(topology, name=f"{topology.name} {word} {', '.join(changes)}", bandwidth=bandwidth)
 
 
-def _chosen(topology: Topology, text: str, given: str) -> tuple[_Mask, _Mask]:
+def _chosen(topology: Topology, text: str, whole_text: str) -> tuple[_Mask, _Mask]:
     """The nodes and the links that the text names; `given`: what was asked for, for errors."""
     nodes, links = np.zeros(topology.num_nodes, np.bool_), np.zeros(topology.num_links, np.bool_)
     what, _, names = text.partition(":")
     form = {"npu": r"[0-9]{1,9}", "switch": r"[0-9]{1,9}", "link": r"[0-9]{1,9}->?[0-9]{1,9}"}.get(what, "")
     for name in names.split(","):
         if not form or not re.fullmatch(form, name.strip()):
-            raise FormatError(f"'{given}': expected npu:7,9 or switch:16 or link:3-4 or, one way only, link:3->4")
+            raise FormatError(f"'{whole_text}': expected npu:7,9 or switch:16 or link:3-4 or, one way only, link:3->4")
         ids = [int(number) for number in re.findall("[0-9]+", name)]
         for node in ids:
             if node >= topology.num_nodes:

@@ -219,9 +219,9 @@ class _Run:
 
     def _units(self, line: str, place: str) -> None:
         expected = [_UNIT[name] for name in self.columns if name in _UNIT]
-        given = [token for token in line[1:].split() if token.startswith("(")]
-        if given != expected:
-            raise FormatError(f"{place}: units {' '.join(given)}: expected {' '.join(expected)} for these columns")
+        units = [token for token in line[1:].split() if token.startswith("(")]
+        if units != expected:
+            raise FormatError(f"{place}: units {' '.join(units)}: expected {' '.join(expected)} for these columns")
         self.has_units = True
 
     def _machine(self, place: str) -> tuple[int, int]:

@@ -32,11 +32,11 @@ def read_perftest(text: str, source: str) -> tuple[Measurement, ...]:
     Raises FormatError, naming file and line, for unknown columns or units, a line that is cut off, and a bandwidth that
     is not what the message rate says.
     """
-    found, names, both_ways = [], [], False
+    found, names, is_bidirectional = [], [], False
     for number, line in enumerate(text.splitlines(), start=1):
         place = f"{source}:{number}"
         if "Test" in line and "Bidirectional" in line:
-            both_ways = True
+            is_bidirectional = True
         elif header := _HEADER.match(line):
             names = _columns(header[1], place)
         elif names and re.match(r"\s*\d+\s", line):
@@ -47,7 +47,7 @@ def read_perftest(text: str, source: str) -> tuple[Measurement, ...]:
             if not 0 < size < 2**55:
                 raise FormatError(f"{place}: a message of {size} B: the line is damaged")
             values = {name: Printed.of(cell, place, name).value for name, cell in zip(names, cells[2:], strict=False)}
-            time_ps = _time(values, size, both_ways, place)
+            time_ps = _time(values, size, is_bidirectional, place)
             stream = "t_typical[usec]" not in values
             found.append(Measurement(MESSAGE, 2, 2, size, time_ps, False, place, stream))
     if not found:
@@ -68,7 +68,7 @@ def _columns(header: str, place: str) -> list[str]:
     return names
 
 
-def _time(values: dict[str, float], size: int, both_ways: bool, place: str) -> int:
+def _time(values: dict[str, float], size: int, is_bidirectional: bool, place: str) -> int:
     """Picoseconds of one message: alone, or what each of many adds."""
     if "t_typical[usec]" in values:
         seconds = values["t_typical[usec]"] / 1e6
@@ -81,7 +81,7 @@ def _time(values: dict[str, float], size: int, both_ways: bool, place: str) -> i
                 f"{place}: {name} {values[name]:g} is {bandwidth / 1e9:.4g} GB/s, the message rate says"
                 f" {rate / 1e9:.4g}: another unit than the header's, or two outputs mixed"
             )
-        seconds = size / (bandwidth / (1 + both_ways)) if bandwidth > 0 else 0.0
+        seconds = size / (bandwidth / (1 + is_bidirectional)) if bandwidth > 0 else 0.0
     if not 0 < seconds < 1e6:
         raise FormatError(f"{place}: no time or bandwidth above 0: the line is damaged")
     return max(1, round(seconds * 1e12))

@@ -23,17 +23,17 @@ def agreeing(
                 by_kind[call.group, call.kind][call.sequence][rank] = call
     dropped: set[int] = set()
     for (group, kind), by_sequence in by_kind.items():
-        given = [rank for rank in groups[group] if rank in calls]
-        common = [number for number, of_number in by_sequence.items() if len(of_number) == len(given)]
+        callers = [rank for rank in groups[group] if rank in calls]
+        common = [number for number, of_number in by_sequence.items() if len(of_number) == len(callers)]
         early: set[int] = set()
         for number, of_number in sorted(by_sequence.items()):
-            if len(of_number) == len(given):
+            if len(of_number) == len(callers):
                 continue
             dropped |= {id(call) for call in of_number.values()}
             if common and number < min(common):
                 early.add(number)
                 continue
-            lacking = [rank for rank in given if rank not in of_number]
+            lacking = [rank for rank in callers if rank not in of_number]
             message = f"{kind} #{number} of group {group}: by ranks {sorted(of_number)[:_SHOWN]}, not by"
             notes[f"{message} {lacking[:_SHOWN]}: left out"] += 1
         if early:

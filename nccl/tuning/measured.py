@@ -171,13 +171,13 @@ def _quickest(
         best = min(of.values())
         before, reached = [], []
         for number, state in enumerate(states):
-            ways = [
+            reaching = [
                 cost[source] + margin * (source != number and runs(left, at - 1) != runs(state, at))
                 for source, left in enumerate(states)
             ]
-            source = number if at == 0 or ways[number] == min(ways) else ways.index(min(ways))
+            source = number if at == 0 or reaching[number] == min(reaching) else reaching.index(min(reaching))
             before.append(source)
-            reached.append(min(never, ways[source] + ((of[state] - best) * _PPM // best if state in of else never)))
+            reached.append(min(never, reaching[source] + ((of[state] - best) * _PPM // best if state in of else never)))
         cost = reached
         came.append(before)
     number = cost.index(min(cost))

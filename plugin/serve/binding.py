@@ -137,8 +137,8 @@ def bind(request: Request, library: Library, num_ranks: int) -> Binding:
     shares = num_ranks if kind.in_blocks else 1
     share = inputs if kind.input_is_block else outputs if kind.output_is_block else max(inputs, outputs) // shares
     size = share * shares
-    large = [given for given, small in ((inputs, kind.input_is_block), (outputs, kind.output_is_block)) if not small]
-    if any(given not in (0, size) for given in large):
+    large = [length for length, small in ((inputs, kind.input_is_block), (outputs, kind.output_is_block)) if not small]
+    if any(length not in (0, size) for length in large):
         raise Unserved("sizes that do not fit together")
     element, element_bytes = ELEMENT_NUMBER["uint8"], 1
     if request.reduction is not None:

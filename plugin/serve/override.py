@@ -75,14 +75,14 @@ class Override:
         returned = len(schema.returns) - 1  # what the operation returns before its Work: an argument
         result_name = next((key for key in ("tensors", "output_tensors", "output_tensor") if key in names), "")
 
-        def kernel(keyset: torch._C.DispatchKeySet, *given: Any) -> Any:
-            arguments = defaults | dict(zip(names, given, strict=False))
+        def kernel(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
+            arguments = defaults | dict(zip(names, values, strict=False))
             group = dist.ProcessGroup.unbox(arguments["process_group"])
             try:
                 task = self._task(name, arguments, group)
             except Unserved as reason:
                 self.counts.add_stock(name.strip("_"), str(reason))
-                return stock(keyset, *given)
+                return stock(keyset, *values)
             work = self._issue(task, bool(arguments.get("async_op", True)))
             return (arguments[result_name], work.boxed()) if returned else work.boxed()
 

@@ -36,20 +36,20 @@ def describer(signature: Signature) -> Callable[[Arguments, CollectedGroup, bool
     details = [_DESCRIBERS[detail.what](detail) for detail in signature.details]
 
     def describe(arguments: Arguments, group: CollectedGroup, is_async: bool) -> str:
-        given = taken = inputs(arguments)
-        input_bytes = output_bytes = _bytes(given)
+        tensors_in = tensors_out = inputs(arguments)
+        input_bytes = output_bytes = _bytes(tensors_in)
         if not in_place:
-            taken = outputs(arguments)
-            output_bytes = _bytes(taken)
-        tensors = given or taken
+            tensors_out = outputs(arguments)
+            output_bytes = _bytes(tensors_out)
+        tensors = tensors_in or tensors_out
         dtype = _DTYPES[tensors[0].dtype] if tensors else ""
         text = f'"op":"{signature.op}","group":{group.id},"in":{input_bytes},"out":{output_bytes}{dtype}'
         if is_async:
             text += ',"async":1'
         if on_device(tensors):
             text += f',"stream":{torch.cuda.current_stream(tensors[0].device).stream_id}'
-        if signature.in_parts and len({tensor.nbytes for tensor in given}) > 1:
-            text += f',"in_splits":{[tensor.nbytes for tensor in given]}'
+        if signature.in_parts and len({tensor.nbytes for tensor in tensors_in}) > 1:
+            text += f',"in_splits":{[tensor.nbytes for tensor in tensors_in]}'
         for detail in details:
             text += detail(arguments, group)
         return text

@@ -75,15 +75,15 @@ def _cycles(place: Place) -> list[_Cycle]:
     n = len(place.ranks)
     match lines:
         case [Line("ring", _)]:
-            return _both_ways(np.arange(n))
+            return _both_directions(np.arange(n))
         case [Line("fully_connected", _)]:
             return [np.arange(n) * stride % n for stride in range(1, n) if gcd(stride, n) == 1]
         case [Line("ring", columns), Line("ring", rows)] if min(rows, columns) > 2:
             if _splits(rows, columns):
-                return [cycle for one in _torus_cycles(rows, columns) for cycle in _both_ways(one)]
+                return [cycle for one in _torus_cycles(rows, columns) for cycle in _both_directions(one)]
             if _splits(columns, rows):
-                turned = np.arange(n).reshape(rows, columns).T.ravel()
-                return [cycle for one in _torus_cycles(columns, rows) for cycle in _both_ways(turned[one])]
+                transposed = np.arange(n).reshape(rows, columns).T.ravel()
+                return [cycle for one in _torus_cycles(columns, rows) for cycle in _both_directions(transposed[one])]
         case [Line(inside, columns), Line(_, rows)] if inside in ("switch", "fully_connected"):
             return [_rotated(rows, columns, first) for first in range(columns)]
     raise ScheduleError(
@@ -92,7 +92,7 @@ def _cycles(place: Place) -> list[_Cycle]:
     )
 
 
-def _both_ways(cycle: _Cycle) -> list[_Cycle]:
+def _both_directions(cycle: _Cycle) -> list[_Cycle]:
     return [cycle, cycle[::-1]]
 
 

@@ -167,11 +167,11 @@ class Collectives:
                 " one chunk and waits for all"
             )
         needed = self.setup.num_ranks if ranks is None else len(ranks)
-        given = len(graph["rank_offset"]) - 1
-        if given < needed or (ranks is not None and int(graph["peer"].max(initial=-1)) >= needed):
-            self.nodes.refuse(row, f"its custom collective is for {given} ranks, the collective has {needed}")
-        if given > needed and ranks is None:
-            self.nodes.refuse(row, f"its custom collective is for {given} ranks, the network has {needed}")
+        num_graphs = len(graph["rank_offset"]) - 1
+        if num_graphs < needed or (ranks is not None and int(graph["peer"].max(initial=-1)) >= needed):
+            self.nodes.refuse(row, f"its custom collective is for {num_graphs} ranks, the collective has {needed}")
+        if num_graphs > needed and ranks is None:
+            self.nodes.refuse(row, f"its custom collective is for {num_graphs} ranks, the network has {needed}")
 
     def _check_native(self, row: int, kind: int, ranks: list[int] | None) -> None:
         name = list(KIND_NAMES.values())[kind]

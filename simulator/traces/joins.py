@@ -64,10 +64,10 @@ class Joins:
     def _roots(self, nodes: Nodes) -> NDArray[np.int64]:
         root = nodes.column("root")[self.rows]
         rooted = self.is_one_of(*_ROOTED)
-        given = rooted & (root >= 0)
-        self.rootless = sorted(_KIND_NAMES[kind] for kind in np.unique(self.kind[rooted & ~given]))
+        has_root = rooted & (root >= 0)
+        self.rootless = sorted(_KIND_NAMES[kind] for kind in np.unique(self.kind[rooted & ~has_root]))
         position = np.zeros(len(root), np.int64)
-        position[given] = self.groups.position(self.groups.of[given], root[given])
+        position[has_root] = self.groups.position(self.groups.of[has_root], root[has_root])
         nodes.require(
             position >= 0,
             self.rows,

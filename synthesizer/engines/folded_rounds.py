@@ -12,7 +12,7 @@ from hocket.base.errors import ScheduleError
 from hocket.base.units import format_bytes
 from hocket.schedule import FoldedSchedule, Phase, Rounds, RoundShape, RoundSpool, Symmetry
 from hocket.synthesizer.candidate_symmetries import mirror_symmetry
-from hocket.synthesizer.engines.round_run import RoundRun, RoundWay
+from hocket.synthesizer.engines.round_run import RoundRun, RoundVariant
 from hocket.synthesizer.engines.spreading import deliveries
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -23,10 +23,10 @@ __all__ = ["FoldedRun"]
 class FoldedRun:
     """Attempt `number` of a search, folded by all flips of the topology."""
 
-    def __init__(self, problem: Problem, search: Search, way: RoundWay, number: int) -> None:
+    def __init__(self, problem: Problem, search: Search, variant: RoundVariant, number: int) -> None:
         self._problem = problem
         symmetry = Symmetry() if problem.collective.rooted else mirror_symmetry(problem.topology)
-        self._run = RoundRun(problem, search, way, number, symmetry)
+        self._run = RoundRun(problem, search, variant, number, symmetry)
 
     def schedule(self, below_ps: int, name: str) -> FoldedSchedule | None:
         """Of copies that are written to a file as they are found (`Search.partial`, or a temporary one), and go on

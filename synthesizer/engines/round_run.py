@@ -15,11 +15,11 @@ from hocket.schedule.symmetry import NONE
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
-__all__ = ["RoundRun", "RoundWay"]
+__all__ = ["RoundRun", "RoundVariant"]
 
 
 @dataclass(frozen=True)
-class RoundWay:
+class RoundVariant:
     """After how many rounds a chunk is sent on, and whether rare chunks come first."""
 
     rounds_per_hop: int
@@ -32,14 +32,14 @@ class RoundRun:
 
     problem: Problem
     search_for: Search
-    way: RoundWay
+    variant: RoundVariant
     number: int
     symmetry: Symmetry = NONE
 
     @cached_property
     def times(self) -> core.RoundTimes:
         """When rounds happen."""
-        return core.round_times(self.problem.network, self.way.rounds_per_hop)
+        return core.round_times(self.problem.network, self.variant.rounds_per_hop)
 
     def start(self, sink: core.RoundSink, below_ps: int) -> core.RoundSearch:
         """A search that hands all picks to the sink, unless it would not take less than `below_ps`.
@@ -53,8 +53,8 @@ class RoundRun:
             network,
             core.Orbits(network.num_ranks, np.concatenate([np.zeros(0, np.int32), *images])),
             self.problem.collective.origin,
-            self.way.rounds_per_hop,
-            self.way.rarest,
+            self.variant.rounds_per_hop,
+            self.variant.rarest,
             self.search_for.seed,
             self.number,
             self.search_for.threads,
@@ -69,7 +69,7 @@ class RoundRun:
         return (
             f"hocket {__version__}: {collective.kind} {collective.size_bytes} bytes, chunks per rank "
             f"{collective.chunks_per_rank}, root {collective.root}, topology {problem.topology.fingerprint}, blocking "
-            f"{problem.blocking}, seed {self.search_for.seed}, attempt {self.number}, {self.way}, {self.symmetry}"
+            f"{problem.blocking}, seed {self.search_for.seed}, attempt {self.number}, {self.variant}, {self.symmetry}"
         )
 
     def _require_memory(self) -> None:
@@ -79,7 +79,7 @@ class RoundRun:
             network.num_links,
             collective.num_chunks,
             self.symmetry.order,
-            self.way.rounds_per_hop,
+            self.variant.rounds_per_hop,
         )
         memory = machine_bytes()
         if needed > memory:

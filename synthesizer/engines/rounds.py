@@ -8,7 +8,7 @@ from hocket._core import synthesizer as core
 from hocket.schedule import AnySchedule
 from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.folded_rounds import FoldedRun
-from hocket.synthesizer.engines.round_run import RoundRun, RoundWay
+from hocket.synthesizer.engines.round_run import RoundRun, RoundVariant
 from hocket.synthesizer.engines.spreading import attempts, deliveries, spread_schedule, why_not_spreading
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
@@ -48,10 +48,10 @@ class RoundsEngine(NamedEngine):
         return deliveries(problem) * _SECONDS_PER_DELIVERY
 
     def solve(self, problem: Problem, search: Search) -> Iterator[AnySchedule]:
-        ways, best_ps = _ways(problem.network), _NEVER_PS
+        variants, best_ps = _variants(problem.network), _NEVER_PS
         for number in range(attempts(problem, search)):
-            way = ways[number % len(ways)]
-            found = self._attempt(problem, search, way, number, best_ps)
+            variant = variants[number % len(variants)]
+            found = self._attempt(problem, search, variant, number, best_ps)
             if found is None:
                 continue
             yield found
@@ -60,25 +60,25 @@ class RoundsEngine(NamedEngine):
                 return
 
     def _attempt(
-        self, problem: Problem, search: Search, way: RoundWay, number: int, below_ps: int
+        self, problem: Problem, search: Search, variant: RoundVariant, number: int, below_ps: int
     ) -> AnySchedule | None:
         if deliveries(problem) > _LARGE:
-            return FoldedRun(problem, search, way, number).schedule(below_ps, self.name)
-        run = RoundRun(problem, search, way, number)
+            return FoldedRun(problem, search, variant, number).schedule(below_ps, self.name)
+        run = RoundRun(problem, search, variant, number)
         columns = core.RoundColumns(run.times)
         if run.start(columns, below_ps).run() is None:
             return None
         return spread_schedule(problem, columns.release(), self.name, search)
 
 
-def _ways(network: core.Network) -> list[RoundWay]:
+def _variants(network: core.Network) -> list[RoundVariant]:
     """In the order of trying.
 
     Short rounds overlap latency with the serialization of other chunks; rounds of a whole hop lose less when latency is
     small.
     """
     lengths = [network.rounds_per_hop] + ([1] if network.rounds_per_hop > 1 else [])
-    return [RoundWay(rounds_per_hop, rarest) for rarest in (False, True) for rounds_per_hop in lengths]
+    return [RoundVariant(rounds_per_hop, rarest) for rarest in (False, True) for rounds_per_hop in lengths]
 
 
 ENGINES = (RoundsEngine(),)

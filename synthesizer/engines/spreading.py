@@ -23,7 +23,7 @@ SPREADING = (Kind.ALL_GATHER, Kind.BROADCAST)
 # An attempt takes about this long for each delivery; and what the routes of a topology cost, once.
 _SECONDS_PER_DELIVERY = 0.5e-6
 _SECONDS_PER_ROUTE = 2e-6
-_SECONDS_PER_PLANNED_LINK = 50e-9
+_SECONDS_PER_RELAY_LINK = 50e-9
 # A search goes on for about so long, over its attempts.
 _SEARCH_S = 1.0
 _FEWEST_ATTEMPTS = 2
@@ -64,11 +64,11 @@ def matching_seconds(problem: Problem, attempts: int) -> float:
 
 def _attempt_s(problem: Problem) -> float:
     # What is not for everybody needs its relays planned, over the links.
-    planned = (
+    num_relayed = (
         np.count_nonzero(problem.collective.destination != EVERYONE) + problem.relays * problem.collective.num_chunks
     )
-    planning_s = planned * problem.topology.num_links * _SECONDS_PER_PLANNED_LINK
-    return max(1, deliveries(problem)) * _SECONDS_PER_DELIVERY + planning_s
+    relays_s = num_relayed * problem.topology.num_links * _SECONDS_PER_RELAY_LINK
+    return max(1, deliveries(problem)) * _SECONDS_PER_DELIVERY + relays_s
 
 
 _Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]

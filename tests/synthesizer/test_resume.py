@@ -19,7 +19,7 @@ from hocket.base.errors import HocketError
 from hocket.schedule import Collective, FoldedSchedule, Kind, Rounds, RoundShape, RoundSpool, verify
 from hocket.synthesizer import Problem, Search
 from hocket.synthesizer.engines.folded_rounds import FoldedRun
-from hocket.synthesizer.engines.round_run import RoundWay
+from hocket.synthesizer.engines.round_run import RoundVariant
 from hocket.synthesizer.partial import Partial
 from hocket.topology import load
 
@@ -113,13 +113,13 @@ def test_wherever_it_was_cut_off(
     problem = Problem(
         Collective(Kind.ALL_GATHER, topology.num_ranks, 2**24, 4800 // topology.num_ranks), topology, blocking
     )
-    way = RoundWay(1 if blocking else problem.network.rounds_per_hop, rarest)
+    variant = RoundVariant(1 if blocking else problem.network.rounds_per_hop, rarest)
     partial = Partial.beside(tmp_path_factory.mktemp("cut") / "x", {})
     search = Search(seed, threads, partial=partial)
-    whole = content(FoldedRun(problem, search, way, 0).schedule(2**61, "rounds"))
+    whole = content(FoldedRun(problem, search, variant, 0).schedule(2**61, "rounds"))
     (spool,) = partial.folder.glob("*.rounds")
     spool.write_bytes(spool.read_bytes()[: int(cut * spool.stat().st_size)])
-    again = FoldedRun(problem, search, way, 0).schedule(2**61, "rounds")
+    again = FoldedRun(problem, search, variant, 0).schedule(2**61, "rounds")
     assert content(again) == whole
     assert again is not None and verify(again).time_ps == again.time_ps
 
@@ -144,7 +144,7 @@ def test_rounds_that_the_search_cannot_have_found_are_refused(tmp_path: Path) ->
     """As other versions may leave them: chunk 0 is at rank 0 from the start."""
     topology = load("ring:4,bandwidth=50GB/s,latency=1us")
     problem = Problem(Collective(Kind.ALL_GATHER, 4, 2**20), topology)
-    run = FoldedRun(problem, Search(partial=Partial.beside(tmp_path / "x", {})), RoundWay(1, False), 0)
+    run = FoldedRun(problem, Search(partial=Partial.beside(tmp_path / "x", {})), RoundVariant(1, False), 0)
     first = run.schedule(2**61, "rounds")
     assert first is not None and isinstance(first.phases[0].transfers, Rounds)
     network, sink = problem.network, core.RoundColumns(core.round_times(problem.network, 1))

@@ -62,9 +62,9 @@ class Fabric:
 
     def __post_init__(self) -> None:
         tiered = self.kind in (FabricKind.RAIL, FabricKind.FAT_TREE)
-        given = [key for key in ("leaf", "pod", "oversubscription") if getattr(self, key)]
-        if given and not tiered:
-            raise TopologyError(f"fabric={self.kind.value} has one tier: drop {', '.join(given)}")
+        unused = [key for key in ("leaf", "pod", "oversubscription") if getattr(self, key)]
+        if unused and not tiered:
+            raise TopologyError(f"fabric={self.kind.value} has one tier: drop {', '.join(unused)}")
         if self.kind == FabricKind.FAT_TREE and not self.leaf:
             raise TopologyError("fabric=fat_tree needs leaf=N, the number of machines on a leaf switch")
         if self.pod and self.pod % (self.leaf or self.pod):

@@ -92,8 +92,8 @@ def _script_lines(bundle: Bundle) -> Iterator[str]:
     yield from mpirun_check(bundle.nodes, bundle.ranks_per_node)
     for file in bundle.files:
         for size in sorted(set(multiples(file.min_bytes, file.max_bytes, file.chunks * file.alignment))):
-            given = size // bundle.ranks if bundle.collective is Kind.ALL_GATHER else size
-            yield f"measure {_name(file)} {given}{' --in_place' if file.in_place else ''}"
+            size_option = size // bundle.ranks if bundle.collective is Kind.ALL_GATHER else size
+            yield f"measure {_name(file)} {size_option}{' --in_place' if file.in_place else ''}"
 
 
 def _registration_lines(bundle: Bundle) -> Iterator[str]:

@@ -12,7 +12,7 @@ _WHOLE = 1 << 16  # times are compared in so many parts of the quickest
 _ALIKE = _WHOLE + _WHOLE // 64  # a sixty-fourth more: no window is made for less
 
 # worst of the sizes' losses, their sum, and of each run the program and how many sizes end with it
-_Way = tuple[int, int, tuple[tuple[int, int], ...]]
+_Partition = tuple[int, int, tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +100,20 @@ def _runs(time_ps: Callable[[int, int], int], num_programs: int, sizes: Sequence
         for program in range(num_programs)
     ]
     # of the sizes before each, by number of runs
-    ways: list[dict[int, _Way]] = [{0: (0, 0, ())}]
+    partitions: list[dict[int, _Partition]] = [{0: (0, 0, ())}]
     for end in range(1, len(sizes) + 1):
-        found: dict[int, _Way] = {}
+        found: dict[int, _Partition] = {}
         worst, total = [0] * num_programs, [0] * num_programs
         for start in reversed(range(end)):
             worst = [max(value, row[start]) for value, row in zip(worst, loss, strict=True)]
             total = [value + row[start] for value, row in zip(total, loss, strict=True)]
             program = min(range(num_programs), key=lambda each: (worst[each], total[each], each))
-            for count, (before, others, served) in ways[start].items():
-                way = (max(before, worst[program]), others + total[program], (*served, (program, end)))
-                if count < most and (count + 1 not in found or way < found[count + 1]):
-                    found[count + 1] = way
-        ways.append(found)
-    counts = ways[-1]
+            for count, (before, others, served) in partitions[start].items():
+                partition = (max(before, worst[program]), others + total[program], (*served, (program, end)))
+                if count < most and (count + 1 not in found or partition < found[count + 1]):
+                    found[count + 1] = partition
+        partitions.append(found)
+    counts = partitions[-1]
     enough = [count for count in sorted(counts) if counts[count][0] <= _ALIKE]
     chosen = enough[0] if enough else min(counts, key=lambda count: (*counts[count][:2], count))
     served = counts[chosen][2]

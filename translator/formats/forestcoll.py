@@ -42,12 +42,12 @@ def read_forest(
     rank = {name: number for number, name in enumerate(sorted(names, key=_natural))}
     if len(rank) != topology.num_ranks:
         raise FormatError(f"{path}: trees of {len(rank)} GPUs, but {topology.name} has {topology.num_ranks} ranks")
-    given = [
+    packed = [
         PackedTree(rank[root], {rank[dst]: rank[src] for dst, src in parent.items()}, carried)
         for root, carried, parent in trees
     ]
     try:
-        return retime(along_trees(given, Collective(kind, len(rank), size_bytes, chunks), topology), blocking)
+        return retime(along_trees(packed, Collective(kind, len(rank), size_bytes, chunks), topology), blocking)
     except ScheduleError as error:
         raise ScheduleError(f"{path}: {error}") from error
 

@@ -13,7 +13,7 @@ __all__ = ["coarsen", "mergeable"]
 
 def mergeable(schedule: Schedule) -> list[int]:
     """By how many chunks at a time the schedule can be coarsened: from 2 on, ascending."""
-    sizes = np.unique(_ways(schedule), return_counts=True)[1]
+    sizes = np.unique(_routes_of_chunks(schedule), return_counts=True)[1]
     most = int(np.gcd.reduce([schedule.collective.chunks_per_rank, *sizes.tolist()]))
     return [factor for factor in range(2, most + 1) if most % factor == 0]
 
@@ -27,9 +27,9 @@ def coarsen(schedule: Schedule, factor: int) -> Schedule:
     """
     if factor not in mergeable(schedule):
         raise ScheduleError(f"{schedule.generator}: chunks do not go the same way by {factor}")
-    by_way = np.argsort(_ways(schedule), kind="stable")
-    number = np.empty(len(by_way), np.int64)
-    number[by_way] = np.arange(len(by_way)) // factor
+    by_routes = np.argsort(_routes_of_chunks(schedule), kind="stable")
+    number = np.empty(len(by_routes), np.int64)
+    number[by_routes] = np.arange(len(by_routes)) // factor
     order, hop = _hops(schedule, number[schedule.chunk])
     heads = np.flatnonzero(hop == 0)
     start = np.maximum.reduceat(schedule.start_ps[order], heads)
@@ -50,7 +50,7 @@ def coarsen(schedule: Schedule, factor: int) -> Schedule:
     return retime(merged, schedule.blocking)
 
 
-def _ways(schedule: Schedule) -> NDArray[np.int64]:
+def _routes_of_chunks(schedule: Schedule) -> NDArray[np.int64]:
     """A number for each chunk, ascending from part to part of the buffers: chunks of one part that go over the same
     routes, as copies or to be added, share theirs."""
     collective = schedule.collective

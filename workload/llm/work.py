@@ -118,7 +118,9 @@ class Workbook:
     def _mlp(self, ffn: int, tokens: int, copies: int) -> PassWork:
         """Matrices of a feed-forward and what is between them; `copies` share the tokens equally."""
         matrices = (self._linear(linear, tokens, copies) for linear in self._card.feed_forward(ffn))
-        return self._sum(*matrices, self._both_ways((3 if self._card.gated else 2) * tokens * ffn // self._plan.tp))
+        return self._sum(
+            *matrices, self._forward_and_backward((3 if self._card.gated else 2) * tokens * ffn // self._plan.tp)
+        )
 
     def _linear(self, linear: Linear, tokens: int | None = None, copies: int = 1) -> PassWork:
         if tokens is None:
@@ -129,12 +131,12 @@ class Workbook:
         return PassWork(work, work, work)
 
     def _norm(self) -> PassWork:
-        return self._both_ways(2 * self._sharded * self._card.hidden)
+        return self._forward_and_backward(2 * self._sharded * self._card.hidden)
 
     def _residual(self) -> PassWork:
-        return self._both_ways(3 * self._sharded * self._card.hidden)
+        return self._forward_and_backward(3 * self._sharded * self._card.hidden)
 
-    def _both_ways(self, elements: int) -> PassWork:
+    def _forward_and_backward(self, elements: int) -> PassWork:
         work = self._elementwise(elements)
         return PassWork(work, work + work)
 

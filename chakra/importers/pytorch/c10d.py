@@ -54,8 +54,10 @@ class Described:
 def describe(operation: DispatcherOperation, arguments: Arguments) -> Described:
     """What the arguments say of a call."""
     at = operation.positions
-    given, taken = (arguments.tensors(at[name]) if name else None for name in (operation.input, operation.output))
-    sized = taken if operation.kind in ("recv", "scatter") else given
+    tensors_in, tensors_out = (
+        arguments.tensors(at[name]) if name else None for name in (operation.input, operation.output)
+    )
+    sized = tensors_out if operation.kind in ("recv", "scatter") else tensors_in
     splits = arguments.integers(at["input_split_sizes"]) if "input_split_sizes" in at else ()
     root, tag = (_integer(arguments, at.get(name)) for name in ("root_rank", "tag"))
     peer = _integer(arguments, at.get("dst", at.get("src")))
@@ -69,7 +71,7 @@ def describe(operation: DispatcherOperation, arguments: Arguments) -> Described:
         max(tag, 0),
         splits if len(set(splits)) > 1 else (),
         arguments.boolean(at["async_op"]) if "async_op" in at else None,
-        _members(operation.kind, given, taken) or len(splits),
+        _members(operation.kind, tensors_in, tensors_out) or len(splits),
         max(root, peer) + 1,
     )
 
@@ -89,14 +91,14 @@ def _integer(arguments: Arguments, position: int | None) -> int:
     return -1 if value is None else value
 
 
-def _members(kind: str, given: Tensors | None, taken: Tensors | None) -> int:
+def _members(kind: str, tensors_in: Tensors | None, tensors_out: Tensors | None) -> int:
     """How many ranks the sizes show a group to have; 0 where they do not."""
-    if given is None or taken is None:
+    if tensors_in is None or tensors_out is None:
         return 0
     if kind in ("scatter", "all_to_all"):
-        return given.number if given.number > 1 else 0
-    if kind == "gather" and taken.number > 1:
-        return taken.number
-    whole, part = (given, taken) if kind == "reduce_scatter" else (taken, given)
+        return tensors_in.number if tensors_in.number > 1 else 0
+    if kind == "gather" and tensors_out.number > 1:
+        return tensors_out.number
+    whole, part = (tensors_in, tensors_out) if kind == "reduce_scatter" else (tensors_out, tensors_in)
     parts = kind in ("all_gather", "gather", "reduce_scatter") and part.elements > 0 and whole.elements > 0
     return whole.elements // part.elements if parts and whole.elements % part.elements == 0 else 0

@@ -157,7 +157,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         except RequestError as error:
             raise RequestError(in_python(str(error), cls.fields())) from error
 
-    def given(self) -> dict[str, Any]:
+    def set_fields(self) -> dict[str, Any]:
         """The fields that differ from their defaults, by name."""
         values = zip(self.fields(), self._values()(self), strict=True)
         return {field.name: value for field, value in values if value is not field.default and value != field.default}
@@ -178,7 +178,9 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that
         begins with `why` and names them."""
         idle = [
-            "/".join(field.flags) for field in self.fields() if field.name in self.given() and field.name not in taken
+            "/".join(field.flags)
+            for field in self.fields()
+            if field.name in self.set_fields() and field.name not in taken
         ]
         if idle:
             raise RequestError(f"{why}: drop {', '.join(idle)}")

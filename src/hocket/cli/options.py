@@ -23,9 +23,9 @@ __all__ = [
     "Without",
     "bytes_of",
     "data_type",
-    "given",
     "load_topology",
     "one_of",
+    "set_options",
     "take_only",
 ]
 
@@ -110,7 +110,7 @@ def data_type(text: str, known: Iterable[str]) -> str:
     return one_of("--dtype", found.name if found else text, known)
 
 
-def given(context: typer.Context) -> dict[str, str]:
+def set_options(context: typer.Context) -> dict[str, str]:
     """The parameters that were given on the command line, and what each is called there."""
     return {
         parameter.name: "/".join(option for option in (*parameter.opts, *parameter.secondary_opts) if option[1] == "-")
@@ -123,6 +123,6 @@ def given(context: typer.Context) -> dict[str, str]:
 def take_only(context: typer.Context, taken: Container[str], why: str) -> None:
     """Refuses parameters that were given and are not among those taken, which would do nothing: a usage error that
     begins with `why` and names them."""
-    idle = [option for name, option in given(context).items() if name not in taken]
+    idle = [option for name, option in set_options(context).items() if name not in taken]
     if idle:
         raise typer.BadParameter(f"{why}: drop {', '.join(idle)}")

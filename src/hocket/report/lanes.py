@@ -28,7 +28,7 @@ class Lane:
     """A thread block: lines below its name, and its steps."""
 
     notes: Sequence[str]
-    boxes: Sequence[Box]
+    steps: Sequence[Box]
 
 
 def draw_lanes(lane_of: Callable[[int, int], Lane], places: Sequence[StepPlace], arrows: Sequence[Arrow]) -> str:
@@ -42,7 +42,7 @@ def draw_lanes(lane_of: Callable[[int, int], Lane], places: Sequence[StepPlace],
     for row, (rank, block) in enumerate(lanes):
         lane = lane_of(rank, block)
         wanted = {place.step for place in marked if (place.rank, place.block) == (rank, block)}
-        shown = _shown(wanted, len(lane.boxes))
+        shown = _shown(wanted, len(lane.steps))
         top = _TOP + row * _LANE
         parts.append(_label(lane, rank, block, top))
         for column, position in enumerate(shown):
@@ -52,7 +52,7 @@ def draw_lanes(lane_of: Callable[[int, int], Lane], places: Sequence[StepPlace],
                 parts.append(_text(left + _BOX / 2, top + _HEIGHT / 2 + 5, "…", _SOFT, 16, "middle"))
                 continue
             at[StepPlace(rank, block, position)] = (left, top)
-            parts.append(_box(lane.boxes[position], position, left, top, position in wanted))
+            parts.append(_box(lane.steps[position], position, left, top, position in wanted))
     for arrow in arrows:
         if arrow.tail in at and arrow.head in at:
             parts.insert(0, _arrow(at[arrow.tail], at[arrow.head], arrow.words, width + 60))  # behind the boxes

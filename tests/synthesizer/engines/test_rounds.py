@@ -12,10 +12,10 @@ from hocket.schedule import Collective, FoldedSchedule, Kind, verify
 from hocket.synthesizer import Problem, Search
 from hocket.synthesizer.engines import rounds
 from hocket.synthesizer.engines.folded_rounds import FoldedRun
-from hocket.synthesizer.engines.round_run import RoundRun, RoundWay
+from hocket.synthesizer.engines.round_run import RoundRun, RoundVariant
 from hocket.topology import Topology, load
 
-WAY = RoundWay(rounds_per_hop=1, rarest=False)
+VARIANT = RoundVariant(rounds_per_hop=1, rarest=False)
 NEVER_PS = 2**61
 
 
@@ -23,8 +23,8 @@ def all_gather(topology: Topology, chunks: int = 1, blocking: bool = True) -> Pr
     return Problem(Collective(Kind.ALL_GATHER, topology.num_ranks, 2**20, chunks), topology, blocking)
 
 
-def fold(problem: Problem, way: RoundWay = WAY, seed: int = 0, threads: int = 1) -> FoldedSchedule:
-    found = FoldedRun(problem, Search(seed, threads), way, 0).schedule(NEVER_PS, "rounds")
+def fold(problem: Problem, variant: RoundVariant = VARIANT, seed: int = 0, threads: int = 1) -> FoldedSchedule:
+    found = FoldedRun(problem, Search(seed, threads), variant, 0).schedule(NEVER_PS, "rounds")
     assert found is not None
     return found
 
@@ -43,7 +43,7 @@ def test_folded_and_spelled_out_both_verify(
 ) -> None:
     problem = all_gather(load(f"{kind}:{'x'.join(map(str, sizes))},bandwidth=50GB/s,latency=1us"), chunks, blocking)
     rounds_per_hop = 1 if blocking else problem.network.rounds_per_hop
-    found = fold(problem, RoundWay(rounds_per_hop, rarest), seed)
+    found = fold(problem, RoundVariant(rounds_per_hop, rarest), seed)
     # Every even dimension has a mirror without fixed ranks.
     assert found.symmetry.order == 2 ** sum(size % 2 == 0 for size in sizes)
     ranks = problem.topology.num_ranks
@@ -71,7 +71,7 @@ def test_graphs_of_equal_links(ranks: int, chunks: int, data: st.DataObject, see
 def test_any_number_of_threads_writes_the_same(rarest: bool) -> None:
     # 4 * 64 * 63 = 16128 links, 4032 of them into representatives: enough for two threads to share.
     problem = all_gather(load("mesh:64x64,bandwidth=50GB/s,latency=1us"))
-    found = [fold(problem, RoundWay(1, rarest), 3, threads) for threads in (1, 2, 3)]
+    found = [fold(problem, RoundVariant(1, rarest), 3, threads) for threads in (1, 2, 3)]
     first, *others = (list(one.phases[0].transfers.blocks()) for one in found)
     assert sum(map(len, first)) == 4096 * 4095 // 4
     for blocks in others:
@@ -91,11 +91,11 @@ def test_large_searches_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_would_not_be_quicker_is_given_up() -> None:
     problem = all_gather(load("mesh:4x4,bandwidth=50GB/s,latency=500ns"))
-    assert FoldedRun(problem, Search(), WAY, 0).schedule(problem.bound.time_ps, "rounds") is None
+    assert FoldedRun(problem, Search(), VARIANT, 0).schedule(problem.bound.time_ps, "rounds") is None
 
 
 def test_too_little_memory_is_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = all_gather(load("mesh:8x8,bandwidth=50GB/s,latency=500ns"))
     monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 1)
     with pytest.raises(ScheduleError, match="this machine has 4 KiB; take fewer chunks"):
-        RoundRun(problem, Search(), WAY, 0).start(None, NEVER_PS)  # type: ignore[arg-type]  # is not reached
+        RoundRun(problem, Search(), VARIANT, 0).start(None, NEVER_PS)  # type: ignore[arg-type]  # is not reached

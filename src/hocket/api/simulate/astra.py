@@ -13,7 +13,7 @@ from hocket.simulator.astra import AstraBackend, AstraPrediction, read_setup, si
 __all__ = ["AstraResult", "perform", "refuse_mixed"]
 
 _ONLY = set(AstraFiles.__struct_fields__) - {"compat"}
-_EITHER_WAY = {"what", "model", "groups", "json", "compat"}
+_FOR_BOTH = {"what", "model", "groups", "json", "compat"}
 
 
 class AstraResult(Result):
@@ -40,9 +40,9 @@ class AstraResult(Result):
 
 def refuse_mixed(request: Simulation) -> None:
     """A RequestError for fields given that would do nothing with `compat`, or without it."""
-    given = request.given().keys()
+    named = request.set_fields().keys()
     is_compat = request.astra.compat is not None
-    idle = given - _EITHER_WAY - (_ONLY if is_compat else given - _ONLY)
+    idle = named - _FOR_BOTH - (_ONLY if is_compat else named - _ONLY)
     if not idle:
         return
     names = ", ".join(sorted("/".join(field.flags) for field in request.fields() if field.name in idle))

@@ -63,7 +63,7 @@ def _performer(request: Simulation) -> Callable[[Question], SimulationResult | C
     if job.reprice and not job.accelerator:
         raise RequestError("--reprice needs to know by what: name it with --accelerator")
     of_traces = {"accelerator", "remote_memory", "placement", "compute_scale", "overlap_slowdown"}
-    if of_traces & request.given().keys() and (is_collective or is_program or what.endswith(".schedule")):
+    if of_traces & request.set_fields().keys() and (is_collective or is_program or what.endswith(".schedule")):
         raise RequestError(
             "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
             f" {what} has no computation"

@@ -63,13 +63,14 @@ def key_of(row: Simulation) -> str:
 
 def row_columns(rows: Sequence[Simulation]) -> Mapping[str, list[Any]]:
     """What the rows ask, as columns: those of a collective always, others where a row gives them."""
-    given = [row.given() for row in rows]
-    also = [name for name in KEYS if name not in _ALWAYS and any(name in fields for fields in given)]
+    set_fields = [row.set_fields() for row in rows]
+    also = [name for name in KEYS if name not in _ALWAYS and any(name in fields for fields in set_fields)]
     defaults = {field.name: field.default for field in Simulation.fields()}
     columns = {
-        column: [_plain(fields.get(name), default) for fields in given] for name, (column, default) in _ALWAYS.items()
+        column: [_plain(fields.get(name), default) for fields in set_fields]
+        for name, (column, default) in _ALWAYS.items()
     }
-    return columns | {name: [_plain(fields.get(name, defaults[name]), "") for fields in given] for name in also}
+    return columns | {name: [_plain(fields.get(name, defaults[name]), "") for fields in set_fields] for name in also}
 
 
 def _plain(value: Any, default: Any) -> Any:

@@ -20,7 +20,7 @@ __all__ = ["check_collective", "chooses_chunks", "read_priorities", "read_proble
 
 def check_collective(request: Synthesis) -> None:
     """Raises RequestError where the fields that say which collective it is contradict each other."""
-    given = [
+    flags = [
         name
         for name, value in (
             ("--size", request.size),
@@ -31,9 +31,9 @@ def check_collective(request: Synthesis) -> None:
     ]
     kind = request.collective
     wanted = {BARRIER: [], str(Kind.CUSTOM): ["--conditions"]}.get(kind)
-    if (len(given) != 1 or given == ["--conditions"]) if wanted is None else given != wanted:
+    if (len(flags) != 1 or flags == ["--conditions"]) if wanted is None else flags != wanted:
         takes = "one of --size and --sizes" if wanted is None else " ".join(wanted) or "none of --size and --sizes"
-        raise RequestError(f"{kind} takes {takes}, got {' '.join(given) or 'none'}")
+        raise RequestError(f"{kind} takes {takes}, got {' '.join(flags) or 'none'}")
     if wanted is not None and request.chunks is not None:
         raise RequestError(f"{kind} takes no --chunks")
 
