@@ -89,6 +89,9 @@ def check(group: Sequence[Path]) -> tuple[set[str], set[str]]:
 
 def main() -> int:
     """1 where a name is wrong."""
+    if not TIDY.exists():
+        print('error: clang-tidy is needed: pip install -e ".[lint]"', file=sys.stderr)
+        return 3
     listed = subprocess.run(["git", "ls-files", "*.cpp"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     files = [ROOT / name for name in sys.argv[1:] or listed.split()]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

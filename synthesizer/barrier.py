@@ -35,5 +35,5 @@ def solve_barrier(
     everyone = range(problem.collective.num_ranks)
     words = Conditions.of(len(everyone), [Chunk([rank], everyone, 0) for rank in everyone])
     told = replace(problem, collective=Collective.custom(len(everyone), words))
-    ways = (solve(way, search, engine=engine, time_limit_s=time_limit_s, watch=watch) for way in (problem, told))
-    return min(ways, key=lambda way: way.schedule.time_ps)
+    found = (solve(asked, search, engine=engine, time_limit_s=time_limit_s, watch=watch) for asked in (problem, told))
+    return min(found, key=lambda each: each.schedule.time_ps)

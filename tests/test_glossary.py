@@ -90,6 +90,45 @@ def test_headings(page: str) -> None:
     assert not {heading: found for heading in headings if (found := misused(heading))}
 
 
+#: Parts of names from which nobody can guess what is meant.
+_UNSAID = {
+    "attendance",
+    "boxes",
+    "given",
+    "obituaries",
+    "planned",
+    "planning",
+    "promoted",
+    "promotion",
+    "turned",
+    "ways",
+}
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """The names that a module gives: of functions, classes, arguments, variables and attributes."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+    return found
+
+
+def test_names_can_be_guessed() -> None:
+    sources = read_tree(ROOT, ROOMS).sources
+    unsaid = {
+        (module, name)
+        for module, source in sources.items()
+        for name in names_in(ast.parse(source))
+        if _UNSAID & set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
+    }
+    assert not unsaid
+    assert names_in(ast.parse("def ways_of(given): turned = 1")) == {"ways_of", "given", "turned"}
+
+
 def test_one_class_name_has_one_meaning() -> None:
     tree = read_tree(ROOT, ROOMS)
     names = Counter(

@@ -24,8 +24,8 @@ def place_of(operand: Operand) -> OperandPlace | None:
         OperandPlace.REMOTE: operand.buffer_id,
         OperandPlace.SWITCH: operand.switch_channel_id,
     }
-    given = [place for place, value in named.items() if value is not None]
-    return given[0] if len(given) == 1 else None
+    places = [place for place, value in named.items() if value is not None]
+    return places[0] if len(places) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class OperandShape:
 
     def problem(self, op: Op) -> str | None:
         """What is wrong with an op's operands, in words."""
-        for side, given, expected, many in (
+        for side, operands, expected, many in (
             ("src_buff", op.sources, self.sources, self.many_sources),
             ("dst_buff", op.destinations, self.destinations, self.many_destinations),
         ):
-            found = _misplaced(side, given, expected, many)
+            found = _misplaced(side, operands, expected, many)
             if found:
                 return found
         if self.pairs and len(op.sources) != len(op.destinations):
@@ -80,10 +80,10 @@ class OperandShape:
         return None
 
 
-def _misplaced(side: str, given: Sequence[Operand], expected: tuple[Access, ...], many: bool) -> str | None:
-    if len(given) < len(expected) or (len(given) > len(expected) and not many):
-        return f"{len(given)} {side}, expected {len(expected)}{' or more' if many else ''}"
-    for position, operand in enumerate(given):
+def _misplaced(side: str, operands: Sequence[Operand], expected: tuple[Access, ...], many: bool) -> str | None:
+    if len(operands) < len(expected) or (len(operands) > len(expected) and not many):
+        return f"{len(operands)} {side}, expected {len(expected)}{' or more' if many else ''}"
+    for position, operand in enumerate(operands):
         access = expected[min(position, len(expected) - 1)]
         if place_of(operand) is not access.place:
             return f"{side} {position} must name {access.place.value} (and nothing else)"

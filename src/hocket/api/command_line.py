@@ -17,10 +17,10 @@ def command_line(request: Request) -> str:
 
 def words_of(request: Request) -> list[str]:
     """The words behind `hocket` that make the request; what has its default is left out."""
-    given = {name: field for field in request.fields() if (name := field.name) in request.given()}
-    options = [field for field in given.values() if not field.is_argument]
+    fields = {name: field for field in request.fields() if (name := field.name) in request.set_fields()}
+    options = [field for field in fields.values() if not field.is_argument]
     words = [word for field in options for word in _option(field, request.value_of(field))]
-    arguments = [field for field in given.values() if field.is_argument]
+    arguments = [field for field in fields.values() if field.is_argument]
     values = [word for field in arguments for word in _items(field, request.value_of(field))]
     if request.launches:  # behind the first argument everything is another program's
         return [*request.words().split(), *words, *values]

@@ -123,7 +123,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     def to_plain(self) -> dict[str, Any]:
         """The request as plain values, `verb` first; what has its default is left out."""
-        return _given(msgspec.to_builtins(self))
+        return _without_empty(msgspec.to_builtins(self))
 
     def to_json(self) -> str:
         """One line of JSON, which `from_json` reads."""
@@ -186,9 +186,9 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
             raise RequestError(f"{why}: drop {', '.join(idle)}")
 
 
-def _given(plain: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(plain: dict[str, Any]) -> dict[str, Any]:
     """Without parts of which nothing is given."""
-    inside = {name: _given(value) if isinstance(value, dict) else value for name, value in plain.items()}
+    inside = {name: _without_empty(value) if isinstance(value, dict) else value for name, value in plain.items()}
     return {name: value for name, value in inside.items() if value != {}}
 
 

@@ -155,11 +155,11 @@ class _Picture:
     def svg(self) -> str:
         drawn = [hop for hop in self.parts.hops if hop.one in self.place and hop.other in self.place]
         lines = [self.line(hop) for hop in drawn if not self.framed(hop)]
-        node_boxes = [self.box(node) for node in self.place if self.parts.role[node] != Role.CPU]
+        nodes = [self.box(node) for node in self.place if self.parts.role[node] != Role.CPU]
         legend, height = self.legend(drawn)
         title = _text(_MARGIN, _MARGIN + 8, self.topology.name, _INK, 17)
         wide, high = max(self.right, 420), self.bottom + height + _MARGIN
-        drawing = "".join((title, *self.behind, *lines, *node_boxes, *legend))
+        drawing = "".join((title, *self.behind, *lines, *nodes, *legend))
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f}'
             f' {high:.0f}" style="max-width:100%;height:auto;background:#fff"'

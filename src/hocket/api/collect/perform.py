@@ -32,8 +32,8 @@ _OF_MPI = ("script", "arguments", "output", "skip_steps", "steps", "timeout", "w
 def perform(request: CollectionRequest, progress: Progress) -> Result:
     """Runs the job; `--watch` of a folder follows the job that writes there."""
     if request.watch and Path(request.script).is_dir():
-        given = {"timeout": request.timeout} if "timeout" in request.given() else {}
-        return watch(CollectionWatch.of(request.script, **given), progress)
+        limits = {"timeout": request.timeout} if "timeout" in request.set_fields() else {}
+        return watch(CollectionWatch.of(request.script, **limits), progress)
     if request.mpi:
         request.take_only(_OF_MPI, "--mpi: the job's own launch line says the rest")
         return _mpi(request, progress)
