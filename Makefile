@@ -26,7 +26,7 @@ lint: build $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
-	$(BIN)/python .ci/tidy.py
+	$(BIN)/python tests/cpp_names.py
 
 # The tables of the documentation that say what there is.
 docs: build

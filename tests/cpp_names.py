@@ -1,4 +1,4 @@
-"""Checks the C++ names by clang-tidy and `.clang-tidy`: `python .ci/tidy.py [FILE...]`, without files of all.
+"""Checks the C++ names by clang-tidy and `.clang-tidy`: `python tests/cpp_names.py [FILE...]`, without files of all.
 
 Nearly all of clang-tidy's time goes into the standard library's headers, so files of a folder that keep no name to
 themselves twice are read as one. Where that does not compile they are read in smaller parts; what includes the headers
