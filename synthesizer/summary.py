@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.synthesizer.synthesis import Synthesized
 
@@ -12,7 +11,8 @@ __all__ = ["describe", "summarize"]
 def summarize(synthesis: Synthesized) -> dict[str, Any]:
     """The numbers of a synthesis, named with their units; algbw and busbw as nccl-tests has them.
 
-    `synthesis_seconds`: the search, with the choice of chunks. `peak_rss_bytes`: of the process, until now.
+    `synthesis_seconds`: the search, with the choice of chunks. `peak_rss_bytes`: of the
+    process, until the schedule was verified.
     """
     schedule = synthesis.schedule
     collective, bound = schedule.collective, schedule.bound
@@ -41,7 +41,7 @@ def summarize(synthesis: Synthesized) -> dict[str, Any]:
         "engine": schedule.generator,
         "seed": schedule.seed,
         "synthesis_seconds": round(synthesis.seconds, 6),
-        "peak_rss_bytes": peak_rss_bytes(),
+        "peak_rss_bytes": synthesis.peak_rss_bytes,
     }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import ScheduleError
+from hocket.base.memory import peak_rss_bytes
 from hocket.schedule import AnySchedule, Collective, VerifyReport, verify
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.objective import Objective, aim, resize
@@ -21,12 +22,14 @@ __all__ = ["Synthesized", "solve", "synthesize"]
 
 @dataclass(frozen=True, eq=False)
 class Synthesized:
-    """A schedule with its bound, what its verification found, and the seconds that its search took: the choice of
-    chunks and the engines' work, not the bound and the verification."""
+    """A schedule with its bound, what its verification found, the seconds that its search took (the choice of chunks
+    and the engines' work, not the bound and the verification), and the most memory that the process had had when it
+    was done: of a process that does nothing else, what the synthesis took."""
 
     schedule: AnySchedule
     report: VerifyReport
     seconds: float
+    peak_rss_bytes: int
 
     @classmethod
     def of(cls, schedule: AnySchedule, problem: Problem, seconds: float) -> "Synthesized":
@@ -36,7 +39,7 @@ class Synthesized:
         if schedule.bound is not None and schedule.bound.time_ps > bound.time_ps:  # an engine has proved more
             bound = schedule.bound
         bounded = replace(schedule, bound=bound)
-        return cls(bounded, verify(bounded), seconds)
+        return cls(bounded, verify(bounded), seconds, peak_rss_bytes())
 
 
 def synthesize(
