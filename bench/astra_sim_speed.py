@@ -6,11 +6,11 @@ sweep wall time.
 """
 
 import csv
-import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from hocket.base.memory import peak_rss_bytes
 from hocket.bench.astra_sim_equality import Row, agrees, predict, rows_of, setup_of, trace_of
 from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
@@ -27,7 +27,7 @@ def main(folder: Path) -> None:
     _sweep(folder / "a_seed000.csv")
     _scaling(folder / "f_scaling.csv")
     _events()
-    print(f"peak memory of this process: {_peak_mib()} MiB")
+    print(f"peak memory of this process: {peak_rss_bytes() // 2**20} MiB")
 
 
 def _sweep(path: Path) -> None:
@@ -114,10 +114,6 @@ def _slow(row: Row) -> Trace:
     late = builder.add_comp("late", duration_ns=5_000)
     builder.add_collective("all", CollectiveType.ALL_REDUCE, int(row["size_bytes"]), deps=[late])
     return builder.build()
-
-
-def _peak_mib() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 if __name__ == "__main__":

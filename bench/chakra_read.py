@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.base import processes
+from hocket.base.memory import peak_rss_bytes
 from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, TraceBuilder, read_trace, write_trace
@@ -45,19 +46,13 @@ def best_seconds(work: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
-def peak_bytes() -> int:
-    """Peak resident memory of this process (Linux; what `getrusage` says includes the parent's)."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
-
-
 def measure(path: Path, num_nodes: int, names: str) -> None:
     """Prints the table for one file."""
     size = path.stat().st_size
     print(f"{num_nodes} nodes, {size / 1e6:.1f} MB, {names}")
-    before = peak_bytes()
+    before = peak_rss_bytes()
     trace = read_trace(path)
-    grown = peak_bytes() - before
+    grown = peak_rss_bytes() - before
     columns = sum(column.nbytes for column in vars(trace).values() if hasattr(column, "nbytes"))
     seconds = {
         "hocket columns": best_seconds(lambda: read_trace(path), 9),

@@ -3,9 +3,9 @@
 Prints processor seconds of this process and the peak of its memory.
 """
 
-import resource
 import time
 
+from hocket.base.memory import peak_rss_bytes
 from hocket.bench.command_line import command_line
 from hocket.schedule import Collective, Kind, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
@@ -34,7 +34,7 @@ def main() -> None:
     bound = lower_bound(collective, topology)
     lap("lower bound")
     print(f"time / bound     {timed.time_ps / bound.time_ps:6.2f}   ({bound.reason})")
-    print(f"peak memory      {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:6.0f} MiB")
+    print(f"peak memory      {peak_rss_bytes() / 2**20:6.0f} MiB")
 
 
 if __name__ == "__main__":

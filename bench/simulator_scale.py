@@ -4,7 +4,6 @@ slow or failed link, with a slow rank (all its links are); and how long `auto` t
 Every case is a process of its own. Run: python -m hocket.bench.simulator_scale
 """
 
-import resource
 import sys
 import time
 from dataclasses import replace
@@ -12,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from hocket.base import processes
+from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
 from hocket.schedule import Collective, Kind
@@ -65,11 +65,10 @@ def _row(algorithm: str, spec: str, chunks: int, unlike: str) -> str:
     used = prediction.collectives[0].algorithm
     chosen = algorithm if used == algorithm else f"{algorithm}: {used}"
     simulated = prediction.events / prediction.folded
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return (
         f"{chosen:<17} {spec.partition(',')[0]:<17} {chunks:6} {unlike:<11}"
         f" {format_time(prediction.time_ps):>10} {prediction.folded:7} {prediction.events:14} {cpu_s:6.2f}"
-        f" {simulated / cpu_s / 1e6:8.2f} M {format_bytes(peak):>10}"
+        f" {simulated / cpu_s / 1e6:8.2f} M {format_bytes(peak_rss_bytes()):>10}"
     )
 
 

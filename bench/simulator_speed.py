@@ -3,9 +3,9 @@
 Run: python -m hocket.bench.simulator_speed
 """
 
-import resource
 import time
 
+from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
 from hocket.schedule import Kind
@@ -52,11 +52,10 @@ def _print_case(call: CollectiveCall, topology: Topology, plan: CollectivePlan, 
         start = time.process_time()
         outcome = run_engine(job, [plan], topology, fidelity)
         run_s = min(run_s, time.process_time() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(
         f"{call.kind:<12} {plan.algorithm:<17} {topology.name.partition(',')[0]:<12} {model:<11}"
         f" {format_time(int(outcome.finish_ps.max())):>10} {outcome.events:9} {plan_s:7.2f} {run_s:7.3f}"
-        f" {outcome.events / run_s / 1e6:7.1f} M {format_bytes(peak):>9}"
+        f" {outcome.events / run_s / 1e6:7.1f} M {format_bytes(peak_rss_bytes()):>9}"
     )
 
 

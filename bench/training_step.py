@@ -6,11 +6,11 @@ Each point in a process of its own: CPU seconds, and the peak of its memory.
 """
 
 import json
-import resource
 import sys
 import time
 
 from hocket.base import processes
+from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
 from hocket.simulator import Fidelity, simulate_traces
@@ -45,7 +45,7 @@ def measure(dp: int, micro_batches: int, model: str) -> Row:
         "simulate_s": time.process_time() - generated,
         "time_ps": prediction.time_ps,
         "ratio": prediction.ratio,
-        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_rss_bytes": peak_rss_bytes(),
     }
 
 

@@ -6,7 +6,6 @@ A ring of 1024 ranks has 2 * 1024 * 1023 = 2095104 transfers. The reference ring
 `../shared/data/msccl_xml` beside the checkout is read and proved too, where present.
 """
 
-import resource
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.base.memory import peak_rss_bytes
 from hocket.bench.command_line import command_line
 from hocket.schedule import FIFO_DEPTH, Collective, Kind, execute
 from hocket.schedule.algorithms import build
@@ -35,7 +35,7 @@ class _Clock:
 
     def lap(self, what: str) -> None:
         seconds = time.process_time() - self._before
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        peak = peak_rss_bytes() / 1e9
         self.table.add_row(what, f"{seconds:.2f}", f"{peak:.2f}")
         self._before = time.process_time()
 

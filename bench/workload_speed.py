@@ -5,9 +5,9 @@ Half of the nodes communicate: tensor-parallel groups of 8 ranks, data-parallel 
 Run: python -m hocket.bench.workload_speed
 """
 
-import resource
 import time
 
+from hocket.base.memory import peak_rss_bytes
 from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator.traces import Hardware, workload_of
@@ -49,7 +49,7 @@ def _rank(rank: int) -> Trace:
 
 
 def _peak_mib() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return peak_rss_bytes() // 2**20
 
 
 if __name__ == "__main__":

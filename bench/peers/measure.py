@@ -1,6 +1,5 @@
 """Measures one case in the process that runs this: a JSON Case comes in, a JSON Outcome goes out."""
 
-import resource
 import sys
 import time
 
@@ -8,6 +7,7 @@ import msgspec
 import numpy as np
 
 from hocket.base.errors import HocketError
+from hocket.base.memory import peak_rss_bytes
 from hocket.bench.peers.case import Case, Outcome, Sharing
 from hocket.bench.peers.graphs import network_of
 from hocket.schedule import Collective
@@ -38,7 +38,7 @@ def measure(case: Case) -> Outcome:
         search_seconds=found.seconds,
         wall_seconds=wall,
         cpu_seconds=cpu,
-        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        peak_bytes=peak_rss_bytes(),
         transfers=schedule.num_transfers,
         engine=schedule.generator,
     )
