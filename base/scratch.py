@@ -1,14 +1,18 @@
-"""Folders for files that nobody needs afterwards, which do not outlive their process by long."""
+"""Folders for files that nobody needs afterwards, which do not outlive their process by long; what is left in them for
+other processes."""
 
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["scratch_folder"]
+from hocket.base.sinks import unwritable
+
+__all__ = ["hand_over", "scratch_folder"]
 
 # A lock tells of the processes of one machine: others may share the file system without sharing its locks.
 _LOCK = f".held-on-{os.uname().nodename}"
@@ -29,6 +33,19 @@ def scratch_folder(purpose: str, parent: Path | None = None) -> Iterator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def hand_over(path: Path, content: str | bytes) -> None:
+    """Leaves a file for other processes, who find it whole or not at all: at once, within `together` too. Its folder
+    must be there: one that is gone has no readers. Raises HocketError, naming the file, when it cannot be written."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise unwritable(path, error) from error
 
 
 def _remove_abandoned(parent: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hocket._core import executor as native
 from hocket.base.errors import FormatError, HocketError, placed
+from hocket.base.scratch import hand_over
 from hocket.runtime.engine.text import index_text, part_text, part_texts
 from hocket.schedule import FIFO_DEPTH, Kind, Program, execute
 from hocket.translator import ProfileName, read_program
@@ -103,15 +104,15 @@ class Library:
     def write(self, folder: Path, exchanging: bool) -> None:
         """The files that the engine reads in other processes: `index`, and what rank R does in the program at position
         N, `N.R`; where it is `exchanging`, `N.R.in_place` and `N.R.out_of_place` in rounds, as far as it is right."""
-        (folder / "index").write_text(self.index)
+        hand_over(folder / "index", self.index)
         for number, algorithm in enumerate(self.algorithms):
             program = algorithm.program
             for way, is_right in (("in_place", program.in_place), ("out_of_place", program.out_of_place)):
                 if exchanging and is_right:
                     for rank, text in enumerate(part_texts(program, way == "in_place")):
-                        (folder / f"{number}.{rank}.{way}").write_text(text)
+                        hand_over(folder / f"{number}.{rank}.{way}", text)
             for rank in range(0 if exchanging else program.num_ranks):
-                (folder / f"{number}.{rank}").write_text(part_text(program, rank))
+                hand_over(folder / f"{number}.{rank}", part_text(program, rank))
 
 
 def read_library(source: str, verify: bool = True) -> Library:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_write
+from hocket.base.scratch import hand_over
 from hocket.runtime.replay.fabric import Fabric
 from hocket.runtime.run.launch import BACKENDS as EXECUTOR_BACKENDS
 
@@ -75,8 +75,7 @@ def local_fabric(
     place = folder / "port"
     if rank == 0:
         store = dist.TCPStore("127.0.0.1", 0, num_ranks, is_master=True, wait_for_workers=False)
-        with atomic_write(place) as file:
-            file.write(str(store.port))
+        hand_over(place, str(store.port))
     else:
         while not place.exists():  # the launcher ends us where rank 0 fails
             time.sleep(0.01)

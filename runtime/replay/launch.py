@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from hocket.base.errors import HocketError, exit_code
-from hocket.base.scratch import scratch_folder
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.runtime.replay.connect import launched_fabric
 from hocket.runtime.replay.measured import Measured
 from hocket.runtime.replay.operation import SEND
@@ -24,9 +24,9 @@ def replay_here(plan: ReplayPlan, settings: ReplaySettings, iteration_done: Call
     fails or dies, or waits for longer than the settings say."""
     with scratch_folder("replay") as folder:
         common = settings, plan.groups, _channels(plan), plan.num_ranks
-        (folder / "replay.pickle").write_bytes(pickle.dumps(common))
+        hand_over(folder / "replay.pickle", pickle.dumps(common))
         for rank, program in enumerate(plan.programs):
-            (folder / f"program.{rank}.pickle").write_bytes(pickle.dumps(program))
+            hand_over(folder / f"program.{rank}.pickle", pickle.dumps(program))
         # An iteration computes too; who waits too long says so itself, and where.
         longest = max(sum(program.duration_ps) for program in plan.programs) / 1e12
         timeout_s = 2 * settings.timeout_s + 2 * longest + _STORE_GRACE_S

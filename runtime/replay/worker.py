@@ -6,6 +6,7 @@ import pickle
 import sys
 from pathlib import Path
 
+from hocket.base.scratch import hand_over
 from hocket.runtime.replay.connect import local_fabric
 from hocket.runtime.replay.playing import measured, play
 from hocket.runtime.run.processes import end_with_launcher, fail
@@ -23,7 +24,7 @@ def main(folder: Path, rank: int | None) -> None:
         fabric = local_fabric(settings.backend, folder, rank, num_ranks, groups, channels)
         if rank is None and fabric.rank == 0:
             end_with_launcher()
-        (folder / str(os.getppid())).with_suffix(".rank").write_text(str(fabric.rank))
+        hand_over((folder / str(os.getppid())).with_suffix(".rank"), str(fabric.rank))
         with open(folder / f"program.{fabric.rank}.pickle", "rb") as file:
             program = pickle.load(file)
 
@@ -33,7 +34,7 @@ def main(folder: Path, rank: int | None) -> None:
 
         parts = play(program, fabric, settings, lambda error: fail(error, folder), iteration_done)
         if parts:
-            (folder / "measured.pickle").write_bytes(pickle.dumps(measured(parts)))
+            hand_over(folder / "measured.pickle", pickle.dumps(measured(parts)))
         fabric.gather(b"")
         fabric.close()
     except BaseException as error:

@@ -1,13 +1,12 @@
 """Runs a job on one worker a rank and hands on what they measure."""
 
 import pickle
-import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from hocket.base.errors import HocketError
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.runtime.run.job import Job, Result, Row
 from hocket.runtime.run.processes import run_workers
 
@@ -42,10 +41,10 @@ def launch(job: Job, timeout_s: float) -> Iterator[Row]:
         "the ranks wait for each other (run `hocket verify` on the file), or this machine is too slow for the size"
         " (raise --timeout)"
     )
-    with tempfile.TemporaryDirectory(prefix="hocket-run-") as name:
-        folder, task = Path(name), job.task
+    task = job.task
+    with scratch_folder("run") as folder:
         job.library.write(folder, exchanging=task.transport in BACKENDS)
-        (folder / "task.pickle").write_bytes(pickle.dumps((task, timeout_s)))
+        hand_over(folder / "task.pickle", pickle.dumps((task, timeout_s)))
         module = "hocket.runtime.run.worker"
         for fields in run_workers(module, folder, task.num_ranks, task.transport == "mpi", timeout_s, remedy):
             yield _row(fields)

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from hocket.base.files import atomic_write
+from hocket.base.scratch import hand_over
 from hocket.runtime.engine.connections import Connections
 
 __all__ = ["connect_here"]
@@ -13,8 +13,7 @@ def connect_here(folder: Path, rank: int, size: int, shares_memory: bool) -> Con
     """Connections with the others, through shared memory or over the loopback's TCP."""
 
     def tell(words: str) -> list[str]:
-        with atomic_write(folder / f"{rank}.address") as file:
-            file.write(words)
+        hand_over(folder / f"{rank}.address", words)
         places = [folder / f"{other}.address" for other in range(size)]
         while not all(place.exists() for place in places):  # the launcher ends us where a rank fails
             time.sleep(0.001)

@@ -3,18 +3,20 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
 from hocket.base.errors import HocketError
+from hocket.base.processes import started
+from hocket.base.scratch import hand_over
 
 __all__ = ["end_with_launcher", "fail", "run_workers"]
 
@@ -32,20 +34,19 @@ def run_workers(
     Raises HocketError when a worker fails or dies (naming rank and exit code), or when nothing new came for
     `timeout_s`, with `remedy`. All workers are gone when this ends, however it ends.
     """
+    commands = _commands(module, folder, ranks, by_mpi)
     read_end, write_end = os.pipe()
-    processes: list[subprocess.Popen[bytes]] = []
-    try:
-        for command in _commands(module, folder, ranks, by_mpi):
-            processes.append(_start(command, write_end))
-        os.close(write_end)
-        yield from _objects(processes, _lines(read_end), folder, timeout_s, remedy)
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM if by_mpi else signal.SIGKILL)
-            process.wait()
-            if process.stdin is not None:
-                process.stdin.close()
+    lines = _lines(read_end)
+    options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": write_end, "stderr": write_end}
+    options["env"] = {**os.environ, "OMP_NUM_THREADS": "1"}
+    # A session of its own: Ctrl-C reaches the launcher only, which then ends them all. mpiexec takes its time for that.
+    options |= {"start_new_session": True, "grace_s": None if by_mpi else 0.0}
+    with ExitStack() as running:
+        try:
+            workers = [running.enter_context(started(command, **options)) for command in commands]
+        finally:
+            os.close(write_end)
+        yield from _objects(workers, lines, folder, timeout_s, remedy)
 
 
 def end_with_launcher() -> None:
@@ -62,7 +63,8 @@ def end_with_launcher() -> None:
 def fail(error: BaseException, folder: Path) -> NoReturn:
     """In a worker: leaves the error for the launcher and ends the process, whatever its threads wait for."""
     text = str(error) if isinstance(error, HocketError) else "".join(traceback.format_exception(error))
-    (folder / str(os.getppid())).with_suffix(".error").write_text(text, encoding="utf-8")
+    with suppress(HocketError):  # the launcher may be gone, and its folder
+        hand_over((folder / str(os.getppid())).with_suffix(".error"), text)
     os._exit(1)
 
 
@@ -75,18 +77,6 @@ def _commands(module: str, folder: Path, ranks: int, by_mpi: bool) -> list[list[
     if mpiexec is None:
         raise HocketError("backend mpi needs mpiexec beside python or on PATH: pip install 'hocket[mpi]'")
     return [[mpiexec, "-n", str(ranks), *worker]]
-
-
-def _start(command: list[str], output: int) -> subprocess.Popen[bytes]:
-    # A session of its own: Ctrl-C reaches the launcher only, which then ends them all.
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=output,
-        stderr=output,
-        start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
 
 
 def _lines(read_end: int) -> SimpleQueue[str | None]:

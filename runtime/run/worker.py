@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from hocket.base.scratch import hand_over
 from hocket.runtime.run.job import RunTask
 from hocket.runtime.run.measure import Own, measure
 from hocket.runtime.run.processes import end_with_launcher, fail
@@ -64,7 +65,7 @@ def main(folder: Path, rank: int | None) -> None:
             at = rank
         if rank is not None or at == 0:
             end_with_launcher()
-        notes.with_suffix(".rank").write_text(str(at))
+        hand_over(notes.with_suffix(".rank"), str(at))
         ranks, own, transport, lost = _connect(task, folder, at, timeout_s)
         for row in measure(task, ranks, own, transport):
             if at == 0:
