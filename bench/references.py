@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hocket.api.run.request import ProgramRun
 from hocket.bench.command_line import command_line
-from hocket.runtime import run as executor
 from hocket.translator import read_xml
 
 __all__ = ["main"]
@@ -29,8 +29,8 @@ def main(transport: str, most_ranks: int) -> None:
             continue
         path = REFERENCES / row["file"]
         program = read_xml(path)
-        report = executor.run(path, transport, sizes=[12 * program.chunks_per_loop], iterations=1, warmup=0)
-        wrong[str(program.kind), program.num_ranks].append(report.wrong)
+        request = ProgramRun.of(path, 12 * program.chunks_per_loop, transport=transport, iterations=1, warmup=0)
+        wrong[str(program.kind), program.num_ranks].append(request.perform().wrong)
     table = Table("collective", "ranks", "programs", "wrong values", box=None, title=f"hocket run, {transport}")
     for (kind, ranks), counts in sorted(wrong.items()):
         table.add_row(kind, str(ranks), str(len(counts)), str(sum(counts)))

@@ -6,13 +6,13 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hocket.cli import COMMANDS, SUMMARY
+from hocket.cli import SUMMARY
 from hocket.cli.groups import group_of
 
 
 def help_texts() -> Iterator[tuple[str, str]]:
     """Each command (`hocket nccl tuner make`), and its help."""
-    yield from _texts("hocket", group_of("", SUMMARY, COMMANDS), None)
+    yield from _texts("hocket", group_of("", SUMMARY), None)
 
 
 def _texts(name: str, command: Any, parent: typer.Context | None) -> Iterator[tuple[str, str]]:

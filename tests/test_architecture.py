@@ -80,7 +80,7 @@ DOORS = {
     "nccl": set(),
     "calibration": {"parameters", "reading"},
     "synthesizer": {"barrier", "chunking", "portfolio", "summary", "synthesis", "together", "windows"},
-    "translator": {"algorithm", "program_schedule", "translate"},
+    "translator": {"algorithm", "program_schedule", "targets", "translate"},
     "translator/msccl": {"judge", "xml_read", "xml_write"},
     "recording": {"devices", "merge", "profiles", "summary", "tables", "timeline"},
     "runtime": set(),

@@ -3,7 +3,7 @@
 from hocket.runtime.run.datatypes import DATA_TYPES, ReduceOp
 from hocket.runtime.run.job import Job, Result, Row, RunTask
 from hocket.runtime.run.launch import BACKENDS, TRANSPORTS, launch
-from hocket.runtime.run.runner import Report, prepare, prepare_bundle, run
+from hocket.runtime.run.runner import prepare, prepare_bundle
 from hocket.runtime.run.table import format_footer, format_header, format_row, format_table
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "TRANSPORTS",
     "Job",
     "ReduceOp",
-    "Report",
     "Result",
     "Row",
     "RunTask",
@@ -23,5 +22,4 @@ __all__ = [
     "launch",
     "prepare",
     "prepare_bundle",
-    "run",
 ]

@@ -1,70 +1,16 @@
-"""From a program's file, MSCCL XML or JSON, or a bundle to measured rows: read, prove, refuse what cannot be run."""
+"""From a program's file, MSCCL XML or JSON, or a bundle to a job: read, prove, refuse what cannot be run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hocket.base.errors import HocketError
 from hocket.runtime.engine.library import Library, read_library, read_one
-from hocket.runtime.run.job import Job, Result, Row, RunTask
-from hocket.runtime.run.launch import check_transport, launch
-from hocket.runtime.run.table import bandwidths
+from hocket.runtime.run.job import Job, RunTask
+from hocket.runtime.run.launch import check_transport
 from hocket.translator.bundle import BundleRuntime, read_bundle
 
-__all__ = ["Report", "prepare", "prepare_bundle", "run"]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a run measured."""
-
-    source: str
-    job: Job
-    rows: tuple[Row, ...]
-
-    @property
-    def wrong(self) -> int:
-        """Wrong elements over all sizes and ranks; 0 when the program is right."""
-        return sum(row.wrong for row in self.rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data: times in integer picoseconds, bandwidths in bytes per second; `files` are the programs that
-        served, and how."""
-        task = self.job.task
-
-        def plain(size: int, result: Result | None) -> dict[str, Any] | None:
-            if result is None:
-                return None
-            algorithm, bus = bandwidths(task, size, result)
-            return {"time_ps": result.time_ps, "algbw": algorithm, "busbw": bus, "wrong": result.wrong}
-
-        return {
-            "source": self.source,
-            "collective": task.kind,
-            "ranks": task.num_ranks,
-            "root": task.root,
-            "transport": task.transport,
-            "data_type": task.data_type,
-            "op": task.op,
-            "iterations": task.iterations,
-            "wrong": self.wrong,
-            "rows": [
-                {
-                    "size_bytes": row.size_bytes,
-                    "count": row.count,
-                    "out_of_place": plain(row.size_bytes, row.out_of_place),
-                    "in_place": plain(row.size_bytes, row.in_place),
-                    "reference": plain(row.size_bytes, row.reference),
-                    "files": {
-                        "out_of_place": self.job.served_by(row.size_bytes, False),
-                        "in_place": self.job.served_by(row.size_bytes, True),
-                    },
-                    "ran_over": row.transport,
-                }
-                for row in self.rows
-            ],
-        }
+__all__ = ["prepare", "prepare_bundle"]
 
 
 def prepare(
@@ -132,20 +78,3 @@ def _check_chunks(job: Job, size: int) -> None:
             f"nchunksperloop={chunks} equal chunks (MSCCL would silently fall back to its stock algorithm); use a "
             f"positive multiple of {unit} B, such as {nearest}"
         )
-
-
-def run(
-    path: Path | str,
-    transport: str = "shm",
-    ranks: int | None = None,
-    sizes: Sequence[int] = (1 << 20,),
-    *,
-    timeout_s: float = 300,
-    **options: Any,
-) -> Report:
-    """Runs an MSCCL XML, or a program's JSON, on real local processes and checks every element of every result.
-
-    `sizes` in bytes of a rank's whole buffer (nccl-tests' size); `options` and errors as in `prepare` and `launch`.
-    """
-    job = prepare(path, transport, ranks, sizes, **options)
-    return Report(str(path), job, tuple(launch(job, timeout_s)))

@@ -21,6 +21,8 @@ from hocket.api.compare.perform import ComparisonResult
 from hocket.api.compare.request import Comparison as Comparison
 from hocket.api.demo.perform import DemoResult
 from hocket.api.demo.request import Demo as Demo
+from hocket.api.explain.perform import ExplanationResult
+from hocket.api.explain.request import Explanation as Explanation
 from hocket.api.extrapolate.request import Extrapolation as Extrapolation
 from hocket.api.generate.request import (
     CollectiveGeneration as CollectiveGeneration, LlmGeneration as LlmGeneration,
@@ -32,7 +34,8 @@ from hocket.api.nccl.env import NcclVariables
 from hocket.api.nccl.profile import ProfiledCalls
 from hocket.api.nccl.request import (
     NcclChoiceRequest as NcclChoiceRequest, NcclEnvironment as NcclEnvironment, NcclLogReading as NcclLogReading,
-    NcclProfileReading as NcclProfileReading, TunerCheck as TunerCheck, TunerTableRequest as TunerTableRequest,
+    NcclProfileReading as NcclProfileReading, NcclProgramWriting as NcclProgramWriting, TunerCheck as TunerCheck,
+    TunerTableRequest as TunerTableRequest,
 )
 from hocket.api.nccl.tuner.check import CheckedTable
 from hocket.api.nccl.tuner.make import MadeTable
@@ -40,6 +43,8 @@ from hocket.api.provenance import request_in as request_in
 from hocket.api.replay.perform import ReplayResult
 from hocket.api.replay.request import Replay as Replay
 from hocket.api.result import Report, Result
+from hocket.api.run.request import ProgramRun as ProgramRun
+from hocket.api.run.result import ProgramRunResult
 from hocket.api.simulate.request import Simulation as Simulation
 from hocket.api.simulate.result import SimulationResult
 from hocket.api.sweep.perform import SweepResult
@@ -63,6 +68,8 @@ from hocket.api.trace.request import (
 from hocket.api.trace.text import TraceLines
 from hocket.api.trace.validate import CheckedTraces
 from hocket.api.trace.written import WrittenTraces
+from hocket.api.translate.request import Translation as Translation
+from hocket.api.translate.result import TranslationResult
 from hocket.api.verify.request import Verification as Verification
 from hocket.api.verify.result import VerificationResult
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
@@ -86,49 +93,50 @@ class _SynthesisResultOrOther(SynthesisResult):
     """Or WindowsResult, or GroupsResult."""
     def __getattr__(self, name: str) -> Any: ...
 
+class _ProgramRunResultOrOther(ProgramRunResult):
+    """Or Report."""
+    def __getattr__(self, name: str) -> Any: ...
+
 class _PeersComparisonOrOther(PeersComparison):
     """Or Report."""
     def __getattr__(self, name: str) -> Any: ...
 
-def simulate(
-    what: _Text, topology: _Texts = (), size: _Text | None = None, *, model: _Text | None = None,
-    switching: _Texts = (), queueing: _Texts = (), overlap_slowdown: _Text = '1', algorithm: _Texts = (),
-    nccl_machine: _Text | None = None, nccl_set: _Texts = (), degrade: _Texts = (), late: _Texts = (),
-    traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None, runtime: _Text = 'executor',
-    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
-    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False,
-    csv: _Text | None = None, report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None,
-    system: _Text | None = None, memory: _Text | None = None, num_queues_per_dim: _Integer = 1,
-    injection_scale: _Number = 1.0, rendezvous_protocol: bool = False,
-) -> _SimulationResultOrOther:
-    """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
+def demo(*, output: _Text = 'demo', torch: bool | None = None) -> DemoResult:
+    """Collect a training run, predict it on three clusters, synthesize, verify, translate, run, report."""
 
-def sweep(
-    file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
-    parquet: bool = False,
-) -> SweepResult:
-    """Simulate every combination of the values in FILE; a sweep that was interrupted goes on where it stopped."""
+class _Collect:
+    """Capture a PyTorch or MPI job's collectives into Chakra traces, one a rank."""
+    def __call__(
+        self, script: _Text, arguments: _Texts = (), *, output: _Text = 'traces', ranks: _Integer = 1,
+        skip_steps: _Integer = 0, steps: _Integer | None = None, timeout: _Integer = 60, ops: bool = False,
+        stacks: bool = False, completion: bool = False, watch: bool = False, mpi: bool = False, mpicc: _Text = '',
+    ) -> Result: ...
+    def __getattr__(self, name: str) -> Any: ...
+collect: _Collect
 
-def synthesize(
-    collective: _Text, topology: _Text, size: _Text | None = None, *, sizes: _Text | None = None,
-    conditions: _Text | None = None, group: _Texts = (), relays: bool = False, priority: _Text | None = None,
-    without: _Texts = (), degrade: _Texts = (), load: _Texts = (), chunks: _Integer | None = None, root: _Integer = 0,
-    engine: _Text = 'auto', objective: _Text = 'auto', seed: _Integer = 0, attempts: _Integer | None = None,
-    time_limit: _Text | None = None, threads: _Integer | None = None, blocking: bool = False,
-    output: _Text | None = None, report: _Text | None = None, json: _Text | None = None,
-) -> _SynthesisResultOrOther:
-    """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound."""
+def collect_build() -> Report:
+    """Compile the collector's fast hook for the installed PyTorch into the cache: half a minute, once."""
 
-def verify(
-    files: _Texts, *, runtime: _Text | None = None, json: _Text | None = None, explain: _Text | None = None,
-    gpu: _Text | None = None, root: _Integer | None = None, fifo_depth: _Integer | None = None,
-    topology: _Text | None = None, size: _Text | None = None, claimed: _Text | None = None, output: _Text | None = None,
-) -> VerificationResult:
-    """Prove a schedule, an MSCCL XML or an MSCCL++ plan right."""
+def collect_merge(folder: _Text, *, kineto: _Text | None = None, nccl_profile: _Text | None = None) -> Collected:
+    """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
 
-def compare(first: _Text, second: _Text, *, tolerance: _Number = 0.0, json: _Text | None = None) -> ComparisonResult:
-    """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""
+def collect_watch(folder: _Text, *, timeout: _Integer = 10, once: bool = False, json: bool = False) -> Watched:
+    """Follow a job while it runs: what each group waits for when it hangs, once for each change, until it ends."""
+
+def launch(command: _Texts, *, algorithms: _Text, mpicc: _Text = '') -> Report:
+    """Run an MPI job by its own launch line, its collectives by proved programs wherever one fits."""
+
+class _Replay:
+    """Issue a trace's collectives and messages again on real ranks, and compare the times."""
+    def __call__(
+        self, traces: _Text, topology: _Text | None = None, *, backend: _Text = 'gloo', ranks: _Integer | None = None,
+        model: _Text = 'congestion', compute: _Text = 'sleep', compute_scale: _Text = '1',
+        accelerator: _Text | None = None, remote_memory: _Text | None = None, iterations: _Integer = 5,
+        warmup: _Integer = 1, groups: _Text | None = None, timeout: _Number = 300.0, json: _Text | None = None,
+        report: _Text | None = None,
+    ) -> ReplayResult: ...
+    def __getattr__(self, name: str) -> Any: ...
+replay: _Replay
 
 def trace_info(
     traces: _Text, *, groups: _Text | None = None, schema: _Text | None = None, json: _Text | None = None,
@@ -220,12 +228,86 @@ def extrapolate(
 ) -> WrittenTraces:
     """Make a larger job of a small one: copies of its ranks, joined by the groups that grow; says what it assumes."""
 
-def calibrate(
-    files: _Texts, *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
-    holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
-    ranks: _Integer | None = None, nodes: _Integer | None = None, partial: bool = False, report: _Text | None = None,
-) -> CalibrationResult:
-    """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
+def topology_show(
+    topology: _Text, *, without: _Texts = (), degrade: _Texts = (), load: _Texts = (), json: _Text | None = None,
+    output: _Text | None = None,
+) -> TopologyFacts:
+    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut; draw nodes and fabric."""
+
+def topology_save(
+    topology: _Text, *, output: _Text, without: _Texts = (), degrade: _Texts = (), load: _Texts = (),
+) -> SavedTopology:
+    """Write a topology as YAML of ours, to edit or to keep, or one node as NCCL sees it as its XML."""
+
+def topology_check(topology: _Text) -> CheckedTopology:
+    """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""
+
+def simulate(
+    what: _Text, topology: _Texts = (), size: _Text | None = None, *, model: _Text | None = None,
+    switching: _Texts = (), queueing: _Texts = (), overlap_slowdown: _Text = '1', algorithm: _Texts = (),
+    nccl_machine: _Text | None = None, nccl_set: _Texts = (), degrade: _Texts = (), late: _Texts = (),
+    traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None, runtime: _Text = 'executor',
+    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
+    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
+    json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False,
+    csv: _Text | None = None, report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None,
+    system: _Text | None = None, memory: _Text | None = None, num_queues_per_dim: _Integer = 1,
+    injection_scale: _Number = 1.0, rendezvous_protocol: bool = False,
+) -> _SimulationResultOrOther:
+    """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
+
+def sweep(
+    file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
+    parquet: bool = False,
+) -> SweepResult:
+    """Simulate every combination of the values in FILE; a sweep that was interrupted goes on where it stopped."""
+
+def compare(first: _Text, second: _Text, *, tolerance: _Number = 0.0, json: _Text | None = None) -> ComparisonResult:
+    """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""
+
+def synthesize(
+    collective: _Text, topology: _Text, size: _Text | None = None, *, sizes: _Text | None = None,
+    conditions: _Text | None = None, group: _Texts = (), relays: bool = False, priority: _Text | None = None,
+    without: _Texts = (), degrade: _Texts = (), load: _Texts = (), chunks: _Integer | None = None, root: _Integer = 0,
+    engine: _Text = 'auto', objective: _Text = 'auto', seed: _Integer = 0, attempts: _Integer | None = None,
+    time_limit: _Text | None = None, threads: _Integer | None = None, blocking: bool = False,
+    output: _Text | None = None, report: _Text | None = None, json: _Text | None = None,
+) -> _SynthesisResultOrOther:
+    """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound."""
+
+def verify(
+    files: _Texts, *, runtime: _Text | None = None, json: _Text | None = None, explain: _Text | None = None,
+    gpu: _Text | None = None, root: _Integer | None = None, fifo_depth: _Integer | None = None,
+    topology: _Text | None = None, size: _Text | None = None, claimed: _Text | None = None, output: _Text | None = None,
+) -> VerificationResult:
+    """Prove a schedule, an MSCCL XML or an MSCCL++ plan right."""
+
+def translate(
+    files: _Texts, to: _Text, output: _Text | None = None, *, written_for: _Text | None = None,
+    bundle: _Text | None = None, protocol: _Text | None = None, channels: _Integer | None = None,
+    slots: _Integer | None = None, instances: _Integer = 1, min_bytes: _Text | None = None,
+    max_bytes: _Text | None = None, in_place: bool | None = None, name: _Text | None = None,
+    topology: _Text | None = None, size: _Text | None = None, collective: _Text | None = None,
+    root: _Integer | None = None, ranks_per_node: _Integer | None = None,
+) -> TranslationResult:
+    """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, an MSCCL++ execution plan,
+    JSON without any runtime's limits, graphs for ASTRA-sim, a table, or a graph file for stock NCCL; a program into a
+    schedule; or several of one collective into a folder for a runtime."""
+
+def explain(
+    paths: _Texts, collective: _Text, size: _Text, *, ranks: _Integer, runtime: _Text, dtype: _Text = 'float32',
+    in_place: bool = False, json: _Text | None = None,
+) -> ExplanationResult:
+    """Say which file a runtime would run for a call, and why not each other one."""
+
+def run(
+    file: _Text | None = None, size: _Text | None = None, *, bundle: _Text | None = None, transport: _Text = 'shm',
+    ranks: _Integer | None = None, least: _Text = '1MiB', most: _Text | None = None, factor: _Integer = 2,
+    dtype: _Text = 'float32', op: _Text = 'sum', root: _Integer | None = None, iterations: _Integer = 20,
+    warmup: _Integer = 5, compare: bool = False, verify: bool = True, timeout: _Number = 300.0,
+    json: _Text | None = None, print: _Text | None = None,
+) -> _ProgramRunResultOrOther:
+    """Run a program, or each size by the right one of a bundle, on real processes and check every value."""
 
 def nccl_choose(
     topology: _Text, *, nodes: _Integer = 1, collective: _Texts = ('all',), least: _Text = '8', most: _Text = '16GiB',
@@ -234,6 +316,12 @@ def nccl_choose(
     operations: _Integer = 1,
 ) -> NcclChoices:
     """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects."""
+
+def nccl_program(
+    topology: _Text, size: _Text, *, output: _Text, nodes: _Integer = 1, collective: _Text = 'all_reduce',
+    algorithm: _Text | None = None, root: _Integer = 0, to: _Text = 'executor', settings: _Texts = (),
+) -> Report:
+    """Write what NCCL (2.30.7) would do for a call as MSCCL XML, to be read, changed, verified, simulated and run."""
 
 def nccl_log(
     path: _Text, *, topology: _Text | None = None, nodes: _Integer = 1, collective: _Text | None = None,
@@ -261,59 +349,15 @@ def nccl_tuner_check(
     """Say what is wrong with a table for NCCL's tuner plugin: lines that cannot be read (the plugin then does nothing),
     rules that never take effect, that overlap, that leave gaps."""
 
-class _Replay:
-    """Issue a trace's collectives and messages again on real ranks, and compare the times."""
-    def __call__(
-        self, traces: _Text, topology: _Text | None = None, *, backend: _Text = 'gloo', ranks: _Integer | None = None,
-        model: _Text = 'congestion', compute: _Text = 'sleep', compute_scale: _Text = '1',
-        accelerator: _Text | None = None, remote_memory: _Text | None = None, iterations: _Integer = 5,
-        warmup: _Integer = 1, groups: _Text | None = None, timeout: _Number = 300, json: _Text | None = None,
-        report: _Text | None = None,
-    ) -> ReplayResult: ...
-    def __getattr__(self, name: str) -> Any: ...
-replay: _Replay
-
-class _Collect:
-    """Capture a PyTorch or MPI job's collectives into Chakra traces, one a rank."""
-    def __call__(
-        self, script: _Text, arguments: _Texts = (), *, output: _Text = 'traces', ranks: _Integer = 1,
-        skip_steps: _Integer = 0, steps: _Integer | None = None, timeout: _Integer = 60, ops: bool = False,
-        stacks: bool = False, completion: bool = False, watch: bool = False, mpi: bool = False, mpicc: _Text = '',
-    ) -> Result: ...
-    def __getattr__(self, name: str) -> Any: ...
-collect: _Collect
-
-def collect_merge(folder: _Text, *, kineto: _Text | None = None, nccl_profile: _Text | None = None) -> Collected:
-    """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
-
-def collect_watch(folder: _Text, *, timeout: _Integer = 10, once: bool = False, json: bool = False) -> Watched:
-    """Follow a job while it runs: what each group waits for when it hangs, once for each change, until it ends."""
-
-def topology_show(
-    topology: _Text, *, without: _Texts = (), degrade: _Texts = (), load: _Texts = (), json: _Text | None = None,
-    output: _Text | None = None,
-) -> TopologyFacts:
-    """Print ranks, switches, links, degrees, bandwidths, diameter and the tightest cut; draw nodes and fabric."""
-
-def topology_save(
-    topology: _Text, *, output: _Text, without: _Texts = (), degrade: _Texts = (), load: _Texts = (),
-) -> SavedTopology:
-    """Write a topology as YAML of ours, to edit or to keep, or one node as NCCL sees it as its XML."""
-
-def topology_check(topology: _Text) -> CheckedTopology:
-    """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""
-
-def launch(command: _Texts, *, algorithms: _Text, mpicc: _Text = '') -> Report:
-    """Run an MPI job by its own launch line, its collectives by proved programs wherever one fits."""
+def calibrate(
+    files: _Texts, *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
+    holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
+    ranks: _Integer | None = None, nodes: _Integer | None = None, partial: bool = False, report: _Text | None = None,
+) -> CalibrationResult:
+    """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
 
 def bench_peers(
     *, only: _Text = 'tacos', tacos: _Text | None = None, data: _Text | None = None, case: _Texts = (),
-    json: _Text | None = None, timeout: _Number = 600, memory: _Text = '8GiB', list_cases: bool = False,
+    json: _Text | None = None, timeout: _Number = 600.0, memory: _Text = '8GiB', list_cases: bool = False,
 ) -> _PeersComparisonOrOther:
     """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures."""
-
-def demo(*, output: _Text = 'demo', torch: bool | None = None) -> DemoResult:
-    """Collect a training run, predict it on three clusters, synthesize, verify, translate, run, report."""
-
-def collect_build() -> Report:
-    """Compile the collector's fast hook for the installed PyTorch into the cache: half a minute, once."""

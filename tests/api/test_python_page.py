@@ -12,8 +12,10 @@ def test_the_first_program_of_the_python_page_runs(tmp_path: Path) -> None:
     shown = first.replace('"examples/traces"', repr(str(ROOT / "examples" / "traces")))
     sweep = tmp_path / "sweep.yaml"
     sweep.write_text("topology: dgx-h100:nodes=2\ncollective: all_reduce\nsize: 1MiB\n")
+    shown = shown.replace('"ar.xml"', repr(str(tmp_path / "ar.xml")))
     shown = shown.replace('"sweep.yaml"', repr(str(sweep))).replace('"sweep/"', repr(str(tmp_path / "sweep")))
     names: dict[str, object] = {}
     exec(shown.replace(', executor="processes"', ""), names)
     assert repr(names["job"]).endswith("419.9 us on dgx-h100:nodes=1,gpus=4, 1.120 times the bound>")
+    assert names["made"].verify().proved and names["program"].run(size="1MiB", iterations=1).wrong == 0
     exec(second, names)

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's recipes of what searches and what simulates: followed word for word in a copy of the house."""
+"""CONTRIBUTING.md's recipes of what searches, simulates and writes: followed word for word in a copy of the house."""
 
 import shutil
 import subprocess
@@ -51,6 +51,40 @@ MODEL = """        NetworkModel(
             validated_by="analytical",
         ),
 """
+FORMAT = '''"""A line a chunk: the ranks that it reaches, in order."""
+
+from pathlib import Path
+
+from hocket.base.files import atomic_write
+from hocket.schedule import Schedule
+from hocket.translator.formats.format import ScheduleFormat
+
+__all__ = ["FORMATS"]
+
+
+def _write(schedule: Schedule, path: Path) -> list[str]:
+    with atomic_write(path) as file:
+        for chunk in range(schedule.collective.num_chunks):
+            file.write(" ".join(map(str, schedule.dst[schedule.chunk == chunk])) + "\\n")
+    return [f"{path}: a line a chunk"]
+
+
+FORMATS = (ScheduleFormat(name="walks", summary="where each chunk goes", write=_write),)
+'''
+
+
+def test_a_format_of_schedules_is_a_file_and_a_line(tmp_path: Path) -> None:
+    house = HouseCopy(tmp_path / "house", changed=["translator"])
+    house.write("translator/formats/walks.py", FORMAT)
+    house.replace("translator/formats/registry.py", '"schedule_file")', '"schedule_file", "walks")')
+    made, walks = str(tmp_path / "made.schedule"), str(tmp_path / "made.txt")
+    ring = ["-t", RING.format(bandwidth="50GB/s"), "-s", "64MiB", "--engine", "native:ring", "-o", made]
+    assert house.hocket("synthesize", "all_gather", *ring).returncode == 0
+    done = house.hocket("translate", made, "--to", "walks", "-o", walks)
+    assert (done.returncode, done.stdout) == (0, f"{walks}: a line a chunk\n"), done.stderr
+    assert "1 2 3 4 5 6 7" in Path(walks).read_text(encoding="utf-8").splitlines()
+    assert "walks" in house.hocket("translate", "--help").stdout
+    assert "`walks`" in house.table("formats")
 
 
 def test_an_engine_of_the_synthesizer_is_a_file_and_a_line(tmp_path: Path) -> None:

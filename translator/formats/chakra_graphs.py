@@ -1,11 +1,15 @@
 """A schedule as Chakra graphs, one a rank: what ASTRA-sim runs as a custom collective (`*-implementation-custom`)."""
 
+from pathlib import Path
+
 from hocket.base.errors import ScheduleError
+from hocket.chakra import write_traces
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.trace import TraceSet
 from hocket.schedule import Schedule, dependencies
+from hocket.translator.formats.format import ScheduleFormat
 
-__all__ = ["schedule_graphs"]
+__all__ = ["FORMATS", "schedule_graphs"]
 
 
 def schedule_graphs(schedule: Schedule) -> TraceSet:
@@ -46,3 +50,25 @@ def schedule_graphs(schedule: Schedule) -> TraceSet:
         )
         received[transfer] = builders[dst].add_recv(name, num_bytes, src=src, dst=dst, tag=tag)
     return TraceSet(tuple(builder.build() for builder in builders), {})
+
+
+def _write(schedule: Schedule, prefix: Path) -> list[str]:
+    graphs = schedule_graphs(schedule)
+    write_traces(prefix.parent, graphs, prefix.name, profile="astra-sim")
+    kind = schedule.collective.kind.replace("_", "-")
+    return [
+        f"{prefix}.<rank>.et: a graph for each of {graphs.num_ranks} ranks, for this size only",
+        f'in the system JSON: "{kind}-implementation-custom": ["{prefix}"]',
+    ]
+
+
+FORMATS = (
+    ScheduleFormat(
+        name="chakra",
+        summary="Chakra graphs, a file a rank, which ASTRA-sim runs as a custom collective",
+        needs="chunks that only its ranks pass on",
+        source="ASTRA-sim's system layer",
+        example="hocket translate ar.schedule --to chakra -o graphs/ar",
+        write=_write,
+    ),
+)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hocket.base.errors import FormatError, ScheduleError
+from hocket.base.files import atomic_write
 from hocket.schedule import Collective, Kind, Schedule
 from hocket.schedule.algorithms import along_rings
 from hocket.topology import Topology
@@ -20,8 +21,9 @@ from hocket.topology.formats.nccl.graph import (
     graphs_text,
     read_nccl_graphs,
 )
+from hocket.translator.formats.format import ScheduleFormat
 
-__all__ = ["nccl_graph", "read_nccl_graph", "read_ring_orders", "rings"]
+__all__ = ["FORMATS", "nccl_graph", "read_nccl_graph", "read_ring_orders", "rings"]
 
 _KINDS = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE)
 _GB_PER_S = 10**9
@@ -110,3 +112,26 @@ def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
     if graph is None or not graph.channels or len(graph.channels[0].gpus) < 2:
         raise FormatError(f'{path}: expected <graph id="0" pattern="4"> with channels, each a ring of the same GPUs')
     return [channel.ranks or channel.gpus for channel in graph.channels]
+
+
+def _write(schedule: Schedule, path: Path) -> list[str]:
+    text, found = nccl_graph(schedule), len(rings(schedule))
+    with atomic_write(path) as file:
+        file.write(text)
+    return [
+        f"{path}: {found} ring{'s' * (found > 1)}; NCCL runs its own ring algorithm on them:",
+        f"  NCCL_GRAPH_FILE={path} NCCL_ALGO=Ring NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH all_reduce_perf ...",
+        "  NCCL_GRAPH_DUMP_FILE=used.xml shows what it took; the log lists the rings as `Channel 00/..`",
+    ]
+
+
+FORMATS = (
+    ScheduleFormat(
+        name="nccl-graph",
+        summary="a graph file whose rings stock NCCL takes (NCCL_GRAPH_FILE)",
+        needs="chunks that go round rings of all ranks of one machine",
+        source="NCCL's src/graph/search.cc",
+        example="hocket translate ar.schedule --to nccl-graph -o rings.xml",
+        write=_write,
+    ),
+)

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from hocket.base.errors import RequestError
 from hocket.base.files import atomic_write
 from hocket.schedule import Schedule
 from hocket.simulator.analysis import Columns, write_csv
+from hocket.translator.formats.format import ScheduleFormat
 
-__all__ = ["transfer_table", "write_transfers"]
+__all__ = ["FORMATS", "transfer_table", "write_transfers"]
 
 
 def transfer_table(schedule: Schedule) -> Columns:
@@ -54,3 +56,21 @@ def write_transfers(schedule: Schedule, path: Path | str) -> None:
     with atomic_write(path) as file:
         json.dump(content, file)
         file.write("\n")
+
+
+def _write(schedule: Schedule, path: Path) -> list[str]:
+    if path.suffix not in (".csv", ".json"):
+        raise RequestError(f"--output {path}: a table is a .csv or a .json")
+    write_transfers(schedule, path)
+    return [f"{path}: {schedule.num_transfers} transfers"]
+
+
+FORMATS = (
+    ScheduleFormat(
+        name="table",
+        summary="a table of transfers, .csv or .json",
+        source="docs/schedule.md",
+        example="hocket translate ar.schedule --to table -o ar.csv",
+        write=_write,
+    ),
+)

@@ -39,9 +39,10 @@ def option(
     return msgspec.Meta(description=help, extra=extra | more)
 
 
-def output(help: str, *flags: str, metavar: str = "FILE") -> msgspec.Meta:
-    """An option that names what is written; `-` is standard output."""
-    return msgspec.Meta(description=help, extra={"flags": flags, "metavar": metavar, "output": True})
+def output(help: str, *flags: str, metavar: str = "FILE", positional: bool = False) -> msgspec.Meta:
+    """An option that names what is written; `-` is standard output. Python may give a `positional` one by place."""
+    extra = {"flags": flags, "metavar": metavar, "positional": positional}
+    return msgspec.Meta(description=help, extra=extra | {"output": True})
 
 
 def argument(help: str, metavar: str, known: str | None = None, choices: str | None = None) -> msgspec.Meta:

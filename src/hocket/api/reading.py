@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hocket.api.parts import Failures
+from hocket.base.element_types import ELEMENT_TYPES, ElementType, element_type
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bytes
 from hocket.topology import Topology, failures, load
 from hocket.topology.link_loads import share_file
 
-__all__ = ["bytes_of", "load_topology", "one_of"]
+__all__ = ["bytes_of", "element_type_of", "load_topology", "one_of"]
 
 
 def load_topology(text: str, lacking: Failures) -> Topology:
@@ -39,3 +40,10 @@ def bytes_of(option: str, text: str) -> int:
         return parse_bytes(text)
     except FormatError as error:
         raise RequestError(f"{option}: {error}") from error
+
+
+def element_type_of(option: str, text: str, known: Iterable[str]) -> ElementType:
+    """The type of elements that somebody calls so, when it is one of those."""
+    found = element_type(text)
+    name = one_of(option, found.name if found else text, known)
+    return found or ELEMENT_TYPES[name]

@@ -35,6 +35,10 @@ class Result:
         """What the command prints, without a newline at its end."""
         raise NotImplementedError
 
+    def rest(self) -> str:
+        """What the command prints of `summary` at the end: all but what was said as it came."""
+        return self.summary()
+
     def columns(self) -> Mapping[str, Mapping[str, NDArray[np.generic]]]:
         """Tables by name, each as columns of equal length."""
         return {}

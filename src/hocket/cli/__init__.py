@@ -15,20 +15,12 @@ from hocket.base.interrupts import ended_by_signals
 from hocket.base.standard_output import guarded_streams, result_stream
 from hocket.cli.groups import group_of
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["main"]
 
 # As others end whose reader (`| head`) has seen enough: no check failed.
 _UNREAD = 128 + signal.SIGPIPE
 
 SUMMARY = "Collect, predict, synthesize, translate and run collective communication."
-
-# Commands that are no requests yet: module that defines `app`, and what `hocket --help` says.
-COMMANDS = {
-    "translate": ("hocket.cli.translate.command", "Turn a schedule into verified MSCCL XML."),
-    "explain": ("hocket.cli.explain", "Say which MSCCL XML a runtime would run for a call, and why."),
-    "run": ("hocket.cli.run.command", "Run an MSCCL XML on real processes, check every value."),
-    "nccl program": ("hocket.cli.nccl.program", "Write what NCCL does for a call as MSCCL XML."),
-}
 
 
 # Words of commands that are called otherwise now, for one release.
@@ -49,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> None:
     try:
         try:
-            group_of("", SUMMARY, COMMANDS)(args=arguments, prog_name="hocket")
+            group_of("", SUMMARY)(args=arguments, prog_name="hocket")
         finally:
             result_stream().flush()
     except BrokenPipeError:

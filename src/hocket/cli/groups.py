@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from hocket.api.verbs import VERBS
-from hocket.base.standard_output import is_standard_output, keep_for_results
 from hocket.base.version import __version__
 from hocket.cli.command import SETTINGS, command_of, epilog_of
 
@@ -43,15 +41,14 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
-    """The group whose commands begin with `words` (empty: all of `hocket`); `old` are commands that are typer
-    applications of their own: module and summary by name."""
+def group_of(words: str, summary: str) -> Any:
+    """The group whose commands begin with `words` (empty: all of `hocket`)."""
     prefix = f"{words} " if words else ""
-    summaries = {name: each[1] for name, each in old.items() if " " not in name}
-    for name, text in [*((name, verb.summary) for name, verb in VERBS.items()), *GROUPS.items()]:
-        rest = name.removeprefix(prefix)
-        if name.startswith(prefix) and " " not in rest:
-            summaries.setdefault(rest, text)
+    summaries: dict[str, str] = {}
+    for name, verb in VERBS.items():
+        if name.startswith(prefix):
+            first, *more = name.removeprefix(prefix).split()
+            summaries.setdefault(first, GROUPS[prefix + first] if more else verb.summary)
 
     class Group(TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:
@@ -66,13 +63,8 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             name = prefix + cmd_name
             if name in GROUPS:
-                inside = {each[len(name) + 1 :]: target for each, target in old.items() if each.startswith(f"{name} ")}
-                return group_of(name, GROUPS[name], inside)
-            if name in VERBS:
-                return command_of(VERBS[name].request())
-            if cmd_name in old:
-                return _keeping_results(typer.main.get_command(import_module(old[cmd_name][0]).app))
-            return None
+                return group_of(name, GROUPS[name])
+            return command_of(VERBS[name].request()) if name in VERBS else None
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
             with formatter.section("Commands"):
@@ -89,22 +81,6 @@ def group_of(words: str, summary: str, old: dict[str, tuple[str, str]]) -> Any:
     )
     app.callback()(_with_version if not words else _nothing)
     return typer.main.get_command(app)
-
-
-def _keeping_results(command: Any) -> Any:
-    """The command; where one of its options says `-`, standard output is kept for results."""
-
-    def kept(ctx: Any, parameter: Any, value: Any) -> Any:
-        if is_standard_output(value):
-            keep_for_results()
-        return value
-
-    for parameter in command.params:
-        if parameter.param_type_name == "option" and parameter.callback is None:
-            parameter.callback = kept
-    for each in getattr(command, "commands", {}).values():
-        _keeping_results(each)
-    return command
 
 
 def _nothing() -> None:

@@ -37,7 +37,7 @@ class Terminal:
 
     def show(self, result: Result) -> None:
         """What a request came to."""
-        if text := result.summary():
+        if text := result.rest():
             self.say(text)
         for warning in result.warnings:
             self.note(warning)

@@ -153,6 +153,14 @@ def _measurements() -> Rows:
         yield reader.summary, reader.taken
 
 
+def _formats() -> Rows:
+    from hocket.translator.formats.registry import FORMATS
+
+    yield "`--to`", "what is written", "of schedules with", "source", "example"
+    for one in FORMATS.values():
+        yield f"`{one.name}`", one.summary, one.needs, one.source, f"`{one.example}`"
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "native algorithms": _native_algorithms,
     "engines": _engines,
@@ -168,6 +176,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "accelerators": _accelerators,
     "models": _models,
     "networks": _networks,
+    "formats": _formats,
 }
 
 

@@ -45,7 +45,7 @@ class LoopbackBackend:
         return Delivered()
 
     def receive(self, data: np.ndarray, peer: int, channel: int) -> None:
-        data[:] = np.frombuffer(self.world.queues[peer, self.rank, channel].get(timeout=20), data.dtype)
+        data[:] = np.frombuffer(self.world.queues[peer, self.rank, channel].get(timeout=120), data.dtype)
 
     def barrier(self) -> None:
         self.world.meeting.wait(timeout=20)

@@ -30,6 +30,6 @@ class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):
     ] = None
     case: Annotated[tuple[str, ...], option("Only these (repeatable).", metavar="GLOB")] = ()
     json: Annotated[str | None, output("Keep results; what is finished is not run again.")] = None
-    timeout: Annotated[float, option("Seconds for one case.", ge=1)] = 600
+    timeout: Annotated[float, option("Seconds for one case.", ge=1)] = 600.0
     memory: Annotated[str, option("Address space for one case.", metavar="SIZE")] = "8GiB"
     list_cases: Annotated[bool, option("Print the cases' names and stop.", "--list")] = False

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option, output
+from hocket.api.fields import output as written
 from hocket.api.request import Request
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "NcclEnvironment",
     "NcclLogReading",
     "NcclProfileReading",
+    "NcclProgramWriting",
     "TunerCheck",
     "TunerTableRequest",
 ]
@@ -106,6 +108,38 @@ class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
     ] = None
     nodes: _Nodes = 1
     collective: Annotated[str | None, option("Of NCCL 2.20 to 2.22, which do not log it.", "-c")] = None
+
+
+class NcclProgramWriting(Request, frozen=True, kw_only=True, tag="nccl program"):
+    """Write what NCCL (2.30.7) would do for a call as MSCCL XML, to be read, changed, verified, simulated and run.
+
+    The runtime cuts the buffer in its own way: in equal chunks, whatever NCCL gives the channels. NVLS and CollNet are
+    kernels over switches, which XML cannot say.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket nccl program --topology dgx-h100 --nodes 2 -s 64MiB --algorithm ring/ll128/4 -o ring.xml",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.program:perform"
+
+    topology: Annotated[str, option(_MACHINE, metavar="MACHINE", positional=True)]
+    size: Annotated[str, option("Bytes of the call, as nccl-tests counts them.", "-s", positional=True)]
+    output: Annotated[str, written("Write the XML here.", "-o")]
+    nodes: Annotated[int, option("How many such nodes.", ge=1, le=4096)] = 1
+    collective: Annotated[str, option("all_reduce, all_gather, reduce_scatter, broadcast, reduce.", "-c")] = (
+        "all_reduce"
+    )
+    algorithm: Annotated[
+        str | None,
+        option("Such as ring/ll128/4; what is not given NCCL chooses.", metavar="ALGORITHM[/PROTOCOL[/CHANNELS]]"),
+    ] = None
+    root: Annotated[int, option("Of broadcast and reduce.", ge=0)] = 0
+    to: Annotated[
+        str, option("The runtime that is to run it.", choices="hocket.translator.msccl.profiles:PROFILES")
+    ] = "executor"
+    settings: Annotated[
+        tuple[str, ...], option("A variable of NCCL's environment.", "--set", metavar="NAME=VALUE")
+    ] = ()
 
 
 class NcclProfileReading(Request, frozen=True, kw_only=True, tag="nccl profile show"):

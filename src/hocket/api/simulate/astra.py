@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hocket.api.reading import one_of
 from hocket.api.result import Result
-from hocket.api.simulate.options import one_of
 from hocket.api.simulate.request import AstraFiles, Simulation
 from hocket.base.errors import RequestError
 from hocket.base.files import write_json

@@ -6,9 +6,9 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
+from hocket.api.reading import one_of
 from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs, Simulation
 from hocket.base.errors import HocketError, RequestError
-from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl import NcclModel
 from hocket.nccl.programs.spec import is_nccl, is_nccl_model, model_of
@@ -23,20 +23,11 @@ __all__ = [
     "fidelity_of",
     "fraction",
     "nccl_of",
-    "one_of",
     "require_classes",
     "sizes_of",
 ]
 
 _LINK_BINS = 256
-
-
-def one_of(option: str, value: str, values: Iterable[str]) -> str:
-    """The value, when it is one of those."""
-    known = list(values)
-    if value not in known:
-        raise RequestError(f"{option} {value}: no such choice; {nearest(value, known)}")
-    return value
 
 
 @lru_cache(maxsize=16)

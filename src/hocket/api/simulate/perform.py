@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from hocket.api.progress import Progress
+from hocket.api.progress import SILENT, Progress
 from hocket.api.simulate import astra, collective, program
 from hocket.api.simulate.options import (
     algorithms_of,
@@ -24,12 +24,12 @@ from hocket.base.errors import FormatError, RequestError
 from hocket.base.strict_yaml import nearest
 from hocket.chakra import read_traces
 from hocket.nccl.programs.spec import is_nccl
-from hocket.schedule import NAMED_KINDS
+from hocket.schedule import NAMED_KINDS, AnySchedule
 from hocket.schedule import load_expanded as load_schedule
 from hocket.simulator import Prediction, parse_placement, parse_remote_memory, simulate_schedule, simulate_traces
 from hocket.workload.accelerators import parse_accelerator
 
-__all__ = ["perform"]
+__all__ = ["perform", "predict_schedule"]
 
 #: Endings of files that hold a program.
 PROGRAMS = (".xml", ".json")
@@ -44,15 +44,25 @@ def perform(request: Simulation, progress: Progress) -> SimulationResult | Curve
     astra.refuse_mixed(request)
     if request.astra.compat is not None:
         return astra.perform(request)
-    check_outputs(request.outputs)
-    question = Question(
-        request, fidelity_of(request.fidelity, request.outputs), disturbance_of(request.disturbances), progress
-    )
+    question = _question(request, progress)
     result = _performer(request)(question)
     if isinstance(result, SimulationResult) and request.outputs.csv:
         raise RequestError("--csv is for several sizes or algorithms of a collective; one prediction has --tables")
     result.write()
     return result
+
+
+def predict_schedule(request: Simulation, schedule: AnySchedule) -> SimulationResult:
+    """As `perform` of a schedule that is in memory, as if it were in the request's file."""
+    result = _schedule(_question(request, SILENT), schedule)
+    result.write()
+    return result
+
+
+def _question(request: Simulation, progress: Progress) -> Question:
+    check_outputs(request.outputs)
+    fidelity = fidelity_of(request.fidelity, request.outputs)
+    return Question(request, fidelity, disturbance_of(request.disturbances), progress)
 
 
 def _performer(request: Simulation) -> Callable[[Question], SimulationResult | CurvesResult]:
@@ -87,15 +97,15 @@ def _performer(request: Simulation) -> Callable[[Question], SimulationResult | C
     return _traces
 
 
-def _schedule(question: Question) -> SimulationResult:
+def _schedule(question: Question, schedule: AnySchedule | None = None) -> SimulationResult:
     request = question.request
     if request.topology or request.algorithm or request.size or request.disturbances.degrade:
         raise RequestError(
             "a schedule has topology and size and is an algorithm: drop --topology, --degrade, --algorithm, --size"
         )
-    schedule = load_schedule(request.what)
-    require_classes(question.fidelity, schedule.topology)
-    return SimulationResult(request, [simulate_schedule(schedule, question.fidelity)])
+    expanded = load_schedule(request.what) if schedule is None else schedule.expand()
+    require_classes(question.fidelity, expanded.topology)
+    return SimulationResult(request, [simulate_schedule(expanded, question.fidelity)])
 
 
 def _traces(question: Question) -> SimulationResult:

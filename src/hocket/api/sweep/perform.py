@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from hocket.api.progress import Progress
+from hocket.api.reading import one_of
 from hocket.api.result import Result
-from hocket.api.simulate.options import one_of
 from hocket.api.sweep.execution import answer_rows
 from hocket.api.sweep.file import load_sweep
 from hocket.api.sweep.request import Sweep

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from hocket.report.schedule_page import groups_page, schedule_page, windows_page
 from hocket.schedule import AnySchedule, save
 from hocket.synthesizer import ScheduleWindow, Synthesized, Together, describe, summarize
 from hocket.topology.naming import spans
+
+if TYPE_CHECKING:
+    from hocket.api.simulate.result import SimulationResult
+    from hocket.api.translate.result import TranslationResult
+    from hocket.api.verify.result import VerificationResult
 
 __all__ = ["GroupsResult", "SynthesisResult", "WindowsResult"]
 
@@ -90,6 +95,35 @@ class SynthesisResult(_Schedules):
     @property
     def schedule(self) -> AnySchedule:
         return self.parts[0].schedule
+
+    @property
+    def _file(self) -> str:
+        """What the steps that follow call the schedule: its file, or one that could be."""
+        return self.request.output or f"{self.request.collective}.schedule"
+
+    def verify(self) -> VerificationResult:
+        """`hocket.verify` of the schedule."""
+        from hocket.api.verify.request import Verification
+        from hocket.api.verify.schedules import verify_schedules
+
+        return verify_schedules(Verification.of(self._file), [self.schedule])
+
+    def simulate(self, **options: Any) -> SimulationResult:
+        """`hocket.simulate` of the schedule."""
+        from hocket.api.simulate.perform import predict_schedule
+        from hocket.api.simulate.request import Simulation
+
+        with Simulation.spoken_in_python(), together():
+            return predict_schedule(Simulation.of(self._file, **options), self.schedule)
+
+    def translate(self, to: str, output: str | Path | None = None, **options: Any) -> TranslationResult:
+        """`hocket.translate` of the schedule to a runtime or a format."""
+        from hocket.api.translate.perform import translate_schedule
+        from hocket.api.translate.request import Translation
+
+        with Translation.spoken_in_python(), together():
+            request = Translation.of(self._file, to=to, output=output, **options)
+            return translate_schedule(request, self.schedule)
 
     def headline(self) -> str:
         one = self.numbers[0]

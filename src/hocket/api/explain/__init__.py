@@ -1,0 +1,1 @@
+"""Which file of a folder a runtime would run for a call, and why not each other one."""

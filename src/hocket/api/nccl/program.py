@@ -1,0 +1,34 @@
+"""What NCCL would do for a call, as MSCCL XML."""
+
+from pathlib import Path
+
+from hocket.api.nccl.naming import collectives_named, settings_named
+from hocket.api.nccl.request import NcclProgramWriting
+from hocket.api.progress import Progress
+from hocket.api.reading import bytes_of, one_of
+from hocket.api.result import Report
+from hocket.api.translate.text import program_lines
+from hocket.base.errors import ScheduleError
+from hocket.nccl import NcclModel
+from hocket.nccl.programs import KINDS
+from hocket.nccl.programs.spec import NcclAlgorithm
+from hocket.schedule import Collective, Kernel
+from hocket.topology.machines.loading import load_machine
+from hocket.translator import rewrite
+
+__all__ = ["perform"]
+
+
+def perform(request: NcclProgramWriting, progress: Progress) -> Report:
+    """Writes the program. Raises ScheduleError for algorithms that are kernels over switches."""
+    (name,) = collectives_named([one_of("--collective", request.collective, map(str, KINDS.values()))])
+    wanted = NcclAlgorithm.of("nccl" if request.algorithm is None else f"nccl:{request.algorithm}")
+    model = NcclModel(load_machine(request.topology), request.nodes, settings_named(request.settings))
+    size_bytes = bytes_of("--size", request.size)
+    found = wanted.program(model, Collective(KINDS[name], model.ranks, size_bytes, root=request.root))
+    if isinstance(found, Kernel):
+        raise ScheduleError(
+            f"{found.name}: a kernel over switches that compute, which XML cannot say: take ring or tree"
+        )
+    written = rewrite(found.program, request.output, request.to)
+    return Report(request, program_lines(written, Path(request.output), is_bounded=True))

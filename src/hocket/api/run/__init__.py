@@ -1,0 +1,1 @@
+"""A program on real processes of this machine, every value checked."""

@@ -1,0 +1,177 @@
+"""Translates: by what the files are, and what they become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hocket.api.progress import Progress
+from hocket.api.reading import bytes_of, one_of
+from hocket.api.translate.request import Translation
+from hocket.api.translate.result import TranslationResult
+from hocket.api.translate.text import bundle_lines, plan_lines, program_lines
+from hocket.base.errors import RequestError
+from hocket.schedule import FIFO_DEPTH, AnySchedule, Kind, Schedule, load_expanded, verify
+from hocket.topology import load as load_topology
+from hocket.translator import PROFILES, Lowering, is_forest, read_forest, read_program, rewrite, run_recipe
+from hocket.translator import program_schedule as schedule_of_program
+from hocket.translator import translate as translate_to_program
+from hocket.translator.bundle import write_bundle
+from hocket.translator.formats.registry import FORMATS
+from hocket.translator.launching import machines
+from hocket.translator.lowering.proving import Translated
+from hocket.translator.msccl.saturation import saturation_findings
+from hocket.translator.mscclpp import PLAN_RUNTIME, plan_recipe, translate_to_plan
+from hocket.translator.targets import RUNTIMES
+
+__all__ = ["perform", "translate_schedule"]
+
+# Fields, by what is made; `_SOURCE`: what a file does not say itself, asked for where it is read.
+_SOURCE = {"topology", "size", "root", "collective"}
+_ALWAYS = {"files", "to", "output"}
+_LOWERING = {"protocol", "channels", "min_bytes", "max_bytes", "in_place"}
+_OF_XML = {"slots", "instances"}
+_PLAN = _ALWAYS | _SOURCE | _LOWERING | {"name", "ranks_per_node"}
+_BUNDLE = _LOWERING | {"files", "to", "bundle", "topology", "root"}
+_REWRITE = _ALWAYS | {"written_for", "root", "name", "min_bytes", "max_bytes"}
+_LOWER = _ALWAYS | _SOURCE | _LOWERING | _OF_XML | {"name"}
+
+
+def perform(request: Translation, progress: Progress) -> TranslationResult:
+    """Translates, proves and writes. Raises RequestError for fields that would do nothing, FormatError for what cannot
+    be read, ScheduleError and DeadlockError for what does not fit or cannot be proved."""
+    lowering = _lowering(request)
+    _take_only(request)
+    if request.bundle is not None:
+        return _bundle(request, request.bundle, lowering)
+    file = Path(request.files[0])
+    if _is_lowered(file) and request.to not in FORMATS and request.to != PLAN_RUNTIME:
+        return _rewritten(request, file, lowering)
+    return _translated(request, _read_schedule(request, file), lowering)
+
+
+def translate_schedule(request: Translation, schedule: AnySchedule) -> TranslationResult:
+    """As `perform` of a schedule that is in memory, as if it were in the request's file."""
+    lowering = _lowering(request)
+    _take_only(request)
+    return _translated(request, schedule.expand(), lowering)
+
+
+def _lowering(request: Translation) -> Lowering:
+    if request.to == PLAN_RUNTIME and request.protocol is not None:
+        one_of("--protocol", request.protocol, ["Simple", "LL"])
+    least = 0 if request.min_bytes is None else bytes_of("--min-bytes", request.min_bytes)
+    most = 0 if request.max_bytes is None else bytes_of("--max-bytes", request.max_bytes)
+    if most and least > most:
+        raise RequestError(f"--min-bytes {request.min_bytes} is above --max-bytes {request.max_bytes}")
+    protocol = request.protocol or "Simple"
+    if request.slots is not None and request.slots > FIFO_DEPTH[protocol]:
+        raise RequestError(f"--slots {request.slots}: connections of {protocol} hold {FIFO_DEPTH[protocol]} messages")
+    return Lowering(
+        protocol=request.protocol,
+        channels=request.channels,
+        slots=request.slots,
+        instances=request.instances,
+        in_place=request.in_place,
+        min_bytes=least,
+        max_bytes=most,
+        name=request.name,
+    )
+
+
+def _take_only(request: Translation) -> None:
+    """Raises RequestError for fields that would do nothing, before anything is read."""
+    to = request.to
+    if request.bundle is not None:
+        one_of("--to", to, RUNTIMES)
+        takes = _BUNDLE | ({"ranks_per_node"} if to == PLAN_RUNTIME else _OF_XML)
+        request.take_only(takes, f"--bundle DIR of {to} has files of its own names, for sizes of its own")
+        return
+    if request.output is None or len(request.files) != 1:
+        raise RequestError("give one FILE and --output, or --bundle DIR for several")
+    (file,) = request.files
+    if to in FORMATS:
+        request.take_only(_ALWAYS | _SOURCE, f"--to {to} is no program, it has what {file} does as it is")
+    elif to == PLAN_RUNTIME:
+        request.take_only(_PLAN, f"--to {to} makes a plan, lowered in its own way")
+    elif _is_lowered(Path(file)):
+        request.take_only(_REWRITE, f"{file} is lowered already, and --to {to} keeps the program")
+    else:
+        request.take_only(_LOWER, f"--to {to} lowers {file} for all ranks alike")
+
+
+def _is_lowered(file: Path) -> bool:
+    """Whether a file, by its name and beginning, is a program: no schedule and no trees."""
+    return file.suffix == ".json" or (file.suffix == ".xml" and not is_forest(file))
+
+
+def _read_schedule(request: Translation, file: Path) -> Schedule:
+    """The schedule in a file, or what a program, or ForestColl's trees, do on a topology at a size."""
+    of_trees = file.suffix == ".xml" and not _is_lowered(file)
+    if request.collective is not None and not of_trees:
+        raise RequestError(f"{file} says its collective: --collective is for ForestColl's trees")
+    if file.suffix not in (".xml", ".json"):
+        if (request.topology, request.size, request.root) != (None, None, None):
+            raise RequestError(f"{file} has a topology, size and root: --topology, --size, --root are others'")
+        return load_expanded(file)
+    if request.topology is None or request.size is None:
+        raise RequestError(f"{file} names no links and bytes: give --topology and --size")
+    topology, size_bytes = load_topology(request.topology), bytes_of("--size", request.size)
+    if of_trees:
+        return read_forest(file, topology, size_bytes, Kind(request.collective or Kind.ALL_GATHER))
+    return schedule_of_program(read_program(file, root=request.root), topology, size_bytes)
+
+
+def _bundle(request: Translation, folder: str, lowering: Lowering) -> TranslationResult:
+    report = write_bundle(
+        [Path(file) for file in request.files],
+        folder,
+        request.to,
+        lowering,
+        topology=None if request.topology is None else load_topology(request.topology),
+        root=request.root,
+        ranks_per_node=request.ranks_per_node,
+    )
+    return TranslationResult(request, bundle_lines(report, Path(folder)), report)
+
+
+def _rewritten(request: Translation, file: Path, lowering: Lowering) -> TranslationResult:
+    program = read_program(file, profile=request.written_for, root=request.root)
+    result = rewrite(
+        program,
+        _output(request),
+        request.to,
+        name=request.name,
+        min_bytes=None if request.min_bytes is None else lowering.min_bytes,
+        max_bytes=None if request.max_bytes is None else lowering.max_bytes,
+    )
+    return _program_result(request, result, program_lines(result, _output(request), bool(lowering.max_bytes)))
+
+
+def _translated(request: Translation, schedule: Schedule, lowering: Lowering) -> TranslationResult:
+    path, to = _output(request), request.to
+    if to in FORMATS:
+        verify(schedule)
+        return TranslationResult(request, FORMATS[to].write(schedule, path), schedule)
+    ranks = schedule.ranks.tolist()
+    if to == PLAN_RUNTIME:
+        plan = translate_to_plan(schedule, path, lowering, ranks_per_node=request.ranks_per_node)
+        recipe = plan_recipe(plan.plan, path, machines(schedule.topology, ranks, request.ranks_per_node))
+        return TranslationResult(request, [*plan_lines(plan, path), "", recipe], plan)
+    result = translate_to_program(schedule, path, to, lowering)
+    predicted = saturation_findings(result.program, schedule.collective.size_bytes, result.candidates[0].time_ps)
+    lines = program_lines(result, path, bool(lowering.max_bytes), predicted)
+    return _program_result(request, result, lines, machines(schedule.topology, ranks))
+
+
+def _program_result(
+    request: Translation, result: Translated, lines: list[str], nodes: tuple[int | None, int] = (None, 0)
+) -> TranslationResult:
+    """`nodes`: machines, and ranks of each (None: a program does not say)."""
+    if request.to in PROFILES:
+        lines += ["", run_recipe(result.program, result.profile.name, _output(request), nodes)]
+    return TranslationResult(request, lines, result)
+
+
+def _output(request: Translation) -> Path:
+    assert request.output is not None
+    return Path(request.output)
