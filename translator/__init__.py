@@ -13,7 +13,8 @@ from hocket.translator.lowering.proving import Translated
 from hocket.translator.msccl.document import read_document, read_file
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.judge import Judgement, Verdict, judge
-from hocket.translator.msccl.profiles import PROFILES, UNLIMITED, Profile, ProfileName
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import PROFILES, UNLIMITED
 from hocket.translator.msccl.recipes import run_recipe
 from hocket.translator.msccl.xml_read import from_xml, read_xml
 from hocket.translator.msccl.xml_write import check_limits, to_xml
@@ -29,7 +30,6 @@ __all__ = [
     "Judgement",
     "Lowering",
     "Profile",
-    "ProfileName",
     "Severity",
     "Translated",
     "Verdict",

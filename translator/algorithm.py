@@ -22,7 +22,8 @@ from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.placement import LocalCopy
 from hocket.translator.lowering.proving import Translated
 from hocket.translator.lowering.strategies import predictor, quickest, rounds
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import find_profile
 
 __all__ = ["Algorithm", "Chunk"]
 
@@ -116,7 +117,7 @@ class Algorithm:
 
     def lower(
         self,
-        profile: str | ProfileName | Profile,
+        profile: str | Profile,
         lowering: Lowering | None = None,
         *,
         topology: Topology | None = None,

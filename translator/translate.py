@@ -12,7 +12,8 @@ from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.proving import Translated, prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.lowering.strategies import fewer_chunks, predictor, quickest, rounds
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.xml_write import LimitError
 
 __all__ = ["lower_best", "rewrite", "translate"]
@@ -23,7 +24,7 @@ _MANY = 20_000  # transfers beyond which few strategies are tried
 def translate(
     schedule: Schedule,
     path: Path | str,
-    profile: str | ProfileName | Profile,
+    profile: str | Profile,
     lowering: Lowering | None = None,
 ) -> Translated:
     """Writes the schedule as MSCCL XML for one runtime: what `lower_best` makes of it, with its errors; with these
@@ -33,9 +34,7 @@ def translate(
     return translation
 
 
-def lower_best(
-    schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lowering | None = None
-) -> Translated:
+def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | None = None) -> Translated:
     """The schedule as the quickest program for one runtime that could be proved, by simulation at the schedule's size
     on its topology: where `lowering` leaves a choice, several are tried.
 
@@ -66,7 +65,7 @@ def lower_best(
 def rewrite(
     program: Program,
     path: Path | str,
-    profile: str | ProfileName | Profile,
+    profile: str | Profile,
     *,
     name: str | None = None,
     min_bytes: int | None = None,

@@ -11,7 +11,7 @@ from hocket.base.errors import FormatError, HocketError, placed
 from hocket.base.scratch import hand_over
 from hocket.runtime.engine.text import index_text, part_text, part_texts
 from hocket.schedule import FIFO_DEPTH, Kind, Program, execute
-from hocket.translator import ProfileName, read_program
+from hocket.translator import read_program
 from hocket.translator.bundle import is_bundle, read_bundle
 from hocket.translator.selection.msccl import files_in_order
 
@@ -138,7 +138,7 @@ def _read_place(place: Path, above: Path, verify: bool) -> list[ServedProgram]:
         bundle = read_bundle(place)
         paths = [place / file.path for file in bundle.files]
         return [read_one(path, above, bundle.root if path.suffix == ".xml" else None, verify) for path in paths]
-    files = [path for path in files_in_order(place, ProfileName.EXECUTOR) if path.suffix in _SUFFIXES]
+    files = [path for path in files_in_order(place, "executor") if path.suffix in _SUFFIXES]
     bundles = sorted(path for path in place.iterdir() if is_bundle(path))
     return [read_one(path, above, None, verify) for path in files] + [
         algorithm for bundle in bundles for algorithm in _read_place(bundle, above, verify)

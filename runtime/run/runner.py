@@ -8,7 +8,8 @@ from hocket.base.errors import HocketError
 from hocket.runtime.engine.library import Library, read_library, read_one
 from hocket.runtime.run.job import Job, RunTask
 from hocket.runtime.run.launch import check_transport
-from hocket.translator.bundle import BundleRuntime, read_bundle
+from hocket.translator.bundle import read_bundle
+from hocket.translator.mscclpp import PLAN_RUNTIME
 
 __all__ = ["prepare", "prepare_bundle"]
 
@@ -45,7 +46,7 @@ def prepare_bundle(
     where none serves any of the sizes, and FormatError for a folder that is no bundle."""
     check_transport(transport, False)
     bundle = read_bundle(folder)
-    if bundle.runtime == BundleRuntime.MSCCLPP:
+    if bundle.runtime == PLAN_RUNTIME:
         sources = sorted({file.source for file in bundle.files})
         raise HocketError(
             f"{folder}: MSCCL++ plans write into each other's memory, which no transport here can; run what they "

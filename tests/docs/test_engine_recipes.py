@@ -87,6 +87,31 @@ def test_a_format_of_schedules_is_a_file_and_a_line(tmp_path: Path) -> None:
     assert "`walks`" in house.table("formats")
 
 
+def test_a_runtime_is_a_file_and_a_line(tmp_path: Path) -> None:
+    """One that is as the executor, but has room for few steps and looks at its files as they are listed."""
+    house = HouseCopy(tmp_path / "house", changed=["translator"])
+    text = (ROOT / "translator/msccl/runtimes/executor.py").read_text(encoding="utf-8")
+    for old, new in (('name="executor"', 'name="lab"'), ("max_steps=64", "max_steps=5"), ("BY_NAME", "LISTED")):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    house.write("translator/msccl/runtimes/lab.py", text)
+    house.replace("translator/msccl/profiles.py", '"executor", "rccl")', '"executor", "rccl", "lab")')
+    made, xml, bundle = (str(tmp_path / name) for name in ("made.schedule", "made.xml", "bundle"))
+    ring = ["-t", RING.format(bandwidth="50GB/s"), "-s", "64MiB", "--engine", "native:ring", "-o", made]
+    assert house.hocket("synthesize", "all_reduce", *ring).returncode == 0
+    done = house.hocket("translate", made, "--to", "lab", "-o", xml)
+    assert (done.returncode, "on 8 ranks for lab" in done.stdout) == (0, True), done
+    assert house.hocket("verify", xml, "--runtime", "lab").returncode == 0
+    assert house.hocket("simulate", xml, "-t", RING.format(bandwidth="1GB/s"), "-s", "1MiB", "--runtime", "lab").stdout
+    assert house.hocket("translate", made, "--to", "lab", "--bundle", bundle).returncode == 0
+    longest = max(block.count("<step") for block in Path(xml).read_text(encoding="utf-8").split("<tb")[1:])
+    assert longest <= 5
+    call = ["-c", "all_reduce", "-s", "64MiB", "-n", "8", "--runtime", "lab", "--in-place"]
+    done = house.hocket("explain", bundle, *call)
+    assert (done.returncode, "lab, in-place all_reduce" in done.stdout) == (0, True), done
+    assert house.hocket("run", "--bundle", bundle, "--size", "64MiB", "--iters", "1").returncode == 0
+
+
 def test_an_engine_of_the_synthesizer_is_a_file_and_a_line(tmp_path: Path) -> None:
     house = HouseCopy(tmp_path / "house", changed=["synthesizer"])
     house.write("synthesizer/engines/ring_only.py", ENGINE)

@@ -11,7 +11,7 @@ from hocket.base.errors import ScheduleError
 from hocket.schedule import Kind, Program, Step, StepType, execute
 from hocket.simulator import simulate_program
 from hocket.topology import load
-from hocket.translator import PROFILES, Algorithm, Lowering, ProfileName
+from hocket.translator import PROFILES, Algorithm, Lowering
 
 RANKS = 4
 
@@ -319,8 +319,8 @@ def test_any_number_of_local_steps(number: int, profile: str, dependent: bool) -
     translation = broadcast_beside_copies(number, dependent).lower(profile)
     blocks = translation.program.gpus[0].thread_blocks
     assert sum(step.type is StepType.COPY for block in blocks for step in block.steps) == number
-    assert len(blocks) == 1 + -(-number // PROFILES[ProfileName(profile)].max_steps)
-    assert max(len(block.steps) for block in blocks) <= PROFILES[ProfileName(profile)].max_steps
+    assert len(blocks) == 1 + -(-number // PROFILES[profile].max_steps)
+    assert max(len(block.steps) for block in blocks) <= PROFILES[profile].max_steps
     assert translation.program.num_channels == 1
 
 

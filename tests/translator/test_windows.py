@@ -17,7 +17,6 @@ from hocket.topology import load
 from hocket.translator import (
     PROFILES,
     Lowering,
-    ProfileName,
     from_program_json,
     from_xml,
     lower,
@@ -32,14 +31,14 @@ PAIRS = list(product(PROFILES, PROFILES))
 
 
 @cache
-def broadcast(chunks: int, runtime: ProfileName, smallest: int, largest: int) -> Program:
+def broadcast(chunks: int, runtime: str, smallest: int, largest: int) -> Program:
     """Of as many chunks as wanted, so that a size need not be a multiple of anything."""
     collective = Collective(Kind.BROADCAST, 2, 4096, chunks)
     schedule = build("direct", collective, load("ring:2,bandwidth=1GB/s,latency=1us"))
     return lower(schedule, runtime, Lowering(min_bytes=smallest, max_bytes=largest))
 
 
-def served(path: Path, runtime: ProfileName, sizes: list[int]) -> list[int]:
+def served(path: Path, runtime: str, sizes: list[int]) -> list[int]:
     calls = (RuntimeCall(Kind.BROADCAST, size, "int8", 2, in_place=True) for size in sizes)
     return [call.size_bytes for call in calls if select([path], call, runtime).chosen]
 
@@ -49,8 +48,8 @@ def served(path: Path, runtime: ProfileName, sizes: list[int]) -> list[int]:
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_program_written_for_another_runtime_serves_the_same_sizes(
     tmp_path_factory: pytest.TempPathFactory,
-    source: ProfileName,
-    target: ProfileName,
+    source: str,
+    target: str,
     chunks: int,
     smallest: int,
     width: int,
@@ -66,14 +65,14 @@ def test_a_program_written_for_another_runtime_serves_the_same_sizes(
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_open_windows(tmp_path: Path, source: ProfileName, target: ProfileName) -> None:
+def test_open_windows(tmp_path: Path, source: str, target: str) -> None:
     first, second = tmp_path / "first.xml", tmp_path / "second.xml"
     first.write_text(to_xml(broadcast(1, source, 0, 0), source))
     rewrite(read_xml(first), second, target)
     # msccl's are open up to 128 MiB, and stay so
     end = 128 << 20
     sizes = [1, end, end + 1, 1 << 40]
-    assert served(second, target, sizes) == sizes[: 2 if ProfileName.MSCCL in (source, target) else 4]
+    assert served(second, target, sizes) == sizes[: 2 if "msccl" in (source, target) else 4]
 
 
 def test_an_open_end_that_msccl_has_not_is_said(tmp_path: Path) -> None:
@@ -89,13 +88,13 @@ def test_an_open_end_that_msccl_has_not_is_said(tmp_path: Path) -> None:
 
 def test_a_file_of_msccl_without_an_end_has_the_runtime_s() -> None:
     # its default of maxBytes is 2^27, and exclusive
-    assert PROFILES[ProfileName.MSCCL].largest_bytes(None) == (1 << 27) - 1
-    assert PROFILES[ProfileName.EXECUTOR].largest_bytes(None) is None
+    assert PROFILES["msccl"].largest_bytes(None) == (1 << 27) - 1
+    assert PROFILES["executor"].largest_bytes(None) is None
 
 
 def test_files_of_others_say_by_their_form_or_with_from(tmp_path: Path) -> None:
     # `runtime` is Hocket's own attribute: without it, what executor takes is read as executor reads it
-    text = to_xml(broadcast(1, ProfileName.EXECUTOR, 1, 64), "executor").replace(' runtime="executor"', "")
+    text = to_xml(broadcast(1, "executor", 1, 64), "executor").replace(' runtime="executor"', "")
     other, out = tmp_path / "other.xml", tmp_path / "out.xml"
     other.write_text(text)
     bare = tmp_path / "bare.xml"
@@ -119,7 +118,7 @@ def test_files_of_others_say_by_their_form_or_with_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("runtime", PROFILES)
-def test_sizes_of_64_bits(tmp_path: Path, runtime: ProfileName) -> None:
+def test_sizes_of_64_bits(tmp_path: Path, runtime: str) -> None:
     largest = (1 << 63) - 2  # for msccl one more is written
     program = broadcast(1, runtime, 1, largest)
     text = to_xml(program, runtime)
@@ -132,7 +131,7 @@ def test_sizes_of_64_bits(tmp_path: Path, runtime: ProfileName) -> None:
 
 
 def test_json_holds_sizes_of_calls_only() -> None:
-    program = broadcast(1, ProfileName.EXECUTOR, 1, 64)
+    program = broadcast(1, "executor", 1, 64)
     for sizes in ({"min_bytes": -1}, {"max_bytes": -1}, {"max_bytes": (1 << 63) - 1}):
         with pytest.raises(ScheduleError, match="give --min-bytes and --max-bytes of 0 to 9223372036854775806"):
             to_program_json(replace(program, **sizes))
@@ -143,7 +142,7 @@ def test_json_holds_sizes_of_calls_only() -> None:
 
 
 @pytest.mark.parametrize("runtime", PROFILES)
-def test_names_are_what_the_runtime_keeps(runtime: ProfileName) -> None:
+def test_names_are_what_the_runtime_keeps(runtime: str) -> None:
     most = 63 if runtime == "msccl" else 255
     program = broadcast(1, runtime, 1, 64)
     whole = replace(program, name="n" * most)

@@ -19,7 +19,8 @@ from hocket.translator.bundle.sources import Sources, read_sources
 from hocket.translator.bundle.target import README, SCRIPT, Target, Written, XmlTarget
 from hocket.translator.launching import machines
 from hocket.translator.lowering.lowering import Lowering
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.mscclpp import PLAN_RUNTIME
 
 __all__ = ["BundleReport", "write_bundle"]
@@ -38,7 +39,7 @@ class BundleReport:
 def write_bundle(
     paths: Sequence[Path],
     folder: Path | str,
-    runtime: str | ProfileName | Profile,
+    runtime: str | Profile,
     lowering: Lowering | None = None,
     *,
     topology: Topology | None = None,
@@ -104,7 +105,7 @@ def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -
     return tuple(found)
 
 
-def _target(runtime: str | ProfileName | Profile, sources: Sources, ranks_per_node: int | None) -> Target:
+def _target(runtime: str | Profile, sources: Sources, ranks_per_node: int | None) -> Target:
     if runtime == PLAN_RUNTIME:
         return PlanTarget(sources, ranks_per_node)
     return XmlTarget(find_profile(runtime))

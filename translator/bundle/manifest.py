@@ -6,12 +6,12 @@ from typing import Annotated
 
 import msgspec
 
-from hocket.base.enums import StrEnum
 from hocket.base.errors import FormatError
 from hocket.base.reading import read_text
 from hocket.schedule import Kind
+from hocket.translator.targets import RUNTIMES
 
-__all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "BundleRuntime", "Predicted", "is_bundle", "read_bundle"]
+__all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "Predicted", "is_bundle", "read_bundle"]
 
 MANIFEST = "bundle.json"
 PROGRAMS = "algorithms"  # the folder of its programs: runtimes read all files there
@@ -20,15 +20,6 @@ VERSION = 1
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-
-
-class BundleRuntime(StrEnum):
-    """The runtimes that bundles are for."""
-
-    MSCCL = "msccl"
-    EXECUTOR = "executor"
-    RCCL = "rccl"
-    MSCCLPP = "mscclpp"
 
 
 class Predicted(msgspec.Struct, frozen=True):
@@ -77,7 +68,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     format: str = FORMAT
     version: int = VERSION
     hocket: str
-    runtime: BundleRuntime
+    runtime: str
     collective: Kind
     ranks: _Positive
     root: _Count
@@ -109,6 +100,7 @@ def read_bundle(folder: Path | str) -> Bundle:
         raise FormatError(
             f"{path}: format {bundle.format}, version {bundle.version}; this Hocket reads {FORMAT}, version {VERSION}"
         )
+    RUNTIMES.named(bundle.runtime, str(path))
     inside = path.parent.resolve()
     for file in bundle.files:
         place = (inside / file.path).resolve()

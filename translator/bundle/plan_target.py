@@ -8,13 +8,13 @@ from msgspec import structs
 
 from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import NVIDIA, Program
-from hocket.translator.bundle.manifest import Bundle, BundleRuntime
+from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.plan_files import REGISTRATION, plan_readme, plan_script, registration
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import README, SCRIPT, Written
 from hocket.translator.bundle.windows import SizeWindow
 from hocket.translator.lowering.lowering import Lowering
-from hocket.translator.mscclpp import TranslatedPlan, from_json, lower_to_plan, to_json, verify_plan
+from hocket.translator.mscclpp import PLAN_RUNTIME, TranslatedPlan, from_json, lower_to_plan, to_json, verify_plan
 from hocket.translator.program_schedule import program_schedule
 
 __all__ = ["PlanTarget"]
@@ -29,7 +29,7 @@ class PlanTarget:
     What is simulated is the program of sends and receives whose messages the plan puts: handshakes cost nothing there.
     """
 
-    name = BundleRuntime.MSCCLPP
+    name = PLAN_RUNTIME
     suffix = ".json"
     max_files = None
     protocols = NVIDIA

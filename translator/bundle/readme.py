@@ -5,18 +5,10 @@ from collections.abc import Iterator
 from hocket.base.units import format_bytes, format_limit, format_time
 from hocket.translator.bundle.manifest import Bundle, BundleFile
 from hocket.translator.launching import job_command, where
-from hocket.translator.msccl.profiles import ProfileName
-from hocket.translator.msccl.recipes import NCCL_TESTS, RECIPES
+from hocket.translator.msccl.profiles import PROFILES
+from hocket.translator.msccl.recipes import NCCL_TESTS
 
 __all__ = ["readme"]
-
-_ORDER: dict[str, str] = {
-    ProfileName.MSCCL: "It looks at them in the order of MSCCL_XML_FILES, at most 4, and takes the first that matches.",
-    ProfileName.EXECUTOR: "It reads every file of `algorithms/`, sorted by name, and takes the first that matches; a"
-    " file that is no program ends the scan, so put nothing else there.",
-    ProfileName.RCCL: "It reads every file of `algorithms/` in the order of the file system's own listing; no two match"
-    " the same call, so the order does not matter. A file that is no program ends the scan, so put nothing else there.",
-}
 
 
 def readme(bundle: Bundle) -> str:
@@ -25,7 +17,8 @@ def readme(bundle: Bundle) -> str:
 
 
 def _lines(bundle: Bundle) -> Iterator[str]:
-    recipe = RECIPES[bundle.runtime]
+    profile = PROFILES[bundle.runtime]
+    recipe = profile.recipe
     variable, perf = recipe.variable, NCCL_TESTS[bundle.collective]
     yield f"# {bundle.collective} on {bundle.ranks} ranks of {bundle.topology}, for {recipe.title}"
     yield ""
@@ -58,7 +51,7 @@ def _lines(bundle: Bundle) -> Iterator[str]:
         yield "LOADED, not USED. What shows that they run: other times with NCCL_ALGO=RING, and where a size is in the"
         yield "window of one kind of call only, other times in the in-place than in the out-of-place column."
     yield ""
-    yield f"{_ORDER[bundle.runtime]} Which file a call runs:"
+    yield f"{profile.in_bundle} Which file a call runs:"
     yield ""
     of_call = f"--collective {bundle.collective} --ranks {bundle.ranks} --size 1MiB --in-place"
     yield f"    hocket explain algorithms/ --runtime {bundle.runtime} {of_call}"

@@ -6,7 +6,9 @@ from shlex import quote
 from hocket.translator.bundle.manifest import PROGRAMS, Bundle, BundleFile
 from hocket.translator.bundle.windows import multiples
 from hocket.translator.launching import job_command, mpirun_check, where
-from hocket.translator.msccl.recipes import NCCL_TESTS, RECIPES, Recipe
+from hocket.translator.msccl.profile import Recipe
+from hocket.translator.msccl.profiles import PROFILES
+from hocket.translator.msccl.recipes import NCCL_TESTS
 
 __all__ = ["measured_sizes", "run_script"]
 
@@ -46,7 +48,7 @@ measure() { # FIRST LAST TYPE: from one size to another, doubling
 
 def run_script(bundle: Bundle) -> str:
     """The script, for bash."""
-    return "\n".join(_lines(bundle, RECIPES[bundle.runtime])) + "\n"
+    return "\n".join(_lines(bundle, PROFILES[bundle.runtime].recipe)) + "\n"
 
 
 def measured_sizes(file: BundleFile) -> tuple[int, int, str]:

@@ -8,7 +8,7 @@ from typing import Protocol
 from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.schedule import Protocol as WireProtocol
-from hocket.translator.bundle.manifest import Bundle, BundleRuntime
+from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source
@@ -16,7 +16,7 @@ from hocket.translator.bundle.windows import SizeWindow
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.translate import lower_best
 
 __all__ = ["README", "SCRIPT", "Lowered", "Target", "Written", "XmlTarget"]
@@ -68,7 +68,7 @@ class Target(Protocol):
     wire; ranks of each node where it was told to differ from the topology's machines."""
 
     @property
-    def name(self) -> BundleRuntime: ...
+    def name(self) -> str: ...
     @property
     def suffix(self) -> str: ...
     @property
@@ -95,7 +95,7 @@ class XmlTarget:
     ranks_per_node = None
 
     def __init__(self, profile: Profile) -> None:
-        self.name = BundleRuntime(profile.name)
+        self.name = profile.name
         self.max_files = profile.max_files
         self.protocols = profile.protocols
         self._profile = profile

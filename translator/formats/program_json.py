@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.base.reading import JSON, read_bytes
 from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Kind, Program, Steps, StepType, ThreadBlock
-from hocket.translator.msccl.profiles import LARGEST_BYTES
+from hocket.translator.msccl.profile import LARGEST_BYTES
 from hocket.translator.msccl.xml_read import read_xml
 
 __all__ = ["from_program_json", "is_program_json", "read_program", "to_program_json"]

@@ -12,7 +12,7 @@ from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.operations import operations
 from hocket.translator.lowering.placement import LocalCopy
 from hocket.translator.lowering.retarget import retarget
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.xml_write import LimitError
 
 __all__ = ["fit", "with_remedy"]

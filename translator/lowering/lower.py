@@ -6,13 +6,14 @@ from hocket.translator.lowering.fitting import fit, with_remedy
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.messages import merge
 from hocket.translator.lowering.placement import Placement
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.xml_write import LimitError, check_limits
 
 __all__ = ["lower", "lower_by"]
 
 
-def lower(schedule: Schedule, profile: str | ProfileName | Profile, lowering: Lowering | None = None) -> Program:
+def lower(schedule: Schedule, profile: str | Profile, lowering: Lowering | None = None) -> Program:
     """The schedule as a program for one runtime, right for in-place calls (all_to_all: out-of-place) unless said; where
     `lowering` leaves a choice, the plainest.
 

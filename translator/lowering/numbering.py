@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from hocket.schedule import Gpu, Program, Steps
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 
 __all__ = ["renumber"]
 

@@ -12,7 +12,7 @@ from hocket.schedule import BUFFERS, StepType
 from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.pairing import pair_connections
 from hocket.translator.lowering.placement import LocalCopy
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 
 __all__ = ["LoweredBlock", "Operations", "operations"]
 

@@ -10,7 +10,8 @@ from hocket.schedule import FIFO_DEPTH, Program, Proof, execute, least_safe_coun
 from hocket.translator.formats.program_json import from_program_json, to_program_json
 from hocket.translator.lowering.lowering import Candidate
 from hocket.translator.msccl.findings import Finding
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.residency import residency_findings
 from hocket.translator.msccl.slices import largest_of_count, least_count
 from hocket.translator.msccl.xml_read import from_xml
@@ -41,7 +42,7 @@ class Translated:
 
 def prove(
     program: Program,
-    profile: str | ProfileName | Profile,
+    profile: str | Profile,
     slots: int | None = None,
     xml: tuple[str, tuple[Finding, ...]] | None = None,
 ) -> Translated:

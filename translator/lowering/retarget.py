@@ -3,7 +3,7 @@
 from hocket.schedule import Program
 from hocket.translator.lowering.numbering import renumber
 from hocket.translator.lowering.unfuse import unfuse
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 
 __all__ = ["retarget"]
 

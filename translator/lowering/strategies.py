@@ -13,7 +13,7 @@ from hocket.translator.lowering.coarser import mergeable
 from hocket.translator.lowering.fitting import with_remedy
 from hocket.translator.lowering.lowering import Candidate, Lowering, Strategy
 from hocket.translator.lowering.proving import Translated, prove
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.xml_write import LimitError, to_xml_noted
 
 __all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]

@@ -10,7 +10,8 @@ from hocket.schedule import Counterexample, Program, Proof, attempt, least_safe_
 from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.residency import residency_findings
 from hocket.translator.msccl.rules import check, window
 from hocket.translator.msccl.slices import largest_of_count
@@ -45,7 +46,7 @@ class Judgement:
     `safe`: every size that selects the file is one of those.
     """
 
-    runtime: ProfileName
+    runtime: str
     verdict: Verdict
     runnable: bool
     correct: bool
@@ -76,7 +77,7 @@ class Judgement:
 
 def judge(
     document: Document,
-    runtime: str | ProfileName | Profile,
+    runtime: str | Profile,
     *,
     root: int | None = None,
     fifo_depth: int | None = None,

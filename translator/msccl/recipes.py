@@ -1,15 +1,14 @@
 """How to run an MSCCL XML on each runtime: environment, command, and the log lines that prove it was used."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from hocket.base.collectives import kinds_called
 from hocket.schedule import Program
 from hocket.translator.launching import where
-from hocket.translator.msccl.profiles import ProfileName
+from hocket.translator.msccl.profile import Profile
 
-__all__ = ["NCCL_TESTS", "RECIPES", "Recipe", "run_recipe"]
+__all__ = ["NCCL_TESTS", "run_recipe"]
 
 #: nccl-tests' program of each collective.
 NCCL_TESTS = {
@@ -21,83 +20,13 @@ NCCL_TESTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a runtime is told to use programs, from its documentation and source code.
-
-    `variable` says where the runtime was built and `library` which file of it a program must load. `environment` has
-    `{files}` (their paths, joined by colons) or `{folder}`, in which they are alone. `proof`: extended regular
-    expressions of log lines that say that the programs were loaded; `launched`: which of them comes only when one is
-    launched for a call (empty: the runtime logs no such line); `trouble`: of a line that says that one was refused.
-    """
-
-    title: str
-    variable: str
-    library: str
-    environment: tuple[str, ...]
-    proof: tuple[str, ...]
-    launched: str = ""
-    trouble: str = ""
-
-
-RECIPES: dict[str, Recipe] = {
-    ProfileName.MSCCL: Recipe(
-        "microsoft/msccl (a fork of NCCL 2.12)",
-        "MSCCL",
-        "build/lib/libnccl.so.2",
-        (
-            "LD_LIBRARY_PATH=$MSCCL/build/lib:${LD_LIBRARY_PATH:-}",
-            "MSCCL_XML_FILES={files}",
-            "NCCL_ALGO=MSCCL,RING,TREE",
-            "NCCL_DEBUG=INFO",
-            "NCCL_DEBUG_SUBSYS=INIT,ENV",
-        ),
-        (
-            "MSCCL: Parsing algorithm",
-            "Parsed MSCCL Algorithm .*successfully",
-            "Connected [0-9]+ MSCCL algorithms",
-        ),
-        trouble="failed to initialize. Will be ignored",
-    ),
-    ProfileName.EXECUTOR: Recipe(
-        "Azure/msccl-executor-nccl (a fork of NCCL 2.23)",
-        "MSCCL",
-        "build/lib/libnccl.so.2",
-        (
-            "LD_LIBRARY_PATH=$MSCCL/build/lib:${LD_LIBRARY_PATH:-}",
-            "MSCCL_ALGO_DIR={folder}",
-            "NCCL_MSCCL_ENABLE=1",
-            "NCCL_DEBUG=INFO",
-        ),
-        ("Using MSCCL Algo files from", "MSCCL: Initialization finished", "MSCCL: Setup Kernel finished"),
-        launched="MSCCL: Setup Kernel finished",
-    ),
-    ProfileName.RCCL: Recipe(
-        "RCCL with MSCCL compiled in (ROCm 5.5 to 7.1)",
-        "ROCM",
-        "lib/librccl.so.1",
-        (
-            "LD_LIBRARY_PATH=$ROCM/lib:${LD_LIBRARY_PATH:-}",
-            "RCCL_MSCCL_FORCE_ENABLE=1",
-            "MSCCL_ALGO_DIR={folder}",
-            "NCCL_DEBUG=INFO",
-            "NCCL_DEBUG_SUBSYS=INIT,COLL",
-        ),
-        ("Using MSCCL files from", "MSCCL: Initialization finished", "Setup Kernel finished"),
-        launched="Setup Kernel finished",
-    ),
-}
-
-
-def run_recipe(
-    program: Program, profile: ProfileName, path: Path | str, nodes: tuple[int | None, int] = (None, 0)
-) -> str:
+def run_recipe(program: Program, profile: Profile, path: Path | str, nodes: tuple[int | None, int] = (None, 0)) -> str:
     """Shell text that runs the XML at `path` with nccl-tests on a runtime, one GPU a process; `nodes`: on how many
     machines (None: nobody knows), and ranks of each (0: they differ).
 
     Sources: the runtimes' documentation and source code; none of it was run where this was written.
     """
-    recipe = RECIPES[profile]
+    recipe = profile.recipe
     file = quote(str(Path(path).resolve()))
     sizes = f"-b {program.min_bytes or 1024} -e {program.max_bytes or 1 << 30} -f 2"
     places = {"{files}": file, "{folder}": "$PWD/msccl-algorithms"}

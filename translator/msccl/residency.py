@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from hocket.base.errors import ScheduleError
+from hocket.schedule import AMD
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import ProfileName
+from hocket.translator.msccl.profiles import PROFILES
 
 __all__ = ["MULTIPROCESSORS", "residency_findings"]
 
@@ -13,7 +14,7 @@ MULTIPROCESSORS = {"V100": 80, "A100": 108, "H100": 132, "H20": 78, "MI250": 104
 _AMD = frozenset({"MI250", "MI300X"})
 
 
-def residency_findings(thread_blocks: Sequence[int], runtime: ProfileName | str, gpu: str | None) -> Iterator[Finding]:
+def residency_findings(thread_blocks: Sequence[int], runtime: str, gpu: str | None) -> Iterator[Finding]:
     """The rank with most `thread_blocks` (of each rank) against the GPU asked for, or, as a note, against all that the
     runtime runs on.
 
@@ -22,7 +23,8 @@ def residency_findings(thread_blocks: Sequence[int], runtime: ProfileName | str,
     if gpu is not None and gpu not in MULTIPROCESSORS:
         raise ScheduleError(f"no GPU '{gpu}'; GPUs: {', '.join(MULTIPROCESSORS)}")
     blocks, rank = max((number, -rank) for rank, number in enumerate(thread_blocks))
-    names = [gpu] if gpu else [name for name in MULTIPROCESSORS if (name in _AMD) == (runtime == ProfileName.RCCL)]
+    is_amd = runtime in PROFILES and PROFILES[runtime].protocols is AMD
+    names = [gpu] if gpu else [name for name in MULTIPROCESSORS if (name in _AMD) == is_amd]
     small = [f"{name} ({MULTIPROCESSORS[name]})" for name in names if MULTIPROCESSORS[name] < blocks]
     if small:
         yield Finding(

@@ -2,7 +2,7 @@
 chunks of a step, with the protocol's slice."""
 
 from hocket.schedule import Program
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 
 __all__ = ["largest_of_count", "least_count"]
 

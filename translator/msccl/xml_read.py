@@ -11,7 +11,8 @@ from hocket.schedule import STEP_ROW, Gpu, Kind, Program, Steps, StepType, Threa
 from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document, read_document, read_file
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import PROFILES, Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import PROFILES, find_profile
 from hocket.translator.msccl.rules import check, window
 
 __all__ = ["build", "from_xml", "read_xml"]
@@ -66,12 +67,12 @@ def _refusal(document: Document, profile: Profile, *, strict_dialect: bool) -> F
 
 
 def _written_for(document: Document) -> Profile:
-    algorithm, executor = document.algorithm, PROFILES[ProfileName.EXECUTOR]
+    algorithm, executor = document.algorithm, PROFILES["executor"]
     named = algorithm.text("runtime", 0)
     if named in PROFILES:
         return find_profile(named)
     whole = all(algorithm.has(key)[0] for key in executor.attributes)
-    return executor if whole else PROFILES[ProfileName.MSCCL]
+    return executor if whole else PROFILES["msccl"]
 
 
 def build(columns: DocumentColumns, profile: Profile, root: int | None = None) -> Program:

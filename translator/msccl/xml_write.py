@@ -6,7 +6,8 @@ from hocket.base.errors import ScheduleError
 from hocket.schedule import Gpu, Program, Step
 from hocket.translator.msccl.document import read_document
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.rules import check
 
 __all__ = ["LimitError", "check_limits", "to_xml", "to_xml_noted"]
@@ -23,7 +24,7 @@ class LimitError(ScheduleError):
         self.rule = rule
 
 
-def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
+def to_xml(program: Program, profile: str | Profile) -> str:
     """The program as MSCCL XML text for one runtime.
 
     Raises LimitError with the place, the number, the limit and a remedy when the runtime would not load, select or run
@@ -32,7 +33,7 @@ def to_xml(program: Program, profile: str | ProfileName | Profile) -> str:
     return to_xml_noted(program, profile)[0]
 
 
-def to_xml_noted(program: Program, profile: str | ProfileName | Profile) -> tuple[str, tuple[Finding, ...]]:
+def to_xml_noted(program: Program, profile: str | Profile) -> tuple[str, tuple[Finding, ...]]:
     """The text, and what is suspicious or worth a note of it for that runtime; errors as of `to_xml`."""
     chosen = find_profile(profile)
     name = program.name or "program"
@@ -55,7 +56,7 @@ def to_xml_noted(program: Program, profile: str | ProfileName | Profile) -> tupl
     return text, findings
 
 
-def check_limits(program: Program, profile: str | ProfileName | Profile) -> None:
+def check_limits(program: Program, profile: str | Profile) -> None:
     """Raises ScheduleError when the runtime would not load, select or run the program, as `to_xml`."""
     to_xml(program, profile)
 

@@ -15,7 +15,8 @@ from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document, read_file
 from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.judge import Judgement, Verdict, judge
-from hocket.translator.msccl.profiles import Profile, ProfileName, find_profile
+from hocket.translator.msccl.profile import Profile, Scan
+from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.rules import window
 
 __all__ = ["Choice", "RuntimeCall", "Selection", "files_in_order", "misfit", "mismatch", "select"]
@@ -55,7 +56,7 @@ class Selection:
         return next((choice for choice in self.choices if choice.runs), None)
 
 
-def files_in_order(folder: Path, runtime: str | ProfileName | Profile) -> list[Path]:
+def files_in_order(folder: Path, runtime: str | Profile) -> list[Path]:
     """The files of a folder in the order in which a runtime looks at them: executor by name, rccl as the file system
     lists them; msccl is given files one by one, here the .xml by name. Of a bundle, those of its programs. Raises
     FormatError when it cannot be listed."""
@@ -65,13 +66,18 @@ def files_in_order(folder: Path, runtime: str | ProfileName | Profile) -> list[P
     except OSError as error:
         raise FormatError(f"{folder}: {error.strerror}; give a folder of XML files") from error
     files = [path for path in listed if path.is_file()]
-    name = find_profile(runtime).name
-    if name == ProfileName.MSCCL:
-        return sorted(path for path in files if path.suffix == ".xml")
-    return sorted(files) if name == ProfileName.EXECUTOR else files
+    match find_profile(runtime).scan:
+        case Scan.ONE_BY_ONE:
+            return sorted(path for path in files if path.suffix == ".xml")
+        case Scan.BY_NAME:
+            return sorted(files)
+        case Scan.LISTED:
+            return files
+        case scan:
+            assert_never(scan)
 
 
-def select(files: Sequence[Path], call: RuntimeCall, runtime: str | ProfileName | Profile) -> Selection:
+def select(files: Sequence[Path], call: RuntimeCall, runtime: str | Profile) -> Selection:
     """What the runtime does with the call when it is given these files in this order. Raises FormatError when a file
     cannot be read at all."""
     profile = find_profile(runtime)
@@ -97,7 +103,7 @@ def select(files: Sequence[Path], call: RuntimeCall, runtime: str | ProfileName 
 
 def _ending(files: Sequence[Path], documents: Sequence[Document], call: RuntimeCall, profile: Profile) -> str | None:
     """Why no file is used at all: executor and RCCL read every file in the folder, and one bad one ends the scan."""
-    if profile.name == ProfileName.MSCCL:
+    if profile.scan is Scan.ONE_BY_ONE:
         return None
     for path, document in zip(files, documents, strict=True):
         for finding in judge(document, profile).findings:
@@ -129,7 +135,7 @@ def _mismatch(document: Document, call: RuntimeCall, profile: Profile) -> str | 
     if collective != profile.collective_names.get(call.kind):
         return f'is for coll="{collective}", not {profile.collective_names.get(call.kind, call.kind)}'
     in_place = bool(algorithm.number("inplace")[0])
-    if profile.name == ProfileName.MSCCL:
+    if "outofplace" not in profile.attributes:
         # it does not ask the file for an all_to_all
         in_place = in_place and call.kind is not Kind.ALL_TO_ALL
         out_of_place = not in_place
@@ -179,22 +185,9 @@ def _warnings(judgement: Judgement, call: RuntimeCall) -> tuple[str, ...]:
 
 
 def _notes(call: RuntimeCall, profile: Profile, choices: Sequence[Choice]) -> tuple[str, ...]:
-    notes = ["only for sum, prod, max and min; other operators run the library's own algorithm"]
-    match profile.name:
-        case ProfileName.MSCCL:
-            order = f"files in the order of MSCCL_XML_FILES, at most {profile.max_files}; NCCL_ALGO must name MSCCL"
-            notes.append(order)
-            if call.kind is Kind.ALL_TO_ALL:
-                notes.append('in-place all_to_all is refused; a file named "2D" runs a built-in algorithm instead')
-        case ProfileName.EXECUTOR:
-            notes.append("every file in the folder is read, sorted by name; the first match wins")
-        case ProfileName.RCCL:
-            order = "files are read in the order of the file system's own listing, which may differ on another machine"
-            notes += [order, "RCCL_MSCCL_FORCE_ENABLE=1 is needed except on 16 x MI250 and 8 x MI300X"]
-            if len([choice for choice in choices if choice.runs or "matches too" in choice.reason]) > 1:
-                notes.append("several files match: which one runs depends on that order; keep their windows apart")
-        case ProfileName.JSON:
-            pass
-        case _:
-            assert_never(profile.name)
+    notes = ["only for sum, prod, max and min; other operators run the library's own algorithm", *profile.notes]
+    if (note := profile.call_notes.get(call.kind)) is not None:
+        notes.append(note)
+    if profile.scan is Scan.LISTED and sum(one.runs or "matches too" in one.reason for one in choices) > 1:
+        notes.append("several files match: which one runs depends on that order; keep their windows apart")
     return tuple(notes)

@@ -16,7 +16,7 @@ from hocket.schedule.algorithms import ALGORITHMS, build_all
 from hocket.synthesizer import ENGINES, synthesize
 from hocket.synthesizer.barrier import barrier
 from hocket.topology import load
-from hocket.translator import PROFILES, UNLIMITED, Lowering, ProfileName, lower
+from hocket.translator import PROFILES, UNLIMITED, Lowering, lower
 from hocket.translator.lowering.proving import prove
 from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.mscclpp import lower_to_plan
@@ -127,7 +127,7 @@ def limit(schedule: Schedule, runtime: str, in_place: bool) -> str | None:
         return None
     if runtime != PLANS and kind not in find_profile(runtime).collective_names:
         return f"it has no collective {kind}"
-    if runtime == ProfileName.MSCCL and kind is Kind.ALL_TO_ALL and in_place:
+    if runtime == "msccl" and kind is Kind.ALL_TO_ALL and in_place:
         return "this runtime refuses in-place all_to_all"
     if collective.num_ranks == 1 and in_place and kind is not Kind.ALL_TO_ALL:
         return "rank 0: no thread block"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.rules.algorithm import ALGORITHM_RULES, GPU_RULES, window
 from hocket.translator.msccl.rules.attributes import name_findings, presence_findings
 from hocket.translator.msccl.rules.blocks import BLOCK_RULES

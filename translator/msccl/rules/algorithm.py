@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hocket.schedule import Kind
 from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.findings import Severity
-from hocket.translator.msccl.profiles import MAX_COUNT, Profile, ProfileName
+from hocket.translator.msccl.profile import MAX_COUNT, Profile
 from hocket.translator.msccl.rules.rule import Rule, algorithm_rule, gpu_rule
 
 __all__ = ["ALGORITHM_RULES", "GPU_RULES", "window"]
@@ -63,10 +63,7 @@ def _present_ranks(columns: DocumentColumns) -> NDArray[np.int64]:
 
 def _taken_for_the_built_in(columns: DocumentColumns, profile: Profile) -> bool:
     algorithm = columns.document.algorithm
-    return profile.name is ProfileName.MSCCL and (algorithm.text("name", 0), algorithm.text("coll", 0)) == (
-        "2D",
-        "alltoall",
-    )
+    return (algorithm.text("name", 0), algorithm.text("coll", 0)) == profile.built_in
 
 
 ALGORITHM_RULES: list[Rule] = [

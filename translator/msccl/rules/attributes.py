@@ -8,7 +8,8 @@ from hocket.schedule import BUFFERS
 from hocket.translator.msccl.columns import TYPES, DocumentColumns
 from hocket.translator.msccl.document import Document, ElementTable
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import PROFILES, Profile
+from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import PROFILES
 
 __all__ = ["name_findings", "presence_findings"]
 

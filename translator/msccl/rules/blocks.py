@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.findings import Severity
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.rules.rule import Rule, block_rule
 
 __all__ = ["BLOCK_RULES"]

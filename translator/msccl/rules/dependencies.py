@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from hocket.schedule import StepType
 from hocket.translator.msccl.columns import TYPES, DocumentColumns
 from hocket.translator.msccl.findings import Severity
-from hocket.translator.msccl.profiles import Profile, ProfileName
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.rules.rule import Rule, step_rule
 
 __all__ = ["DEPENDENCY_RULES"]
 
 
 def _unguarded_send(columns: DocumentColumns, profile: Profile) -> NDArray[np.bool_]:
-    over_ll = profile.name is ProfileName.RCCL and columns.document.algorithm.text("proto", 0) == "LL"
+    over_ll = profile.ll_sends_early and columns.document.algorithm.text("proto", 0) == "LL"
     sends: NDArray[np.bool_] = (columns.type == TYPES.index(StepType.SEND)) & (columns.has_dependents == 1)
     return sends & over_ll
 

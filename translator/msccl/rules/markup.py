@@ -7,7 +7,7 @@ import numpy as np
 
 from hocket.translator.msccl.document import Document, ElementTable, Flaw, Level, Stop
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 
 __all__ = ["markup_findings"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import ElementTable
 from hocket.translator.msccl.findings import Finding, Severity
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 
 __all__ = ["Rule", "algorithm_rule", "block_rule", "gpu_rule", "step_rule"]
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hocket.schedule import BUFFERS, StepType
 from hocket.translator.msccl.columns import RESIDUAL_ADD, TYPES, DocumentColumns
 from hocket.translator.msccl.findings import Severity
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.rules.rule import Rule, block_rule, step_rule
 
 __all__ = ["STEP_RULES"]

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from hocket.translator.msccl.columns import MAX_FUSED, DocumentColumns
 from hocket.translator.msccl.findings import Severity
-from hocket.translator.msccl.profiles import Profile
+from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.rules.rule import Rule, step_rule
 
 __all__ = ["SUM_RULES"]

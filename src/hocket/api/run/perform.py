@@ -12,7 +12,7 @@ from hocket.api.run.request import ProgramRun
 from hocket.api.run.result import ProgramRunResult
 from hocket.base.errors import FormatError, RequestError
 from hocket.runtime.run import DATA_TYPES, Job, ReduceOp, launch, prepare, prepare_bundle
-from hocket.translator import ProfileName, read_xml, run_recipe
+from hocket.translator import PROFILES, read_xml, run_recipe
 
 __all__ = ["perform"]
 
@@ -23,8 +23,8 @@ def perform(request: ProgramRun, progress: Progress) -> ProgramRunResult | Repor
     file = None if request.file is None else Path(request.file)
     _check_source(request, file)
     if file is not None and request.print is not None:
-        profile = ProfileName(request.print)
-        return Report(request, [run_recipe(read_xml(file, profile=profile, root=request.root), profile, file)])
+        profile = PROFILES[request.print]
+        return Report(request, [run_recipe(read_xml(file, profile=request.print, root=request.root), profile, file)])
     result = ProgramRunResult(request, _job(request, file))
     for line in result.head():
         progress.say(line)

@@ -8,11 +8,10 @@ from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.errors import RequestError
-from hocket.schedule import AMD, NVIDIA
 from hocket.simulator import Prediction, simulate_program
 from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 from hocket.topology import Topology
-from hocket.translator import ProfileName, read_program
+from hocket.translator import PROFILES, read_program
 
 __all__ = ["simulate"]
 
@@ -27,7 +26,7 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
         )
     topologies = [question.topology(spec) for spec in request.topology]
     sizes = sizes_of(request.size)
-    protocols = AMD if request.runtime == ProfileName.RCCL else NVIDIA
+    protocols = PROFILES[request.runtime].protocols
     program = read_program(request.what, root=request.root)
     for topology in topologies:
         if program.num_ranks < topology.num_ranks:

@@ -168,7 +168,7 @@ def _program_result(
 ) -> TranslationResult:
     """`nodes`: machines, and ranks of each (None: a program does not say)."""
     if request.to in PROFILES:
-        lines += ["", run_recipe(result.program, result.profile.name, _output(request), nodes)]
+        lines += ["", run_recipe(result.program, result.profile, _output(request), nodes)]
     return TranslationResult(request, lines, result)
 
 

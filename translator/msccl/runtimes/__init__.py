@@ -1,0 +1,1 @@
+"""The runtimes that load MSCCL XML: a file each."""
