@@ -24,10 +24,13 @@ __all__ = [
     "atomic_folder",
     "atomic_path",
     "atomic_write",
+    "copy_file",
+    "growing_file",
     "is_streamed",
     "make_folder",
     "require_place",
     "together",
+    "write_file",
     "write_json",
 ]
 
@@ -87,9 +90,10 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
+def atomic_write(path: Path | str, mode: str = "w", permissions: int = 0o666) -> Iterator[IO[Any]]:
     """Opens a file for writing (`w` text as UTF-8, or `wb`) that appears under its name only when complete; its folder
-    is made if absent. Raises HocketError, naming the file, when it cannot be written.
+    is made if absent, a new file has the `permissions`, less the umask. Raises HocketError, naming the file, when it
+    cannot be written.
     """
     if is_standard_output(path):
         stream = result_stream()
@@ -105,12 +109,36 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
             elif _is_special(place):
                 sink = sink_of(place, 0, path)
             else:
-                replacement, sink = _begin(transaction, place, path)
+                replacement, sink = _begin(transaction, place, path, permissions)
         with sink.buffered() if "b" in mode else text_to(sink.buffered()) as file:
             yield file
         if replacement is not None:
             with _named(path):
                 transaction.finish(replacement)
+
+
+def write_file(path: Path | str, content: str | bytes, permissions: int = 0o666) -> None:
+    """Writes a text, as UTF-8, or bytes. Raises HocketError as `atomic_write` does."""
+    with atomic_write(path, "w" if isinstance(content, str) else "wb", permissions) as file:
+        file.write(content)
+
+
+def copy_file(source: Path, path: Path | str) -> None:
+    """Writes the content of another file. Raises HocketError as `atomic_write` does."""
+    with open(source, "rb") as file, atomic_write(path, "wb") as copy:
+        shutil.copyfileobj(file, copy)
+
+
+def growing_file(path: Path | None) -> IO[bytes]:
+    """A file that is added to while work goes on, and read by what goes on with it, made if absent, its folder too; or
+    (None) one without a name that ends with this process. Raises HocketError, naming it, when it cannot be written."""
+    try:
+        if path is None:
+            return tempfile.TemporaryFile()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "a+b")
+    except OSError as error:
+        raise unwritable(path or "a temporary file", error) from error
 
 
 def write_json(path: Path | str, content: Any) -> None:
@@ -188,10 +216,12 @@ def _is_special(place: Path) -> bool:
     return place.exists() and not (place.is_file() or place.is_dir())
 
 
-def _begin(transaction: Transaction, place: Path, path: Path | str) -> tuple[Replacement, Sink]:
+def _begin(
+    transaction: Transaction, place: Path, path: Path | str, permissions: int = 0o666
+) -> tuple[Replacement, Sink]:
     transaction.make_folder(place.parent)
     replacement = transaction.begin(place)
-    return replacement, sink_of(replacement.temporary, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, path)
+    return replacement, sink_of(replacement.temporary, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, path, permissions)
 
 
 def _refuse_standard_output(path: Path | str) -> None:

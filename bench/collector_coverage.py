@@ -22,6 +22,7 @@ from rich.table import Table
 
 from hocket.base import processes
 from hocket.base.errors import HocketError
+from hocket.base.files import atomic_write
 from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
@@ -57,7 +58,7 @@ def collect(folder: Path, hook: str, compiler: str) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}"]
     variables = {variable("hook"): hook, "WORKLOADS_COMPILER": compiler}
     command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(JOB), str(folder)]
-    with (folder / "log.txt").open("w") as log:
+    with atomic_write(folder / "log.txt", "wb") as log:
         done = processes.run(command, env=os.environ | variables, stdout=log, stderr=log)
     if done.returncode:
         raise HocketError(

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from importlib.util import find_spec
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +36,14 @@ ROWS = {"synchronous": "record", "asynchronous": "record and completion"}
 WIDTH = 16
 STEPS = 20
 
+Workers = dict[str, Executor]
 
-def worker(pipe: Connection, mode: str, folder: str) -> None:
-    """Makes as many calls as each message says, and answers with CPU us a call and resident bytes."""
+#: In a worker: what it was told to call.
+_calls: dict[str, Callable[[], object]] = {}
+
+
+def begin(mode: str, folder: str) -> None:
+    """In a worker: arms the collector, unless `bare`, and joins a world of one."""
     if mode != "bare":
         os.environ |= {OUT_VARIABLE: folder, variable("hook"): mode}
         from hocket.plugin import autoload
@@ -47,18 +52,17 @@ def worker(pipe: Connection, mode: str, folder: str) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     tensor = torch.ones(16)
-    calls: dict[str, Callable[[], object]] = {
-        "synchronous": lambda: dist.all_reduce(tensor),
-        "asynchronous": lambda: dist.all_reduce(tensor, async_op=True).wait(),
-    }
-    while (order := pipe.recv()) is not None:
-        name, count = order
-        call = calls[name]
-        begin = time.process_time_ns()
-        for _ in range(count):
-            call()
-        pipe.send(((time.process_time_ns() - begin) / count / 1000, resident_bytes()))
-    os._exit(0)  # the exit would merge calls that nobody asked for
+    _calls["synchronous"] = lambda: dist.all_reduce(tensor)
+    _calls["asynchronous"] = lambda: dist.all_reduce(tensor, async_op=True).wait()
+
+
+def measure(name: str, count: int) -> tuple[float, int]:
+    """In a worker: CPU us a call of so many, and resident bytes then."""
+    call = _calls[name]
+    begin = time.process_time_ns()
+    for _ in range(count):
+        call()
+    return (time.process_time_ns() - begin) / count / 1000, resident_bytes()
 
 
 def resident_bytes() -> int:
@@ -66,32 +70,28 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def ask(pipe: Connection, name: str, count: int) -> tuple[float, int]:
-    pipe.send((name, count))
-    cost, resident = pipe.recv()
-    return float(cost), int(resident)
-
-
-def print_costs(pipes: dict[str, Connection]) -> float:
+def print_costs(workers: Workers) -> float:
     """Prints the table of CPU times; returns what the native hook costs an asynchronous call, in us."""
     print(f"all_reduce of 64 B, gloo, 1 rank: CPU us a call, best of {ROUNDS} rounds of {CALLS}")
     titles = (*MODES, "python-bare", "native-bare")
     print(" " * 36 + "".join(f"{title:>{WIDTH}}" for title in titles))
     for name, what in ROWS.items():
-        rounds = [[ask(pipe, name, CALLS)[0] for pipe in pipes.values()] for _ in range(ROUNDS)]
+        rounds = [
+            [worker.submit(measure, name, CALLS).result()[0] for worker in workers.values()] for _ in range(ROUNDS)
+        ]
         bare, python, native = (min(column) for column in zip(*rounds, strict=True))
         columns = (bare, python, native, python - bare, native - bare)
         print(f"{f'{name} ({what})':36}" + "".join(f"{value:{WIDTH}.2f}" for value in columns))
     return float(native - bare)
 
 
-def print_memory(pipes: dict[str, Connection], folders: dict[str, str]) -> None:
+def print_memory(workers: Workers, folders: dict[str, str]) -> None:
     print(f"\n{MILLION:,} asynchronous calls: resident memory before and after, stream bytes a call")
-    for mode, pipe in pipes.items():
+    for mode, worker in workers.items():
         path = stream_path(folders[mode], 0)
-        _, before = ask(pipe, "asynchronous", CALLS)
+        _, before = worker.submit(measure, "asynchronous", CALLS).result()
         begin = used_bytes(path)
-        _, after = ask(pipe, "asynchronous", MILLION)
+        _, after = worker.submit(measure, "asynchronous", MILLION).result()
         size = (used_bytes(path) - begin) / MILLION
         print(f"{mode:8}{before / 2**20:10.1f} MiB{after / 2**20:10.1f} MiB{size:10.1f} B")
 
@@ -116,17 +116,15 @@ def print_share(cost_us: float) -> None:
 
 
 def main() -> None:
-    context = get_context("spawn")
-    with scratch_folder("bench") as folder:
-        pipes, folders = {}, {}
-        for mode in MODES:
-            folders[mode] = os.path.join(folder, mode)
-            pipes[mode], end = context.Pipe()
-            context.Process(target=worker, args=(end, mode, folders[mode])).start()
-        cost = print_costs(pipes)
-        print_memory(pipes, folders)
-        for pipe in pipes.values():
-            pipe.send(None)
+    with scratch_folder("bench") as folder, ExitStack() as stack:
+        folders = {mode: os.path.join(folder, mode) for mode in MODES}
+        workers = {mode: stack.enter_context(processes.worker_pool(1)) for mode in MODES}
+        for mode, worker in workers.items():
+            worker.submit(begin, mode, folders[mode]).result()
+        cost = print_costs(workers)
+        print_memory(workers, folders)
+        for worker in workers.values():
+            worker.submit(os._exit, 0)  # the exit would merge calls that nobody asked for
     print_share(cost)
 
 

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from hocket.base import processes
 from hocket.base.errors import HocketError
-from hocket.base.scratch import scratch_folder
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
 from hocket.bench.shaped_links import RANKS, TOPOLOGY, TwoMachines
@@ -60,7 +60,7 @@ class Case:
         """The program as a file."""
         in_place = self.kind in (Kind.ALL_REDUCE, Kind.BROADCAST)
         lowered = lower_best(self.schedule(), "json", Lowering(in_place=in_place))
-        (folder / f"{self.kind}.json").write_text(to_program_json(lowered.program), encoding="utf-8")
+        hand_over(folder / f"{self.kind}.json", to_program_json(lowered.program))
 
 
 def measure(
@@ -119,7 +119,7 @@ def main() -> None:
     try:
         with scratch_folder("bench") as folder, TwoMachines() as machines:
             path = folder / "two_machines.yaml"
-            path.write_text(TOPOLOGY, encoding="utf-8")
+            hand_over(path, TOPOLOGY)
             shaped = [Case(Kind.ALL_REDUCE, None, str(path), (1 << 20, 1 << 22, 1 << 24))]
             show("two machines, shaped links", shaped, machines.prefixes, machines.environment)
     except HocketError as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hocket.base.files import atomic_write
 from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.bench.trace_stream import run
@@ -102,7 +103,7 @@ def _node(
 
 def write(path: Path, pieces: Callable[[Iterator[int]], Iterator[str]], num_steps: int) -> int:
     """Writes the file of so many steps; its bytes."""
-    with open(path, "w", encoding="utf-8") as file:
+    with atomic_write(path) as file:
         file.writelines(pieces(iter(range(num_steps))))
     return path.stat().st_size
 

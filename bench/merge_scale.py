@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base import processes
+from hocket.base.files import atomic_write
 from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.recording.folder import stream_path
@@ -82,10 +83,9 @@ def _measure(folder: Path, ranks: int, calls: int) -> None:
 def make_streams(folder: Path, ranks: int, calls: int) -> None:
     """Writes the streams of `ranks` ranks with `calls` calls each."""
     starts, ends = _times(ranks, calls)
-    stream_path(folder, 0).parent.mkdir(parents=True, exist_ok=True)
     for rank in range(ranks):
         offset = rank // MACHINE * 1_000_000_007
-        with open(stream_path(folder, rank), "w", encoding="ascii") as file:
+        with atomic_write(stream_path(folder, rank)) as file:
             file.writelines(f"{json.dumps(line, separators=(',', ':'))}\n" for line in _head(rank, ranks, offset))
             file.write(_body(starts[rank] + offset, ends[rank] + offset))
             last = int(ends[rank, -1]) + offset

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hocket.base import processes
-from hocket.base.scratch import scratch_folder
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.bench.command_line import command_line
 from hocket.plugin.mpi.launch import run_preloaded
@@ -85,7 +85,7 @@ def write_program(kind: Kind, ranks: int, folder: Path) -> None:
     in_place = kind in (Kind.ALL_REDUCE, Kind.BROADCAST)
     expanded = schedule.expand() if isinstance(schedule, FoldedSchedule) else schedule
     lowered = lower_best(expanded, "json", Lowering(in_place=in_place))
-    (folder / f"{kind}.json").write_text(to_program_json(lowered.program), encoding="utf-8")
+    hand_over(folder / f"{kind}.json", to_program_json(lowered.program))
 
 
 def measure(command: list[str], result: Path, programs: Path, library: Path) -> tuple[list[float], list[float]]:
@@ -112,7 +112,7 @@ def main() -> None:
     with scratch_folder("bench") as folder:
         source, program, result, programs = folder / "calls.c", folder / "calls", folder / "result", folder / "programs"
         programs.mkdir()
-        source.write_text(PROGRAM)
+        hand_over(source, PROGRAM)
         processes.run([mpicc, "-O2", source, "-o", program], check=True)
         for kind in KINDS:
             write_program(kind, ranks, programs)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from hocket.base import processes
-from hocket.base.scratch import scratch_folder
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.plugin.mpi.launch import run_recorded
 from hocket.plugin.mpi.library import build_library, find_mpicc
@@ -84,7 +84,7 @@ def main() -> None:
     recorder = build_library(mpicc)
     with scratch_folder("bench") as folder:
         source, program, result = folder / "calls.c", folder / "calls", folder / "result"
-        source.write_text(PROGRAM)
+        hand_over(source, PROGRAM)
         processes.run([mpicc, "-O2", f"-DROUNDS={ROUNDS}", f"-DCALLS={CALLS}", source, "-o", program], check=True)
         print(f"64 B: CPU us a call, best of {LAUNCHES} launches of {ROUNDS} rounds of {CALLS}")
         print(f"{'':36}ranks      alone  recorded  recorder")

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from hocket.base import processes
-from hocket.base.scratch import scratch_folder
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.plugin.nccl.library import nccl_tuner_path
 
@@ -30,7 +30,7 @@ def main() -> None:
         processes.run(command, check=True)
         for rules in RULES:
             rows = (f"allreduce,{at * 1024},{at * 1024 + 1023},ring,simple,8,2,16" for at in range(rules))
-            table.write_text("\n".join(rows))
+            hand_over(table, "\n".join(rows))
             best = [min(column) for column in zip(*(_launch(program, table) for _ in range(LAUNCHES)), strict=True)]
             start, off, first, none = best
             print(f"{rules:>6} {start:>18.0f} {off:>11.0f} {first:>11.0f} {none:>9.0f}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.base.reading import read_text
 
 __all__ = ["FILE_NAMES", "read_groups", "write_groups"]
@@ -30,5 +30,4 @@ def read_groups(path: Path | str) -> dict[str, tuple[int, ...]]:
 def write_groups(path: Path | str, groups: Mapping[str, tuple[int, ...]]) -> None:
     """Writes the groups, one a line."""
     lines = [f"  {json.dumps(name)}: {json.dumps(ranks)}" for name, ranks in groups.items()]
-    with atomic_write(path) as file:
-        file.write("{\n" + ",\n".join(lines) + "\n}\n" if lines else "{}\n")
+    write_file(path, "{\n" + ",\n".join(lines) + "\n}\n" if lines else "{}\n")

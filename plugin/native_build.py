@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hocket.base import processes
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_path, make_folder
+from hocket.base.files import atomic_path, growing_file, make_folder
 
 __all__ = ["build", "cache_folder", "find_built"]
 
@@ -48,19 +48,13 @@ def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, na
         return library
     lock_path = make_folder(library.parent, 0o700) / f"{name}.lock"
     _check_owner(library.parent)
-    try:
-        lock = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise HocketError(f"{lock_path}: {error.strerror}; {_REMEDY}") from error
-    try:
+    with growing_file(lock_path) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _is_built(library):
             with atomic_path(library) as temporary:
                 units = [str(source) for source in sources if source.suffix != ".hpp"]
                 _compile([*compiler_command, *units, "-o", str(temporary)], name)
                 temporary.chmod(0o755)
-    finally:
-        os.close(lock)
     return library
 
 

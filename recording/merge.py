@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write, together, write_json
+from hocket.base.files import together, write_file, write_json
 from hocket.chakra import write_trace
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.trace import Trace
@@ -77,8 +77,7 @@ def merge(folder: Path | str, kineto: Path | None = None, nccl: Path | None = No
         groups = {str(number): group.ranks for number, group in numbering.values() if number}
         write_groups(folder / FILE_NAMES[0], groups)
         write_json(folder / "summary.json", asdict(summary))
-        with atomic_write(folder / "summary.txt") as file:
-            file.write(render(summary))
+        write_file(folder / "summary.txt", render(summary))
     for path in stale:
         path.unlink()
     return summary

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from hocket._core import schedule as engine
 from hocket.base.errors import FormatError, HocketError
+from hocket.base.files import growing_file
 from hocket.schedule.folded import TransferColumns
 
 __all__ = ["RoundShape", "RoundSpool", "Rounds"]
@@ -177,8 +177,7 @@ class RoundSpool:
 def _open(path: Path | None, head: bytes) -> IO[bytes]:
     """The file (None: a temporary one) that begins with `head`, for this process alone."""
     try:
-        # Open as long as the spool is, whose writer adds to it.
-        file: IO[bytes] = TemporaryFile() if path is None else open(path, "a+b")  # noqa: SIM115 (kept open)
+        file = growing_file(path)  # open as long as the spool is, whose writer adds to it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.seek(0)

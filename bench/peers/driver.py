@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hocket.base import processes
 from hocket.base.errors import FormatError
-from hocket.base.scratch import scratch_folder
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.bench.peers.case import GIB, Case, Figures
 from hocket.bench.peers.graphs import network_of
 from hocket.schedule import Kind
@@ -30,7 +30,7 @@ def drive(program: Path, case: Case, limit_s: float) -> Figures | None:
     with scratch_folder("bench") as folder:
         links = folder / "links.csv"
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        links.write_text("".join(f"{src},{dst},{latency!r},{bandwidth!r}\n" for src, dst, latency, bandwidth in rows))
+        hand_over(links, "".join(f"{src},{dst},{latency!r},{bandwidth!r}\n" for src, dst, latency, bandwidth in rows))
         chunk_bytes = case.size_bytes // (topology.num_ranks * case.chunks)
         command = [str(program.absolute()), str(links), str(case.chunks), str(chunk_bytes)]
         try:

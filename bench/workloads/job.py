@@ -6,7 +6,6 @@ Workload number i runs twice unmeasured in step 1 + 2 i, then once in step 2 + 2
 tells how often the profiler saw each `c10d::` operation there, without what the backend refused.
 """
 
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from hocket.base.files import write_json
 from hocket.bench.workloads import operations, training
 from hocket.bench.workloads.training import IS_OLD, Step
 from hocket.plugin.torch.collector import mark_step
@@ -67,7 +67,7 @@ def main(folder: Path) -> None:
         mark_step()
         counts[workload.__name__] = measured(step)
         mark_step()
-    (folder / f"counts.{dist.get_rank()}.json").write_text(json.dumps(counts))
+    write_json(folder / f"counts.{dist.get_rank()}.json", counts)
     dist.destroy_process_group()
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from math import isqrt
 from pathlib import Path
 
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.names import ALGORITHMS
 from hocket.nccl.tuning.measured import Winners
@@ -103,8 +103,7 @@ def write_rules(rules: Iterable[TunerRule], path: Path | str, notes: Iterable[st
                 written_range(rule.ranks),
             )
         )
-    with atomic_write(path) as file:
-        file.write(text.getvalue())
+    write_file(path, text.getvalue())
 
 
 def _spelled(choice: NcclChoice | None) -> tuple[str | int, ...]:

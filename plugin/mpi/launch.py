@@ -1,15 +1,13 @@
 """Launches an MPI job with Hocket's library in its processes."""
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hocket.base import processes
-from hocket.base.errors import HocketError
-from hocket.base.files import make_folder
+from hocket.base.files import copy_file
 from hocket.recording.folder import stream_path
 
 __all__ = ["OUT_VARIABLE", "run_preloaded", "run_recorded"]
@@ -32,11 +30,8 @@ def run_recorded(command: Sequence[str], library: Path, out: Path, variables: Ma
     Processes on other machines find the library where they write: in `out`, which they share. Raises HocketError when
     nothing can be written there.
     """
-    preloaded = make_folder(stream_path(out, 0).absolute().parent) / library.name
-    try:
-        shutil.copy(library, preloaded)
-    except OSError as error:
-        raise HocketError(f"{out}: cannot collect into this folder: {error.strerror}") from error
+    preloaded = stream_path(out, 0).absolute().with_name(library.name)
+    copy_file(library, preloaded)
     try:
         job = {OUT_VARIABLE: str(out.absolute()), "HOCKET_COLLECT_JOB": str(time.time_ns())}
         return run_preloaded(command, preloaded, {**job, **variables})

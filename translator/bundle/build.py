@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from hocket.base.errors import HocketError, ScheduleError
-from hocket.base.files import atomic_folder
+from hocket.base.files import atomic_folder, write_file
 from hocket.base.version import __version__
 from hocket.schedule import Kind
 from hocket.topology import Topology
 from hocket.translator.bundle.calls import CallPrograms
-from hocket.translator.bundle.manifest import MANIFEST, PROGRAMS, Bundle, read_bundle
+from hocket.translator.bundle.manifest import MANIFEST, Bundle, read_bundle
 from hocket.translator.bundle.plan_files import REGISTRATION
 from hocket.translator.bundle.plan_target import PlanTarget
 from hocket.translator.bundle.sources import Sources, read_sources
@@ -139,11 +139,9 @@ def _check_same(folder: Path, earlier: Bundle, sources: Sources) -> None:
 
 def _write(folder: Path, bundle: Bundle, written: Sequence[Written], target: Target) -> None:
     with atomic_folder(folder) as temporary:
-        (temporary / PROGRAMS).mkdir()
         for file, one in zip(bundle.files, written, strict=True):
-            (temporary / file.path).write_text(one.text, encoding="ascii")
+            write_file(temporary / file.path, one.text)
         manifest = msgspec.json.format(msgspec.json.encode(bundle), indent=1)
-        (temporary / MANIFEST).write_bytes(manifest + b"\n")
+        write_file(temporary / MANIFEST, manifest + b"\n")
         for name, text in target.companions(bundle).items():
-            (temporary / name).write_text(text, encoding="utf-8")
-        (temporary / SCRIPT).chmod(0o755)
+            write_file(temporary / name, text, 0o777 if name == SCRIPT else 0o666)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.base.errors import DeadlockError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.base.units import format_limit
 from hocket.schedule import FIFO_DEPTH, Program, Proof, execute, least_safe_count
 from hocket.translator.formats.program_json import from_program_json, to_program_json
@@ -36,8 +36,7 @@ class Translated:
 
     def write(self, path: Path | str) -> None:
         """Writes the text to a file."""
-        with atomic_write(path) as file:
-            file.write(self.text)
+        write_file(path, self.text)
 
 
 def prove(

@@ -3,7 +3,7 @@
 from pathlib import Path
 from shlex import quote
 
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.schedule import Schedule
 from hocket.translator.launching import where
 from hocket.translator.lowering.lowering import Lowering
@@ -22,8 +22,7 @@ def translate_to_plan(
     Raises ScheduleError, with nothing written, when the plan does not fit MSCCL++ or the proof fails.
     """
     translation = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
-    with atomic_write(path) as file:
-        file.write(to_json(translation.plan))
+    write_file(path, to_json(translation.plan))
     return translation
 
 

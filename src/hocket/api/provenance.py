@@ -9,7 +9,7 @@ from hocket.api.command_line import command_line
 from hocket.api.request import Request
 from hocket.api.verbs import VERBS
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 
@@ -32,8 +32,7 @@ def write_page(path: Path | str, page: str, request: Request) -> None:
     else:
         before, tag, rest = page.rpartition("</svg>")
         added = f'<metadata class="request">{kept}</metadata>'
-    with atomic_write(path) as file:
-        file.write(before + added + tag + rest)
+    write_file(path, before + added + tag + rest)
 
 
 def comment(request: Request) -> str:

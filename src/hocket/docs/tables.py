@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from hocket.base.errors import FormatError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 
@@ -214,6 +214,5 @@ def main() -> None:
     """Writes those that differ."""
     for page, text in generated():
         if not page.exists() or text != read_text(page):
-            with atomic_write(page) as file:
-                file.write(text)
+            write_file(page, text)
             sys.stdout.write(f"wrote {page.name}\n")

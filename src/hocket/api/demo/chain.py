@@ -16,7 +16,7 @@ from hocket.api.synthesize.request import Synthesis
 from hocket.api.trace.request import TraceInfo, TraceValidation
 from hocket.api.verify.request import Verification
 from hocket.base.errors import HocketError
-from hocket.base.files import make_folder
+from hocket.base.files import copy_file, make_folder
 from hocket.base.units import format_bytes, format_time
 
 __all__ = ["COMPUTE_SCALE", "MACHINES", "RANKS", "Chain", "run_chain"]
@@ -76,11 +76,12 @@ def _collect(commands: Commands, torch: bool) -> None:
     traces = commands.folder / "traces"
     if not torch:
         commands.say("1. Collect: no PyTorch here, so the traces recorded in examples/traces are used")
-        shutil.copytree(str(examples.joinpath("traces")), traces, dirs_exist_ok=True)
+        for file in Path(str(examples.joinpath("traces"))).iterdir():
+            copy_file(file, traces / file.name)
     else:
         commands.say(f"1. Collect: train a small transformer on {RANKS} processes (gloo), script unmodified")
         shutil.rmtree(traces, ignore_errors=True)
-        shutil.copy(str(examples.joinpath("train_ddp.py")), commands.folder)
+        copy_file(Path(str(examples.joinpath("train_ddp.py"))), commands.folder / "train_ddp.py")
         script = ("train_ddp.py", ["--steps", "5"])
         commands.ask(CollectionRequest.of(*script, output="traces", ranks=RANKS, skip_steps=2))
     commands.ask(TraceValidation.of("traces"))

@@ -9,7 +9,7 @@ from hocket.api.progress import Progress
 from hocket.api.request import Request
 from hocket.base import processes
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 
 __all__ = ["Commands"]
 
@@ -20,9 +20,8 @@ class Commands:
     def __init__(self, folder: Path, progress: Progress) -> None:
         self.folder = folder
         self.say = progress.say
-        self._log = folder / "log.txt"
-        with atomic_write(self._log):
-            pass  # begins empty
+        self._log: list[str] = []
+        self._keep("")
 
     def ask(self, request: Request) -> str:
         """Runs the command that makes the request, and returns what it printed. Raises HocketError when it fails."""
@@ -39,10 +38,13 @@ class Commands:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(f"$ {shown}\n{done.stdout}\n")
+        self._keep(f"$ {shown}\n{done.stdout}\n")
         if done.returncode == 130:
             raise KeyboardInterrupt
         if done.returncode:
             raise HocketError(f"'{shown}' ended with exit code {done.returncode}:", *done.stdout.strip().splitlines())
         return done.stdout
+
+    def _keep(self, text: str) -> None:
+        self._log.append(text)
+        write_file(self.folder / "log.txt", "".join(self._log))

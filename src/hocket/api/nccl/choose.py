@@ -17,7 +17,7 @@ from hocket.api.nccl.request import NcclChoiceRequest
 from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.errors import FormatError, RequestError
-from hocket.base.files import atomic_write, require_place
+from hocket.base.files import atomic_write, require_place, write_file
 from hocket.base.units import format_bytes
 from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
@@ -103,8 +103,7 @@ class NcclChoices(Result):
             with atomic_write(self.request.csv) as file:
                 csv.writer(file, lineterminator="\n").writerows(self._rows())
         if self.request.graph_dump is not None:
-            with atomic_write(self.request.graph_dump) as file:
-                file.write(graphs_text(model_graphs(self.model)))
+            write_file(self.request.graph_dump, graphs_text(model_graphs(self.model)))
 
     def _lines(self) -> Iterator[str]:
         yield from self.notes

@@ -9,8 +9,8 @@ import msgspec
 
 from hocket.api.simulate.request import Simulation
 from hocket.api.sweep.answer import Answer
-from hocket.base.errors import FormatError, HocketError
-from hocket.base.files import make_folder
+from hocket.base.errors import FormatError
+from hocket.base.files import growing_file
 
 __all__ = ["Store", "opened"]
 
@@ -58,11 +58,5 @@ def opened(path: Path | str | None) -> Iterator[Store]:
     if path is None:
         yield Store()
         return
-    path = Path(path)
-    make_folder(path.parent)
-    try:
-        file = path.open("a+b")
-    except OSError as error:
-        raise HocketError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
-    with file:
+    with growing_file(Path(path)) as file:
         yield Store(file)

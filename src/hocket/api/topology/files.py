@@ -13,7 +13,7 @@ from hocket.api.reading import load_topology
 from hocket.api.result import Report
 from hocket.api.topology.request import TopologyCheck, TopologySave
 from hocket.base.errors import ExitCode, HocketError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.topology import Topology, UnknownTopology, load
 from hocket.topology import save as write
 from hocket.topology.formats.nccl.write import topology_text
@@ -71,8 +71,7 @@ def _save_xml(request: TopologySave) -> SavedTopology:
     output = request.output
     request.take_only(("topology", "output"), f"{output}: NCCL's XML is of a whole node")
     machine = load_machine(request.topology)
-    with atomic_write(output) as file:
-        file.write(topology_text(machine))
+    write_file(output, topology_text(machine))
     gpus, nets = len(list(machine.gpus())), len(list(machine.nets()))
     said = f"wrote {output}: {gpus} GPUs, {nets} network devices, as NCCL's topology file"
     return SavedTopology(request, [*notes_of(machine.notes), said])
