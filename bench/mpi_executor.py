@@ -2,8 +2,10 @@
 
 Run: `python -m hocket.bench.mpi_executor` (needs an MPI with compiler wrappers, mpich's wheel for one). An unmodified
 program in C calls MPI_X, which a program serves, and PMPI_X, which is MPI's own, in turn; a call's time is that of its
-slowest rank. All processes share this machine's cores and wait busily, so that ranks beyond its cores, and other load,
-change the times, of both alike: `best` and `median` are of the calls.
+slowest rank. A size is measured for 3 seconds, for 2000 calls at most and 3 at least. All processes share this
+machine's cores; MPI's own algorithms wait busily, so that with ranks beyond the cores each of their steps may take what
+the system lets another rank wait (mpich's all_reduce of 4 MiB by 4 ranks on 2 cores: 4 seconds a call). `best` and
+`median` are of the calls.
 """
 
 import os
@@ -29,7 +31,8 @@ from hocket.topology import load
 from hocket.translator import Lowering, to_program_json
 from hocket.translator.translate import lower_best
 
-SIZES = (8, 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 24)
+SIZES = (8, 1 << 10, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 24)
+SECONDS = 3
 KINDS = (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_TO_ALL, Kind.BROADCAST)
 PROGRAM = r"""
 #include <mpi.h>
@@ -59,7 +62,8 @@ int main(int argc, char** argv) {
   bytes = atoi(argv[3]);
   in = calloc(bytes, 1);
   out = calloc(bytes, 1);
-  for (int k = 0; k < atoi(argv[4]) + 4; ++k) {
+  const double begin = MPI_Wtime();
+  for (int k = 0, goes_on = 1; goes_on; ++k) {
     for (int is_own = 0; is_own < 2; ++is_own) {
       double took, slowest;
       PMPI_Barrier(MPI_COMM_WORLD);
@@ -69,6 +73,8 @@ int main(int argc, char** argv) {
       PMPI_Reduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
       if (result && k >= 4) fprintf(result, "%d %.9f\n", is_own, slowest);
     }
+    goes_on = k < 2004 && (k < 6 || MPI_Wtime() - begin < atof(argv[4]));
+    PMPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   if (result) fclose(result);
   MPI_Finalize();
@@ -117,8 +123,16 @@ def main() -> None:
         for kind in KINDS:
             write_program(kind, ranks, programs)
             for size in (size for size in SIZES if 4 * ranks <= size <= largest):
-                calls = max(20, min(2000, (1 << 26) // size))
-                command = ["mpiexec", "-n", str(ranks), str(program), str(result), LETTERS[kind], str(size), str(calls)]
+                command = [
+                    "mpiexec",
+                    "-n",
+                    str(ranks),
+                    str(program),
+                    str(result),
+                    LETTERS[kind],
+                    str(size),
+                    str(SECONDS),
+                ]
                 ours, own = measure(command, result, programs, library)
                 best, median = (of(own) / of(ours) for of in (min, statistics.median))
                 times = [1e6 * of(way) for way in (own, ours) for of in (min, statistics.median)]
