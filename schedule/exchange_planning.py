@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import DeadlockError
 from hocket.schedule.exchange import STAGING, Exchange, ExchangeMessage, ExchangePlan, LocalStep, Piece, RankPlan
+from hocket.schedule.exchange_copies import without_copies
 from hocket.schedule.flatten import FlatProgram
 from hocket.schedule.memory import lay_out
 from hocket.schedule.program import BUFFERS, Program, StepType
@@ -122,7 +123,8 @@ def _lay_out_slots(slots: list[_Slot]) -> int:
 
 class _Planner:
     def __init__(self, program: Program, in_place: bool) -> None:
-        memory = lay_out(program, in_place)
+        self._program, self._memory = program, lay_out(program, in_place)
+        memory = self._memory
         flat = FlatProgram(program, memory)
         self._in_place = in_place
         self._types = [_TYPES[number] for number in flat.type.tolist()]
@@ -161,7 +163,9 @@ class _Planner:
                 self._look_at(other)
         if taken < len(self._types):
             raise DeadlockError(f"{len(self._types) - taken} steps can never begin; `hocket verify` tells why")
-        return ExchangePlan(self._in_place, tuple(rank.plan() for rank in self._ranks))
+        parts = (rank.plan() for rank in self._ranks)
+        shorter = (without_copies(part, self._program, self._memory, rank) for rank, part in enumerate(parts))
+        return ExchangePlan(self._in_place, tuple(shorter))
 
     def _look_at(self, block: int) -> None:
         """Makes the block ready if its next step is; else notes what it waits for."""
