@@ -21,7 +21,8 @@ _EXECUTOR = _CORE / "src" / "executor"
 #: The engine, less its own connections: its messages are MPI's.
 _ENGINE = ("binding", "library", "messages", "program", "reduce", "workspace")
 _FLAGS = (
-    *("-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"),
+    # -O3 for the loops of reductions: as vector code they take half the time in the caches.
+    *("-std=c++20", "-O3", "-shared", "-fPIC", "-fvisibility=hidden"),
     # Into every process of the launch: it must bring no C++ library along, and hide its own from the program.
     *("-static-libstdc++", "-static-libgcc", f"-Wl,--version-script={_EXPORTS}", "-Wl,-z,defs"),
 )

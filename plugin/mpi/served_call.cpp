@@ -1,7 +1,9 @@
 #include "served_call.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "hocket/executor/binding.hpp"
@@ -20,6 +22,22 @@ using Count = MPI_Count;
 #define HOCKET_LARGEST(name) HOCKET_REAL(name)
 using Count = int;
 #endif
+
+struct Reduced {
+  std::string_view name;  ///< as in `TypeInfo`
+  executor::ElementType type;
+};
+
+constexpr std::array<Reduced, 8> kReduced = {{
+    {"int8", executor::ElementType::kInt8},
+    {"uint8", executor::ElementType::kUint8},
+    {"int32", executor::ElementType::kInt32},
+    {"int64", executor::ElementType::kInt64},
+    {"uint32", executor::ElementType::kUint32},
+    {"uint64", executor::ElementType::kUint64},
+    {"float32", executor::ElementType::kFloat32},
+    {"float64", executor::ElementType::kFloat64},
+}};
 
 constexpr int kTag = 0;  // messages between two ranks are in one order at both
 
@@ -104,9 +122,26 @@ void MpiMessages::exchange(const executor::Round& round, const Memory& memory) {
   check(HOCKET_REAL(MPI_Waitall)(static_cast<int>(next), requests_.data(), MPI_STATUSES_IGNORE));
 }
 
-/// By MPI's own operation, which knows more types than the engine does.
+void MpiMessages::set_reduction(MPI_Datatype type, const TypeInfo& info, MPI_Op op) {
+  type_ = type;
+  element_bytes_ = info.bytes;
+  op_ = op;
+  engine_type_.reset();
+  // Sums and products alone: what MAX and MIN make of NaNs is each library's own.
+  if (op != MPI_SUM && op != MPI_PROD) return;
+  engine_op_ = op == MPI_SUM ? executor::ReduceOp::kSum : executor::ReduceOp::kProd;
+  const auto* const known = std::ranges::find(kReduced, std::string_view(info.name), &Reduced::name);
+  if (known != kReduced.end()) engine_type_ = known->type;
+}
+
+/// By the engine's loops, which read and write what they must alone; else by MPI's own operation, which knows more
+/// types.
 void MpiMessages::reduce(const executor::Call&, const std::byte* left, const std::byte* right, std::byte* out,
                          int64_t bytes) {
+  if (engine_type_) {
+    executor::reduce(*engine_type_, engine_op_, left, right, out, bytes / element_bytes_);
+    return;
+  }
   // MPI_Reduce_local adds into its second buffer. Predefined operations commute, so the operands may change places.
   if (right == out) std::swap(left, right);
   if (left != out) std::memmove(out, left, static_cast<size_t>(bytes));
@@ -119,7 +154,7 @@ void run_served(const executor::Algorithm& algorithm, const executor::Choice& ch
   MpiMessages& messages = *member.messages;
   Workspace& workspace = messages.workspace();
   const Workspace::Lease lease(workspace);
-  messages.set_reduction(call.receive.type, request.element_bytes, call.op);
+  if (request.kind->reduces) messages.set_reduction(call.receive.type, datatypes.of(call.receive.type), call.op);
   const PlainBuffers plain(request, member, call, datatypes, workspace);
   const Binding binding(algorithm, choice, request, member.rank, plain.buffers(), workspace);
   messages.run(program, {.buffers = binding.buffers(), .chunk_bytes = binding.chunk_bytes()});

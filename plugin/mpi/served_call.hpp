@@ -47,12 +47,8 @@ class MpiMessages final : public executor::Messages {
 
   MPI_Comm comm() const { return comm_; }
 
-  /// The element type, its bytes and the operation that the next program reduces by.
-  void set_reduction(MPI_Datatype type, int64_t element_bytes, MPI_Op op) {
-    type_ = type;
-    element_bytes_ = element_bytes;
-    op_ = op;
-  }
+  /// The element type and the operation that the next program reduces by.
+  void set_reduction(MPI_Datatype type, const TypeInfo& info, MPI_Op op);
 
  private:
   void exchange(const executor::Round& round, const Memory& memory) override;
@@ -63,6 +59,8 @@ class MpiMessages final : public executor::Messages {
   MPI_Datatype type_{};
   int64_t element_bytes_ = 1;
   MPI_Op op_{};
+  std::optional<executor::ElementType> engine_type_;  ///< where the engine's loops give MPI's bits
+  executor::ReduceOp engine_op_{};
   std::vector<MPI_Request> requests_;
 };
 
