@@ -51,7 +51,9 @@ class _Shortening:
         sizes = (*call_sizes(program, rank), program.gpus[rank].scratch_chunks, plan.staging_chunks)
         scratch = int(memory.base[rank, 2] - memory.base[rank].min())
         starts = (*(memory.base[rank] - memory.base[rank].min()).tolist(), scratch + sizes[2])
-        self._buffers = {name: (starts[k], starts[k] + sizes[k]) for k, name in enumerate(EXCHANGE_BUFFERS)}
+        self._buffers: dict[str, tuple[int, int]] = {
+            name: (starts[k], starts[k] + sizes[k]) for k, name in enumerate(EXCHANGE_BUFFERS)
+        }
         self._size = starts[3] + sizes[3]
         self._kept = np.arange(self._size) < scratch  # what the caller sees after the call
         self._operations = list(self._unfold(plan))
@@ -122,7 +124,7 @@ class _Shortening:
         written = np.full(self._size, -1)  # the last operation that did
         touched = np.full(self._size, -1)
         begun: dict[int, int] = {}  # first operation of each round: its messages go at once
-        shorter = []
+        shorter: list[_Operation] = []
         for operation, is_last in zip(self._operations, self._last_reads(), strict=True):
             source, target, count = operation.source, operation.target, operation.count
             at = len(shorter)

@@ -98,6 +98,18 @@ def test_chunks_follow_each_other_through_a_chain() -> None:
     assert [exchange.round for exchange in middle] == [2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(("kind", "in_place"), [(Kind.REDUCE_SCATTER, False), (Kind.ALL_REDUCE, True)])
+def test_two_ranks_that_add_up_copy_nothing(kind: Kind, in_place: bool) -> None:
+    """The program copies its input into scratch, and its sum to the output; rounds need neither."""
+    program = lower(greedy_schedule(kind, 2, 1, 0), "executor", Lowering(in_place=in_place))
+    (plan,) = plans(program)
+    assert program.gpus[0].scratch_chunks or in_place
+    check(program)
+    steps = [step for rank in plan.ranks for exchange in rank.exchanges for step in exchange.local_steps]
+    assert steps
+    assert all(step.other is not None for step in steps)
+
+
 def test_a_program_that_waits_for_ever_has_no_plan() -> None:
     never = two_ranks(
         Kind.ALL_TO_ALL,
