@@ -110,11 +110,16 @@ class Field:
         return f"{text} Known: {', '.join(self.known)}." if self.known else text
 
     @property
+    def names_known(self) -> bool:
+        """Whether it may take names that are listed somewhere."""
+        return bool(self._extra.get("known"))
+
+    @property
     def known(self) -> tuple[str, ...]:
         """Names that it may take; what defines them is imported now."""
-        if not (target := self._extra.get("known")):
+        if not self.names_known:
             return ()
-        module, _, name = target.partition(":")
+        module, _, name = self._extra["known"].partition(":")
         found = getattr(import_module(module), name)
         return tuple(map(str, found if isinstance(found, Iterable) else found()))
 

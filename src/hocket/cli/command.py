@@ -58,6 +58,8 @@ def _performer(request: type[Request]) -> Callable[..., None]:
 def _parameter(field: Field) -> inspect.Parameter:
     kind = Path if field.type is str and _is_path(field) else field.type
     about: dict[str, Any] = {"help": field.help, "metavar": field.metavar, "envvar": field.variable}
+    if field.names_known:
+        about["autocompletion"] = lambda incomplete: [name for name in field.known if name.startswith(incomplete)]
     default = inspect.Parameter.empty if field.required else field.default
     if field.is_list:
         kind, default = list[field.item_type], default or None  # type: ignore[name-defined]
