@@ -28,6 +28,7 @@ __all__ = [
     "growing_file",
     "is_streamed",
     "make_folder",
+    "require_no_stream",
     "require_place",
     "together",
     "write_file",
@@ -58,7 +59,7 @@ def together() -> Iterator[Transaction]:
 def make_folder(path: Path | str, mode: int = 0o777) -> Path:
     """The folder, made with all above it if absent, itself with `mode` less the umask. Raises HocketError, naming it,
     when it cannot be made."""
-    _refuse_standard_output(path)
+    require_no_stream(path)
     path = Path(path)
     try:
         with together() as transaction:
@@ -154,7 +155,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
 
     Raises HocketError, naming the folder, when it cannot be written.
     """
-    _refuse_standard_output(path)
+    require_no_stream(path)
     with together() as transaction, _named(path):
         place = Path(path).resolve()
         transaction.make_folder(place.parent)
@@ -178,6 +179,12 @@ def require_place(path: Path | str) -> None:
         raise HocketError(
             f"{path}: cannot be written: {above} is no folder that may be written to; choose another place"
         )
+
+
+def require_no_stream(path: Path | str) -> None:
+    """Raises HocketError where a folder is to be and standard output is named."""
+    if is_standard_output(path):
+        raise HocketError(f"{path}: standard output is no folder; several files are written: name a folder for them")
 
 
 def is_streamed(path: Path | str) -> bool:
@@ -222,8 +229,3 @@ def _begin(
     transaction.make_folder(place.parent)
     replacement = transaction.begin(place)
     return replacement, sink_of(replacement.temporary, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, path, permissions)
-
-
-def _refuse_standard_output(path: Path | str) -> None:
-    if is_standard_output(path):
-        raise HocketError(f"{path}: standard output is no folder; several files are written: name a folder for them")

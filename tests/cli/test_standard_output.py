@@ -11,6 +11,7 @@ import pytest
 from in_process import hocket
 
 TOPOLOGY = "ring:4,bandwidth=50GB/s,latency=500ns"
+TRACES = Path(__file__).parents[2] / "examples" / "traces"
 HOCKET = f"{sys.executable} -m hocket"
 
 
@@ -69,6 +70,10 @@ JSON = [
     f"simulate all_reduce -t {TOPOLOGY} --size 1MiB --json -",
     f"simulate all_reduce -t {TOPOLOGY} --size 1MiB --size 2MiB --json -",
     "simulate ar.schedule --json -",
+    "simulate ar.schedule --timeline -",
+    f"trace timeline {TRACES} -o -",
+    f"trace info {TRACES} --json -",
+    f"trace diff {TRACES} {TRACES} --json -",
     f"synthesize all_reduce -t {TOPOLOGY} --size 1KiB --json -",
     "verify ar.xml --json=-",
     "compare one.json one.json --json -",
@@ -113,7 +118,18 @@ def test_results_are_added_to_a_file_that_is_appended_to(folder: Path, tmp_path:
     assert log.read_text().startswith("kept\n") and len(log.read_text()) > 20
 
 
-def test_what_writes_a_folder_refuses_standard_output(folder: Path) -> None:
-    done = shell(f"{HOCKET} generate collective all_reduce --ranks 4 --size 1MiB -o -", folder)
-    assert done.returncode == 3 and "standard output is no folder" in done.stderr
-    assert not (folder / "-").exists()
+@pytest.mark.parametrize(
+    "command",
+    [
+        "generate collective all_reduce --ranks 4 --size 1MiB",
+        f"trace convert {TRACES}",
+        f"trace slice {TRACES} --ranks 1",
+        f"trace anonymize {TRACES}",
+        f"trace merge {TRACES}",
+        f"simulate {TRACES} -t {TOPOLOGY} --tables=-",
+    ],
+)
+def test_what_writes_a_folder_refuses_standard_output(command: str, tmp_path: Path) -> None:
+    done = hocket(*command.split(), *(() if "--tables" in command else ("-o", "-")), cwd=tmp_path)
+    assert done.returncode == 3 and "standard output is no folder" in done.stderr, done.stderr
+    assert not [*tmp_path.iterdir()]

@@ -9,6 +9,7 @@ from pathlib import Path
 from hocket.api.reading import one_of
 from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs, Simulation
 from hocket.base.errors import HocketError, RequestError
+from hocket.base.files import is_streamed
 from hocket.base.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl import NcclModel
 from hocket.nccl.programs.spec import is_nccl, is_nccl_model, model_of
@@ -132,8 +133,9 @@ def check_outputs(outputs: PredictionOutputs) -> None:
         raise RequestError("--parquet says how --tables are written: add --tables DIR")
     if outputs.parquet:
         require_parquet()
-    if outputs.timeline and not outputs.timeline.endswith((".json", ".json.gz")):
-        raise RequestError(f"--timeline {outputs.timeline}: it is JSON: name it FILE.json or FILE.json.gz")
+    timeline = outputs.timeline
+    if timeline and not timeline.endswith((".json", ".json.gz")) and not is_streamed(timeline):
+        raise RequestError(f"--timeline {timeline}: it is JSON: name it FILE.json or FILE.json.gz")
     options = {"--json": outputs.json, "--timeline": outputs.timeline, "--tables": outputs.tables}
     taken: dict[Path, str] = {}
     for option, path in {**options, "--report": outputs.report, "--csv": outputs.csv}.items():

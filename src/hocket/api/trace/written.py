@@ -13,6 +13,7 @@ from hocket.api.progress import Progress
 from hocket.api.request import Request
 from hocket.api.result import Result
 from hocket.base.errors import RequestError
+from hocket.base.files import require_no_stream
 from hocket.chakra import Trace, TraceSet, read_traces, write_traces
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.writing import write_blocks
@@ -94,7 +95,8 @@ class TraceWriter:
 
 
 def check_place(place: TraceFolder, read: Iterable[str] = ()) -> None:
-    """Refuses a prefix that is a path, and the folder of traces that are read."""
+    """Refuses a prefix that is a path, standard output, and the folder of traces that are read."""
+    require_no_stream(place.output)
     prefix, folder = place.prefix, Path(place.output)
     if not prefix or Path(prefix).name != prefix or prefix.startswith("."):
         raise RequestError(f"--prefix '{prefix}' does not begin a file name, such as trace; folders are for --output")
