@@ -22,8 +22,12 @@ def main(folder: Path, rank: int | None) -> None:
         if rank is not None:
             end_with_launcher()
         fabric = local_fabric(settings.backend, folder, rank, num_ranks, groups, channels)
-        if rank is None and fabric.rank == 0:
-            end_with_launcher()
+        if rank is None:
+            from hocket.runtime.run.mpi_memory import forget_names
+
+            forget_names()
+            if fabric.rank == 0:
+                end_with_launcher()
         hand_over((folder / str(os.getppid())).with_suffix(".rank"), str(fabric.rank))
         with open(folder / f"program.{fabric.rank}.pickle", "rb") as file:
             program = pickle.load(file)

@@ -59,8 +59,10 @@ def main(folder: Path, rank: int | None) -> None:
             task, timeout_s = pickle.load(file)
         if rank is None:
             from hocket.runtime.run.mpi import rank_in_world
+            from hocket.runtime.run.mpi_memory import forget_names
 
             at = rank_in_world()
+            forget_names()
         else:
             at = rank
         if rank is not None or at == 0:
