@@ -124,7 +124,7 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
         "hocket simulate ar.schedule",
         "hocket simulate ar.xml --topology dgx-a100 --size 64MiB --runtime executor",
         "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto",
-        "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2 --algorithm nccl",
+        "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2,nvls=1 --algorithm nccl",
         "hocket simulate all_reduce -s 64MiB -t ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring",
         "hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json -",
     )
