@@ -1,6 +1,6 @@
 """The reference of all commands and functions (docs/commands.md), made from the requests.
 
-Run: python -m hocket.api.reference > docs/commands.md
+`make docs` writes it
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ __all__ = ["reference"]
 
 _HEAD = """# Commands and functions
 
-Every command of `hocket` and the function of the same name in Python, with all their options. This page is generated:
-`python -m hocket.api.reference > docs/commands.md`. A command takes flags, a function the names beside them; both make
-the same request, whose JSON stands in what is written as `request` (docs/python.md)."""
+Every command of `hocket` and the function of the same name in Python, with all their options; `make docs` writes this
+page. A command takes flags, a function the names beside them; both make the same request, whose JSON stands in what is
+written as `request` (docs/python.md)."""
 
 
 def reference() -> str:
