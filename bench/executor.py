@@ -111,7 +111,7 @@ def main() -> None:
     parser = command_line()
     parser.add_argument("--largest", default="64MiB", help="largest size on the loopback (64MiB)")
     largest = parse_bytes(parser.parse_args().largest)
-    sizes = tuple(size for size in (1 << 14, 1 << 20, LARGEST) if size <= largest)
+    sizes = tuple(size for size in (1 << 14, 1 << 20, 1 << 22, LARGEST) if size <= largest)
     cases = [Case(Kind.ALL_REDUCE, "ring", LOOPBACK, sizes)]
     kinds = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.ALL_TO_ALL)
     cases += [Case(kind, None, LOOPBACK, sizes[-1:]) for kind in kinds]

@@ -17,7 +17,7 @@ from hocket.bench.command_line import command_line
 from hocket.schedule import Kind
 
 #: Calls each way at each size: at most so many, and for at most so many seconds.
-CALLS = 20
+CALLS = 200
 SECONDS = 8.0
 
 
