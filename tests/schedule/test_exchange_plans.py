@@ -98,12 +98,27 @@ def test_chunks_follow_each_other_through_a_chain() -> None:
     assert [exchange.round for exchange in middle] == [2, 3, 4, 5]
 
 
-@pytest.mark.parametrize(("kind", "in_place"), [(Kind.REDUCE_SCATTER, False), (Kind.ALL_REDUCE, True)])
-def test_two_ranks_that_add_up_copy_nothing(kind: Kind, in_place: bool) -> None:
-    """The program copies its input into scratch, and its sum to the output; rounds need neither."""
-    program = lower(greedy_schedule(kind, 2, 1, 0), "executor", Lowering(in_place=in_place))
+def both_ways() -> Program:
+    """An all_reduce of two ranks: each sends all that it has, while another thread block adds what comes to it."""
+
+    def blocks(other: int) -> tuple[ThreadBlock, ...]:
+        adds = tuple(Step(StepType.RECEIVE_REDUCE_COPY, "o", k, "o", k, 1, 1, k) for k in range(2))
+        sends = tuple(Step(S, "o", k, "o", k, 1, has_dependents=True) for k in range(2))
+        return ThreadBlock(-1, other, 0, adds), ThreadBlock(other, -1, 0, sends)
+
+    gpus = tuple(Gpu(2, 2, 0, blocks(1 - rank)) for rank in range(2))
+    return Program("both", Kind.ALL_REDUCE, 2, 1, "Simple", True, False, 0, 0, gpus)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [both_ways(), lower(greedy_schedule(Kind.REDUCE_SCATTER, 2, 1, 0), "executor", Lowering(in_place=False))],
+    ids=["all_reduce", "reduce_scatter"],
+)
+def test_two_ranks_that_add_up_copy_nothing(program: Program) -> None:
+    """Programs keep what they send in a FIFO, copy their input into scratch, and their sum to the output; rounds need
+    none of it."""
     (plan,) = plans(program)
-    assert program.gpus[0].scratch_chunks or in_place
     check(program)
     steps = [step for rank in plan.ranks for exchange in rank.exchanges for step in exchange.local_steps]
     assert steps
