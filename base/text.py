@@ -1,8 +1,11 @@
 """Names as they come from files, made fit to be shown."""
 
+import os
+import shlex
+from collections.abc import Iterable
 from html import escape
 
-__all__ = ["cell", "markup", "printable"]
+__all__ = ["cell", "markup", "printable", "printable_lines", "shell_word"]
 
 
 def printable(text: str) -> str:
@@ -11,6 +14,22 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def printable_lines(lines: Iterable[str]) -> str:
+    """The lines as one text: what a name in them holds neither ends its line nor begins another."""
+    return "\n".join(map(printable, lines))
+
+
+def shell_word(text: str) -> str:
+    """The text as a word of a shell's command line, printable: bash reads `$'\\x1b'` as it was."""
+    if text.isprintable():
+        return shlex.quote(text)
+    parts = (
+        char if char.isprintable() else "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
+        for char in text.replace("\\", "\\\\").replace("'", "\\'")
+    )
+    return f"$'{''.join(parts)}'"
 
 
 def cell(value: object) -> object:

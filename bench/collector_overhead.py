@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ ROWS = {"synchronous": "record", "asynchronous": "record and completion"}
 WIDTH = 16
 STEPS = 20
 
-Workers = dict[str, Executor]
+Workers = Mapping[str, Executor]
 
 #: In a worker: what it was told to call.
 _calls: dict[str, Callable[[], object]] = {}

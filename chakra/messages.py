@@ -55,4 +55,4 @@ def read_messages(path: Path | str, era: Era | str | None = None) -> Iterator[Me
 
 def to_json(message: Message) -> str:
     """One line of protobuf's JSON form: the schema's field names, enums by name, 64-bit integers as text."""
-    return json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
+    return json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None)

@@ -1,6 +1,8 @@
 """Names from files: shown on one line, without anything that a terminal or a page would obey."""
 
+import os
 import pickle
+import subprocess
 import unicodedata
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.base.errors import DeadlockError, FormatError, placed
-from hocket.base.text import markup, printable
+from hocket.base.text import markup, printable, printable_lines, shell_word
 from hocket.chakra import read_trace
 
 
@@ -55,3 +57,15 @@ def test_the_engine_s_own_errors_are_escaped(tmp_path: Path) -> None:
 
 def test_markup_keeps_its_lines() -> None:
     assert markup('<a "b">&\nnext\x1b[0m') == "&lt;a &quot;b&quot;&gt;&amp;\nnext\\x1b[0m"
+
+
+def test_a_name_stays_on_its_line() -> None:
+    assert printable_lines(["one\nerror: two", "three"]) == "one\\nerror: two\nthree"
+
+
+@pytest.mark.parametrize("text", ["a b", "it's\x1b[2J\\n", "\r\n$(x)`y`\u202e\udcff", "'", "\\\x01'"])
+def test_a_shell_reads_a_word_as_it_was(text: str) -> None:
+    word = shell_word(text)
+    assert word.isprintable()
+    said = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout
+    assert said == os.fsencode(text)

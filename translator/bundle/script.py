@@ -1,8 +1,8 @@
 """`run.sh` of a bundle: runs nccl-tests or a job with it, and fails where the log does not prove that it was used."""
 
 from collections.abc import Iterator
-from shlex import quote
 
+from hocket.base.text import shell_word
 from hocket.translator.bundle.manifest import PROGRAMS, Bundle, BundleFile
 from hocket.translator.bundle.windows import multiples
 from hocket.translator.launching import job_command, mpirun_check, where
@@ -87,8 +87,8 @@ def _lines(bundle: Bundle, recipe: Recipe) -> Iterator[str]:
     yield ")"
     if "{files}" in "".join(recipe.environment):
         yield 'case $here in *:*) echo "$here: a path must have no colon for this runtime" >&2 && exit 1 ;; esac'
-    yield f"proof=({' '.join(map(quote, recipe.proof))})"
-    yield f"trouble={quote(recipe.trouble)}"
+    yield f"proof=({' '.join(map(shell_word, recipe.proof))})"
+    yield f"trouble={shell_word(recipe.trouble)}"
     if recipe.launched:
         yield 'verdict="USED: the log has all lines that prove that programs were loaded, and one launched"'
     else:

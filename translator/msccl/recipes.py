@@ -1,9 +1,9 @@
 """How to run an MSCCL XML on each runtime: environment, command, and the log lines that prove it was used."""
 
 from pathlib import Path
-from shlex import quote
 
 from hocket.base.collectives import kinds_called
+from hocket.base.text import shell_word
 from hocket.schedule import Program
 from hocket.translator.launching import where
 from hocket.translator.msccl.profile import Profile
@@ -27,7 +27,7 @@ def run_recipe(program: Program, profile: Profile, path: Path | str, nodes: tupl
     Sources: the runtimes' documentation and source code; none of it was run where this was written.
     """
     recipe = profile.recipe
-    file = quote(str(Path(path).resolve()))
+    file = shell_word(str(Path(path).resolve()))
     sizes = f"-b {program.min_bytes or 1024} -e {program.max_bytes or 1 << 30} -f 2"
     places = {"{files}": file, "{folder}": "$PWD/msccl-algorithms"}
     in_folder = any("{folder}" in setting for setting in recipe.environment)

@@ -1,9 +1,9 @@
 """Schedule to MSCCL++ plan file: written only when the very text has been read back and proved."""
 
 from pathlib import Path
-from shlex import quote
 
 from hocket.base.files import write_file
+from hocket.base.text import shell_word
 from hocket.schedule import Schedule
 from hocket.translator.launching import where
 from hocket.translator.lowering.lowering import Lowering
@@ -39,7 +39,7 @@ def plan_recipe(plan: ExecutionPlan, path: Path | str, nodes: tuple[int | None, 
             "# microsoft/mscclpp 0.9; MSCCLPP= its checkout, built and installed with pip (cupy and mpi4py are needed)",
             *where(*nodes),
             f"mpirun -np {plan.num_ranks}{placed} -x MSCCLPP_LOG_LEVEL=INFO -x MSCCLPP_LOG_SUBSYS=EXEC \\",
-            f"  python3 $MSCCLPP/python/test/executor_test.py -path {quote(str(Path(path).resolve()))} --size 1M"
+            f"  python3 $MSCCLPP/python/test/executor_test.py -path {shell_word(str(Path(path).resolve()))} --size 1M"
             + (" --in_place" if plan.in_place else ""),
             f'# The log proves that it was used: "Starting execution with plan: {plan.name}"',
             f"# It serves {'in-place' if plan.in_place else 'out-of-place'} calls whose input and output divide into "

@@ -1,18 +1,18 @@
 """The command line that makes a request: what a user would type for it."""
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from hocket.api.fields import Field
 from hocket.api.request import Request
+from hocket.base.text import shell_word
 
 __all__ = ["command_line", "words_of"]
 
 
 def command_line(request: Request) -> str:
     """`hocket ...`, to be pasted into a shell."""
-    return shlex.join(["hocket", *words_of(request)])
+    return " ".join(map(shell_word, ["hocket", *words_of(request)]))
 
 
 def words_of(request: Request) -> list[str]:

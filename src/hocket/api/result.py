@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hocket.base.errors import ExitCode
+from hocket.base.text import printable_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,4 +68,4 @@ class Report(Result):
     exit_code: int = ExitCode.DONE
 
     def summary(self) -> str:
-        return "\n".join(self.lines)
+        return printable_lines(self.lines)

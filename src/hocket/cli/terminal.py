@@ -7,6 +7,7 @@ from shutil import get_terminal_size
 import typer
 
 from hocket.api.result import Result
+from hocket.base.text import printable_lines
 
 __all__ = ["Terminal"]
 
@@ -23,11 +24,11 @@ class Terminal:
 
     def say(self, line: str) -> None:
         self._end_line()
-        typer.echo(line)
+        typer.echo(_shown(line))
 
     def note(self, line: str) -> None:
         self._end_line()
-        typer.echo(line, err=True)
+        typer.echo(_shown(line), err=True)
 
     def count(self, done: int, of: int, what: str) -> None:
         self._replace(f"{done} of {of} {what}", last=done == of)
@@ -54,3 +55,7 @@ class Terminal:
         if self._replacing:
             self._replacing = False
             typer.echo("", err=True)
+
+
+def _shown(text: str) -> str:
+    return printable_lines(text.split("\n"))

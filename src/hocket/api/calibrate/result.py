@@ -10,6 +10,7 @@ import numpy as np
 
 from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.result import Result
+from hocket.base.text import printable_lines
 from hocket.base.units import format_bandwidth, format_bytes
 from hocket.calibration import FREE, Calibration, Disagreement, HeldOut, NcclCalibration
 from hocket.calibration.nccl.segment import TERMS
@@ -38,7 +39,7 @@ class CalibrationResult(Result):
         return f"{self.num_measurements} measurements of {count} curve{'s' * (count != 1)}"
 
     def summary(self) -> str:
-        return "\n".join(self._lines())
+        return printable_lines(self._lines())
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         rows = [

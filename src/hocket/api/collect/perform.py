@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from shlex import quote
 
 from hocket.api.collect.recorded import Collected
 from hocket.api.collect.request import CollectionRequest, CollectionWatch
@@ -14,6 +13,7 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.errors import HocketError
 from hocket.base.processes import run
+from hocket.base.text import shell_word
 from hocket.plugin.installed import check_script
 from hocket.plugin.mpi.launch import run_recorded
 from hocket.plugin.mpi.library import build_library, find_mpicc
@@ -45,7 +45,9 @@ def perform(request: CollectionRequest, progress: Progress) -> Result:
 
 def _require_empty(out: str) -> None:
     if stream_paths(out):
-        raise HocketError(f"{out}: holds a collection already; choose another --out, or remove it: rm -r {quote(out)}")
+        raise HocketError(
+            f"{out}: holds a collection already; choose another --out, or remove it: rm -r {shell_word(out)}"
+        )
 
 
 def _torchrun(request: CollectionRequest) -> Collected:

@@ -13,6 +13,7 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.errors import ExitCode
 from hocket.base.files import write_json
+from hocket.base.text import printable_lines
 from hocket.base.units import format_time
 from hocket.simulator.analysis import Change, read_prediction
 from hocket.simulator.analysis import compare as compare_predictions
@@ -62,7 +63,7 @@ class ComparisonResult(Result):
         return f"{self.request.second} takes {self.slower_by:+.2%} of the time of {self.request.first}"
 
     def summary(self) -> str:
-        return "\n".join(self._lines())
+        return printable_lines(self._lines())
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         parts = {"kinds": self.comparison.kinds, "groups": self.comparison.groups, "ranks": self.comparison.ranks}

@@ -15,6 +15,7 @@ from hocket.api.result import Result
 from hocket.base.element_types import nccl_types
 from hocket.base.errors import ExitCode, FormatError, RequestError
 from hocket.base.files import write_json
+from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
 from hocket.schedule import Kind
 from hocket.translator.bundle import read_bundle
@@ -62,7 +63,7 @@ class ExplanationResult(Result):
         return f"{self.request.runtime}, {place} {call.kind} of {size} on {call.num_ranks} ranks runs {runs}"
 
     def summary(self) -> str:
-        return "\n".join(self._lines())
+        return printable_lines(self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield self.headline()

@@ -18,6 +18,7 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.files import atomic_write, require_place, write_file
+from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
 from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
@@ -83,7 +84,7 @@ class NcclChoices(Result):
         return f"{self.machine}: {model.nodes} node{'s' * (model.nodes > 1)}, {model.ranks} ranks"
 
     def summary(self) -> str:
-        return "\n".join(self._lines())
+        return printable_lines(self._lines())
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from hocket.api.nccl.request import NcclEnvironment
 from hocket.api.progress import Progress
 from hocket.api.result import Report
 from hocket.base.errors import RequestError
+from hocket.base.text import shell_word
 from hocket.nccl.tuning.table import read_tuner_table
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
 
@@ -39,5 +39,5 @@ def perform(request: NcclEnvironment, progress: Progress) -> NcclVariables:
         variables |= {"NCCL_TUNER_PLUGIN": nccl_tuner_path(), "HOCKET_NCCL_TUNER_TABLE": table}
     texts = {name: str(value) for name, value in variables.items()}
     return NcclVariables(
-        request, [f"export {name}={shlex.quote(text)}" for name, text in texts.items()], variables=texts
+        request, [f"export {name}={shell_word(text)}" for name, text in texts.items()], variables=texts
     )

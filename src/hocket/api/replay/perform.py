@@ -16,6 +16,7 @@ from hocket.api.result import Result
 from hocket.api.simulate.options import fraction
 from hocket.base.errors import HocketError
 from hocket.base.files import write_json
+from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.chakra import read_traces
@@ -92,7 +93,7 @@ class ReplayResult(Result):
         return f"{self.num_ranks} {self.request.backend} ranks, {times} iterations of the trace"
 
     def summary(self) -> str:
-        return "\n".join(self._lines(self.comparison)) if self.comparison else ""
+        return printable_lines(self._lines(self.comparison)) if self.comparison else ""
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         if self.comparison is None:

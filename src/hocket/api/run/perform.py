@@ -24,7 +24,9 @@ def perform(request: ProgramRun, progress: Progress) -> ProgramRunResult | Repor
     _check_source(request, file)
     if file is not None and request.print is not None:
         profile = PROFILES[request.print]
-        return Report(request, [run_recipe(read_xml(file, profile=request.print, root=request.root), profile, file)])
+        return Report(
+            request, run_recipe(read_xml(file, profile=request.print, root=request.root), profile, file).split("\n")
+        )
     result = ProgramRunResult(request, _job(request, file))
     for line in result.head():
         progress.say(line)

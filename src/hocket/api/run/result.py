@@ -12,6 +12,7 @@ from hocket.api.result import Result
 from hocket.api.run.request import ProgramRun
 from hocket.base.errors import ExitCode
 from hocket.base.files import write_json
+from hocket.base.text import printable
 from hocket.runtime.run import Job, Row, format_footer, format_header, format_row, format_table
 from hocket.runtime.run.job import Result as Measured
 from hocket.runtime.run.table import bandwidths
@@ -61,8 +62,8 @@ class ProgramRunResult(Result):
         task = self.job.task
         proved = "proved right for any input" if self.request.verify else "NOT PROVED (--no-verify)"
         return [
-            f"# {self.source}: {task.kind} on {task.num_ranks} ranks, transport {task.transport}, warmup iters: "
-            f"{task.warmup} iters: {task.iterations}, {proved}",
+            f"# {printable(self.source)}: {task.kind} on {task.num_ranks} ranks, transport {task.transport}, warmup "
+            f"iters: {task.warmup} iters: {task.iterations}, {proved}",
             "#",
             format_header(),
         ]

@@ -7,6 +7,7 @@ from hocket.api.result import Result
 from hocket.api.simulate.request import AstraFiles, Simulation
 from hocket.base.errors import RequestError
 from hocket.base.files import write_json
+from hocket.base.text import printable_lines
 from hocket.chakra import read_traces
 from hocket.simulator.astra import AstraBackend, AstraPrediction, read_setup, simulate_astra
 
@@ -35,7 +36,7 @@ class AstraResult(Result):
         ]
         if self.request.outputs.json:
             lines.append(f"wrote {self.request.outputs.json}")
-        return "\n".join(lines)
+        return printable_lines(lines)
 
 
 def refuse_mixed(request: Simulation) -> None:

@@ -14,6 +14,7 @@ from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.text import comparison_lines, curve_lines, prediction_lines
 from hocket.base.errors import RequestError
 from hocket.base.files import write_json
+from hocket.base.text import printable_lines
 from hocket.report.curves_page import curves_page
 from hocket.report.prediction_page import prediction_page
 from hocket.simulator import Prediction, write_timeline
@@ -60,7 +61,7 @@ class SimulationResult(Result):
     def summary(self) -> str:
         several = len(self.predictions) > 1
         lines = comparison_lines(self.predictions) if several else prediction_lines(self.predictions[0])
-        return "\n".join([*lines, *self._written])
+        return printable_lines([*lines, *self._written])
 
     def columns(self) -> Mapping[str, Columns]:
         """Of one prediction all its tables; of several a row each."""
@@ -110,7 +111,7 @@ class CurvesResult(Result):
         return f"{self.kind} at {len(sizes)} sizes, {len(self.curves)} curves of topology and algorithm"
 
     def summary(self) -> str:
-        return "\n".join([*curve_lines(self.kind, self.curves), *self._written])
+        return printable_lines([*curve_lines(self.kind, self.curves), *self._written])
 
     def columns(self) -> Mapping[str, Columns]:
         return {"curves": curves_table(self.curves)}

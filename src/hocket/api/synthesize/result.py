@@ -15,6 +15,7 @@ from hocket.api.synthesize.request import Synthesis
 from hocket.base.errors import RequestError
 from hocket.base.files import make_folder, together, write_json
 from hocket.base.standard_output import is_standard_output
+from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.schedule_page import groups_page, schedule_page, windows_page
@@ -57,7 +58,7 @@ class _Schedules(Result):
 
     def summary(self) -> str:
         notes = [f"note: {note}" for note in self.schedules[0].topology.notes]
-        return "\n".join([*notes, *self._page, *self._lines(), *self._written])
+        return printable_lines([*notes, *self._page, *self._lines(), *self._written])
 
     def write(self) -> None:
         """Writes the schedules, the numbers and the page where the request wants them: all or nothing."""

@@ -17,6 +17,7 @@ from hocket.api.topology.files import notes_of
 from hocket.api.topology.request import TopologyShow
 from hocket.base.errors import RequestError
 from hocket.base.files import require_place, together, write_json
+from hocket.base.text import printable_lines
 from hocket.base.units import format_bandwidth, format_time
 from hocket.report.topology_picture import as_html, draw_topology
 from hocket.topology import Topology
@@ -53,7 +54,7 @@ class TopologyFacts(Result):
 
     def summary(self) -> str:
         rows = (f"{key:<20} {value}" for key, value in _rows(self.facts))
-        return "\n".join([*rows, *notes_of(self.facts.notes), *self._written])
+        return printable_lines([*rows, *notes_of(self.facts.notes), *self._written])
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         names = ("link_class", "count", "bandwidth", "latency_ps")

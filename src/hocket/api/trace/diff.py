@@ -10,6 +10,7 @@ from hocket.api.result import Result
 from hocket.api.trace.request import TraceDiff
 from hocket.base.errors import ExitCode
 from hocket.base.files import write_json
+from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.chakra.difference import Difference, DurationChange, difference
 from hocket.chakra.reading import open_traces
@@ -52,7 +53,7 @@ class TraceDifference(Result):
     def summary(self) -> str:
         changed = f"computation or communication changed by more than {self.request.durations or 0:g} %"
         lines = [*self._communication(), *self._durations(), self.headline(), *[changed] * self.slower]
-        return "\n".join(lines)
+        return printable_lines(lines)
 
     def _communication(self) -> Iterator[str]:
         found = self.found

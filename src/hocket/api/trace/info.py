@@ -12,6 +12,7 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.api.trace.request import TraceInfo
 from hocket.base.files import write_json
+from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes
 from hocket.chakra.summary import TraceSummary, summarize
@@ -36,7 +37,7 @@ class TraceContents(Result):
     counts: TraceSummary
 
     def summary(self) -> str:
-        return "\n".join(self._lines())
+        return printable_lines(self._lines())
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         rows = [asdict(row) for row in self.counts.communication]

@@ -9,6 +9,7 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.api.trace.request import TraceValidation
 from hocket.base.errors import ExitCode
+from hocket.base.text import printable_lines
 from hocket.chakra.astra_sim import violations
 from hocket.chakra.profile import TraceProfile
 from hocket.chakra.validate import TraceFinding, TraceSeverity, validate_files
@@ -47,4 +48,4 @@ class CheckedTraces(Result):
         return f"{self.num_ranks} ranks, {self.num_nodes} nodes: {self.errors} errors, {warnings} warnings"
 
     def summary(self) -> str:
-        return "\n".join([*map(str, self.findings), self.headline()])
+        return printable_lines([*map(str, self.findings), self.headline()])

@@ -14,6 +14,7 @@ from hocket.api.request import Request
 from hocket.api.result import Result
 from hocket.base.errors import RequestError
 from hocket.base.files import require_no_stream
+from hocket.base.text import printable_lines
 from hocket.chakra import Trace, TraceSet, read_traces, write_traces
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.writing import write_blocks
@@ -41,7 +42,7 @@ class WrittenTraces(Result):
     def summary(self) -> str:
         changes = (f"  {count} x {change}" for change, count in sorted(self.changes.items()) if count)
         written = f"wrote {self.num_ranks} traces with {self.num_nodes} nodes to {self.folder}"
-        return "\n".join([*self.before, written, *changes, *(f"  {line}" for line in self.after)])
+        return printable_lines([*self.before, written, *changes, *(f"  {line}" for line in self.after)])
 
     @property
     def path(self) -> Path:

@@ -12,6 +12,7 @@ from hocket.api.run.request import ProgramRun
 from hocket.api.translate.request import Translation
 from hocket.api.verify.request import Verification
 from hocket.base.errors import RequestError
+from hocket.base.text import printable_lines
 from hocket.schedule import Schedule
 from hocket.translator import Translated
 from hocket.translator.bundle import BundleReport
@@ -39,7 +40,7 @@ class TranslationResult(Result):
         self._lines = tuple(lines)
 
     def summary(self) -> str:
-        return "\n".join(self._lines)
+        return printable_lines(self._lines)
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         """Of a bundle its files."""

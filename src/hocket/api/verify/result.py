@@ -10,6 +10,7 @@ import numpy as np
 from hocket.api.result import Result
 from hocket.api.verify.request import Verification
 from hocket.base.errors import ExitCode
+from hocket.base.text import printable_lines
 from hocket.schedule import AnySchedule
 from hocket.translator import Judgement
 from hocket.translator.msccl.findings import Finding
@@ -46,7 +47,7 @@ class VerificationResult(Result):
         return f"{', '.join(self.request.files)}: {told[-1] if self.proved and told else 'not proved'}"
 
     def summary(self) -> str:
-        return "\n".join(self._lines)
+        return printable_lines(self._lines)
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         rows = [_verdict(one) for one in self.judgements]
