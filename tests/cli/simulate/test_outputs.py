@@ -144,7 +144,10 @@ def test_sizes_are_printed_like_nccl_tests_with_their_knee(tmp_path: Path) -> No
         (["all_reduce", "--size", "1KiB", "--json", "t.json.gz", "--timeline", "./t.json.gz"], 2, "are both t.json.gz"),
     ],
 )
-def test_outputs_that_do_not_fit_are_refused(arguments: list[str], code: int, message: str) -> None:
+def test_outputs_that_do_not_fit_are_refused(
+    arguments: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where one that is not refused would write
     done = hocket(*arguments, "--topology", PAIR)
     assert done.returncode == code, done.stdout
     assert message in done.stderr
