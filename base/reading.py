@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,6 +74,21 @@ def read_text(path: Path | str, growth: float = TEXT, remedy: str = _REMEDY) -> 
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def content_digest(path: Path | str) -> str:
-    """The SHA-256 of the file of that name, in hexadecimal; empty if there is none."""
-    return hashlib.sha256(read_bytes(path)).hexdigest() if os.path.isfile(path) else ""
+def content_digest(text: str) -> str:
+    """Tells the files that a text names, as they are now, from what they were before: the one of that name, those of
+    the folder or those whose names begin so (traces), and those behind `=`, `:` and `,` (`all_reduce=ar.schedule`,
+    `nccl:machine.xml,nodes=2`). Of a file the SHA-256, in hexadecimal; of others names, sizes and times. Empty where
+    there is none."""
+    files = [name for name in dict.fromkeys([text, *re.split("[:=,]", text)]) if os.path.isfile(name)]
+    return " ".join([*(hashlib.sha256(read_bytes(name)).hexdigest() for name in files), _states(text)]).strip()
+
+
+def _states(name: str) -> str:
+    """Of the files in a folder, or that begin so, when they were written and how long they are."""
+    folder, prefix = (name, "") if os.path.isdir(name) else (os.path.dirname(name) or ".", os.path.basename(name) + ".")
+    if not os.path.isdir(folder):
+        return ""
+    with os.scandir(folder) as entries:
+        files = [one for one in entries if one.name.startswith(prefix) and one.is_file()]
+    states = sorted((one.name, one.stat().st_size, one.stat().st_mtime_ns) for one in files)
+    return hashlib.sha256(repr(states).encode()).hexdigest() if states else ""

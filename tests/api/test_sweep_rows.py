@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hocket
 from hocket.api.simulate.request import Simulation
 from hocket.api.sweep.execution import answer_rows
 from hocket.api.sweep.file import load_sweep
@@ -100,6 +101,24 @@ def test_a_changed_topology_file_is_another_question(tmp_path: Path) -> None:
         columns = answer_rows([Simulation.of("all_reduce", topology, 2_000, algorithm="ring")], path=answers)
         times.append(int(columns["time_ps"][0]))
     assert times == [4_000_000, 3_000_000]
+
+
+def test_changed_traces_schedules_and_machines_are_other_questions(tmp_path: Path) -> None:
+    answers, traces, schedule = tmp_path / "answers.jsonl", tmp_path / "traces", tmp_path / "ar.schedule"
+    times: list[list[int]] = []
+    for chunks, size in ((1, 3_000), (4, 6_000)):
+        hocket.generate_collective("all_reduce", ranks=3, size=size, output=traces)
+        hocket.synthesize("all_reduce", THREE, 12_000, engine="native:ring", chunks=chunks, output=schedule)
+        rows = [
+            Simulation.of(traces, THREE),
+            Simulation.of(traces / "trace", THREE),
+            Simulation.of(traces, THREE, algorithm=f"all_reduce={schedule}"),
+            Simulation.of(schedule),
+        ]
+        columns = answer_rows(rows, path=answers)
+        assert columns["time_ps"].tolist() == [row.perform().time_ps for row in rows]
+        times.append(columns["time_ps"].tolist())
+    assert all(first != second for first, second in zip(*times, strict=True))
 
 
 @given(st.binary(max_size=60))

@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.api.simulate.request import Simulation
 from hocket.api.sweep.answer import Answer, answer
-from hocket.api.sweep.rows import key_of, row_columns
+from hocket.api.sweep.rows import keys_of, row_columns
 from hocket.api.sweep.store import opened
 from hocket.simulator.analysis import Columns
 
@@ -35,7 +35,7 @@ def answer_rows(
     simulated again: a sweep that was interrupted goes on where it stopped. `progress(done, all)` is called whenever
     some are answered. Raises FormatError when the file at `path` is none of a sweep.
     """
-    keys = [key_of(row) for row in rows]
+    keys = keys_of(rows)
     with opened(path) as store:
         wanted = dict(zip(keys, rows, strict=True))
         asked = [(key, row) for key, row in wanted.items() if key not in store.answers]

@@ -1,7 +1,8 @@
 """The rows of a sweep: each is a request, the same as `hocket simulate` makes of its options."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,7 @@ from hocket.base.errors import RequestError
 from hocket.base.reading import content_digest
 from hocket.base.version import __version__
 
-__all__ = ["KEYS", "grid", "key_of", "row_columns"]
+__all__ = ["KEYS", "grid", "keys_of", "row_columns"]
 
 #: What may vary: every field of a simulation that does not name an output. `collective` is another name of `what`.
 KEYS = tuple(
@@ -54,10 +55,16 @@ def _alternatives(name: str, value: Any) -> Sequence[Any]:
     return [str(each).split(",") for each in values] if name in ("switching", "queueing") else values
 
 
-def key_of(row: Simulation) -> str:
-    """Names the row, the content of the files it names, and the version of Hocket that answers it (32 hexadecimal
-    digits)."""
-    files = [content_digest(text) for text in (row.what, *row.topology, *row.algorithm)]
+def keys_of(rows: Iterable[Simulation]) -> list[str]:
+    """Names each row, the files that it names as they are now, and the version of Hocket that answers it (32
+    hexadecimal digits)."""
+    digest = cache(content_digest)  # of many rows; for once only: the next time files may be others
+    return [_key_of(row, digest) for row in rows]
+
+
+def _key_of(row: Simulation, digest: Callable[[str], str]) -> str:
+    values = (each for value in row.set_fields().values() for each in (value if isinstance(value, tuple) else (value,)))
+    files = [digest(each) for each in values if isinstance(each, str)]
     return hashlib.sha256(repr((__version__, row.to_json(), files)).encode()).hexdigest()[:32]
 
 
