@@ -14,7 +14,7 @@ from hocket.base.errors import FormatError
 from hocket.base.memory import available_bytes
 from hocket.base.units import format_bytes
 
-__all__ = ["content_digest", "opened", "read_bytes", "read_text", "require_room"]
+__all__ = ["content_digest", "name_of", "opened", "read_bytes", "read_text", "require_room"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PIECE = 1 << 22
@@ -24,12 +24,19 @@ _REMEDY = "give a smaller one, or read it on a machine with more"
 TEXT, JSON, XML, YAML = 8, 12, 24, 80
 
 
+def name_of(path: object) -> str:
+    """The name of a file, or of what else is known by a text. Raises FormatError for what is no name."""
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise FormatError(f"{path!r}: expected a name, a text or a path")
+    return str(path)
+
+
 @contextmanager
 def opened(path: Path | str) -> Iterator[IO[bytes]]:
     """The file to be read from its begin, unpacked if it is gzip. Raises FormatError, naming it, when it cannot be read
     or is damaged."""
     try:
-        with open(path, "rb") as file:
+        with open(name_of(path), "rb") as file:
             is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
             yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if is_gzip else file
     except (OSError, EOFError, zlib.error) as error:

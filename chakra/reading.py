@@ -1,10 +1,12 @@
 """Reads execution traces: one rank's `.et` file, or the files of all ranks of a job."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hocket.base.errors import FormatError
+from hocket.base.reading import name_of
 from hocket.chakra.eras import Era
 from hocket.chakra.file import BLOCK_BYTES
 from hocket.chakra.groups import FILE_NAMES, read_groups
@@ -55,7 +57,7 @@ class TraceFiles:
     @classmethod
     def of_job(cls, path: Path | str, groups: Path | str | None = None, era: Era | str | None = None) -> "TraceFiles":
         """The files that `read_traces` reads, with its errors."""
-        path = Path(path)
+        path = Path(name_of(path))
         files = rank_files(path)
         if groups is None:
             groups = find_groups(files[0].parent)
@@ -107,8 +109,8 @@ def find_groups(folder: Path) -> Path | None:
 
 def rank_files(path: Path) -> list[Path]:
     """Files of the ranks 0, 1, ... of the trace that `path` names. Raises FormatError where one is missing."""
-    folder, wanted = (path, None) if path.is_dir() else (path.parent, path.name)
-    if not folder.is_dir():
+    folder, wanted = (path, None) if os.path.isdir(path) else (path.parent, path.name)
+    if not os.path.isdir(folder):
         raise FormatError(f"{path}: no such folder or trace prefix")
     found: dict[str, dict[int, Path]] = {}
     for file in folder.iterdir():

@@ -1,10 +1,11 @@
 """One way in: a file (ours, ASTRA-sim's or NCCL's), a spec, or a preset."""
 
 import os
+from pathlib import Path
 
 from hocket._core.topology import require_connected
 from hocket.base.errors import HocketError, placed
-from hocket.base.reading import read_text
+from hocket.base.reading import name_of, read_text
 from hocket.base.strict_yaml import read_yaml
 from hocket.topology.formats.astra_sim import from_astra_sim
 from hocket.topology.formats.nccl.read import is_nccl_topology
@@ -18,13 +19,14 @@ from hocket.topology.yaml_file import from_file
 __all__ = ["load"]
 
 
-def load(text: str) -> Topology:
+def load(text: Path | str) -> Topology:
     """The topology in the file `text`, or that the spec or preset `text` names; every rank reaches every other.
 
     A file that is XML is read as NCCL's topology file, one with a matrix of GPUs as what `nvidia-smi topo -m` prints,
     one that has one of ASTRA-sim's keys `topology` and `npus_count` as its network YAML, any other as ours.
     Raises FormatError or TopologyError naming file and line, or the spec, what was expected and the remedy.
     """
+    text = name_of(text)
     if not os.path.isfile(text):
         topology = from_spec(text)
         require_connected(topology.graph)

@@ -139,13 +139,16 @@ class Field:
         return self._extra.get("variable")
 
     def check(self, value: Any) -> None:
-        """Raises RequestError for a value, or an item of it, that is none of the choices or out of bounds."""
+        """Raises RequestError for a value, or an item of it, that is none of the choices, out of bounds, or a text that
+        no file can be called."""
         if value in (self.default, None):
             return
         least, most = self.bounds
         asked = self._asked
         for each in value if self.is_list else (value,):
             self.check_number(each)
+            if isinstance(each, str) and "\0" in each:
+                raise RequestError(f"{asked} {each}: expected a text without zero bytes")
             if self.is_closed and each not in self.known:
                 raise RequestError(f"{asked} {each}: no such choice; {nearest(each, self.known)}")
             if (least is not None and each < least) or (most is not None and each > most):

@@ -17,7 +17,7 @@ import msgspec
 
 from hocket.api.fields import Field, fields_of, in_python
 from hocket.api.progress import SILENT, Progress
-from hocket.base.errors import FormatError, RequestError
+from hocket.base.errors import FormatError, HocketError, RequestError
 from hocket.base.files import together
 from hocket.base.strict_yaml import nearest, validation_message
 
@@ -115,7 +115,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         and wrong types, naming the source."""
         try:
             content = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise FormatError(f"{source}: not JSON: {error}") from error
         if not isinstance(content, dict) or content.get("verb", cls.words()) != cls.words():
             raise FormatError(f'{source}: expected a request {{"verb": "{cls.words()}", ...}}')
@@ -131,10 +131,24 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     def perform(self, progress: Progress = SILENT) -> Any:
         """Does what is asked for. Raises HocketError."""
+        self._check()
         module, function = self.performed_by()
         perform = getattr(import_module(module), function)
-        with nullcontext() if self.writes_in_steps else together():
-            return perform(self, progress)
+        try:
+            with nullcontext() if self.writes_in_steps else together():
+                return perform(self, progress)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            where = self.words() if error.filename is None else os.fsdecode(error.filename)
+            raise HocketError(f"{where}: {error.strerror or error}") from error
+
+    def _check(self) -> None:
+        """Raises RequestError for what the constructor took and `of` would not."""
+        try:
+            self._checked(msgspec.to_builtins(self), f"{self.words()}: ")
+        except TypeError as error:
+            raise RequestError(f"{self.words()}: {error}") from error
 
     @classmethod
     def performed_by(cls) -> tuple[str, str]:

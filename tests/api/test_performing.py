@@ -1,0 +1,70 @@
+"""What is asked for in any way is performed, or one clear error: never another exception."""
+
+from typing import Any
+
+import pytest
+
+import hocket
+
+LONG = "x" * 300
+TOPOLOGY = "dgx-h100:gpus=4"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"what": 5},
+        {"what": "all_reduce", "topology": "ring:4"},
+        {"what": "all_reduce", "topology": (TOPOLOGY,), "size": 1.5},
+        {"what": object()},
+        {"what": "all_reduce", "topology": ["ring:4"], "outputs": {"nonsense": 1}},
+    ],
+)
+def test_a_constructed_request_is_checked_when_it_is_performed(wrong: dict[str, Any]) -> None:
+    with pytest.raises(hocket.RequestError, match="simulate: "):
+        hocket.Simulation(**wrong).perform()
+
+
+def test_a_constructed_request_answers_as_one_that_is_asked() -> None:
+    built = hocket.Simulation(what="all_reduce", topology=(TOPOLOGY,), size="1MiB").perform()
+    assert built.time_ps == hocket.simulate("all_reduce", TOPOLOGY, "1MiB").time_ps
+
+
+@pytest.mark.parametrize("text", [None, {"verb": "simulate"}, 3, ["a"]])
+def test_json_is_a_text(text: Any) -> None:
+    with pytest.raises(hocket.HocketError, match="request: not JSON"):
+        hocket.Simulation.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: hocket.simulate(LONG, TOPOLOGY),
+        lambda: hocket.verify(f"{LONG}.xml"),
+        lambda: hocket.translate(f"{LONG}.schedule", to="executor", output="x.xml"),
+        lambda: hocket.run(f"{LONG}.xml", size="1KiB"),
+        lambda: hocket.explain(f"{LONG}.xml", collective="all_reduce", size="1KiB", ranks=2, runtime="msccl"),
+        lambda: hocket.trace_info(LONG),
+        lambda: hocket.compare(LONG, LONG),
+        lambda: hocket.sweep(LONG),
+        lambda: hocket.request_in(LONG),
+        lambda: hocket.read_traces(LONG),
+    ],
+)
+def test_a_name_that_is_too_long_is_said(ask: Any) -> None:
+    with pytest.raises(hocket.HocketError, match=f"{LONG}.*: (File name too long|no trace|no files|expected)"):
+        ask()
+
+
+def test_no_text_has_a_zero_byte() -> None:
+    with pytest.raises(hocket.RequestError, match="what"):
+        hocket.simulate("a\0b", TOPOLOGY)
+    with pytest.raises(hocket.RequestError, match="json"):
+        hocket.simulate("all_reduce", TOPOLOGY, "1MiB", json="a\0b")
+
+
+@pytest.mark.parametrize("wrong", [3, None, {"a": 1}, 1.5, b"x"])
+def test_functions_beside_the_verbs_say_what_they_take(wrong: Any) -> None:
+    for function in (hocket.load_topology, hocket.read_traces, hocket.request_in):
+        with pytest.raises(hocket.HocketError, match="expected"):
+            function(wrong)
