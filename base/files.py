@@ -99,6 +99,8 @@ def atomic_write(path: Path | str, mode: str = "w", permissions: int = 0o666) ->
     if is_standard_output(path):
         stream = result_stream()
         stream.flush()
+        if "b" in mode and not hasattr(stream, "buffer"):
+            raise HocketError("standard output takes text alone here: name a file")
         yield stream.buffer if "b" in mode else stream
         stream.flush()
         return
@@ -157,7 +159,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     """
     require_no_stream(path)
     with together() as transaction, _named(path):
-        place = Path(path).resolve()
+        place = Path(os.path.realpath(path))
         transaction.make_folder(place.parent)
         replacement = transaction.begin(place)
         replacement.temporary.mkdir()
@@ -170,9 +172,9 @@ def require_place(path: Path | str) -> None:
     would be lost. Folders above it are made when it is written."""
     with _named(path):
         place = _place(path)
-    if not isinstance(place, Path) or place.exists():
+    if not isinstance(place, Path) or _is_special(place):
         return
-    above = place.absolute().parent
+    above = place.absolute().parent  # where its temporary is made
     while not above.exists():
         above = above.parent
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):

@@ -8,11 +8,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from ctypes import CDLL
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import get_context, parent_process
 from typing import Any
 
+from hocket.base.errors import HocketError
 from hocket.base.interrupts import Terminated
 
 __all__ = ["run", "started", "worker_pool"]
@@ -53,6 +55,8 @@ def started(
                 send(signal.SIGTERM)
                 if not _wait(process, grace_s):
                     send(signal.SIGKILL)
+            if options.get("start_new_session"):  # what its leader left behind
+                _to_session(process)(signal.SIGKILL)
 
 
 def run(
@@ -79,17 +83,22 @@ def run(
 @contextmanager
 def worker_pool(jobs: int | None = None) -> Iterator[ProcessPoolExecutor]:
     """So many Python processes (None: one a processor core) that work on tasks. They are gone when the block ends, in
-    the middle of their tasks where an exception ends it, and when this process is killed."""
-    before = set(active_children())
+    the middle of their tasks where an exception ends it, and when this process is killed. Raises HocketError where one
+    of them ends by itself."""
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin_work)
     try:
         yield pool
-    except BaseException:
+    except BaseException as error:
         # What was cancelled cannot be told that its worker is gone, for which Python before 3.12 has a traceback.
         for item in list(getattr(pool, "_pending_work_items", {}).values()):
             item.future = Future()
-        for worker in set(active_children()) - before:
+        for worker in list((getattr(pool, "_processes", None) or {}).values()):
             worker.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise HocketError(
+                "a worker process ended by itself: out of memory or killed; or it could not import the program that"
+                ' started it, whose work must stand behind `if __name__ == "__main__":`'
+            ) from error
         raise
     finally:
         pool.shutdown()

@@ -33,7 +33,9 @@ def filled(request: type[Request]) -> dict[str, Any]:
         value = (
             field.known[0]
             if field.is_closed
-            else {str: "text", int: int(least) + 1, float: float(least), bool: True}[item]
+            else {str: field.name if field.is_output else "text", int: int(least) + 1, float: float(least), bool: True}[
+                item
+            ]
         )
         values[field.name] = [value, value] if field.is_list else value
     return values

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hocket.base.processes import run, started
+from hocket.base.errors import HocketError
+from hocket.base.processes import run, started, worker_pool
 from hocket.base.scratch import scratch_folder
 
 PATIENCE_S = 60.0
@@ -101,6 +102,30 @@ def test_a_session_ends_whole() -> None:
         grandchild = int(process.stdout.readline())
         assert alive(grandchild)
     wait_until(lambda: not alive(grandchild), "the rest of the session stays")
+
+
+def test_a_session_ends_with_its_leader() -> None:
+    """What the leader left behind, and what does not end by SIGTERM, too."""
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(300)"
+    )
+    code = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {stubborn!r}], stdout=subprocess.PIPE)\n"
+        "child.stdout.readline(); print(child.pid, flush=True)"
+    )
+    with started(python(code), stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        child = int(process.stdout.readline())
+        process.wait()
+    wait_until(lambda: not alive(child), "the rest of the session stays")
+
+
+def test_a_broken_pool_says_so_and_leaves_others_alone() -> None:
+    with worker_pool(1) as well:
+        well.submit(os.getpid).result()
+        with pytest.raises(HocketError, match="a worker process ended by itself"), worker_pool(1) as broken:
+            broken.submit(os._exit, 3).result()
+        assert well.submit(os.getpid).result() != os.getpid()
 
 
 def test_what_a_command_says_and_how_it_ends() -> None:

@@ -144,7 +144,7 @@ class Field:
         if value in (self.default, None):
             return
         least, most = self.bounds
-        asked = self._asked
+        asked = self.option
         for each in value if self.is_list else (value,):
             self.check_number(each)
             if isinstance(each, str) and "\0" in each:
@@ -157,9 +157,9 @@ class Field:
     def check_number(self, value: Any) -> None:
         """Raises RequestError for a number, if it is one, that other readers of JSON do not take."""
         if isinstance(value, float) and not isfinite(value):
-            raise RequestError(f"{self._asked} {value} is no number that JSON has")
+            raise RequestError(f"{self.option} {value} is no number that JSON has")
         if isinstance(value, int) and abs(value) >= 2**64:
-            raise RequestError(f"{self._asked}: expected a number below 2^64")
+            raise RequestError(f"{self.option}: expected a number below 2^64")
 
     @property
     def _range(self) -> str:
@@ -167,7 +167,7 @@ class Field:
         return f"of at least {least}" if most is None else f"from {least} to {most}"
 
     @property
-    def _asked(self) -> str:
+    def option(self) -> str:
         """How it is called on the command line."""
         return self.metavar or self.name if self.is_argument else self.flags[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from enum import Enum
 from fractions import Fraction
@@ -19,6 +19,7 @@ from hocket.api.fields import Field, fields_of, in_python
 from hocket.api.progress import SILENT, Progress
 from hocket.base.errors import FormatError, HocketError, RequestError
 from hocket.base.files import together
+from hocket.base.standard_output import is_standard_output
 from hocket.base.strict_yaml import nearest, validation_message
 
 __all__ = ["Part", "Request"]
@@ -107,6 +108,7 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
             raise RequestError(f"{place}{error.object!a} is no text of Unicode") from error
         for field in cls.fields():
             field.check(request.value_of(field))
+        _require_own_names((field, request.value_of(field)) for field in cls.fields() if field.is_output)
         return request
 
     @classmethod
@@ -198,6 +200,20 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         ]
         if idle:
             raise RequestError(f"{why}: drop {', '.join(idle)}")
+
+
+def _require_own_names(outputs: Iterable[tuple[Field, str | bool | None]]) -> None:
+    """Raises RequestError where two outputs would go to one place."""
+    taken: dict[str, Field] = {}
+    for field, path in outputs:
+        if not isinstance(path, str):
+            continue
+        try:
+            place = "-" if is_standard_output(path) else os.path.realpath(path)
+        except ValueError as error:
+            raise RequestError(f"{field.option} {path!a} is no name of a file") from error
+        if place != os.devnull and (first := taken.setdefault(place, field)) is not field:
+            raise RequestError(f"{first.option} and {field.option} are both {path}: give each its own")
 
 
 def _without_empty(plain: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,8 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     request = question.request
     if request.size is None:
         raise RequestError(f"--size is missing: {request.what} of how many bytes? such as --size 64MiB")
+    if request.root and not Kind(request.what).rooted:
+        raise RequestError(f"--root {request.root}: {request.what} has no root: drop it")
     names = [name.removeprefix(f"{request.what}=") for name in request.algorithm] or ["auto"]
     sizes = sizes_of(request.size)
     if len(sizes) == len(names) == 1:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 
 from hocket.api.reading import one_of
 from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs, Simulation
@@ -128,7 +127,7 @@ def sizes_of(text: str) -> list[int]:
 
 
 def check_outputs(outputs: PredictionOutputs) -> None:
-    """Refuses outputs that cannot be: two in one file, a timeline by another name than that of JSON."""
+    """Refuses outputs that cannot be: a timeline by another name than that of JSON."""
     if outputs.parquet and not outputs.tables:
         raise RequestError("--parquet says how --tables are written: add --tables DIR")
     if outputs.parquet:
@@ -136,8 +135,3 @@ def check_outputs(outputs: PredictionOutputs) -> None:
     timeline = outputs.timeline
     if timeline and not timeline.endswith((".json", ".json.gz")) and not is_streamed(timeline):
         raise RequestError(f"--timeline {timeline}: it is JSON: name it FILE.json or FILE.json.gz")
-    options = {"--json": outputs.json, "--timeline": outputs.timeline, "--tables": outputs.tables}
-    taken: dict[Path, str] = {}
-    for option, path in {**options, "--report": outputs.report, "--csv": outputs.csv}.items():
-        if path and path != "-" and (first := taken.setdefault(Path(path).resolve(), option)) != option:
-            raise RequestError(f"{first} and {option} are both {path}: give each its own")

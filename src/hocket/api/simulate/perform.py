@@ -31,6 +31,17 @@ from hocket.workload.accelerators import parse_accelerator
 
 __all__ = ["perform", "predict_schedule"]
 
+
+def _names(*parts: str) -> set[str]:
+    """The fields of these parts of a simulation."""
+    return {field.name for field in Simulation.fields() if field.path[0] in parts}
+
+
+# Fields, by what is simulated; the others would do nothing.
+_ANY = {"what"} | _names("fidelity", "outputs")
+_PROGRAM = _ANY | _names("disturbances") | {"topology", "size", "root", "runtime"}
+_COLLECTIVE = _ANY | _names("nccl", "disturbances") | {"topology", "size", "algorithm", "chunks", "root"}
+_TRACES = _ANY | _names("nccl", "job") | {"topology", "algorithm", "chunks", "degrade"}
 #: Endings of files that hold a program.
 PROGRAMS = (".xml", ".json")
 
@@ -83,12 +94,14 @@ def _performer(request: Simulation) -> Callable[[Question], SimulationResult | C
     if (request.disturbances.late or request.disturbances.traffic) and not (stock or is_program):
         raise RequestError("--late and --traffic are for programs and for a collective with --algorithm nccl")
     if is_program:
+        request.take_only(_PROGRAM, f"{what} is a program for any size")
         return program.simulate
     if what.endswith(".schedule"):
         return _schedule
     if not request.topology:
         raise RequestError("--topology is missing, such as --topology dgx-h100:nodes=2")
     if is_collective:
+        request.take_only(_COLLECTIVE, f"{what} is a collective, without computation and groups")
         return collective.simulate
     if not _is_there(what):
         raise FormatError(
@@ -103,6 +116,7 @@ def _schedule(question: Question, schedule: AnySchedule | None = None) -> Simula
         raise RequestError(
             "a schedule has topology and size and is an algorithm: drop --topology, --degrade, --algorithm, --size"
         )
+    request.take_only(_ANY, f"{request.what} is a schedule, with root, chunks and ranks of its own")
     expanded = load_schedule(request.what) if schedule is None else schedule.expand()
     require_classes(question.fidelity, expanded.topology)
     return SimulationResult(request, [simulate_schedule(expanded, question.fidelity)])
@@ -112,6 +126,7 @@ def _traces(question: Question) -> SimulationResult:
     request, job = question.request, question.request.job
     if request.size is not None:
         raise RequestError("--size is for a collective; traces have their own sizes")
+    request.take_only(_TRACES, "traces have their own roots, and no program")
     traces = read_traces(request.what, job.groups)
     algorithms = algorithms_of(request.algorithm)
     names: Iterable[str] = [algorithms] if isinstance(algorithms, str) else algorithms.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,7 @@ def check_place(place: TraceFolder, read: Iterable[str] = ()) -> None:
     prefix, folder = place.prefix, Path(place.output)
     if not prefix or Path(prefix).name != prefix or prefix.startswith("."):
         raise RequestError(f"--prefix '{prefix}' does not begin a file name, such as trace; folders are for --output")
-    if folder.resolve() in {Path(path).resolve().parent for path in read}:
+    if os.path.realpath(folder) in {os.path.dirname(os.path.realpath(path)) for path in read}:
         raise RequestError(f"-o {folder} would replace the traces that are read: choose another folder")
 
 
