@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.collectives import BARRIER
+from hocket.base.errors import SimulationError
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Conditions, Kind
 from hocket.topology import Crossing
 
 __all__ = ["CollectiveCall", "NodeKind", "Workload", "single_call"]
+
+_LONGEST_PS = 2**61  # as the engine has it
 
 
 class NodeKind(IntEnum):
@@ -143,7 +146,10 @@ class Workload:
         """The same workload on processors that take `scale` times as long (rounded down to whole picoseconds)."""
         compute = self.kind == NodeKind.COMPUTE
         operand = self.operand.copy()
-        operand[compute] = [duration * scale.numerator // scale.denominator for duration in operand[compute].tolist()]
+        scaled = [duration * scale.numerator // scale.denominator for duration in operand[compute].tolist()]
+        if max(scaled, default=0) >= _LONGEST_PS:
+            raise SimulationError("a computation takes more than 26 days (2^61 ps) so: give a smaller --compute-scale")
+        operand[compute] = scaled
         return replace(self, operand=operand)
 
     def placed(self) -> "Workload":

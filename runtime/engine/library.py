@@ -9,6 +9,7 @@ from pathlib import Path
 from hocket._core import executor as native
 from hocket.base.errors import FormatError, HocketError, placed
 from hocket.base.scratch import hand_over
+from hocket.base.text import printable
 from hocket.runtime.engine.text import index_text, part_text, part_texts
 from hocket.schedule import FIFO_DEPTH, Kind, Program, execute
 from hocket.translator import read_program
@@ -56,7 +57,7 @@ class Library:
     def __init__(self, source: str, algorithms: Sequence[ServedProgram]) -> None:
         self.source = source
         self.algorithms = tuple(algorithms)
-        self.native = native.Library(self.index, source)
+        self.native = native.Library(self.index, printable(source))
         self._found: dict[tuple[Kind, int, int, int, int, bool], ProgramChoice | str] = {}
 
     @property
@@ -156,7 +157,7 @@ def read_one(path: Path, above: Path, root: int | None, verify: bool) -> ServedP
     try:
         if verify:
             execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
-        algorithm = ServedProgram(str(path.relative_to(above)), program)
+        algorithm = ServedProgram(printable(str(path.relative_to(above))), program)
         for rank in range(program.num_ranks):
             algorithm.part(rank)
     except HocketError as error:

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from hocket.base.errors import HocketError
+from hocket.base.memory import available_bytes
+from hocket.base.units import format_bytes
 from hocket.runtime.engine.library import Library, read_library, read_one
+from hocket.runtime.run.buffers import input_output_elements
 from hocket.runtime.run.job import Job, RunTask
 from hocket.runtime.run.launch import check_transport
 from hocket.translator.bundle import read_bundle
@@ -65,7 +68,20 @@ def _job(library: Library, transport: str, ranks: int | None, sizes: Sequence[in
             f"{library.source}: made for ngpus={program.num_ranks}, asked to run on {ranks} ranks; use "
             f"-n {program.num_ranks} or translate a schedule for {ranks} ranks"
         )
-    return Job(RunTask(program.kind, program.num_ranks, program.root, transport, tuple(sizes), **options), library)
+    task = RunTask(program.kind, program.num_ranks, program.root, transport, tuple(sizes), **options)
+    _check_memory(task)
+    return Job(task, library)
+
+
+def _check_memory(task: RunTask) -> None:
+    """Raises HocketError where the inputs and outputs of all ranks do not fit this machine."""
+    size = max(task.sizes)
+    needed, available = task.num_ranks * sum(input_output_elements(task.kind, task.num_ranks, size)), available_bytes()
+    if needed > available:
+        raise HocketError(
+            f"size {format_bytes(size)}: inputs and outputs of {task.num_ranks} ranks take {format_bytes(needed)} of "
+            f"memory, and {format_bytes(available)} are available: give a smaller size"
+        )
 
 
 def _check_chunks(job: Job, size: int) -> None:

@@ -1,8 +1,11 @@
 """What is asked for in any way is performed, or one clear error: never another exception."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+from asked import write_files
 
 import hocket
 
@@ -68,3 +71,41 @@ def test_functions_beside_the_verbs_say_what_they_take(wrong: Any) -> None:
     for function in (hocket.load_topology, hocket.read_traces, hocket.request_in):
         with pytest.raises(hocket.HocketError, match="expected"):
             function(wrong)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_program_is_run_whatever_bytes_its_name_has(files: Path) -> None:
+    bad = os.fsdecode(b"bad\xff.xml")
+    (files / "ar.xml").rename(files / bad)
+    done = hocket.run(bad, size="1KiB", iterations=1, warmup=0, json="done.json")
+    assert done.wrong == 0
+    assert "bad" in done.summary() and done.summary().isascii()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: hocket.verify("ar.xml", fifo_depth=10**12),
+        lambda: hocket.run("ar.xml", size="1KiB", timeout=1e300),
+        lambda: hocket.run("ar.xml", size="1PiB"),
+        lambda: hocket.simulate("traces", TOPOLOGY, compute_scale="1e300"),
+        lambda: hocket.simulate("traces", TOPOLOGY, compute_scale="1e15"),
+        lambda: hocket.simulate("traces", TOPOLOGY, compute_scale="1e400"),
+    ],
+)
+def test_a_number_that_is_too_large_is_said_on_a_line(ask: Any, files: Path) -> None:
+    with pytest.raises(hocket.HocketError) as caught:
+        ask()
+    assert "Traceback" not in str(caught.value) and len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("groups", [["0"], ["0", "1"], [0, 1], ["0,1", "2"]])
+def test_a_group_is_of_two_ranks_or_more(groups: list[Any]) -> None:
+    with pytest.raises(hocket.HocketError, match="a group needs two ranks"):
+        hocket.synthesize("all_reduce", "ring:4,bandwidth=50GB/s,latency=500ns", "1MiB", group=groups)

@@ -50,6 +50,6 @@ class Replay(Request, frozen=True, kw_only=True, tag="replay"):
     ] = 5
     warmup: Annotated[int, option("Untimed ones before.", ge=0)] = 1
     groups: GroupsFile = None
-    timeout: Annotated[float, option("Seconds that a rank may wait in one place.", ge=0.1)] = 300.0
+    timeout: Annotated[float, option("Seconds that a rank may wait in one place.", ge=0.1, le=1e6)] = 300.0
     json: Annotated[str | None, output("Write the comparison here.")] = None
     report: Annotated[str | None, output("Write a page of figures here (.html).")] = None

@@ -47,7 +47,7 @@ class ProgramRun(Request, frozen=True, kw_only=True, tag="run"):
     warmup: Annotated[int, option("Untimed runs a size.", ge=0)] = 5
     compare: Annotated[bool, option("Time MPI's own collective, or gloo's, too.")] = False
     verify: Annotated[bool, option("Prove the file right before running it.")] = True
-    timeout: Annotated[float, option("Seconds without a new result before giving up.", ge=0.1)] = 300.0
+    timeout: Annotated[float, option("Seconds without a new result before giving up.", ge=0.1, le=1e6)] = 300.0
     json: Annotated[str | None, output("Also write the results here.")] = None
     print: Annotated[
         str | None,

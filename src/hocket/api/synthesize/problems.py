@@ -61,6 +61,8 @@ def read_problems(request: Synthesis, topology: Topology) -> list[Problem]:
         ranks = parse_spans(text)
         if len(set(ranks)) < len(ranks) or max(ranks) >= topology.num_ranks:
             raise FormatError(f"--group {text}: expected different ranks of 0 to {topology.num_ranks - 1}")
+        if len(ranks) < 2:
+            raise FormatError(f"--group {text}: a group needs two ranks or more, such as --group 0,1 or --group 0-3")
         collective = _collective(request, len(ranks))
         problems.append(Problem(collective, topology, request.blocking, np.array(ranks, np.int32), groups.relays))
     return problems

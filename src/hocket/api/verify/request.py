@@ -48,7 +48,10 @@ class Verification(Request, frozen=True, kw_only=True, tag="verify"):
         None
     )
     fifo_depth: (
-        Annotated[int, option("XML, program: messages a connection holds (Simple 2, LL and LL128 8).", ge=1)] | None
+        Annotated[
+            int, option("XML, program: messages a connection holds (Simple 2, LL and LL128 8).", ge=1, le=2**31 - 1)
+        ]
+        | None
     ) = None
     topology: Annotated[str | None, option("TACOS' XML, trees: what it was made for.", "-t", metavar="SPEC|FILE")] = (
         None
