@@ -1,8 +1,10 @@
 """Requests: the same question from Python, the command line and JSON, and one clear error for what is none."""
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from traceback import format_exception
 from typing import Annotated, Any
 
 import msgspec
@@ -145,6 +147,38 @@ def test_messages_speak_python_in_python(tmp_path: Path) -> None:
         hocket.compare(tmp_path, tmp_path, first=tmp_path)
     with pytest.raises(hocket.RequestError, match="2 positional values"):
         hocket.compare(tmp_path, tmp_path, tmp_path)
+
+
+RING = "ring:4,bandwidth=1GB/s,latency=1us"
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: hocket.synthesize("all_reduce", RING, 0), "size must be at least 1 byte"),
+        (lambda: hocket.synthesize("all_reduce", RING, 1, group="0,9"), "group 0,9: expected different ranks"),
+        (lambda: hocket.simulate("x", RING, compat="astra-sim"), "compat takes ASTRA-sim's files: drop topology"),
+        (lambda: hocket.translate("x", "executor", bundle="b", output="o"), "for sizes of its own: drop output"),
+        (lambda: hocket.run("ar.schedule"), "first hocket translate ar.schedule --to executor -o ar.xml"),
+        (lambda: hocket.simulate("x", RING, placement=[0]), "simulate: placement: expected text or None, got list"),
+        (lambda: hocket.simulate("x", RING, json=True), "simulate: json: expected text or None, got bool"),
+        (lambda: hocket.synthesize("x", RING, 1, group=[[0]]), "synthesize: group[0]: expected text, got list"),
+        (lambda: hocket.simulate("x", RING, degrade={}), "simulate: degrade[0]: expected text, got dict"),
+    ],
+)
+def test_messages_name_fields_and_types_as_python_does_and_once(ask: Callable[[], object], message: str) -> None:
+    with pytest.raises(hocket.HocketError) as raised:
+        ask()
+    assert message in str(raised.value)
+    shown = "".join(format_exception(raised.value))
+    assert shown.count(f"Error: {raised.value}") == 1 and "msgspec.ValidationError" not in shown
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+def test_a_request_shows_the_call_that_makes_it(request_type: type[Request]) -> None:
+    request = request_type.of(**filled(request_type))
+    assert eval(repr(request), {request_type.__name__: request_type}) == request
+    assert repr(hocket.Comparison.of("a", "b")) == "Comparison.of(first='a', second='b')"
 
 
 def test_all_names_of_the_package_are_there() -> None:

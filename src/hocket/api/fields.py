@@ -14,7 +14,7 @@ import msgspec
 from hocket.base.errors import RequestError
 from hocket.base.strict_yaml import nearest
 
-__all__ = ["Field", "argument", "fields_of", "flag", "in_python", "option", "output"]
+__all__ = ["Field", "argument", "fields_of", "flag", "in_python", "option", "output", "type_message"]
 
 
 def option(
@@ -209,9 +209,35 @@ def _taken_apart(hint: Any) -> tuple[Any, msgspec.Meta | None, bool]:
 
 def in_python(message: str, fields: Sequence[Field]) -> str:
     """A message with the names of Python for the flags in it, and an argument at its head: `--compute-scale` becomes
-    `compute_scale`."""
+    `compute_scale`. Commands that it shows (`hocket verify FILE --root 0`) stay as they are typed."""
     names = {each: field.name for field in fields for flag in field.flags for each in flag.split("/")}
     for field in fields:
         if field.is_argument and field.metavar and re.match(re.escape(field.metavar) + "[ :]", message):
             message = field.name + message.removeprefix(field.metavar)
-    return re.sub(r"(?<![\w-])--?[a-z][a-z-]*", lambda found: names.get(found.group(), found.group()), message)
+
+    def named(found: re.Match[str]) -> str:
+        return "/".join(dict.fromkeys(names.get(each, each) for each in found.group().split("/")))
+
+    command, flags = r"\bhocket [a-z][^;,()]*", r"(?<![\w-])--?[a-z][a-z-]*(?:/--?[a-z][a-z-]*)*"
+    return re.sub(f"{command}|{flags}", lambda found: found[0] if found[0][0] == "h" else named(found), message)
+
+
+#: What values are called in Python, by what msgspec calls them.
+_IN_PYTHON = {"str": "text", "array": "list", "object": "dict", "null": "None"}
+
+
+def type_message(message: str, fields: Iterable[Field]) -> str:
+    """What msgspec says of a wrong type in Python's words, and of the field without the parts that lead to it:
+    `job.placement: Expected `str | null`, got `array`` becomes `placement: expected text or None, got list`."""
+    for field in fields:
+        path = ".".join(field.path)
+        if re.match(re.escape(path) + r"[:\[]", message):
+            message = field.name + message.removeprefix(path)
+            break
+    found = re.match(r"(.*?)Expected `([^`]*)`, got `([^`]*)`(.*)", message, re.DOTALL)
+    if found is None:
+        return message
+    expected, got = (
+        " or ".join(_IN_PYTHON.get(each, each) for each in words.split(" | ")) for words in (found[2], found[3])
+    )
+    return f"{found[1]}expected {expected}, got {got}{found[4]}"

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
-from hocket.api.fields import Field, fields_of, in_python
+from hocket.api.fields import Field, fields_of, in_python, type_message
 from hocket.api.progress import SILENT, Progress
-from hocket.base.errors import FormatError, HocketError, RequestError
+from hocket.base.errors import FormatError, HocketError, RequestError, placed
 from hocket.base.files import together
 from hocket.base.standard_output import is_standard_output
 from hocket.base.strict_yaml import nearest, validation_message
@@ -96,16 +96,17 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         try:
             return cls._checked(dict(content))
         except RequestError as error:
-            raise RequestError(f"{source}: {error}") from error
+            raise placed(source, error) from None
 
     @classmethod
     def _checked(cls: type[Asked], content: dict[str, Any], place: str = "") -> Asked:
         try:
             request = msgspec.convert(content, cls)
         except msgspec.ValidationError as error:
-            raise RequestError(f"{place}{validation_message(error, cls)}") from error
+            message = type_message(validation_message(error, cls), cls.fields())
+            raise RequestError(f"{place}{message}") from None
         except UnicodeEncodeError as error:
-            raise RequestError(f"{place}{error.object!a} is no text of Unicode") from error
+            raise RequestError(f"{place}{error.object!a} is no text of Unicode") from None
         for field in cls.fields():
             field.check(request.value_of(field))
         _require_own_names((field, request.value_of(field)) for field in cls.fields() if field.is_output)
@@ -170,8 +171,15 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         """Messages from inside name fields as Python does."""
         try:
             yield
-        except RequestError as error:
-            raise RequestError(in_python(str(error), cls.fields())) from error
+        except HocketError as error:
+            error.args = tuple(in_python(str(line), cls.fields()) for line in error.args)
+            raise
+
+    def __repr__(self) -> str:
+        """A call that makes an equal one."""
+        return (
+            f"{type(self).__name__}.of({', '.join(f'{name}={value!r}' for name, value in self.set_fields().items())})"
+        )
 
     def set_fields(self) -> dict[str, Any]:
         """The fields that differ from their defaults, by name."""

@@ -161,8 +161,8 @@ def test_each_size_is_run_by_its_program(schedules: list[Path], tmp_path: Path) 
     ("arguments", "reason"),
     [
         (["--bundle", "b", "-o", "x.xml"], "names, for sizes of its own: drop --output"),
-        ([], "give one FILE and --output"),
-        (["again.schedule", "-o", "x.xml"], "give one FILE and --output"),
+        ([], "one file goes to --output"),
+        (["again.schedule", "-o", "x.xml"], "one file goes to --output"),
     ],
 )
 def test_usage(schedules: list[Path], tmp_path: Path, arguments: list[str], reason: str) -> None:

@@ -87,7 +87,7 @@ def _take_only(request: Translation) -> None:
         request.take_only(takes, f"--bundle DIR of {to} has files of its own names, for sizes of its own")
         return
     if request.output is None or len(request.files) != 1:
-        raise RequestError("give one FILE and --output, or --bundle DIR for several")
+        raise RequestError("one file goes to --output, several go to --bundle")
     (file,) = request.files
     if to in FORMATS:
         request.take_only(_ALWAYS | _SOURCE, f"--to {to} is no program, it has what {file} does as it is")
