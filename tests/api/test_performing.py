@@ -109,3 +109,13 @@ def test_a_number_that_is_too_large_is_said_on_a_line(ask: Any, files: Path) -> 
 def test_a_group_is_of_two_ranks_or_more(groups: list[Any]) -> None:
     with pytest.raises(hocket.HocketError, match="a group needs two ranks"):
         hocket.synthesize("all_reduce", "ring:4,bandwidth=50GB/s,latency=500ns", "1MiB", group=groups)
+
+
+def test_a_result_of_several_says_where_the_single_ones_are() -> None:
+    ring, sizes = "ring:4,bandwidth=50GB/s,latency=500ns", "1KiB..1MiB:32"
+    windows, curves = hocket.synthesize("all_reduce", ring, sizes), hocket.simulate("all_reduce", ring, sizes)
+    with pytest.raises(AttributeError, match=r"take one of \.windows"):
+        windows.translate("executor", "x.xml")
+    with pytest.raises(AttributeError, match=r"take one of \.curves"):
+        _ = curves.time_ps
+    assert windows.windows and curves.curves

@@ -27,6 +27,14 @@ class Result:
     exit_code: int = ExitCode.DONE
     #: What makes the result untrustworthy; the command says it on standard error.
     warnings: Sequence[str] = ()
+    #: The attribute with the single ones, of a result that has several.
+    several: str = ""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            remedy = f": it has several; take one of .{self.several}" if self.several else ""
+            raise AttributeError(f"{type(self).__name__} has no '{name}'{remedy}", name=name, obj=self)
 
     def headline(self) -> str:
         """The result in one short line."""

@@ -100,6 +100,8 @@ class SimulationResult(Result):
 class CurvesResult(Result):
     """A curve over sizes for each topology and algorithm."""
 
+    several = "curves"
+
     def __init__(self, request: Simulation, kind: str, curves: Sequence[SimulatedCurve]) -> None:
         self.request: Simulation = request
         self.kind = kind

@@ -157,6 +157,8 @@ class SynthesisResult(_Schedules):
 class WindowsResult(_Schedules):
     """The schedules that are the quickest somewhere in a range of sizes; `parts` has one for each size."""
 
+    several = "windows"
+
     def __init__(self, request: Synthesis, found: Sequence[ScheduleWindow]) -> None:
         super().__init__(request, [one for window in found for one in window.at])
         self.windows = tuple(found)
@@ -216,6 +218,8 @@ class WindowsResult(_Schedules):
 
 class GroupsResult(_Schedules):
     """A schedule for each group, all on one timeline; `whole` is all of them as one."""
+
+    several = "schedules"
 
     def __init__(self, request: Synthesis, found: Together) -> None:
         super().__init__(request, found.parts)
