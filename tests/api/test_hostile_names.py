@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from asked import ASKED
-from hostile import NAMES, SCRIPT, obeyed, write_hostile
+from hostile_files import NAMES, SCRIPT, obeyed, write_hostile
 from in_process import hocket
 
 from hocket.api.command_line import words_of
