@@ -48,6 +48,7 @@ def test_results_show_themselves(name: str) -> None:
     assert isinstance(result, Result) and result.request == request
     assert 10 < len(repr(result)) < 200, repr(result)
     assert "object at 0x" not in repr(result) + result.summary()
+    assert r"\n" not in result.summary()  # a line break that was taken for a name's
     assert unescape(result._repr_html_()).startswith("<pre>" + result.summary())
     tables = result.tables()
     for table, columns in result.columns().items():

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from hocket.base.errors import ScheduleError
+from hocket.base.errors import RequestError, ScheduleError
+from hocket.base.files import is_streamed
 from hocket.chakra import write_traces
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.trace import TraceSet
@@ -53,6 +54,8 @@ def schedule_graphs(schedule: Schedule) -> TraceSet:
 
 
 def _write(schedule: Schedule, prefix: Path) -> list[str]:
+    if is_streamed(prefix):
+        raise RequestError(f"--output {prefix}: several files are written, a rank each: name a prefix for them")
     graphs = schedule_graphs(schedule)
     write_traces(prefix.parent, graphs, prefix.name, profile="astra-sim")
     kind = schedule.collective.kind.replace("_", "-")

@@ -58,19 +58,22 @@ class CalibrationResult(Result):
         yield from self._levels()
         yield from self._of_nccl()
         if self.held_out:
-            yield f"\nheld out by {self.request.holdout}: errors of what was predicted without being fitted"
+            yield ""
+            yield f"held out by {self.request.holdout}: errors of what was predicted without being fitted"
         for held in self.held_out:
             yield f"  {held.curve.name}: {held.errors}"
         if self.disagreements:
-            yield "\ndisagreements"
+            yield from ("", "disagreements")
         for found in self.disagreements:
-            yield f"  {found.what}\n    {found.because}"
+            yield f"  {found.what}"
+            yield f"    {found.because}"
         if self.calibrated is not None:
             yield from (f"note: {note}" for note in self.calibrated.notes)
         yield from (f"wrote {path}" for path in self.written)
 
     def _fits(self) -> Iterator[str]:
-        yield f"\n{'collective':<16} {'ranks':>5} {'nodes':>5}  {'protocol':<8} {'latency':>22} {'bandwidth':>26}  fit"
+        yield ""
+        yield f"{'collective':<16} {'ranks':>5} {'nodes':>5}  {'protocol':<8} {'latency':>22} {'bandwidth':>26}  fit"
         for fit in self.calibration.fits:
             curve, pieces = fit.curve, fit.pieces
             off = str(Errors.of(curve.size_bytes, fit.error))
@@ -84,7 +87,8 @@ class CalibrationResult(Result):
             yield f"note: {curve.name}: {len(curve.sizes)} sizes are too few to fit; at least 4 are needed"
 
     def _levels(self) -> Iterator[str]:
-        yield f"\n{'level':<16} {'collective':<16} {'protocol':<8} {'a step':>22} {'a rank, each way':>26}"
+        yield ""
+        yield f"{'level':<16} {'collective':<16} {'protocol':<8} {'a step':>22} {'a rank, each way':>26}"
         for each in self.calibration.levels:
             step = "not told"
             if each.latency_us is not None:
@@ -101,7 +105,8 @@ class CalibrationResult(Result):
             for name, loss in self.nccl.losses.items()
         )
         best = "the fits above" if self.nccl.best == FREE else f"the structure of NCCL {self.nccl.best}"
-        yield f"\nsizes left out are best predicted by {best} (losses: {losses})"
+        yield ""
+        yield f"sizes left out are best predicted by {best} (losses: {losses})"
         for fit in self.nccl.fits:
             for (algorithm, protocol), segment in fit.segments.items():
                 head = f"{fit.kind:<16} {fit.ranks:>5} {fit.nodes:>5}  {algorithm}/{protocol}"

@@ -14,7 +14,7 @@ from hocket.api.sweep.execution import answer_rows
 from hocket.api.sweep.file import load_sweep
 from hocket.api.sweep.request import Sweep
 from hocket.base.errors import RequestError
-from hocket.base.files import together
+from hocket.base.files import require_no_stream, together
 from hocket.base.processes import worker_pool
 from hocket.simulator.analysis import Columns, require_parquet, write_csv, write_parquet
 
@@ -44,6 +44,7 @@ def perform(request: Sweep, progress: Progress) -> SweepResult:
     an unknown executor, and HocketError where pyarrow is wanted and absent."""
     if request.parquet:
         require_parquet()
+    require_no_stream(request.output)
     rows = load_sweep(request.file)
     out = Path(request.output)
     answered = (0, len(rows))

@@ -144,7 +144,7 @@ class SynthesisResult(_Schedules):
 
     def _lines(self) -> list[str]:
         resumed = "" if self.resumed_at is None else f", resumed at round {self.resumed_at}"
-        return [describe(self.numbers[0]) + resumed]
+        return f"{describe(self.numbers[0])}{resumed}".split("\n")
 
     def _save(self, output: Path) -> str:
         save(self.schedule, output)

@@ -156,7 +156,7 @@ def _translated(request: Translation, schedule: Schedule, lowering: Lowering) ->
     if to == PLAN_RUNTIME:
         plan = translate_to_plan(schedule, path, lowering, ranks_per_node=request.ranks_per_node)
         recipe = plan_recipe(plan.plan, path, machines(schedule.topology, ranks, request.ranks_per_node))
-        return TranslationResult(request, [*plan_lines(plan, path), "", recipe], plan)
+        return TranslationResult(request, [*plan_lines(plan, path), "", *recipe.split("\n")], plan)
     result = translate_to_program(schedule, path, to, lowering)
     predicted = saturation_findings(result.program, schedule.collective.size_bytes, result.candidates[0].time_ps)
     lines = program_lines(result, path, bool(lowering.max_bytes), predicted)
@@ -168,7 +168,7 @@ def _program_result(
 ) -> TranslationResult:
     """`nodes`: machines, and ranks of each (None: a program does not say)."""
     if request.to in PROFILES:
-        lines += ["", run_recipe(result.program, result.profile, _output(request), nodes)]
+        lines += ["", *run_recipe(result.program, result.profile, _output(request), nodes).split("\n")]
     return TranslationResult(request, lines, result)
 
 
