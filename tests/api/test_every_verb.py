@@ -37,7 +37,7 @@ def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def test_every_verb_is_asked_or_tested_elsewhere() -> None:
-    assert {*ASKED, *ELSEWHERE} == {*VERBS}
+    assert {*ASKED, *ELSEWHERE} == {*VERBS}, "tests/api/asked.py says what each verb is asked"
     assert all((Path(__file__).parents[2] / path).is_file() for path in ELSEWHERE.values())
 
 

@@ -36,6 +36,8 @@ from in_process import hocket
             "simulate all_reduce -t ring:4 -s 1MiB --model exact",
             "--model exact: no such choice; known: analytical, bound",
         ),
+        ("simulat all_reduce", "No such command 'simulat'; did you mean 'simulate'? known: bench, calibrate"),
+        ("nccl chose", "No such command 'chose'; did you mean 'choose'? known: choose, env, log"),
         ("sweep x.yaml --executor slurm", "--executor slurm: no such choice; known: mpi, processes, serial"),
     ],
 )

@@ -8,6 +8,8 @@ import typer
 from typer.core import TyperGroup
 
 from hocket.api.verbs import VERBS
+from hocket.base.strict_yaml import nearest
+from hocket.base.text import printable
 from hocket.base.version import __version__
 from hocket.cli.command import SETTINGS, command_of, epilog_of
 
@@ -58,6 +60,8 @@ def group_of(words: str, summary: str) -> Any:
             name = prefix + args[0]
             if name in VERBS and " ".join([name, *args[1:2]]) not in VERBS:  # a verb, though others begin like it
                 return args[0], command_of(VERBS[name].request()), args[1:]
+            if args[0] not in summaries and not args[0].startswith("-"):
+                ctx.fail(f"No such command '{printable(args[0])}'; {nearest(args[0], summaries)}")
             return super().resolve_command(ctx, args)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
