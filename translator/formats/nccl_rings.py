@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hocket.base.errors import FormatError, ScheduleError
-from hocket.base.files import atomic_write
+from hocket.base.files import write_file
 from hocket.schedule import Collective, Kind, Schedule
 from hocket.schedule.algorithms import along_rings
 from hocket.topology import Topology
@@ -116,8 +116,7 @@ def read_ring_orders(path: Path | str) -> list[tuple[int, ...]]:
 
 def _write(schedule: Schedule, path: Path) -> list[str]:
     text, found = nccl_graph(schedule), len(rings(schedule))
-    with atomic_write(path) as file:
-        file.write(text)
+    write_file(path, text)
     return [
         f"{path}: {found} ring{'s' * (found > 1)}; NCCL runs its own ring algorithm on them:",
         f"  NCCL_GRAPH_FILE={path} NCCL_ALGO=Ring NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH all_reduce_perf ...",
