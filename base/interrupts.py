@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Terminated", "ended_by_signals"]
+__all__ = ["Terminated", "ended_by_signals", "signals_held_back"]
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -34,3 +34,24 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def signals_held_back() -> Iterator[None]:
+    """What Ctrl-C, SIGTERM and SIGHUP would do while inside, they do when the block ends. For blocks in which an
+    exception would be lost, with what it was to say: Python drops those of the hooks that it runs around a fork."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
+    ours = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in ours:
+        signal.signal(number, lambda *signalled: held.append(signalled))
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        for signalled in held:
+            ours[signal.Signals(signalled[0])](*signalled)

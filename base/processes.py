@@ -9,13 +9,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from ctypes import CDLL
 from multiprocessing import get_context, parent_process
 from typing import Any
 
 from hocket.base.errors import HocketError
-from hocket.base.interrupts import Terminated
+from hocket.base.interrupts import Terminated, signals_held_back
 
 __all__ = ["run", "started", "worker_pool"]
 
@@ -42,21 +42,13 @@ def started(
     Raises OSError where there is no such command.
     """
     grace_s = _GRACE_S if grace_s is None else grace_s
-    with subprocess.Popen(command, preexec_fn=_tie(memory_bytes) if tied else None, **options) as process:
-        try:
-            yield process
-        except KeyboardInterrupt as interrupt:
-            if not isinstance(interrupt, Terminated) and not options.get("start_new_session"):
-                _wait(process, grace_s)
-            raise
-        finally:
-            if process.poll() is None:
-                send = _to_session(process) if options.get("start_new_session") else process.send_signal
-                send(signal.SIGTERM)
-                if not _wait(process, grace_s):
-                    send(signal.SIGKILL)
-            if options.get("start_new_session"):  # what its leader left behind
-                _to_session(process)(signal.SIGKILL)
+    own_session = bool(options.get("start_new_session"))
+    with ExitStack() as running:
+        with signals_held_back():
+            process = subprocess.Popen(command, preexec_fn=_tie(memory_bytes) if tied else None, **options)
+            running.enter_context(process)
+            running.push(lambda _, error, __: _end(process, error, grace_s, own_session))
+        yield process
 
 
 def run(
@@ -132,6 +124,18 @@ def _tie(memory_bytes: int | None) -> Callable[[], None]:
                 os._exit(1)
 
     return tie
+
+
+def _end(process: "subprocess.Popen[Any]", error: BaseException | None, grace_s: float, own_session: bool) -> None:
+    if isinstance(error, KeyboardInterrupt) and not isinstance(error, Terminated) and not own_session:
+        _wait(process, grace_s)
+    if process.poll() is None:
+        send = _to_session(process) if own_session else process.send_signal
+        send(signal.SIGTERM)
+        if not _wait(process, grace_s):
+            send(signal.SIGKILL)
+    if own_session:  # what its leader left behind
+        _to_session(process)(signal.SIGKILL)
 
 
 def _to_session(process: "subprocess.Popen[Any]") -> Callable[[int], None]:

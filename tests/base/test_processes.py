@@ -49,6 +49,19 @@ def python(code: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
+SIGNALLED_AT_FORK = """
+import os, signal
+from hocket.base.interrupts import Terminated, ended_by_signals
+from hocket.base.processes import started
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
+try:
+    with ended_by_signals(), started(["sleep", "1000"]) as process:
+        process.wait()
+except Terminated:
+    print("ended")
+"""
+
+
 @pytest.fixture
 def starter() -> Iterator[Callable[[list[str]], "subprocess.Popen[str]"]]:
     """Starts a command in a session of its own, all of which is gone after the test."""
@@ -94,6 +107,13 @@ def test_one_that_does_not_end_by_itself_is_killed(monkeypatch: pytest.MonkeyPat
         assert process.stdout.readline() == b"ready\n"
         raise ValueError("enough")
     assert process.returncode == -signal.SIGKILL
+
+
+def test_a_signal_around_the_fork_is_not_lost(starter: Callable[..., "subprocess.Popen[str]"]) -> None:
+    """Python drops what a signal's handler raises within the hooks that it runs around a fork."""
+    process = starter(python(SIGNALLED_AT_FORK))
+    wait_until(lambda: process.poll() is not None, "the signal was lost")
+    assert process.communicate()[0] == "ended\n"
 
 
 def test_a_session_ends_whole() -> None:
