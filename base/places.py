@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from errno import EISDIR, ENOTDIR
 from pathlib import Path
 
+from hocket.base.interrupts import signals_held_back
 from hocket.base.sinks import unwritable
 
 __all__ = ["Descriptor", "Replacement", "Transaction", "place_of"]
@@ -134,6 +135,7 @@ class Transaction:
         replacement.keep_mode()
         self.complete.append(replacement)
 
+    @signals_held_back()  # in the middle nobody would know who has taken its name
     def commit(self) -> None:
         """All complete ones take their names, or none. Raises HocketError, naming the one that could not."""
         try:

@@ -18,10 +18,21 @@ STARTS = re.compile(
 #: Those that write, name or rename files.
 WRITES = re.compile(
     r"tempfile\.(?!gettempdirb?$)\w+|shutil\.(copy|copy2|copyfile|copytree|move|make_archive|unpack_archive)"
-    r"|os\.(replace|renames?|link|symlink|mkfifo|mknod|truncate)|numpy\.(save|savez|savez_compressed|savetxt)"
+    r"|os\.(replace|renames?|link|symlink|mkfifo|mknod|truncate|makedirs)|numpy\.(save|savez|savez_compressed|savetxt)"
+    r"|io\.FileIO|zipfile\.ZipFile|tarfile\.open|torch\.save"
 )
 #: Methods of files' names, and of arrays.
-_METHODS = ("write_text", "write_bytes", "touch", "rename", "symlink_to", "hardlink_to", "tofile")
+_METHODS = (
+    "write_text",
+    "write_bytes",
+    "touch",
+    "rename",
+    "symlink_to",
+    "hardlink_to",
+    "tofile",
+    "to_csv",
+    "to_parquet",
+)
 _OPENS = ("open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "os.fdopen")
 _WRITING = re.compile(r"(?=.*[wax+])[rwaxbt+]+")
 
@@ -74,13 +85,15 @@ def _dotted(node: ast.expr, known: dict[str, str]) -> str:
 def _writes(call: ast.Call, known: dict[str, str]) -> str | None:
     """What a call of `open` or of a method writes by; None: it does not."""
     name = _dotted(call.func, known)
-    modes = [*call.args, *(each.value for each in call.keywords if each.arg in ("mode", "flags"))]
+    named = [each.value for each in call.keywords if each.arg in ("mode", "flags")]
+    modes = [*call.args, *named]
     if name == "os.open":
         flags = ast.dump(call)
         return name if "O_WRONLY" in flags or "O_RDWR" in flags or "O_CREAT" in flags else None
     if name in _OPENS:
-        constant = [each.value for each in modes[1:] if isinstance(each, ast.Constant)]
-        unknown = any(not isinstance(each, ast.Constant) for each in modes[1:2])
+        said = call.args[1:] + named
+        constant = [each.value for each in said if isinstance(each, ast.Constant)]
+        unknown = any(not isinstance(each, ast.Constant) for each in said[:1])
         return name if unknown or any(_WRITING.fullmatch(str(each)) for each in constant) else None
     if not isinstance(call.func, ast.Attribute):
         return None

@@ -50,6 +50,10 @@ BREACHES = {
     "a copy": ("import shutil\nshutil.copytree('x', 'y')", "shutil.copytree"),
     "a name": ("import os\nos.replace('x', 'y')", "os.replace"),
     "a name of a path": ("path.replace(other)", ".replace"),
+    "a folder": ("import os\nos.makedirs('x')", "os.makedirs"),
+    "an archive": ("from zipfile import ZipFile", "zipfile.ZipFile"),
+    "a file whose name is said by keyword": ("open(file='x', mode='w')", "open"),
+    "a table": ("frame.to_csv('x')", ".to_csv"),
     "an array": ("import numpy as np\nnp.save('x', y)", "numpy.save"),
 }
 HARMLESS = [

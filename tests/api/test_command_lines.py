@@ -13,6 +13,7 @@ from hocket.api.command_line import command_line, words_of
 from hocket.api.fields import Field
 from hocket.api.request import Request
 from hocket.api.result import Report
+from hocket.api.verify.request import Verification
 from hocket.base.errors import ExitCode, RequestError
 
 
@@ -38,6 +39,13 @@ def test_the_words_of_a_request_make_it_again(request_type: type[Request], made:
         assert done.returncode == 0, done.stderr
         assert made.pop() == request
         assert shlex.split(command_line(request))[1:] == words_of(request)
+
+
+def test_an_argument_that_looks_like_an_option_is_one_no_more(made: list[Request]) -> None:
+    request = Verification.of("-x.schedule", json="found.json")
+    assert command_line(request) == "hocket verify --json found.json -- -x.schedule"
+    assert hocket(*words_of(request)).returncode == 0
+    assert made.pop() == request
 
 
 @pytest.mark.parametrize("request_type", REQUESTS, ids=ids)

@@ -291,6 +291,20 @@ def test_places_are_looked_at_before_the_work(tmp_path: Path) -> None:
             require_place(bad)
 
 
+def test_a_signal_as_a_file_takes_its_name_leaves_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = os.replace
+
+    def interrupted(*paths: Path) -> None:
+        replace(*paths)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "x")
+    assert names(tmp_path) == ["x"]
+    assert (tmp_path / "x").read_text() == "text"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_leave_no_temporaries(tmp_path: Path, number: int) -> None:
     code = f"""

@@ -24,6 +24,8 @@ def words_of(request: Request) -> list[str]:
     values = [word for field in arguments for word in _items(field, request.value_of(field))]
     if request.launches:  # behind the first argument everything is another program's
         return [*request.words().split(), *words, *values]
+    if any(value.startswith("-") and value != "-" for value in values):  # else it would be read as an option
+        return [*request.words().split(), *words, "--", *values]
     return [*request.words().split(), *values, *words]
 
 

@@ -212,6 +212,8 @@ def generated() -> Iterator[tuple[Path, str]]:
 
 def main() -> None:
     """Writes those that differ."""
+    if sys.argv[1:]:
+        raise SystemExit(f"error: {' '.join(sys.argv[1:])}: make docs takes nothing: it writes all that differs")
     for page, text in generated():
         if not page.exists() or text != read_text(page):
             write_file(page, text)

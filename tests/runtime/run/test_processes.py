@@ -183,6 +183,7 @@ def test_a_wrong_file_is_refused_before_anything_runs(corrupted: Path) -> None:
         (["--dtype", "fp8"], 2, "--dtype fp8: no such choice"),
         (["--root", "4"], 3, "root 4 is not one of the ranks 0..3"),
         (["--size", "1K", "-e", "2K"], 2, "not both"),
+        (["--size", "1K", "-b", "2K"], 2, "not both"),
         (["-b", "4K", "-e", "2K"], 2, "not above the last"),
     ],
 )

@@ -67,7 +67,7 @@ def _job(request: ProgramRun, file: Path | None) -> Job:
 
 def _sizes(request: ProgramRun) -> list[int]:
     """The one size, or those of the sweep, each `factor` times the one before."""
-    if request.size is not None and request.most is not None:
+    if request.size is not None and request.set_fields().keys() & {"least", "most", "factor"}:
         raise RequestError("give one --size or a sweep (-b, -e, -f), not both")
     first = bytes_of("--min", request.least) if request.size is None else bytes_of("--size", request.size)
     last = first if request.most is None else bytes_of("--max", request.most)
