@@ -23,6 +23,8 @@ __all__ = ["end_with_launcher", "fail", "run_workers"]
 # Notes how a worker ended in FOLDER/<process>.exit (beside the worker's own .rank and .error): mpiexec ends all the
 # others as well and then no longer tells who was the first.
 _NOTE_END = '"$@"; code=$?; echo $code > "$0/$$.exit"; exit $code'
+# Who loses the connection to a rank that dies may be the first to say so: as long the others have to say more.
+_SETTLE_S = 0.2
 
 
 def run_workers(
@@ -131,7 +133,10 @@ def _failures(folder: Path) -> list[tuple[Path, int]]:
 
 def _death(processes: list[subprocess.Popen[bytes]], folder: Path, log: list[str]) -> HocketError:
     """The error that names the worker that ended first, and why; the others may have failed because of it."""
+    time.sleep(_SETTLE_S)
     failures = _failures(folder)
+    if len(processes) > 1:  # each our own: nobody else has killed one because of another
+        failures.sort(key=lambda note: note[1] <= 128)
     if not failures:
         codes = [process.returncode for process in processes]
         return HocketError(f"the workers did not start (exit codes {codes}): {''.join(log[-20:]).strip()}")

@@ -308,9 +308,10 @@ def test_a_signal_as_a_file_takes_its_name_leaves_all_of_it(tmp_path: Path, monk
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_leave_no_temporaries(tmp_path: Path, number: int) -> None:
     code = f"""
-import time
+import signal, time
 from hocket.base.files import atomic_folder, atomic_write
 from hocket.base.interrupts import ended_by_signals
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
 with ended_by_signals(), atomic_write({str(tmp_path / "file")!r}) as file, atomic_folder({str(tmp_path / "folder")!r}):
     file.write("text")
     print("writing", flush=True)

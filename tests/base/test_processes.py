@@ -83,6 +83,7 @@ CHILD = """
 import signal, sys
 from hocket.base.interrupts import ended_by_signals
 from hocket.base.processes import run
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
 with ended_by_signals():
     run([sys.executable, "-c", sys.argv[1]])
 """
