@@ -43,7 +43,8 @@ def preset(
     if nvls and not (record.nvswitches and record.kind.nvls):
         able = ", ".join(one for one, other in MACHINES.items() if other.nvswitches and other.kind.nvls)
         raise TopologyError(f"{name}: it has no NVSwitches that can reduce; nvls=1 is for {able}")
-    words = [f"nodes={nodes}"] * (nodes > 1 or not record.pairs) + [f"gpus={gpus}"] * (not record.pairs)
+    words = [f"nodes={nodes}"] * (nodes > 1 or not record.pairs)
+    words += [f"gpus={gpus}"] * (gpus < record.gpus or not record.pairs)
     if link is not None or record.pairs:
         words.append(f"link={exact_bandwidth(link or record.kind.link)}")
     if latency is not None or record.pairs:
@@ -61,14 +62,12 @@ def preset_machine(
     gpus, link, latency = gpus or record.gpus, link or record.kind.link, latency or NVLINK_PS
     if gpus > record.gpus:
         raise TopologyError(f"{name} takes gpus from 1 to {record.gpus}")
-    if record.pairs and gpus < record.gpus:
-        raise TopologyError(f"{name}: its GPUs are linked directly, so it is whole: gpus={record.gpus}")
     first_nic = gpus + bool(record.nvswitches)
     links: list[Link] = []
     for gpu in range(gpus if record.nvswitches else 0):
         links += _both(gpu, gpus, latency // 2, link * sum(record.nvswitches), "nvlink")
     for (one, other), count in record.pairs.items():
-        links += _both(one, other, latency, link * count, "nvlink")
+        links += _both(one, other, latency, link * count, "nvlink") if max(one, other) < gpus else []
     nics = record.nic_of(gpus - 1) + 1 if with_nics else 0
     return Machine(
         name,

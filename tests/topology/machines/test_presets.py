@@ -94,13 +94,18 @@ def test_numbers_of_some() -> None:
     assert load("p4d:nodes=2").num_nodes == 16 + 2 + 2 * 4 + 4 + 1  # NVSwitches, NICs, leaves, the spine
     assert widths("mi300x") == {("nvlink", 64)}
     assert load("mi300x").num_links == 8 * 7
+    # the first six of the cube mesh keep the links among themselves: six pairs by one, three by two NVLinks
+    assert load("dgx-1:gpus=6").num_ranks == 6
+    assert load("dgx-1:gpus=6").num_links == 2 * 9
+    assert widths("dgx-1:gpus=6") == {("nvlink", 25), ("nvlink", 50)}
+    assert load("mi300x:gpus=4").num_links == 4 * 3
     assert widths("dgx-h100:link=20.6GB/s") == {("nvlink", 370.8)}  # as NCCL counts
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mi300x:gpus=4", "its GPUs are linked directly, so it is whole: gpus=8"),
+        ("mi300x:gpus=9", "mi300x takes gpus from 1 to 8"),
         ("mi300x:nvls=1", "it has no NVSwitches that can reduce; nvls=1 is for dgx-h100"),
         ("p5:nodes=5000", "p5 takes nodes from 1 to 4096"),
         ("dgx-h100:link=0GB/s", "must be positive"),
