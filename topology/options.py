@@ -1,11 +1,12 @@
 """The `key=value`s of a spec."""
 
+import re
 from collections.abc import Iterable
 
 from hocket.base.errors import FormatError
 from hocket.base.strict_yaml import nearest
 
-__all__ = ["read_options"]
+__all__ = ["read_flag", "read_number", "read_options"]
 
 
 def read_options(text: str, known: Iterable[str]) -> dict[str, str]:
@@ -21,3 +22,17 @@ def read_options(text: str, known: Iterable[str]) -> dict[str, str]:
             raise FormatError(f"key '{key}' is given twice: keep one")
         options[key] = value
     return options
+
+
+def read_number(key: str, value: str) -> int:
+    """A whole number of at most six digits. Raises FormatError."""
+    if not re.fullmatch(r"[0-9]{1,6}", value):
+        raise FormatError(f"{key}={value}: expected a whole number, as in {key}=4")
+    return int(value)
+
+
+def read_flag(key: str, text: str) -> bool:
+    """Whether switches compute. Raises FormatError."""
+    if text not in ("0", "1"):
+        raise FormatError(f"{key}={text}: expected 1 where switches compute in the network, 0 where not")
+    return text == "1"

@@ -12,11 +12,11 @@ from hocket.topology.builders import KINDS, SHAPES, product
 from hocket.topology.graphs import GRAPHS
 from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
 from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
-from hocket.topology.machines.loading import MACHINE_FILES, split_imported
+from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, split_imported
 from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
 from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 from hocket.topology.model import Dimension, Topology
-from hocket.topology.options import read_options
+from hocket.topology.options import read_flag, read_number, read_options
 
 __all__ = ["UnknownTopology", "from_machines", "from_spec"]
 
@@ -25,7 +25,6 @@ _UNITS: dict[str, tuple[Callable[[str], int], str]] = {
     "bandwidth": (parse_bandwidth, "bandwidth=50GB/s (1e9), bandwidth=50GiB/s (2^30) or bandwidth=400Gbit/s"),
     "latency": (parse_time, "latency=500ns or latency=1.5us"),
 }
-_PRESET_KEYS = ("nodes", "gpus", "link", "latency", "nvls", "sharp")
 Value = TypeVar("Value")
 
 
@@ -52,7 +51,7 @@ def from_spec(text: str) -> Topology:
     word = re.split("[:,]", text, maxsplit=1)[0]
     try:
         if word in PRESETS:
-            return _preset(word, read_options(text[len(word) + 1 :], [*_PRESET_KEYS, *FABRIC_KEYS]))
+            return _preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS))
         if word in SHAPES:
             shape, _, options = text.partition(",")
             return _shape(text, shape, read_options(options, [*_UNITS, "in_network", "degree"]))
@@ -69,16 +68,16 @@ def from_spec(text: str) -> Topology:
 def _preset(name: str, options: dict[str, str]) -> Topology:
     return preset(
         name,
-        _number("nodes", options.get("nodes", "1")),
+        read_number("nodes", options.get("nodes", "1")),
         *_sizes(options),
         read_fabric(options),
-        *(_flag(key, options.get(key, "0")) for key in ("nvls", "sharp")),
+        *(read_flag(key, options.get(key, "0")) for key in ("nvls", "sharp")),
     )
 
 
 def _sizes(options: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
     """GPUs of a machine, bytes/s of a link and its latency in ps, where they are said."""
-    gpus = _number("gpus", options["gpus"]) if "gpus" in options else None
+    gpus = read_number("gpus", options["gpus"]) if "gpus" in options else None
     if gpus == 0:
         raise FormatError("gpus=0: expected 1 or more")
     return (
@@ -89,9 +88,9 @@ def _sizes(options: Mapping[str, str]) -> tuple[int | None, int | None, int | No
 
 
 def _imported(text: str) -> Topology:
-    word, path, options = split_imported(text, ["nodes", "nvls", "sharp", *FABRIC_KEYS])
-    nodes = _number("nodes", options.get("nodes", "1"))
-    nvls, sharp = (_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
+    word, path, options = split_imported(text, CLUSTER_KEYS)
+    nodes = read_number("nodes", options.get("nodes", "1"))
+    nvls, sharp = (read_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
     return from_nccl(MACHINE_FILES[word].read(path, options), nodes, nvls, sharp, read_fabric(options))
 
 
@@ -120,7 +119,7 @@ def _machines(text: str) -> list[Machine]:
         machine = nccl_parts(MACHINE_FILES[word].read(path, options))
     else:
         raise FormatError(f"no machine '{word}'; {nearest(word, [*PRESETS, *MACHINE_FILES])}")
-    nodes = _number("nodes", options.get("nodes", "1"))
+    nodes = read_number("nodes", options.get("nodes", "1"))
     if not 1 <= nodes <= MOST_MACHINES:
         raise TopologyError(f"nodes={nodes}: expected 1 to {MOST_MACHINES}")
     return [machine] * nodes
@@ -139,14 +138,8 @@ def _graph(text: str) -> Topology:
         [int(size) for size in sizes.split("x")],
         bandwidth=_quantities("bandwidth", options),
         latency=_quantities("latency", options),
-        **{key: _number(key, value) for key, value in options.items() if key in counts},
+        **{key: read_number(key, value) for key, value in options.items() if key in counts},
     )
-
-
-def _number(key: str, value: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,6}", value):
-        raise FormatError(f"{key}={value}: expected a whole number, as in {key}=4")
-    return int(value)
 
 
 def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
@@ -163,9 +156,9 @@ def _shape(text: str, shape: str, options: dict[str, str]) -> Topology:
     one_each = f"{len(sizes)} dimensions"
     latencies = _each("latency", _quantities("latency", options), len(sizes), one_each)
     bandwidths = _each("bandwidth", _quantities("bandwidth", options), len(sizes), one_each)
-    flags = [_flag("in_network", value) for value in _split(options.get("in_network", "0"))]
+    flags = [read_flag("in_network", value) for value in _split(options.get("in_network", "0"))]
     computes = _each("in_network", flags, len(sizes), one_each)
-    degree = [_number("degree", value) for value in _split(options.get("degree", "1"))]
+    degree = [read_number("degree", value) for value in _split(options.get("degree", "1"))]
     degrees = iter(_each("degree", degree, unwound, f"{unwound} unwound switches"))
     dimensions = [
         Dimension(kind, size, latency, bandwidth, computing, next(degrees) if KINDS[kind].takes_degree else 0)
@@ -178,12 +171,6 @@ def _require_units(options: dict[str, str]) -> None:
     missing = [f"{key} is missing: add {example}" for key, (_, example) in _UNITS.items() if key not in options]
     if missing:
         raise FormatError("; ".join(missing))
-
-
-def _flag(key: str, text: str) -> bool:
-    if text not in ("0", "1"):
-        raise FormatError(f"{key}={text}: expected 1 where switches compute in the network, 0 where not")
-    return text == "1"
 
 
 def _split(text: str) -> list[str]:

@@ -18,9 +18,20 @@ from hocket.base.registry import Entry, Registry
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_bytes
 
-__all__ = ["ACCELERATORS", "Accelerator", "Precision", "parse_accelerator", "parse_efficiency", "parse_peak"]
+__all__ = [
+    "ACCELERATORS",
+    "DEFAULT_EFFICIENCY",
+    "Accelerator",
+    "Precision",
+    "accelerator_of_device",
+    "parse_accelerator",
+    "parse_efficiency",
+    "parse_peak",
+]
 
 _PICOSECONDS = 10**12
+# Of matrix multiplications that nobody measured: about the median of those below that somebody did.
+DEFAULT_EFFICIENCY = Fraction(4, 5)
 
 
 class Precision(StrEnum):
@@ -36,22 +47,30 @@ class Accelerator(Entry):
     """One accelerator: dense peak in FLOP/s for each precision it has, memory bandwidth in bytes/s, memory in bytes.
 
     `matmul_efficiency` and `memory_efficiency` are the parts of the peaks that kernels reach, in (0, 1]. `source` says
-    where the figures come from.
+    where the figures come from, `devices` how drivers call such GPUs, `spec` what `parse_accelerator` reads as it.
     """
 
     peak: Mapping[Precision, int]
     memory_bandwidth: int
     memory_bytes: int
-    matmul_efficiency: Fraction = Fraction(1)
+    matmul_efficiency: Fraction = DEFAULT_EFFICIENCY
     memory_efficiency: Fraction = Fraction(1)
+    devices: tuple[str, ...] = ()
+    spec: str = ""
+
+    @property
+    def measured(self) -> bool:
+        """Whether somebody measured what multiplications reach."""
+        return self.matmul_efficiency != DEFAULT_EFFICIENCY
 
     def with_efficiency(self, matmul: Fraction | None = None, memory: Fraction | None = None) -> "Accelerator":
         """The same accelerator with other efficiencies; None keeps one."""
-        return replace(
-            self,
-            matmul_efficiency=self.matmul_efficiency if matmul is None else matmul,
-            memory_efficiency=self.memory_efficiency if memory is None else memory,
-        )
+        found = self
+        if matmul is not None:
+            found = replace(found, matmul_efficiency=matmul, spec=f"{found.spec},efficiency={float(matmul):.9g}")
+        if memory is not None:
+            found = replace(found, memory_efficiency=memory, spec=f"{found.spec},memory_efficiency={float(memory):.9g}")
+        return found
 
     def time_ps(self, num_ops: int, num_bytes: int, precision: Precision = Precision.BF16) -> int:
         """Time of a kernel of `num_ops` floating-point operations that moves `num_bytes`, rounded up.
@@ -78,7 +97,15 @@ def _ceil_div(amount: int, rate: Fraction) -> int:
 
 
 def _gpu(
-    name: str, summary: str, bf16: str, fp8: str | None, bandwidth: str, memory: str, efficiency: str
+    name: str,
+    summary: str,
+    bf16: str,
+    fp8: str | None,
+    bandwidth: str,
+    memory: str,
+    efficiency: str | None,
+    devices: tuple[str, ...] = (),
+    source: str = "",
 ) -> Accelerator:
     peak = {Precision.BF16: parse_peak(bf16), Precision.FP16: parse_peak(bf16)}
     if fp8:
@@ -87,10 +114,12 @@ def _gpu(
         peak,
         parse_bandwidth(bandwidth),
         parse_bytes(memory),
-        Fraction(efficiency),
+        DEFAULT_EFFICIENCY if efficiency is None else Fraction(efficiency),
+        devices=devices,
+        spec=name,
         name=name,
         summary=summary,
-        source=f"data sheet of {summary}",
+        source=source or f"data sheet of {summary}",
         example=f"{name},efficiency=0.7",
     )
 
@@ -116,24 +145,84 @@ def parse_efficiency(text: str) -> Fraction:
 # Dense rates (NVIDIA's sheets give those with sparsity, twice as much) and memory are the vendors' data sheets'. The
 # efficiency is the best that large BF16 matrix multiplications were measured to reach, in the table "Maximum Achievable
 # Matmul FLOPS" of S. Bekman, Machine Learning Engineering (github.com/stas00/ml-engineering, compute/accelerator);
-# H200 has H100's chip. Nothing there measures memory, so memory is at its peak.
+# H200 has H100's chip, both A100 the same, GB200 B200's. Of None nobody measured it. Nothing there measures memory, so
+# memory is at its peak.
+_BEKMAN = "S. Bekman, Machine Learning Engineering, compute/accelerator"
+_VOLTA = replace(
+    _gpu("v100", "NVIDIA V100 SXM2 32GB", "125TFLOP/s", None, "900GB/s", "32GB", None, ("V100",)),
+    peak={Precision.FP16: parse_peak("125TFLOP/s")},
+)
 ACCELERATORS = Registry(
     "accelerator",
     (
-        _gpu("a100", "NVIDIA A100 SXM 80GB", "312TFLOP/s", None, "2039GB/s", "80GB", "0.869"),
-        _gpu("h100", "NVIDIA H100 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "3.35TB/s", "80GB", "0.803"),
-        _gpu("h200", "NVIDIA H200 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "4.8TB/s", "141GB", "0.803"),
-        _gpu("b200", "NVIDIA HGX B200", "2250TFLOP/s", "4500TFLOP/s", "7.7TB/s", "180GB", "0.776"),
-        _gpu("mi300x", "AMD Instinct MI300X", "1307.4TFLOP/s", "2614.9TFLOP/s", "5.3TB/s", "192GB", "0.511"),
+        _VOLTA,
+        _gpu("a100", "NVIDIA A100 SXM 80GB", "312TFLOP/s", None, "2039GB/s", "80GB", "0.869", ("A100",)),
+        _gpu(
+            "a100-40gb",
+            "NVIDIA A100 SXM 40GB",
+            "312TFLOP/s",
+            None,
+            "1555GB/s",
+            "40GB",
+            "0.869",
+            ("A100-SXM4-40GB", "A100-PCIE-40GB"),
+        ),
+        _gpu("h100", "NVIDIA H100 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "3.35TB/s", "80GB", "0.803", ("H100",)),
+        _gpu("h200", "NVIDIA H200 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "4.8TB/s", "141GB", "0.803", ("H200",)),
+        _gpu("b200", "NVIDIA HGX B200", "2250TFLOP/s", "4500TFLOP/s", "7.7TB/s", "180GB", "0.776", ("B200",)),
+        _gpu(
+            "gb200",
+            "NVIDIA GB200, one GPU",
+            "2500TFLOP/s",
+            "5000TFLOP/s",
+            "8TB/s",
+            "186GB",
+            "0.776",
+            ("GB200",),
+            f"{_BEKMAN}; MLPerf's system descriptions: 186 GB",
+        ),
+        _gpu(
+            "b300",
+            "NVIDIA HGX B300",
+            "2250TFLOP/s",
+            "4500TFLOP/s",
+            "8TB/s",
+            "288GB",
+            None,
+            ("B300",),
+            _BEKMAN,
+        ),
+        _gpu(
+            "mi250",
+            "AMD Instinct MI250, one of its two GCDs",
+            "181TFLOP/s",
+            None,
+            "1.6TB/s",
+            "64GB",
+            None,
+            ("MI250",),
+            "data sheet of AMD Instinct MI250, halved: 362.1 TFLOP/s, 3.2 TB/s, 128 GB",
+        ),
+        _gpu(
+            "mi300x", "AMD Instinct MI300X", "1307.4TFLOP/s", "2614.9TFLOP/s", "5.3TB/s", "192GB", "0.511", ("MI300X",)
+        ),
     ),
 )
+
+
+def accelerator_of_device(device: str) -> Accelerator | None:
+    """The accelerator that a driver calls `NVIDIA H100 80GB HBM3`, by the longest of its names; None: none of these."""
+    words = set(re.split(r"[\s_]+", device)) | set(re.split(r"[\s_-]+", device))
+    found = [(len(name), one) for one in ACCELERATORS.values() for name in one.devices if name in words]
+    return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def parse_accelerator(text: str) -> Accelerator:
     """An accelerator by name, `h100`, or by its figures, `peak=989TFLOP/s,memory=3.35TB/s,capacity=80GB`.
 
-    The peak then holds for every precision, and efficiencies are 1. A name takes figures that replace its own:
-    `h100,memory=3TB/s,efficiency=0.7,memory_efficiency=0.9`. Raises FormatError for anything else.
+    The peak then holds for every precision, and the efficiency is DEFAULT_EFFICIENCY, as of all that nobody measured. A
+    name takes figures that replace its own: `h100,memory=3TB/s,efficiency=0.7,memory_efficiency=0.9`. Raises
+    FormatError for anything else.
     """
     name, *rest = [part.strip() for part in text.split(",")]
     if "=" in name:
@@ -150,7 +239,7 @@ def parse_accelerator(text: str) -> Accelerator:
         accelerator = _with_figure(accelerator, part, text)
     if not accelerator.peak or not accelerator.memory_bandwidth:
         raise FormatError(f"accelerator '{text}': it needs both peak=...FLOP/s and memory=...B/s")
-    return accelerator
+    return replace(accelerator, spec=",".join(part.strip() for part in text.split(",")))
 
 
 def _with_figure(accelerator: Accelerator, part: str, text: str) -> Accelerator:

@@ -54,15 +54,18 @@ def measured_settings(measurements: Iterable[Measurement], assignments: Iterable
 
 
 class Releases:
-    """The models, which are made as they are asked for, and the structures of curves; `candidates` may have run."""
+    """The models, which are made as they are asked for, and the structures of curves; `candidates` may have run. NVLink
+    joins `domain` nodes at a time."""
 
     def __init__(
         self,
         machine: NcclMachine,
         settings: Settings | None = None,
         candidates: Sequence[Release] = tuple(RELEASES.values()),
+        domain: int = 1,
     ) -> None:
         self.machine = machine
+        self.domain = domain
         self.settings = settings
         self.candidates = candidates
         self._models: dict[tuple[str, int], NcclModel] = {}
@@ -75,7 +78,7 @@ class Releases:
         return self._models[key]
 
     def with_constants(self, constants: Constants, nodes: int) -> NcclModel:
-        return NcclModel(self.machine, nodes, self.settings, constants)
+        return NcclModel(self.machine, nodes, self.settings, constants, min(self.domain, nodes))
 
     def structure(self, release: Release, curve: MeasuredCurve, sizes: NDArray[np.int64] | None = None) -> Structure:
         """Of the sizes of a curve that `has_structure`, or of others. Raises TopologyError where the machine has other

@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hocket.base.collectives import nccl_name
-from hocket.base.errors import FormatError, ScheduleError
+from hocket.base.errors import FormatError, ScheduleError, TopologyError
 from hocket.base.strict_yaml import nearest
+from hocket.nccl.constants import Constants
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs import KINDS, PROGRAMS, NcclProgram, nccl_program
-from hocket.nccl.settings import read_settings
+from hocket.nccl.settings import Settings, read_settings
 from hocket.schedule import Collective, Kernel
-from hocket.topology.machines.loading import load_machine
-from hocket.topology.machines.presets import PRESETS
+from hocket.topology.machines.hosts import Hosts, NoMachines, hosts_of
 
-__all__ = ["ModelledTime", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of", "nccl_names"]
+__all__ = ["ModelledTime", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of", "model_of_hosts", "nccl_names"]
 
 _WORD, _MODEL = "nccl", "nccl-model"
 _PS = 10**6  # of a us
@@ -93,24 +93,28 @@ class NcclAlgorithm:
 
 
 def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: Iterable[str] = ()) -> NcclModel:
-    """NCCL on the machines of a topology that was named by `spec`: `nccl:FILE,...`, a preset, or anything that says
-    nothing of machines, where `machine` names one (a topology file of NCCL's, or a preset).
+    """NCCL on the machines of a topology that was named by `spec`: a preset, `nccl:FILE,...`, `smi:FILE,...`, or
+    anything that says nothing of machines, where `machine` names one.
 
     Raises FormatError where no machine is known, and TopologyError where its GPUs are not those of the topology.
     """
-    if machine is None:
-        word, _, rest = spec.partition(":")
-        machine = rest.partition(",")[0] if word == _WORD else word.partition(",")[0]
-        if word != _WORD and machine not in PRESETS:
-            raise FormatError(
-                f"{spec}: does not say what NCCL would see of its machines: take nccl:FILE,nodes=N or a preset, or name"
-                " one machine with --nccl-machine"
-            )
-    found = load_machine(machine)
-    gpus = sum(1 for _ in found.job_gpus())
-    if num_ranks % gpus:
-        raise FormatError(f"{spec} has {num_ranks} ranks, which are not machines of {gpus} GPUs as {machine}")
-    return NcclModel(found, num_ranks // gpus, read_settings(settings))
+    try:
+        hosts = hosts_of(spec if machine is None else machine)
+    except NoMachines as error:
+        if machine is not None:
+            raise
+        raise FormatError(
+            f"{spec}: does not say what NCCL would see of its machines: take nccl:FILE,nodes=N or a preset, or name"
+            " one machine with --nccl-machine"
+        ) from error
+    if machine is None and hosts.ranks != num_ranks:
+        raise TopologyError(f"{spec} has {num_ranks} ranks, but its machines {hosts.ranks} GPUs")
+    return model_of_hosts(hosts.times(num_ranks), read_settings(settings))
+
+
+def model_of_hosts(hosts: Hosts, settings: Settings | None = None, constants: Constants | None = None) -> NcclModel:
+    """NCCL on these hosts, of which NVLink domains are one machine to it."""
+    return NcclModel(hosts.machine, hosts.nodes, settings, constants, hosts.domain)
 
 
 def _name_of(collective: Collective) -> str:

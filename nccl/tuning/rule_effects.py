@@ -11,7 +11,7 @@ from hocket.nccl.model import NcclModel
 from hocket.nccl.names import COLLECTIVES
 from hocket.nccl.tuning.check import choice_name
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
-from hocket.topology.formats.nccl.machine import NcclMachine
+from hocket.topology.machines.hosts import Hosts
 
 __all__ = ["SIZES", "RuleComparison", "compare"]
 
@@ -36,8 +36,7 @@ class RuleComparison:
 
 def compare(
     table: TunerTable,
-    machine: NcclMachine,
-    nodes: int,
+    hosts: Hosts,
     collectives: Iterable[str],
     domains: tuple[int, int, int] | None = None,
     pipe_operations: int = 1,
@@ -45,10 +44,10 @@ def compare(
 ) -> list[RuleComparison]:
     """For the sizes that rules take, or at which constants change the choice; both times are by the table's constants.
     Raises TopologyError as NcclModel."""
-    without = NcclModel(machine, nodes)
-    ranks = without.ranks
+    without = NcclModel(hosts.machine, hosts.nodes, domain=hosts.domain)
+    nodes, ranks = hosts.nodes, without.ranks
     constants = table.rewrite_constants(nodes, ranks, Constants.of_nccl().flat())
-    model = NcclModel(machine, nodes, constants=Constants.from_flat(constants))
+    model = NcclModel(hosts.machine, nodes, constants=Constants.from_flat(constants), domain=hosts.domain)
     rules, chooser = table.rules, CommunicatorRules(table, nodes, ranks, domains)
     found: list[RuleComparison] = []
     for collective in collectives:

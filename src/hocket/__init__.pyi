@@ -310,21 +310,21 @@ def run(
     """Run a program, or each size by the right one of a bundle, on real processes and check every value."""
 
 def nccl_choose(
-    topology: _Text, *, nodes: _Integer = 1, collective: _Texts = ('all',), least: _Text = '8', most: _Text = '16GiB',
-    csv: _Text | None = None, graph_dump: _Text | None = None, why: bool = False, calibration: _Text | None = None,
-    settings: _Texts = (), version: _Text = '2.30.7', graph: _Text | None = None, domain: _Integer = 1,
-    operations: _Integer = 1,
+    topology: _Text, *, nodes: _Integer | None = None, collective: _Texts = ('all',), least: _Text = '8',
+    most: _Text = '16GiB', csv: _Text | None = None, graph_dump: _Text | None = None, why: bool = False,
+    calibration: _Text | None = None, settings: _Texts = (), version: _Text = '2.30.7', graph: _Text | None = None,
+    domain: _Integer | None = None, operations: _Integer = 1,
 ) -> NcclChoices:
     """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects."""
 
 def nccl_program(
-    topology: _Text, size: _Text, *, output: _Text, nodes: _Integer = 1, collective: _Text = 'all_reduce',
+    topology: _Text, size: _Text, *, output: _Text, nodes: _Integer | None = None, collective: _Text = 'all_reduce',
     algorithm: _Text | None = None, root: _Integer = 0, to: _Text = 'executor', settings: _Texts = (),
 ) -> Report:
     """Write what NCCL (2.30.7) would do for a call as MSCCL XML, to be read, changed, verified, simulated and run."""
 
 def nccl_log(
-    path: _Text, *, topology: _Text | None = None, nodes: _Integer = 1, collective: _Text | None = None,
+    path: _Text, *, topology: _Text | None = None, nodes: _Integer | None = None, collective: _Text | None = None,
 ) -> Report:
     """Print what NCCL chose in a job, as it logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING."""
 

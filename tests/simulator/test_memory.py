@@ -15,7 +15,7 @@ from hocket.workload.accelerators import parse_accelerator
 US = 10**6  # picoseconds
 PAIR = load("ring:2,bandwidth=1GB/s,latency=1us")
 # A microsecond for a million operations or for 2000 bytes.
-CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s")
+CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s,efficiency=1")
 REMOTE = RemoteMemory(latency_ps=3 * US, bandwidth=10**9)
 
 
@@ -125,7 +125,7 @@ def test_accesses_that_nothing_prices_are_refused(size: int, remote: RemoteMemor
 def test_computations_beyond_the_horizon_are_refused() -> None:
     huge = job(lambda trace: trace.add_comp("c", num_ops=2**62))
     with pytest.raises(TraceError, match=r"rank 0: node 0 \(c\): takes more than 26 days"):
-        simulate_traces(huge, PAIR, accelerator=parse_accelerator("peak=1GFLOP/s,memory=2GB/s"))
+        simulate_traces(huge, PAIR, accelerator=parse_accelerator("peak=1GFLOP/s,memory=2GB/s,efficiency=1"))
 
 
 def test_an_access_that_never_comes_is_named_in_a_deadlock() -> None:

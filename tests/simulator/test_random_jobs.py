@@ -13,7 +13,7 @@ from hocket.workload.accelerators import parse_accelerator
 RANKS = 3
 TOPOLOGY = load("switch:3,bandwidth=1GB/s,latency=1us")
 LINE = load("mesh:4,bandwidth=1GB/s,latency=1us")
-CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s")
+CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s,efficiency=1")
 MEMORY = RemoteMemory(latency_ps=10**6, bandwidth=10**9, ranks=2)
 
 

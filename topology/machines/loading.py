@@ -11,12 +11,17 @@ from hocket.base.strict_yaml import nearest
 from hocket.topology.formats.nccl.machine import NcclMachine
 from hocket.topology.formats.nccl.read import read_nccl_topology
 from hocket.topology.formats.smi.matrix import is_smi_matrix
+from hocket.topology.machines.fabric import FABRIC_KEYS
 from hocket.topology.machines.nccl_presets import nccl_preset
 from hocket.topology.machines.presets import PRESETS
 from hocket.topology.machines.smi_machine import SMI_KEYS, read_smi_machine
 from hocket.topology.options import read_options
 
-__all__ = ["MACHINE_FILES", "load_machine", "split_imported"]
+__all__ = ["CLUSTER_KEYS", "MACHINE_FILES", "PRESET_KEYS", "load_machine", "split_imported"]
+
+#: What a spec of machines takes, read from a file or by name.
+CLUSTER_KEYS = ("nodes", "nvls", "sharp", *FABRIC_KEYS)
+PRESET_KEYS = ("nodes", "gpus", "link", "latency", "nvls", "sharp", *FABRIC_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ class MachineRecord(Entry):
     network plugin stripes over are one. `numa` CPUs `cpu` of `hardware.CPUS`, evenly `switches` PCI switches (0: the
     devices are at the CPU's own ports); `lane_speed` (100 Mbit/s) where it is not the GPU's own. `hosts` machines that
     share their NVSwitches are one; all other numbers but `gpus` and `nics` are of one host. `cards`: what the network
-    devices are, in words.
+    devices are, in words; `memory` tells GPUs from others of their kind, where these are accelerators apart.
     """
 
     gpu: str
@@ -34,6 +34,12 @@ class MachineRecord(Entry):
     hosts: int = 1
     ports: str = "mlx5_"
     cards: str = ""
+    memory: str = ""
+
+    @property
+    def accelerator(self) -> str:
+        """What computes, by its name among accelerators."""
+        return f"{self.gpu}-{self.memory}" if self.memory else self.gpu
 
     @property
     def kind(self) -> GpuKind:
@@ -181,6 +187,7 @@ MACHINES = Registry(
             nvswitches=_A100,
             lane_speed=60,
             ports="rdmap",
+            memory="40gb",
             name="p4d",
             summary="8 A100, 12 x 25 GB/s, PCI of Gen3",
             source="AWS EC2 P4 page: 400 Gbit/s; the tree of aws-ofi-nccl's topology file",
@@ -264,6 +271,7 @@ MACHINES = Registry(
             switches=4,
             nvswitches=_A100,
             ports="mlx5_ib",
+            memory="40gb",
             name="ndv4",
             summary="8 A100",
             source="Azure ND A100 v4 page; Azure's topology file",

@@ -56,12 +56,14 @@ def _accelerators() -> Rows:
     from hocket.base.units import format_bandwidth
     from hocket.workload.accelerators import ACCELERATORS, Precision
 
-    yield "name", "accelerator", "BF16, FP16", "FP8", "memory", "capacity", "efficiency"
+    yield "name", "accelerator", "BF16, FP16", "FP8", "memory", "capacity", "efficiency", "from"
     for one in ACCELERATORS.values():
         peaks = [f"{one.peak[each] / 1e12:g} TFLOP/s" if each in one.peak else "" for each in Precision]
-        capacity, efficiency = f"{one.memory_bytes / 1e9:g} GB", f"{float(one.matmul_efficiency):g}"
+        half = peaks[0] or f"{peaks[1]} (FP16 alone)"
+        assumed = " (assumed)" * (not one.measured)
+        capacity, efficiency = f"{one.memory_bytes / 1e9:g} GB", f"{float(one.matmul_efficiency):g}{assumed}"
         bandwidth = format_bandwidth(one.memory_bandwidth)
-        yield f"`{one.name}`", one.summary, peaks[0], peaks[2], bandwidth, capacity, efficiency
+        yield f"`{one.name}`", one.summary, half, peaks[2], bandwidth, capacity, efficiency, one.source
 
 
 def _models() -> Rows:
@@ -100,13 +102,17 @@ def _graphs() -> Rows:
 
 
 def _machines() -> Rows:
+    from hocket.simulator.installation import installation
     from hocket.topology.machines.records import MACHINES
 
-    yield "name", "GPUs, each", "NICs, Gbit/s", "NUMA nodes, PCI switches", "CPUs", "from"
+    yield "name", "GPUs, each", "accelerator", "NICs, Gbit/s", "NUMA nodes, PCI switches", "CPUs", "library", "from"
     for one in MACHINES.values():
         nics = f"{one.nics} x {one.nic}" + (f" ({one.cards})" if one.cards else "")
-        host = " of each host" if one.hosts > 1 else ""
-        yield f"`{one.name}`", one.summary, nics, f"{one.numa}, {one.switches}{host}", f"`{one.cpu}`", one.source
+        inside = f"{one.numa}, {one.switches}" + " of each host" * (one.hosts > 1)
+        found = installation(one.name)
+        assert found.accelerator and found.library, one.name
+        accelerator, library = f"`{found.accelerator.name}`", found.library.title
+        yield f"`{one.name}`", one.summary, accelerator, nics, inside, f"`{one.cpu}`", library, one.source
 
 
 def _machine_files() -> Rows:

@@ -72,7 +72,7 @@ def test_efficiency_stretches_computation(tmp_path: Path) -> None:
         folder = tmp_path / efficiency
         made = hocket(
             "generate", "llm", "llama3-8b", "--global-batch", 1, "--efficiency", efficiency, "--accelerator",
-            "peak=100TFLOP/s,memory=100TB/s", "-o", folder,
+            "peak=100TFLOP/s,memory=100TB/s,efficiency=1", "-o", folder,
         )  # fmt: skip
         assert made.returncode == 0, made.stderr
         trace = read_traces(folder).traces[0]

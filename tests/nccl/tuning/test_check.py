@@ -14,7 +14,7 @@ from hocket.nccl.tuning.check import TableSeverity, can_do, check_table
 from hocket.nccl.tuning.listing import segments
 from hocket.nccl.tuning.rule_effects import compare
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
-from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.hosts import hosts_of
 
 HEADER = (
     "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,regBuff,min_bytes_per_rank,"
@@ -117,7 +117,7 @@ def test_channels_that_are_not_passed_on_and_constants_never_used() -> None:
 def test_against_a_machine_nccls_own_choice_and_times_stand_beside_the_rules() -> None:
     rule = "allreduce,0,-1,nvls_tree,simple,-1,2,16\n"
     plain, slower = (
-        compare(TunerTable(text.encode()), load_machine("dgx-h100"), 2, ["AllReduce"])
+        compare(TunerTable(text.encode()), hosts_of("dgx-h100", 2), ["AllReduce"])
         for text in (rule, rule + "constant,baseLatencies,nvls_tree,simple,5\n")
     )
     # Where NCCL 2.30.7 itself switches on two of these machines, by its own code.
@@ -135,11 +135,11 @@ def test_against_a_machine_nccls_own_choice_and_times_stand_beside_the_rules() -
 
 def test_against_a_machine_constants_alone_change_choices_where_they_hold() -> None:
     table = TunerTable(b"constant,baseLatencies,tree,ll,1000,2\n")
-    (one,) = compare(table, load_machine("dgx-h100"), 2, ["AllReduce"])
+    (one,) = compare(table, hosts_of("dgx-h100", 2), ["AllReduce"])
     # Where NCCL takes Tree/LL (8 B to 128 KiB), Ring/LL is next; on three machines the constant does not hold.
     assert (one.least, one.most, one.line, one.ruled, one.own) == (8, 1 << 17, None, "Ring/LL", "Tree/LL")
     assert one.own_us[0] > 1000 > one.ruled_us[1]
-    assert compare(table, load_machine("dgx-h100"), 3, ["AllReduce"]) == []
+    assert compare(table, hosts_of("dgx-h100", 3), ["AllReduce"]) == []
 
 
 SIZES = st.sampled_from(["0,", "0,16", "7,8", "8,", "8,15", "15,17", "16,64"])

@@ -15,7 +15,7 @@ from hocket.topology import load
 from hocket.workload.accelerators import parse_accelerator
 
 RING = load("ring:2,bandwidth=1GB/s,latency=1us")
-CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s")
+CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s,efficiency=1")
 
 
 def traces() -> TraceSet:

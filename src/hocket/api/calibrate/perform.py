@@ -35,7 +35,7 @@ from hocket.calibration.validation import freely
 from hocket.nccl import read_settings
 from hocket.report.calibration_page import calibration_page
 from hocket.topology import Topology, load, save
-from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["perform"]
 
@@ -95,7 +95,8 @@ def _releases(request: CalibrationRequest, measurements: tuple[Measurement, ...]
     except FormatError as error:
         raise RequestError(str(error)) from error
     settings = read_settings(measured_settings(measurements, list(request.settings)))
-    return Releases(load_machine(str(request.nccl)), settings, measured_releases(measurements))
+    hosts = hosts_of(str(request.nccl))
+    return Releases(hosts.machine, settings, measured_releases(measurements), hosts.domain)
 
 
 def _calibrated(result: CalibrationResult, machine: Topology, of_nccl: NcclCalibration | None) -> CalibrationResult:

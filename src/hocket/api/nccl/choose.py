@@ -24,7 +24,7 @@ from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
 from hocket.nccl.releases import Release, release_of
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
-from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["NcclChoices", "perform"]
 
@@ -38,15 +38,16 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
         if output is not None:
             require_place(output)
     fits = read_nccl_calibration(request.calibration) if request.calibration else None
-    machine = load_machine(request.topology)
-    if request.nodes % request.domain != 0:
+    if request.domain and request.nodes and request.nodes % request.domain:
         raise RequestError(f"--nvlink-domain {request.domain}: --nodes {request.nodes} is no multiple of it")
+    hosts = hosts_of(request.topology, request.nodes, request.domain)
+    machine = hosts.machine
     graphs = read_nccl_graphs(request.graph) if request.graph else None
-    model = NcclModel(machine, request.nodes, settings, release.constants, request.domain, graphs)
+    model = NcclModel(machine, hosts.nodes, settings, release.constants, hosts.domain, graphs)
     found = [model.choose(name, sizes, request.operations) for name in names]
     before = None
     if request.settings or graphs:
-        without = NcclModel(machine, request.nodes, constants=release.constants, domain=request.domain)
+        without = NcclModel(machine, hosts.nodes, constants=release.constants, domain=hosts.domain)
         before = [without.choose(name, sizes, request.operations) for name in names]
     times = [calibrated(fits, model, choices) for choices in found] if fits else None
     notes = [f"note: {note}" for note in machine.notes]

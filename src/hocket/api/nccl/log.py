@@ -14,8 +14,9 @@ from hocket.base.errors import FormatError, RequestError
 from hocket.base.units import format_bytes
 from hocket.nccl import NcclLog, NcclModel, read_nccl_log
 from hocket.nccl.log_by_size import LoggedSize, by_size, differing_entries, logged_ranks, logged_settings
+from hocket.nccl.programs.spec import model_of_hosts
 from hocket.nccl.releases import RELEASES, Release, release_of
-from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["perform"]
 
@@ -31,7 +32,7 @@ def perform(request: NcclLogReading, progress: Progress) -> Report:
     model = None
     if request.topology:
         release = _release(found, lines)
-        model = NcclModel(load_machine(request.topology), request.nodes, settings, release.constants)
+        model = model_of_hosts(hosts_of(request.topology, request.nodes), settings, release.constants)
     ranks = logged_ranks(found, model)
     sizes = by_size(found, ranks, model, names[0])
     where = f", {ranks} ranks" if ranks else ""

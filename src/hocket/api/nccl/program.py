@@ -9,11 +9,10 @@ from hocket.api.reading import bytes_of, one_of
 from hocket.api.result import Report
 from hocket.api.translate.text import program_lines
 from hocket.base.errors import ScheduleError
-from hocket.nccl import NcclModel
 from hocket.nccl.programs import KINDS
-from hocket.nccl.programs.spec import NcclAlgorithm
+from hocket.nccl.programs.spec import NcclAlgorithm, model_of_hosts
 from hocket.schedule import Collective, Kernel
-from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.hosts import hosts_of
 from hocket.translator import rewrite
 
 __all__ = ["perform"]
@@ -23,7 +22,7 @@ def perform(request: NcclProgramWriting, progress: Progress) -> Report:
     """Writes the program. Raises ScheduleError for algorithms that are kernels over switches."""
     (name,) = collectives_named([one_of("--collective", request.collective, map(str, KINDS.values()))])
     wanted = NcclAlgorithm.of("nccl" if request.algorithm is None else f"nccl:{request.algorithm}")
-    model = NcclModel(load_machine(request.topology), request.nodes, settings_named(request.settings))
+    model = model_of_hosts(hosts_of(request.topology, request.nodes), settings_named(request.settings))
     size_bytes = bytes_of("--size", request.size)
     found = wanted.program(model, Collective(KINDS[name], model.ranks, size_bytes, root=request.root))
     if isinstance(found, Kernel):

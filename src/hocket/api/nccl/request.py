@@ -17,8 +17,9 @@ __all__ = [
 ]
 
 _ROOM = "hocket.api.nccl"
-_MACHINE = "NCCL's topology XML, as NCCL_TOPO_DUMP_FILE writes it, or a preset such as dgx-h100."
-_Nodes = Annotated[int, option("How many such nodes.", ge=1, le=65_536)]
+_MACHINE = "A preset such as dgx-h100:nodes=2, NCCL's topology XML (NCCL_TOPO_DUMP_FILE), nccl:FILE,nodes=2."
+_NODES = "How many such nodes, where --topology does not say it."
+_Nodes = Annotated[int | None, option(_NODES, ge=1, le=65_536)]
 _Operations = Annotated[
     int, option("Like collectives that a group runs as one.", "--pipe-ops", metavar="N", ge=1, le=4096)
 ]
@@ -36,12 +37,12 @@ class NcclChoiceRequest(Request, frozen=True, kw_only=True, tag="nccl choose"):
     examples: ClassVar[tuple[str, ...]] = (
         "hocket nccl choose --topology machine.xml --nodes 2 --collective all_reduce --min 8 --max 16GiB"
         " --csv choices.csv",
-        "hocket nccl choose --topology dgx-h100 --set NCCL_NVLS_ENABLE=0",
+        "hocket nccl choose --topology dgx-h100:nodes=2 --set NCCL_NVLS_ENABLE=0",
     )
     performer: ClassVar[str] = f"{_ROOM}.choose:perform"
 
-    topology: Annotated[str, option(_MACHINE, metavar="MACHINE", positional=True)]
-    nodes: _Nodes = 1
+    topology: Annotated[str, option(_MACHINE, "-t", metavar="MACHINE", positional=True)]
+    nodes: _Nodes = None
     collective: Annotated[
         tuple[str, ...],
         option("all_reduce, all_gather, reduce_scatter, broadcast, reduce; or all.", "-c"),
@@ -67,9 +68,9 @@ class NcclChoiceRequest(Request, frozen=True, kw_only=True, tag="nccl choose"):
         option("Channels to take instead of searching, as NCCL_GRAPH_FILE gives them.", metavar="FILE"),
     ] = None
     domain: Annotated[
-        int,
-        option("Nodes whose GPUs share NVSwitches: 18 in an NVL72.", "--nvlink-domain", metavar="N", ge=1, le=64),
-    ] = 1
+        int | None,
+        option("Nodes whose GPUs share NVSwitches; presets say theirs.", "--nvlink-domain", metavar="N", ge=1, le=64),
+    ] = None
     operations: _Operations = 1
 
 
@@ -104,9 +105,9 @@ class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
     path: Annotated[str, argument("Rank 0's, or all ranks' as a launcher mixes them.", "LOG")]
     topology: Annotated[
         str | None,
-        option("Compare: NCCL's topology XML of the job's nodes, or a preset's name.", metavar="MACHINE"),
+        option("Compare: a preset such as dgx-h100:nodes=2, or NCCL's topology XML.", "-t", metavar="MACHINE"),
     ] = None
-    nodes: _Nodes = 1
+    nodes: _Nodes = None
     collective: Annotated[str | None, option("Of NCCL 2.20 to 2.22, which do not log it.", "-c")] = None
 
 
@@ -118,14 +119,14 @@ class NcclProgramWriting(Request, frozen=True, kw_only=True, tag="nccl program")
     """
 
     examples: ClassVar[tuple[str, ...]] = (
-        "hocket nccl program --topology dgx-h100 --nodes 2 -s 64MiB --algorithm ring/ll128/4 -o ring.xml",
+        "hocket nccl program --topology dgx-h100:nodes=2 -s 64MiB --algorithm ring/ll128/4 -o ring.xml",
     )
     performer: ClassVar[str] = f"{_ROOM}.program:perform"
 
-    topology: Annotated[str, option(_MACHINE, metavar="MACHINE", positional=True)]
+    topology: Annotated[str, option(_MACHINE, "-t", metavar="MACHINE", positional=True)]
     size: Annotated[str, option("Bytes of the call, as nccl-tests counts them.", "-s", positional=True)]
     output: Annotated[str, written("Write the XML here.", "-o")]
-    nodes: Annotated[int, option("How many such nodes.", ge=1, le=4096)] = 1
+    nodes: Annotated[int | None, option(_NODES, ge=1, le=4096)] = None
     collective: Annotated[str, option("all_reduce, all_gather, reduce_scatter, broadcast, reduce.", "-c")] = (
         "all_reduce"
     )
@@ -194,7 +195,7 @@ class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make
     partial: Annotated[bool, option("Take the lines of runs that were cut off.")] = False
     topology: Annotated[
         str | None,
-        option("Predict instead: NCCL's topology XML, or a preset such as dgx-h100.", metavar="MACHINE"),
+        option("Predict instead: a preset such as dgx-h100:nodes=2, or NCCL's topology XML.", "-t", metavar="MACHINE"),
     ] = None
     nodes: Annotated[tuple[int, ...], option("Such nodes; repeatable. Of files that lack it.", ge=1, le=65_536)] = ()
     settings: Annotated[
@@ -227,7 +228,7 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
 
     examples: ClassVar[tuple[str, ...]] = (
         "hocket nccl tuner check table.csv --nodes 2 --ranks 16",
-        "hocket nccl tuner check table.csv --nodes 2 --against dgx-h100",
+        "hocket nccl tuner check table.csv --against dgx-h100:nodes=2",
     )
     performer: ClassVar[str] = f"{_ROOM}.tuner.check:perform"
 
@@ -239,7 +240,7 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
     )
     against: Annotated[
         str | None,
-        option("Compare with NCCL's own choice: its topology XML, or a preset's name.", metavar="MACHINE"),
+        option("Compare with NCCL's own choice: its topology XML, or a preset, dgx-h100:nodes=2.", metavar="MACHINE"),
     ] = None
     pipe_operations: Annotated[int, option("Operations of a group (numPipeOps).", "--pipe-ops", ge=1)] = 1
     registered: Annotated[bool, option("With buffers that the user registered.")] = False

@@ -15,7 +15,7 @@ from hocket.nccl.tuning.check import TableFinding, TableSeverity, check_table, c
 from hocket.nccl.tuning.listing import Segment, segments
 from hocket.nccl.tuning.rule_effects import compare
 from hocket.nccl.tuning.table import TunerTable, parse_tuner_table
-from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.hosts import Hosts, hosts_of
 
 __all__ = ["CheckedTable", "perform"]
 
@@ -30,7 +30,8 @@ class CheckedTable(Report):
 
 
 def perform(request: TunerCheck, progress: Progress) -> CheckedTable:
-    nodes = 1 if request.against is not None and request.nodes is None else request.nodes
+    hosts = hosts_of(request.against, request.nodes) if request.against is not None else None
+    nodes = hosts.nodes if hosts else request.nodes
     if (nodes is None) != (request.ranks is None and request.against is None):
         raise RequestError("--nodes goes with --ranks, or with --against, which knows the ranks")
     told = _domains(request.domains)
@@ -49,8 +50,8 @@ def perform(request: TunerCheck, progress: Progress) -> CheckedTable:
     )
     if nodes is not None and request.ranks is not None:
         lines += _listing(read, nodes, request.ranks, told, request.pipe_operations, request.registered)
-    if request.against is not None and nodes is not None:
-        lines += _comparison(read, request.against, nodes, told, request.pipe_operations, request.registered)
+    if hosts:
+        lines += _comparison(read, hosts, told, request.pipe_operations, request.registered)
     exit_code = ExitCode.CHECK_FAILED if errors else ExitCode.DONE
     return CheckedTable(request, lines, exit_code, findings)
 
@@ -81,14 +82,13 @@ def _listing(
 
 def _comparison(
     table: TunerTable,
-    machine: str,
-    nodes: int,
+    hosts: Hosts,
     domains: tuple[int, int, int] | None,
     pipe_operations: int,
     registered: bool,
 ) -> Iterator[str]:
-    yield f"against NCCL's own choice on {nodes} x {machine}, powers of two from 8 B to 16 GiB:"
-    found = compare(table, load_machine(machine), nodes, COLLECTIVES, domains, pipe_operations, registered)
+    yield f"against NCCL's own choice on {hosts.nodes} x {hosts.name}, powers of two from 8 B to 16 GiB:"
+    found = compare(table, hosts, COLLECTIVES, domains, pipe_operations, registered)
     if not found:
         yield "  no choice is another"
     for one in found:

@@ -9,10 +9,11 @@ from hocket.calibration import read_nccl_calibration
 from hocket.calibration.nccl.timings import calibrated_timings
 from hocket.nccl import NcclChoice, NcclModel
 from hocket.nccl.programs import NcclProgram, nccl_program
+from hocket.nccl.programs.spec import model_of_hosts
 from hocket.nccl.tuning import Timing, model_choices
 from hocket.simulator import simulate_kernel, simulate_program
 from hocket.topology import Topology, load
-from hocket.topology.machines.loading import load_machine
+from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["calibrated", "models_of", "simulated"]
 
@@ -20,10 +21,10 @@ _HOPELESS = 4  # a choice that NCCL expects to take so many times its own is not
 
 
 def models_of(machine: str, nodes: Sequence[int], assignments: Sequence[str]) -> list[NcclModel]:
-    """NCCL on so many such machines."""
+    """NCCL on so many such nodes; as many as `machine` says where there are none."""
     settings = settings_named(assignments)
-    found = load_machine(machine)
-    return [NcclModel(found, count, settings) for count in dict.fromkeys(nodes)]
+    counts: Sequence[int | None] = nodes or [None]
+    return [model_of_hosts(hosts_of(machine, count), settings) for count in dict.fromkeys(counts)]
 
 
 def calibrated(
