@@ -109,8 +109,6 @@ def _of_preset(spec: str, record: MachineRecord, nodes: int | None, domain: int 
     gpus = read_number("gpus", options["gpus"]) if "gpus" in options else record.gpus
     if not 1 <= gpus <= record.gpus:
         raise TopologyError(f"{spec}: {record.name} takes gpus from 1 to {record.gpus}")
-    if record.pairs and gpus < record.gpus:
-        raise TopologyError(f"{spec}: its GPUs are linked directly, so it is whole: gpus={record.gpus}")
     of_host = record.gpus // record.hosts
     if gpus > of_host and gpus % of_host:
         raise TopologyError(f"{spec}: its hosts have {of_host} GPUs each: gpus=1 to {of_host}, or a multiple of it")

@@ -56,9 +56,9 @@ def test_a_rack_is_one_nvlink_domain(tmp_path: Path) -> None:
     assert float({row[1]: row[4] for row in chosen(tmp_path, *words)[1:]}[str(2**30)]) > 10_000
 
 
-@pytest.mark.parametrize("gpus", [2, 4])
-def test_the_first_gpus_of_each_node(tmp_path: Path, gpus: int) -> None:
-    done = hocket("nccl", "choose", "-t", f"dgx-h100:nodes=2,gpus={gpus}", "-c", "all_reduce")
+@pytest.mark.parametrize(("name", "gpus"), [("dgx-h100", 2), ("dgx-h100", 4), ("dgx-1", 6)])
+def test_the_first_gpus_of_each_node(name: str, gpus: int) -> None:
+    done = hocket("nccl", "choose", "-t", f"{name}:nodes=2,gpus={gpus}", "-c", "all_reduce")
     assert f"2 nodes, {2 * gpus} ranks" in done.stdout
 
 
