@@ -82,6 +82,7 @@ nb::dict as_dict(Outcome&& outcome) {
   result["finish_ns"] = give(std::move(outcome.finish_ns));
   result["compute_ns"] = give(std::move(outcome.compute_ns));
   result["progress"] = give(std::move(outcome.progress));
+  result["first_stream"] = give(std::move(outcome.first_stream));
   result["crashed"] = give(std::move(outcome.crashed));
   nb::list waiting;
   for (const Waiting& one : outcome.waiting) waiting.append(nb::make_tuple(one.node, one.source, one.bytes));

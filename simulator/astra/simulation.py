@@ -46,7 +46,7 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
     groups, custom = workload.collectives.groups, workload.collectives.custom
     outcome = engine.simulate(setup.native, groups, workload.program, [engine.Program(**graph) for graph in custom])
     if (outcome["finish_ns"] < 0).any():
-        explain(workload.nodes, outcome)
+        explain(workload.nodes, workload.columns["group"], outcome)
     if len(outcome["crashed"]):
         raise SimulationError(
             f"rank {outcome['crashed'][0]}: ASTRA-sim aborts in its statistics when a rank that ran CPU or"

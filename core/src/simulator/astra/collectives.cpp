@@ -8,7 +8,7 @@
 namespace hocket::simulator::astra {
 namespace {
 
-constexpr int64_t kFirstCollectiveTag = 500000000;
+constexpr int32_t kFirstCollectiveTag = 500000000;
 
 }  // namespace
 
@@ -196,8 +196,12 @@ int64_t Collectives::priority(int32_t rank, uint32_t node) {
 
 uint32_t Collectives::next_tag(int32_t rank, Membership* member) {
   // Ranks count for themselves and agree only because all issue a group's collectives in one order, as the peer's do.
-  const int64_t stream = member ? member->next_stream++ : next_streams_[rank]++;
-  return static_cast<uint32_t>(stream % kFirstCollectiveTag + kFirstCollectiveTag);
+  // A rank's own count goes on with the calls in groups too: ranks that made unlike numbers of them never meet again in
+  // a collective of everybody, and wait for ever.
+  int64_t stream = next_streams_[rank]++;
+  if (member) stream = member->next_stream++;
+  // The peer's ids are of 32 bits: those of groups beyond 2147 go round, below zero.
+  return static_cast<uint32_t>(static_cast<int32_t>(stream) % kFirstCollectiveTag + kFirstCollectiveTag);
 }
 
 Collectives::Membership* Collectives::membership(int32_t rank, int32_t group) {

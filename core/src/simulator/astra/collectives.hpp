@@ -19,6 +19,9 @@ class Collectives {
   /// Starts a collective node on its rank. Returns the number of streams; 0: nobody takes part.
   int64_t start(int32_t rank, uint32_t node);
 
+  /// Number of the next stream that the rank starts for everybody.
+  int64_t next_stream(int32_t rank) const { return next_streams_[rank]; }
+
  private:
   /// Where the queues of a dimension are at, on one rank.
   struct Turns {

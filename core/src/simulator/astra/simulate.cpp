@@ -109,6 +109,7 @@ Outcome Engine::outcome() const {
   outcome.finish_ns = workload.finish_ns;
   outcome.compute_ns = workload.compute_ns;
   outcome.progress = workload.progress;
+  outcome.first_stream = workload.first_stream;
   outcome.crashed = workload.crashed;
   channels.each_waiting([&](const ChannelKey& key, const Callback& received) {
     outcome.waiting.push_back({node_behind(received), key.src, key.bytes});

@@ -10,6 +10,7 @@ Workload::Workload(Engine& engine)
     : finish_ns(engine.program.num_ranks(), -1),
       compute_ns(engine.program.num_ranks(), 0),
       progress(engine.program.num_nodes(), 0),
+      first_stream(engine.program.num_nodes(), -1),
       engine_(engine),
       ranks_(engine.program.num_ranks()),
       rank_of_(engine.program.num_nodes()),
@@ -108,6 +109,7 @@ void Workload::issue(int32_t rank, uint32_t node) {
     case Action::kBroadcast:
       return engine_.clock.after(rank, program.duration_ns[node], done);
     case Action::kCollective:
+      first_stream[node] = engine_.collectives.next_stream(rank);
       streams_left_[node] = engine_.collectives.start(rank, node);
       return;
     case Action::kSend: {

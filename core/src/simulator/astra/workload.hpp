@@ -30,6 +30,7 @@ class Workload {
 
   std::vector<Nanoseconds> finish_ns, compute_ns;
   std::vector<uint8_t> progress;
+  std::vector<int64_t> first_stream;
   std::vector<int32_t> crashed;
 
  private:

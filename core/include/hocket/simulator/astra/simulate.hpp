@@ -24,6 +24,8 @@ struct Outcome {
   std::vector<Nanoseconds> finish_ns;   // of each rank, -1: never
   std::vector<Nanoseconds> compute_ns;  // of each rank: what its accelerator computed
   std::vector<uint8_t> progress;        // of each node
+  std::vector<int64_t>
+      first_stream;  // of each node: how many streams its rank had started before it, -1: no collective
   std::vector<Waiting> waiting;
   std::vector<int32_t> crashed;  // ranks at whose finish the peer's statistics abort
   // What the result says about itself:
