@@ -7,8 +7,9 @@ latest and earliest finish of a rank and `exposed_max` the largest exposed commu
 import csv
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator.astra import AstraBackend, AstraDimension, AstraPrediction, AstraSetup, SystemFile, simulate_astra
 
-__all__ = ["Row", "agrees", "predict", "rows_of", "setup_of", "trace_of"]
+__all__ = ["Row", "agrees", "predict", "reason_to_skip", "rows_of", "setup_of", "trace_of"]
 
 _KINDS = {
     "allreduce": CollectiveType.ALL_REDUCE,
@@ -35,12 +36,22 @@ class _Totals:
     messages: int = 0
     seconds: float = 0
     peer_seconds: float = 0
+    skipped: Counter[str] = field(default_factory=Counter)
 
 
 def rows_of(path: Path) -> Iterator[Row]:
     """The rows of a CSV that ran to their end in ASTRA-sim and are one collective of known kind."""
     with path.open(newline="") as file:
-        yield from (row for row in csv.DictReader(file) if row["status"] == "ok" and row["collective"] in _KINDS)
+        yield from (row for row in csv.DictReader(file) if not reason_to_skip(row))
+
+
+def reason_to_skip(row: Row) -> str:
+    """Why there is nothing to compare a row with, or nothing that makes it again; empty: it is compared."""
+    if row["status"] != "ok":
+        return f"ended there as {row['status']}"
+    if row["collective"] not in _KINDS:
+        return "not one collective of the four kinds: its traces are not in the CSV"
+    return ""
 
 
 def setup_of(row: Row) -> AstraSetup:
@@ -95,10 +106,12 @@ def agrees(row: Row, prediction: AstraPrediction) -> bool:
 
 
 def main(folder: Path) -> int:
-    """Prints the rows compared and equal of every CSV; returns how many differ."""
+    """Prints the rows compared, equal and skipped, and why, of every CSV; returns how many differ."""
     different = 0
     for path in sorted(folder.glob("*.csv")):
         totals = _Totals()
+        with path.open(newline="") as file:
+            totals.skipped.update(filter(None, map(reason_to_skip, csv.DictReader(file))))
         for row in rows_of(path):
             start = time.process_time()
             prediction = predict(row)
@@ -107,11 +120,13 @@ def main(folder: Path) -> int:
             totals.messages += prediction.messages
             totals.rows += 1
             totals.equal += agrees(row, prediction)
-        if totals.rows:
+        if totals.rows or totals.skipped:
             print(
                 f"{path.name:<26} {totals.rows:5} rows compared, {totals.equal:5} equal; {totals.messages:>11} messages"
                 f" in {totals.seconds:8.2f} s of CPU time ({totals.peer_seconds:8.2f} s there)"
             )
+        for reason, rows in sorted(totals.skipped.items()):
+            print(f"  {rows:5} rows skipped: {reason}")
         different += totals.rows - totals.equal
     print(f"{different} rows differ")
     return different
