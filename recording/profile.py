@@ -76,14 +76,17 @@ def join(path: Path, kineto: Kineto, recording: Recording) -> RecordedProfile:
 
 def _apart(operations: Numbers, calls: Numbers) -> int | None:
     """By how much calls come after the operations that they are next to, and that are next to them; None where there
-    are none. Of either there may be some that the other lacks."""
+    are none. Of either there may be some that the other lacks.
+
+    It is the lower median: a thread that loses its core between the operation's begin and the call makes that call
+    late, never early, and a mean of two would put the others in front of their operations."""
     if len(operations) == 0:
         return None
     nearest = _nearest(operations, calls)
     mutual = _nearest(calls, operations)[nearest] == np.arange(len(operations))
     apart = (calls[nearest] - operations)[mutual]
     apart = apart[np.abs(apart) <= _CLOCK_ERROR]
-    return int(np.median(apart)) if len(apart) else None
+    return int(np.sort(apart)[(len(apart) - 1) // 2]) if len(apart) else None
 
 
 def _nearest(times: Numbers, among: Numbers) -> Numbers:

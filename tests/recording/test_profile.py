@@ -41,3 +41,17 @@ def test_operations_and_calls(gaps: list[int], lost: set[int], recorded: int, er
     found = {issue.event.external: first + row for issue, row in profile.rows.items()}
     assert found == {number: number for number in profiled if number >= first}
     assert profile.unmatched == (sum(number < first for number in profiled), sum(number >= first for number in lost))
+
+
+def test_a_call_that_its_thread_was_late_for(tmp_path: Path) -> None:
+    """Of two operations the second lost its core for 190 us before its call: the first is found nevertheless."""
+    path = tmp_path / "rank0.json"
+    events = [
+        span("cpu_op", "c10d::allreduce_", 1000, 10, External_id=0),
+        span("cpu_op", "c10d::allreduce_", 3000, 250, External_id=1),
+    ]
+    path.write_text(kineto(events, 0, 1, {"0": [0]}))
+    calls = [streams.call(0, 1_004_000), streams.call(1, 3_194_000)]
+    stream = streams.write(tmp_path, 0, streams.meta(0, 1, epoch_ns=10**18), streams.group([0]), *calls, streams.END)
+    profile = join(path, read_kineto(path), read_recording(stream))
+    assert {issue.event.external: row for issue, row in profile.rows.items()} == {0: 0, 1: 1}
