@@ -1,27 +1,30 @@
 """What a collective is, and an algorithm for it: conditions, timed transfers, lowered programs, verification."""
 
-from hocket.schedule.bounds import lower_bound
-from hocket.schedule.certificate import certificate
-from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
-from hocket.schedule.compose import concatenate, mirror, reverse
-from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
-from hocket.schedule.counterexample import Arrow, Counterexample, StepPlace
-from hocket.schedule.exchange import Exchange, ExchangePlan
-from hocket.schedule.exchange_planning import plan_exchanges
-from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
-from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
-from hocket.schedule.joint import Joint, verify_together
-from hocket.schedule.kernel import Actions, Kernel, Move, Wait, Work
-from hocket.schedule.pace import Pace
-from hocket.schedule.passes import Passes
-from hocket.schedule.program import BUFFERS, STEP_ROW, Gpu, Program, Step, Steps, StepType, ThreadBlock
-from hocket.schedule.protocols import AMD, FIFO_DEPTH, NVIDIA, Protocol
-from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
-from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
-from hocket.schedule.storage import load, load_expanded, save
-from hocket.schedule.symmetry import Motion, Symmetry
-from hocket.schedule.timing import dependencies, retime
-from hocket.schedule.verification import VerifyReport, verify
+from hocket.base.late_imports import late_imports
+
+with late_imports(__name__):
+    from hocket.schedule.bounds import lower_bound
+    from hocket.schedule.certificate import certificate
+    from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
+    from hocket.schedule.compose import concatenate, mirror, reverse
+    from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
+    from hocket.schedule.counterexample import Arrow, Counterexample, StepPlace
+    from hocket.schedule.exchange import Exchange, ExchangePlan
+    from hocket.schedule.exchange_planning import plan_exchanges
+    from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
+    from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
+    from hocket.schedule.joint import Joint, verify_together
+    from hocket.schedule.kernel import Actions, Kernel, Move, Wait, Work
+    from hocket.schedule.pace import Pace
+    from hocket.schedule.passes import Passes
+    from hocket.schedule.program import BUFFERS, STEP_ROW, Gpu, Program, Step, Steps, StepType, ThreadBlock
+    from hocket.schedule.protocols import AMD, FIFO_DEPTH, NVIDIA, Protocol
+    from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
+    from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
+    from hocket.schedule.storage import load, load_expanded, save
+    from hocket.schedule.symmetry import Motion, Symmetry
+    from hocket.schedule.timing import dependencies, retime
+    from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
     "AMD",

@@ -1,20 +1,23 @@
 """How long it takes: replays traces and schedules on a topology, next to the physical bound."""
 
-from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS
-from hocket.simulator.api import (
-    simulate_collective,
-    simulate_kernel,
-    simulate_program,
-    simulate_schedule,
-    simulate_traces,
-)
-from hocket.simulator.disturbance import Disturbance, Flow
-from hocket.simulator.fidelity import Fidelity
-from hocket.simulator.memory import RemoteMemory, parse_remote_memory
-from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
-from hocket.simulator.placement import parse_placement
-from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
-from hocket.simulator.timeline import write_timeline
+from hocket.base.late_imports import late_imports
+
+with late_imports(__name__):
+    from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS
+    from hocket.simulator.api import (
+        simulate_collective,
+        simulate_kernel,
+        simulate_program,
+        simulate_schedule,
+        simulate_traces,
+    )
+    from hocket.simulator.disturbance import Disturbance, Flow
+    from hocket.simulator.fidelity import Fidelity
+    from hocket.simulator.memory import RemoteMemory, parse_remote_memory
+    from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
+    from hocket.simulator.placement import parse_placement
+    from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
+    from hocket.simulator.timeline import write_timeline
 
 __all__ = [
     "DEFAULT_ALGORITHMS",

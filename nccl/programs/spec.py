@@ -12,28 +12,18 @@ from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs import KINDS, PROGRAMS, NcclProgram, nccl_program
 from hocket.nccl.settings import Settings, read_settings
+from hocket.nccl.words import MODEL, NCCL, is_nccl, is_nccl_model
 from hocket.schedule import Collective, Kernel
 from hocket.topology.machines.hosts import Hosts, NoMachines, hosts_of
 
 __all__ = ["ModelledTime", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of", "model_of_hosts", "nccl_names"]
 
-_WORD, _MODEL = "nccl", "nccl-model"
 _PS = 10**6  # of a us
 
 
 def nccl_names() -> tuple[str, ...]:
     """What asks for NCCL's: its own choice, each algorithm, the time that its model says."""
-    return (_WORD, *(each.example for each in PROGRAMS.values()), _MODEL)
-
-
-def is_nccl(text: str) -> bool:
-    """Whether the name of an algorithm asks for NCCL's."""
-    return text == _WORD or text.startswith(f"{_WORD}:")
-
-
-def is_nccl_model(text: str) -> bool:
-    """Whether it asks for the time that NCCL's model says."""
-    return text == _MODEL or text.startswith(f"{_MODEL}:")
+    return (NCCL, *(each.example for each in PROGRAMS.values()), MODEL)
 
 
 @dataclass(frozen=True, slots=True)

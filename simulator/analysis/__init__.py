@@ -1,18 +1,21 @@
 """What a prediction means: critical path, waits, and tables of collectives, groups, ranks, steps and links."""
 
-from hocket.simulator.analysis.collectives import bandwidths, collective_table, group_table, sort_table
-from hocket.simulator.analysis.columns import Columns
-from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
-from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
-from hocket.simulator.analysis.json_form import prediction_json, write_prediction
-from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
-from hocket.simulator.analysis.links import link_table, link_use_table
-from hocket.simulator.analysis.ranks import rank_table
-from hocket.simulator.analysis.slack import slack
-from hocket.simulator.analysis.steps import step_table
-from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
-from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
-from hocket.simulator.analysis.waits import Waits, caused_waits, waits
+from hocket.base.late_imports import late_imports
+
+with late_imports(__name__):
+    from hocket.simulator.analysis.collectives import bandwidths, collective_table, group_table, sort_table
+    from hocket.simulator.analysis.columns import Columns
+    from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
+    from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
+    from hocket.simulator.analysis.json_form import prediction_json, write_prediction
+    from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
+    from hocket.simulator.analysis.links import link_table, link_use_table
+    from hocket.simulator.analysis.ranks import rank_table
+    from hocket.simulator.analysis.slack import slack
+    from hocket.simulator.analysis.steps import step_table
+    from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
+    from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
+    from hocket.simulator.analysis.waits import Waits, caused_waits, waits
 
 __all__ = [
     "AlphaBeta",

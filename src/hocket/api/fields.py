@@ -103,8 +103,13 @@ class Field:
         return self._extra.get("metavar")
 
     @property
+    def description(self) -> str:
+        """Its help without the names that it may take."""
+        return (self.meta.description if self.meta else None) or ""
+
+    @property
     def help(self) -> str:
-        text = (self.meta.description if self.meta else None) or ""
+        text = self.description
         if any(bound is not None for bound in self.bounds):
             text += f" A number {self._range}."
         return f"{text} Known: {', '.join(self.known)}." if self.known else text

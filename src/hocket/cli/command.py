@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from hocket.api.fields import Field
 from hocket.api.request import Request
 from hocket.base.errors import RequestError
 from hocket.base.standard_output import is_standard_output, keep_for_results
+from hocket.cli.quick_numpy import load_numpy
 from hocket.cli.terminal import Terminal
+from hocket.cli.values import kind_of, with_plain_values
 
 __all__ = ["SETTINGS", "command_of", "epilog_of"]
 
 
 def command_of(request: type[Request]) -> Any:
     """The command that reads a request, performs it and shows what it came to."""
+
+    class Command(TyperCommand):
+        def get_params(self, ctx: Any) -> list[Any]:
+            return with_plain_values(super().get_params(ctx), request.fields())
+
+        def format_help(self, ctx: Any, formatter: Any) -> None:
+            # The names that options may take are looked up, and what defines them imported, for help alone.
+            helps = {field.name: field.help for field in request.fields()}
+            for parameter in self.params:
+                if parameter.name in helps:
+                    parameter.help = helps[parameter.name]  # type: ignore[attr-defined]  # of typer's parameters
+            super().format_help(ctx, formatter)
+
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(
+        cls=Command,
         help=inspect.cleandoc(request.__doc__ or ""),
         epilog=epilog_of(request.examples),
         context_settings=SETTINGS | _LAUNCH_LINE if request.launches else SETTINGS,
@@ -41,6 +57,7 @@ def _performer(request: type[Request]) -> Callable[..., None]:
         if any(is_standard_output(taken.get(field.name)) for field in fields if field.is_output):
             keep_for_results()
         terminal = Terminal()
+        load_numpy()
         try:
             result = request.of(**taken).perform(terminal)
         except RequestError as error:
@@ -56,22 +73,18 @@ def _performer(request: type[Request]) -> Callable[..., None]:
 
 
 def _parameter(field: Field) -> inspect.Parameter:
-    kind = Path if field.type is str and _is_path(field) else field.type
-    about: dict[str, Any] = {"help": field.help, "metavar": field.metavar, "envvar": field.variable}
+    kind = kind_of(field)
+    about: dict[str, Any] = {"help": field.description, "metavar": field.metavar, "envvar": field.variable}
     if field.names_known:
         about["autocompletion"] = lambda incomplete: [name for name in field.known if name.startswith(incomplete)]
     default = inspect.Parameter.empty if field.required else field.default
     if field.is_list:
-        kind, default = list[field.item_type], default or None  # type: ignore[name-defined]
+        kind, default = list[kind], default or None  # type: ignore[valid-type]
     hint = kind if field.required else kind | None
     info: Any = typer.Argument(**about) if field.is_argument else typer.Option(*field.flags, **about)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, info]
     )
-
-
-def _is_path(field: Field) -> bool:
-    return field.metavar in ("FILE", "DIR", "FOLDER")
 
 
 def epilog_of(examples: tuple[str, ...]) -> str | None:

@@ -1,0 +1,31 @@
+"""How commands start: what they do not use, they do not load."""
+
+import subprocess
+import sys
+
+import pytest
+
+RING = "simulate all_reduce --size 1MiB --topology ring:8,bandwidth=50GB/s,latency=500ns"
+#: Commands, and the beginnings of names of modules that they have no use for.
+UNUSED = {
+    "--version": "numpy pydantic rich hocket.topology hocket.simulator",
+    "simulate --help": "pydantic hocket.report",
+    RING: "pydantic rich torch plotly",
+}
+SCRIPT = """
+import sys
+from hocket.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("command", UNUSED)
+def test_what_a_command_does_not_use_is_not_loaded(command: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", SCRIPT, *command.split()], capture_output=True, text=True, check=True)
+    loaded = ran.stderr.split()
+    assert "hocket.cli.groups" in loaded
+    unused = UNUSED[command].split()
+    assert not [name for name in loaded if any(name == each or name.startswith(f"{each}.") for each in unused)]
