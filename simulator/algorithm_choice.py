@@ -1,5 +1,7 @@
 """Which algorithm each collective follows, and its plan in the engine."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -8,18 +10,21 @@ from pathlib import Path
 from hocket import schedule as schedules
 from hocket.base.collectives import BARRIER
 from hocket.base.errors import ScheduleError
+from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
-from hocket.nccl import NcclModel
-from hocket.nccl.programs.spec import nccl_names
 from hocket.schedule import NAMED_KINDS, Collective, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.auto_algorithms import auto_candidates
 from hocket.simulator.collective_plan import CollectivePlan
-from hocket.simulator.spelled_out import SpelledOut
-from hocket.simulator.stock import nccl_programs
 from hocket.simulator.workload import CollectiveCall
 from hocket.topology import Topology
+
+with late_imports(__name__):
+    from hocket.nccl import NcclModel
+    from hocket.nccl.programs.spec import nccl_names
+    from hocket.simulator.spelled_out import SpelledOut
+    from hocket.simulator.stock import nccl_programs
 
 __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser", "algorithm_names"]
 

@@ -1,5 +1,7 @@
 """What a user simulates: a schedule, a collective, a program of an interpreter, the traces of a job."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -8,38 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import SimulationError
-from hocket.chakra import TraceSet
-from hocket.nccl import NcclModel
-from hocket.nccl.programs import KINDS
-from hocket.nccl.programs.spec import NcclAlgorithm, is_nccl, is_nccl_model, model_of
-from hocket.schedule import (
-    NVIDIA,
-    Collective,
-    Kernel,
-    Kind,
-    Passes,
-    Program,
-    Protocol,
-    Schedule,
-    lower_bound,
-    verify,
-)
-from hocket.schedule.algorithms.place import Place
+from hocket.base.late_imports import late_imports
+from hocket.nccl.words import is_nccl, is_nccl_model
+from hocket.schedule import NVIDIA, Collective, Kind, Protocol, lower_bound
 from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, AlgorithmChooser
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.disturbance import UNDISTURBED, Disturbance, disturbed
 from hocket.simulator.fidelity import STANDARD, Fidelity
-from hocket.simulator.kernels import KernelPasses
-from hocket.simulator.memory import RemoteMemory
 from hocket.simulator.models import Model
 from hocket.simulator.placement import check_placement
 from hocket.simulator.prediction import CollectiveTime, Prediction
-from hocket.simulator.programs import program_workload
 from hocket.simulator.simulation import simulate
-from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import CollectiveCall, Workload, single_call
 from hocket.topology import Topology
-from hocket.workload.accelerators import Accelerator
+
+with late_imports(__name__):
+    from hocket.chakra import TraceSet
+    from hocket.nccl import NcclModel
+    from hocket.nccl.programs import KINDS
+    from hocket.nccl.programs.spec import NcclAlgorithm, model_of
+    from hocket.schedule import Kernel, Passes, Program, Schedule, verify
+    from hocket.schedule.algorithms.place import Place
+    from hocket.simulator.kernels import KernelPasses
+    from hocket.simulator.memory import RemoteMemory
+    from hocket.simulator.programs import program_workload
+    from hocket.simulator.traces import Hardware, workload_of
+    from hocket.workload.accelerators import Accelerator
 
 __all__ = ["simulate_collective", "simulate_kernel", "simulate_program", "simulate_schedule", "simulate_traces"]
 

@@ -1,18 +1,24 @@
 """What a collective among the nodes of a job follows when it is spelled out: a program, a kernel over switches, or
 waiting for a time."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import Collective, Passes, Program, verify
+from hocket.base.late_imports import late_imports
+from hocket.schedule import Collective
 from hocket.simulator.fixed_time import FixedTime
-from hocket.simulator.kernels import KernelPasses
-from hocket.simulator.programs import program_workload
 from hocket.simulator.workload import Workload
 from hocket.topology import Crossing
+
+with late_imports(__name__):
+    from hocket.schedule import Passes, Program, verify
+    from hocket.simulator.kernels import KernelPasses
+    from hocket.simulator.programs import program_workload
 
 __all__ = ["Programmed", "SpelledOut", "SwitchKernel"]
 

@@ -1,20 +1,26 @@
 """What the process groups of a job follow when stock NCCL runs their collectives: its programs, its kernels over
 switches that compute, or the times that its model says."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 
 from hocket.base.errors import ScheduleError, TopologyError
-from hocket.nccl import NcclModel
-from hocket.nccl.programs import NcclProgram
-from hocket.nccl.programs.groups import GroupPrograms
-from hocket.nccl.programs.spec import NcclAlgorithm, is_nccl, is_nccl_model, model_of
-from hocket.schedule import Kernel
-from hocket.schedule.algorithms.place import Place
+from hocket.base.late_imports import late_imports
+from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator.fixed_time import FixedTime
-from hocket.simulator.kernels import KernelPasses
 from hocket.simulator.spelled_out import Programmed, SpelledOut, SwitchKernel
 from hocket.simulator.workload import CollectiveCall
 from hocket.topology import Topology
+
+with late_imports(__name__):
+    from hocket.nccl import NcclModel
+    from hocket.nccl.programs import NcclProgram
+    from hocket.nccl.programs.groups import GroupPrograms
+    from hocket.nccl.programs.spec import NcclAlgorithm, model_of
+    from hocket.schedule import Kernel
+    from hocket.schedule.algorithms.place import Place
+    from hocket.simulator.kernels import KernelPasses
 
 __all__ = ["Programs", "nccl_programs"]
 

@@ -1,20 +1,25 @@
 """One way in: a file (ours, ASTRA-sim's or NCCL's), a spec, or a preset."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 
 from hocket._core.topology import require_connected
 from hocket.base.errors import HocketError, placed
+from hocket.base.late_imports import late_imports
 from hocket.base.reading import name_of, read_text
-from hocket.base.strict_yaml import read_yaml
-from hocket.topology.formats.astra_sim import from_astra_sim
-from hocket.topology.formats.nccl.read import is_nccl_topology
-from hocket.topology.formats.smi.matrix import is_smi_matrix
-from hocket.topology.machines.loading import load_machine
-from hocket.topology.machines.nccl_topology import from_nccl
 from hocket.topology.model import Topology
 from hocket.topology.spec import from_spec
-from hocket.topology.yaml_file import from_file
+
+with late_imports(__name__):
+    from hocket.base.strict_yaml import read_yaml
+    from hocket.topology.formats.astra_sim import from_astra_sim
+    from hocket.topology.formats.nccl.read import is_nccl_topology
+    from hocket.topology.formats.smi.matrix import is_smi_matrix
+    from hocket.topology.machines.loading import load_machine
+    from hocket.topology.machines.nccl_topology import from_nccl
+    from hocket.topology.yaml_file import from_file
 
 __all__ = ["load"]
 

@@ -1,22 +1,27 @@
 """Topologies in one line: `mesh:4x4,bandwidth=50GB/s,latency=500ns`, `ring:8xswitch:4,...`, `dgx-h100:nodes=16`."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import TypeVar
 
 from hocket.base.errors import FormatError, HocketError, TopologyError, placed
+from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_time
 from hocket.topology.builders import KINDS, SHAPES, product
 from hocket.topology.graphs import GRAPHS
-from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
-from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
-from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, split_imported
-from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
-from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 from hocket.topology.model import Dimension, Topology
 from hocket.topology.options import read_flag, read_number, read_options
+
+with late_imports(__name__):
+    from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
+    from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
+    from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, split_imported
+    from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
+    from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 
 __all__ = ["UnknownTopology", "from_machines", "from_spec"]
 
@@ -50,13 +55,13 @@ def from_spec(text: str) -> Topology:
     text = text.strip()
     word = re.split("[:,]", text, maxsplit=1)[0]
     try:
-        if word in PRESETS:
-            return _preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS))
         if word in SHAPES:
             shape, _, options = text.partition(",")
             return _shape(text, shape, read_options(options, [*_UNITS, "in_network", "degree"]))
         if word in GRAPHS:
             return _graph(text)
+        if word in PRESETS:
+            return _preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS))
         if word in MACHINE_FILES:
             return _imported(text)
     except HocketError as error:

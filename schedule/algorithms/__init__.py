@@ -1,10 +1,13 @@
 """The native algorithms: each a generator of an untimed schedule."""
 
-from hocket.schedule.algorithms.multi_ring import along_rings
-from hocket.schedule.algorithms.native import Form, NativeAlgorithm
-from hocket.schedule.algorithms.packed_trees import PackedTree, along_trees
-from hocket.schedule.algorithms.pattern import Pattern
-from hocket.schedule.algorithms.registry import ALGORITHMS, build, build_all, pattern, patterns
+from hocket.base.late_imports import late_imports
+
+with late_imports(__name__):
+    from hocket.schedule.algorithms.multi_ring import along_rings
+    from hocket.schedule.algorithms.native import Form, NativeAlgorithm
+    from hocket.schedule.algorithms.packed_trees import PackedTree, along_trees
+    from hocket.schedule.algorithms.pattern import Pattern
+    from hocket.schedule.algorithms.registry import ALGORITHMS, build, build_all, pattern, patterns
 
 __all__ = [
     "ALGORITHMS",

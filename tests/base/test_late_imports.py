@@ -21,7 +21,34 @@ FILES = {
     "paint": "from house import roof\n\ndef paint():\n    return 'red'",
     "roof": "class Tile:\n    pass\n\ndef tiles():\n    return [Tile()]",
     "cellar": "x = 1",
-    "broken": "import nothing_of_this_name",
+    "porch": """
+from __future__ import annotations
+from hocket.base.late_imports import late_imports
+
+with late_imports(__name__):
+    from house import cellar
+    from house.hall import DOORS, Colour, Door, door as made
+
+def know() -> Door:
+    return made()
+""",
+    "hall": """
+from enum import Enum
+
+class Colour(str, Enum):
+    RED = "red"
+
+class Door:
+    wide = True
+
+class Gate(Door):
+    pass
+
+def door(n=1):
+    return [Door()] * n
+
+DOORS = {"front": 1}
+""",
 }
 
 
@@ -59,6 +86,31 @@ def said(house: Path, script: str) -> str:
 )
 def test_what_a_face_shows_is_loaded_when_it_is_asked_for(house: Path, script: str, expected: str) -> None:
     assert said(house, script).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("porch.know()[0].wide", "True"),
+        ("len(porch.made(n=3))", "3"),
+        ("porch.Door.wide", "True"),
+        ("isinstance(porch.Door(), porch.Door), isinstance(1, porch.Door)", "True False"),
+        ("porch.DOORS['front'], 'back' in porch.DOORS, [*porch.DOORS], len(porch.DOORS)", "1 False ['front'] 1"),
+        ("porch.DOORS == {'front': 1}, porch.DOORS | {}, str(porch.DOORS)", "True {'front': 1} {'front': 1}"),
+        ("[each.value for each in porch.Colour], len(porch.Colour), porch.Colour('red').name", "['red'] 1 RED"),
+        ("porch.Door | None, None | porch.Door", "house.hall.Door | None None | house.hall.Door"),
+    ],
+)
+def test_other_modules_load_what_they_use_when_they_use_it(house: Path, use: str, expected: str) -> None:
+    script = f"import house.porch as porch\nprint(len(sys.modules))\nprint(*({use},))\nprint(len(sys.modules))"
+    before, found, after, loaded = said(house, script).splitlines()
+    assert (found, loaded, int(after) - int(before)) == (expected, "house.hall house.porch", 1)
+
+
+def test_modules_are_loaded_late_too_and_used_names_are_those_of_others(house: Path) -> None:
+    script = "from house import porch\nprint(porch.cellar.x)\nimport house.cellar, house.hall\nporch.made()"
+    same = "\nprint(porch.cellar is house.cellar, porch.made is house.hall.door, type(porch.Door).__name__)"
+    assert said(house, script + same) == "1\nTrue True _Later\nhouse.cellar house.hall house.porch\n"
 
 
 @pytest.mark.parametrize("wrong", ["from house import door", "import house\nhouse.door", "import house.door"])

@@ -8,9 +8,12 @@ import pytest
 RING = "simulate all_reduce --size 1MiB --topology ring:8,bandwidth=50GB/s,latency=500ns"
 #: Commands, and the beginnings of names of modules that they have no use for.
 UNUSED = {
-    "--version": "numpy pydantic rich hocket.topology hocket.simulator",
-    "simulate --help": "pydantic hocket.report",
-    RING: "pydantic rich torch plotly",
+    "--version": "numpy pydantic yaml rich hocket.topology hocket.simulator",
+    "simulate --help": "pydantic yaml hocket.report",
+    f"topology show {RING.split()[-1]}": "pydantic rich google torch plotly hocket.simulator",
+    RING: "pydantic yaml rich google torch plotly hocket.report hocket.translator hocket.chakra.reading"
+    " hocket.nccl.model hocket.simulator.traces hocket.simulator.kernels"
+    " hocket.topology.machines.presets hocket.topology.formats",
 }
 SCRIPT = """
 import sys

@@ -1,15 +1,20 @@
 """How requests read their fields: what is wrong is a RequestError that lists what there is."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 
 from hocket.api.parts import Failures
-from hocket.base.element_types import ELEMENT_TYPES, ElementType, element_type
 from hocket.base.errors import FormatError, RequestError
+from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bytes
 from hocket.topology import Topology, failures, load
-from hocket.topology.link_loads import share_file
+
+with late_imports(__name__):
+    from hocket.base.element_types import ELEMENT_TYPES, ElementType, element_type
+    from hocket.topology.link_loads import share_file
 
 __all__ = ["bytes_of", "element_type_of", "load_topology", "one_of"]
 

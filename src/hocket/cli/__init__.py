@@ -14,6 +14,7 @@ from hocket.base.errors import ExitCode, HocketError, exit_code
 from hocket.base.interrupts import ended_by_signals
 from hocket.base.standard_output import guarded_streams, result_stream
 from hocket.cli.groups import group_of
+from hocket.cli.quick_start import collect_rarely
 
 __all__ = ["main"]
 
@@ -32,6 +33,7 @@ ALIASES: dict[tuple[str, ...], list[str]] = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs `hocket ARGV` and exits with a documented code (`hocket.base.errors.ExitCode`)."""
+    collect_rarely()
     arguments = list(sys.argv[1:] if argv is None else argv)
     arguments[:2] = ALIASES.get(tuple(arguments[:2]), arguments[:2])
     with guarded_streams(), ended_by_signals():

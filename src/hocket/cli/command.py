@@ -13,7 +13,7 @@ from hocket.api.fields import Field
 from hocket.api.request import Request
 from hocket.base.errors import RequestError
 from hocket.base.standard_output import is_standard_output, keep_for_results
-from hocket.cli.quick_numpy import load_numpy
+from hocket.cli.quick_start import load_numpy
 from hocket.cli.terminal import Terminal
 from hocket.cli.values import kind_of, with_plain_values
 

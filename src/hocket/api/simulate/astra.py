@@ -6,10 +6,13 @@ from hocket.api.reading import one_of
 from hocket.api.result import Result
 from hocket.api.simulate.request import AstraFiles, Simulation
 from hocket.base.errors import RequestError
-from hocket.base.files import write_json
+from hocket.base.late_imports import late_imports
 from hocket.base.text import printable_lines
-from hocket.chakra import read_traces
-from hocket.simulator.astra import AstraBackend, AstraPrediction, read_setup, simulate_astra
+
+with late_imports(__name__):
+    from hocket.base.files import write_json
+    from hocket.chakra import read_traces
+    from hocket.simulator.astra import AstraBackend, AstraPrediction, read_setup, simulate_astra
 
 __all__ = ["AstraResult", "perform", "refuse_mixed"]
 

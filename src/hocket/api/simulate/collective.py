@@ -9,11 +9,14 @@ from hocket.api.simulate.options import nccl_of, sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.errors import HocketError, RequestError, SimulationError
-from hocket.nccl.programs.spec import is_nccl, is_nccl_model
+from hocket.base.late_imports import late_imports
+from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS
 from hocket.simulator import Prediction, simulate_collective
-from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
+
+with late_imports(__name__):
+    from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 
 __all__ = ["simulate"]
 

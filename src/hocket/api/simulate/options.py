@@ -1,5 +1,7 @@
 """How `simulate` reads its fields: what is wrong is a RequestError that lists what there is."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -9,12 +11,16 @@ from hocket.api.reading import one_of
 from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs, Simulation
 from hocket.base.errors import HocketError, RequestError
 from hocket.base.files import is_streamed
+from hocket.base.late_imports import late_imports
 from hocket.base.units import parse_bytes, parse_sizes, parse_time
-from hocket.nccl import NcclModel
-from hocket.nccl.programs.spec import is_nccl, is_nccl_model, model_of
+from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Disturbance, Fidelity, Flow, Model, Queueing, Switching
-from hocket.simulator.analysis import require_parquet
 from hocket.topology import Topology
+
+with late_imports(__name__):
+    from hocket.nccl import NcclModel
+    from hocket.nccl.programs.spec import model_of
+    from hocket.simulator.analysis import require_parquet
 
 __all__ = [
     "algorithms_of",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hocket.api.progress import SILENT, Progress
-from hocket.api.simulate import astra, collective, program
+from hocket.api.simulate import astra
 from hocket.api.simulate.options import (
     algorithms_of,
     check_outputs,
@@ -21,13 +21,19 @@ from hocket.api.simulate.question import Question
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.errors import FormatError, RequestError
+from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
-from hocket.chakra import read_traces
-from hocket.nccl.programs.spec import is_nccl
-from hocket.schedule import NAMED_KINDS, AnySchedule
-from hocket.schedule import load_expanded as load_schedule
-from hocket.simulator import Prediction, parse_placement, parse_remote_memory, simulate_schedule, simulate_traces
-from hocket.workload.accelerators import parse_accelerator
+from hocket.nccl.words import is_nccl
+from hocket.schedule import NAMED_KINDS
+from hocket.simulator import Prediction
+
+with late_imports(__name__):
+    from hocket.api.simulate import collective, program
+    from hocket.chakra import read_traces
+    from hocket.schedule import AnySchedule
+    from hocket.schedule import load_expanded as load_schedule
+    from hocket.simulator import parse_placement, parse_remote_memory, simulate_schedule, simulate_traces
+    from hocket.workload.accelerators import parse_accelerator
 
 __all__ = ["perform", "predict_schedule"]
 

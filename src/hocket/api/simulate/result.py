@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from hocket.api.provenance import write_page
 from hocket.api.result import Result
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.text import comparison_lines, curve_lines, prediction_lines
 from hocket.base.errors import RequestError
-from hocket.base.files import write_json
+from hocket.base.late_imports import late_imports
 from hocket.base.text import printable_lines
-from hocket.report.curves_page import curves_page
-from hocket.report.prediction_page import prediction_page
-from hocket.simulator import Prediction, write_timeline
-from hocket.simulator.analysis import Columns, prediction_json, write_csv, write_tables
-from hocket.simulator.analysis import tables as prediction_tables
-from hocket.simulator.curves import SimulatedCurve, curves_json, curves_table
+
+with late_imports(__name__):
+    from hocket.api.provenance import write_page
+    from hocket.base.files import write_json
+    from hocket.report.curves_page import curves_page
+    from hocket.report.prediction_page import prediction_page
+    from hocket.simulator import Prediction, write_timeline
+    from hocket.simulator.analysis import Columns, prediction_json, write_csv, write_tables
+    from hocket.simulator.analysis import tables as prediction_tables
+    from hocket.simulator.curves import SimulatedCurve, curves_json, curves_table
 
 __all__ = ["CurvesResult", "SimulationResult"]
 

@@ -1,12 +1,17 @@
 """Predictions and curves as text for people."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from hocket.base.late_imports import late_imports
 from hocket.base.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
 from hocket.simulator import Model, Prediction
-from hocket.simulator.analysis import caused_waits, critical_path, rank_table, sort_table, step_table
-from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
+
+with late_imports(__name__):
+    from hocket.simulator.analysis import caused_waits, critical_path, rank_table, sort_table, step_table
+    from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
 __all__ = ["comparison_lines", "curve_lines", "prediction_lines"]
 
