@@ -26,12 +26,14 @@ class Folded:
 @dataclass(frozen=True, eq=False)
 class CollectivePlan:
     """The schedule that a collective follows or the pattern of it, the name of the algorithm (or schedule file) it came
-    from, and why it is not what was asked for. `sized`: the collective, where it differs from the source's in sizes."""
+    from, and why it is not what was asked for. `sized`: the collective, where it differs from the source's in sizes.
+    `by_step`: what goes over a connection in one step is one message, not one a chunk."""
 
     source: Pattern | Schedule
     algorithm: str
     note: str | None = None
     sized: Collective | None = None
+    by_step: bool = False
 
     @property
     def collective(self) -> Collective:
@@ -61,7 +63,7 @@ class CollectivePlan:
             columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
             schedule = replace(schedule, **{name: getattr(schedule, name)[sent] for name in columns})
         size = self.collective.chunk_bytes[schedule.chunk]
-        return Plan(schedule.transfers, size, schedule.ranks, schedule.relay_nodes)
+        return Plan(schedule.transfers, size, schedule.ranks, schedule.relay_nodes, by_step=self.by_step)
 
     @cached_property
     def folded(self) -> Folded | None:
@@ -106,7 +108,7 @@ class CollectivePlan:
     def without_bytes(self) -> "CollectivePlan":
         """The same for a collective that moves nothing."""
         collective = self.collective.without_bytes()
-        return CollectivePlan(self.source, self.algorithm, sized=collective)
+        return replace(self, note=None, sized=collective)
 
     @cached_property
     def _bytes(self) -> NDArray[np.int64] | None:
@@ -144,4 +146,5 @@ class CollectivePlan:
             route_offset=offset,
             route_links=links,
             route_dst=dst,
+            by_step=self.by_step,
         )

@@ -115,6 +115,7 @@ def disturbed(workload: Workload, disturbance: Disturbance) -> tuple[Workload, N
             message_bytes=messages(workload.message_bytes, [size for _, _, size in sent]),
             message_priority=messages(workload.message_priority, 0),
             message_crossing=messages(workload.message_crossing, -1),
+            message_channel=messages(workload.message_channel, -1),
         ),
         own,
     )

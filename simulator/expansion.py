@@ -19,6 +19,7 @@ _MAX_NODES = 1 << 25  # 200 B each
 #: What a workload says of messages and accesses.
 _COLUMNS = (
     *("message_src", "message_dst", "message_tag", "message_bytes", "message_priority", "message_crossing"),
+    "message_channel",
     *("access_memory", "access_service_ps", "access_latency_ps"),
 )
 _Ids = NDArray[np.int64]
@@ -136,6 +137,7 @@ class Expansion:
         columns: dict[str, list[NDArray[Any]]] = {name: [getattr(whole, name)] for name in _COLUMNS}
         before, after = self._edges_of_the_job()
         messages, accesses, crossings = len(whole.message_bytes), len(whole.access_memory), [*whole.crossings]
+        channels = whole.message_channel.max(initial=-1) + 1
         for these in self._instances:
             sub, rows, numbers = these.spelled.workload, these.rows, these.numbers
             sent, accessed = np.isin(sub.kind, (NodeKind.SEND, NodeKind.RECEIVE)), sub.kind == NodeKind.MEMORY
@@ -155,6 +157,10 @@ class Expansion:
             crossing = np.where(sub.message_crossing >= 0, sub.message_crossing + len(crossings), -1)
             columns["message_crossing"][-1] = np.tile(crossing, len(numbers))
             crossings += these.spelled.crossings(group)
+            # each instance has connections of its own
+            channel = sub.message_channel - sub.message_channel.min(initial=0)
+            own = channels + these.each(channel, channel.max(initial=-1) + 1)
+            columns["message_channel"][-1], channels = own.ravel(), own.max(initial=channels - 1) + 1
             columns["access_memory"][-1] = whole.num_ranks + ranks[:, sub.access_memory].ravel()
             messages, accesses = messages + len(numbers) * len(src), accesses + len(numbers) * len(sub.access_memory)
             first, then = these.edges()

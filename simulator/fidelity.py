@@ -41,6 +41,11 @@ class Fidelity:
                 f"overlap_slowdown {slowdown}: expected a fraction of at least 1, of integers below 2^31"
             )
 
+    @property
+    def shares_links(self) -> bool:
+        """Whether a link may be at several messages at a time, so that bounds in slots of whole messages do not hold."""
+        return self.model in (Model.ANALYTICAL, Model.FLOW)
+
     def check(self, topology: Topology) -> None:
         """Raises SimulationError for a switching, queueing or class of links that the topology or the model has not."""
         per_link(self.switching, Switching, topology)

@@ -83,6 +83,7 @@ class KernelPasses:
             call_priority=none,
             message_priority=np.zeros(kernel.passes * len(messages), np.int32),
             message_crossing=each_pass(nodes.crossing, messages).astype(np.int32),
+            message_channel=each_pass(nodes.chunk, messages),
             crossings=tuple(nodes.crossings),
             access_memory=each_pass(nodes.rank, works).astype(np.int32),
             access_service_ps=service,

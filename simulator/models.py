@@ -29,6 +29,7 @@ class Model(StrEnum):
     """The fidelity ladder; docs/simulator.md says what each captures."""
 
     BOUND = "bound"
+    UNCONTENDED = "uncontended"
     ANALYTICAL = "analytical"
     CONGESTION = "congestion"
     FLOW = "flow"
@@ -52,10 +53,16 @@ NETWORK_MODELS = Registry(
             validated_by="every other model, on random graphs",
         ),
         NetworkModel(
-            name=Model.ANALYTICAL,
-            summary="alpha-beta: latencies + serialization at the narrowest link of each stretch",
+            name=Model.UNCONTENDED,
+            summary="each message as if it were alone: latencies + serialization at the narrowest link of each stretch",
             leaves_out="contention: links are shared for free, results may be below the bound (said on stderr)",
             validated_by="closed forms; equal to the others for a message alone",
+        ),
+        NetworkModel(
+            name=Model.ANALYTICAL,
+            summary="alpha-beta, as in textbooks: a step's messages take their latency and the load of the busiest link",
+            leaves_out="pipelines within a step; a link keeps nobody from other links",
+            validated_by="textbook formulas of algorithms, exactly; equal to the others for a message alone",
         ),
         NetworkModel(
             name=Model.CONGESTION,

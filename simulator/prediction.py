@@ -144,8 +144,8 @@ class Prediction:
 
     @property
     def _because(self) -> str:
-        if self.model == "analytical":
-            return f"model {self.model} shares links for free; use model congestion"
+        if self.model == "uncontended":
+            return f"model {self.model} shares links for free; use model analytical or congestion"
         return "collectives take the time of a model, which knows other links; simulate them"
 
     @cached_property

@@ -121,6 +121,7 @@ class _Call:
             call_priority=np.zeros(0, np.int32),
             message_priority=np.zeros(messages, np.int32),
             message_crossing=np.broadcast_to(self._crossing, live.shape)[live].astype(np.int32),
+            message_channel=np.broadcast_to(self._channel, live.shape)[live],
             crossings=tuple(passes.crossings.values()),
             access_memory=np.zeros(0, np.int32),
             access_service_ps=np.zeros(0, np.int64),

@@ -50,10 +50,10 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     calls = placed.calls
     followed = None
     if fidelity.model != Model.BOUND:
-        followed = [_fastest(candidates(call), call, topology, fidelity) for call in calls]
+        followed = [_fastest(_messages(candidates(call), fidelity), call, topology, fidelity) for call in calls]
     relays = [choice.relays for choice in followed] if followed else [False] * len(calls)
     bounds = [
-        _bound(call, topology, fidelity.model == Model.FLOW, helped)
+        _bound(call, topology, fidelity.shares_links, helped)
         for call, helped in zip(_bounded(calls, followed), relays, strict=True)
     ]
     job = engine_job(placed, topology)
@@ -159,6 +159,15 @@ def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity)
     )
 
 
+def _messages(
+    candidates: Iterable[CollectivePlan | SpelledOut], fidelity: Fidelity
+) -> Iterable[CollectivePlan | SpelledOut]:
+    """The candidates, in the messages that the model speaks of: textbooks' have all that a step brings to a rank."""
+    if fidelity.model != Model.ANALYTICAL:
+        return candidates
+    return (replace(each, by_step=True) if isinstance(each, CollectivePlan) else each for each in candidates)
+
+
 def _fastest(
     candidates: Iterable[CollectivePlan | SpelledOut], call: CollectiveCall, topology: Topology, fidelity: Fidelity
 ) -> CollectivePlan | SpelledOut:
@@ -173,7 +182,7 @@ def _fastest(
     least = _time_alone(best, call, topology, fidelity)
     for choice in chain([second], choices):
         assert isinstance(choice, CollectivePlan)  # a program has no rivals
-        if fidelity.model in (Model.CONGESTION, Model.FLOW) and choice.busiest_link_ps >= least:
+        if fidelity.model != Model.UNCONTENDED and choice.busiest_link_ps >= least:
             continue
         if (time := _time_alone(choice, call, topology, fidelity)) < least:
             best, least = choice, time
@@ -228,6 +237,7 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         message_links=message_links,
         message_bytes=workload.message_bytes,
         message_priority=workload.message_priority,
+        message_stream=_streams(workload),
         access_memory=np.unique(workload.access_memory, return_inverse=True)[1].astype(np.int32),
         access_service_ps=workload.access_service_ps,
         access_latency_ps=workload.access_latency_ps,
@@ -235,6 +245,14 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         priority_of=workload.call_priority,
         plan_members=np.array([len(call.group) for call in workload.calls], np.int32),
     )
+
+
+def _streams(workload: Workload) -> NDArray[np.int32]:
+    """The messages that follow one another, by number (int32)."""
+    channels, channel = np.unique(workload.message_channel, return_inverse=True)
+    nodes = 1 + max(workload.message_src.max(initial=0), workload.message_dst.max(initial=0))
+    pair = workload.message_src.astype(np.int64) * nodes + workload.message_dst
+    return np.unique(pair * max(1, len(channels)) + channel, return_inverse=True)[1].astype(np.int32)
 
 
 def _compute_time(workload: Workload, outcome: Outcome) -> NDArray[np.int64]:

@@ -91,7 +91,8 @@ class Workload:
     Dependencies are CSR over these rows.
     Collective instance i is `calls[call_of[i]]` (int32) of the process group named `groups[group_of[i]]` (int32); calls
     are distinct. Message m goes from rank `message_src[m]` to `message_dst[m]` (int32), and between machines as
-    `crossings[message_crossing[m]]` says (int32; -1: the shortest way). `call_priority` (of instances)
+    `crossings[message_crossing[m]]` says (int32; -1: the shortest way). Messages of one source, destination and
+    `message_channel` (int64, any numbers) follow one another where others share links. `call_priority` (of instances)
     and `message_priority` (int32): the higher, the sooner served. Access a waits its turn at memory `access_memory[a]`
     (int32; those of ranks come first), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
     (int64). Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
@@ -118,6 +119,7 @@ class Workload:
     call_priority: NDArray[np.int32]
     message_priority: NDArray[np.int32]
     message_crossing: NDArray[np.int32]
+    message_channel: NDArray[np.int64]
     access_memory: NDArray[np.int32]
     access_service_ps: NDArray[np.int64]
     access_latency_ps: NDArray[np.int64]
@@ -205,6 +207,7 @@ def single_call(call: CollectiveCall, num_ranks: int) -> Workload:
         call_priority=np.zeros(1, np.int32),
         message_priority=np.zeros(0, np.int32),
         message_crossing=np.zeros(0, np.int32),
+        message_channel=np.zeros(0, np.int64),
         access_memory=np.zeros(0, np.int32),
         access_service_ps=np.zeros(0, np.int64),
         access_latency_ps=np.zeros(0, np.int64),

@@ -66,6 +66,7 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> W
         call_priority=collectives.priority,
         message_priority=messages.priority,
         message_crossing=np.full(len(messages.src), -1, np.int32),
+        message_channel=np.zeros(len(messages.src), np.int64),
         access_memory=accesses.memory,
         access_service_ps=accesses.service_ps,
         access_latency_ps=accesses.latency_ps,

@@ -27,6 +27,17 @@ void group_by(std::span<const int32_t> keys, int32_t groups, std::vector<int32_t
   }
 }
 
+/// The different values from 0 up that `of` has of these ids, ascending.
+void find_different(std::span<const int32_t> ids, const std::vector<int32_t>& of, std::vector<int32_t>& values) {
+  values.clear();
+  for (const int32_t id : ids) {
+    if (of[id] >= 0) values.push_back(of[id]);
+  }
+  if (values.size() < 2) return;
+  std::ranges::sort(values);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
 /// Each value 2^bits times.
 template <typename T>
 /// The state of a pattern's copies: all begin with the same counts.
@@ -39,7 +50,7 @@ std::vector<T> repeated(const std::vector<T>& values, int bits) {
 }  // namespace
 
 Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members,
-           std::span<const int32_t> relays)
+           std::span<const int32_t> relays, Message message)
     : copies_(1),
       num_members_(static_cast<int32_t>(members.size())),
       route_offset_(transfers.route_offset.begin(), transfers.route_offset.end()),
@@ -61,14 +72,15 @@ Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes,
                           std::to_string(dst) + ") leaves the group of the collective");
     }
   }
-  number_messages(transfers.route, bytes);
-  read_gates(schedule::find_gates(transfers));
+  const Contents contents = number_messages(transfers.route, transfers.start, bytes, message);
+  read_gates(schedule::find_gates(transfers), contents);
   count_per_member();
 }
 
 // The copies of a message lie in a block of 2^copy_bits numbers, of which the ones past `copies` are never used: shifts
 // instead of divisions on the hot path, for at most twice the numbers.
-Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes)
+Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes,
+           Message message)
     : copies_(copies),
       num_members_(copies),
       copy_bits_(std::bit_width(static_cast<uint32_t>(copies) - 1)),
@@ -91,38 +103,66 @@ Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int
         "fewer chunks, or a topology on which all ranks are alike");
   }
   for (size_t route = 0; route < num_routes; route++) route_src_.push_back(static_cast<int32_t>(route % copies));
-  number_messages(pattern.connection, bytes);
-  read_gates(schedule::find_gates(pattern));
+  const Contents contents = number_messages(pattern.connection, pattern.step, bytes, message);
+  read_gates(schedule::find_gates(pattern), contents);
   count_per_member();
   total_bytes_ *= copies;
 }
 
 // By connection, then by order in the schedule: the message behind another on its route has the next place.
-void Plan::number_messages(std::span<const int32_t> connection, std::span<const int64_t> bytes) {
-  group_by(connection, static_cast<int32_t>(route_src_.size()) / copies_, first_place_, position_);
-  for (const int32_t transfer : position_) {
-    connection_.push_back(connection[transfer]);
-    bytes_.push_back(bytes[transfer]);
-    total_bytes_ += bytes[transfer];
+Plan::Contents Plan::number_messages(std::span<const int32_t> connection, std::span<const Picoseconds> start,
+                                     std::span<const int64_t> bytes, Message message) {
+  Contents contents;
+  std::vector<int32_t> first_transfer;
+  group_by(connection, static_cast<int32_t>(route_src_.size()) / copies_, first_transfer, contents.ids);
+  for (size_t route = 0; route + 1 < first_transfer.size(); route++) {
+    first_place_.push_back(static_cast<int32_t>(position_.size()));
+    for (int32_t at = first_transfer[route]; at < first_transfer[route + 1]; at++) {
+      const int32_t transfer = contents.ids[at];
+      const bool goes_along =
+          message == Message::kStep && at > first_transfer[route] && start[transfer] == start[contents.ids[at - 1]];
+      if (!goes_along) {
+        contents.offset.push_back(at);
+        position_.push_back(transfer);
+        connection_.push_back(static_cast<int32_t>(route));
+        bytes_.push_back(0);
+      }
+      bytes_.back() += bytes[transfer];
+      total_bytes_ += bytes[transfer];
+    }
   }
+  first_place_.push_back(static_cast<int32_t>(position_.size()));
+  contents.offset.push_back(static_cast<int32_t>(contents.ids.size()));
+  return contents;
 }
 
-// A message waits for its gate (if it has one) and for the message before it on its route; the first of a route for its
-// two ends instead, which `count_per_member` adds.
-void Plan::read_gates(const schedule::Gates& gates) {
+// A message waits for its gates (if it has any) and for the message before it on its route; the first of a route for
+// its two ends instead, which `count_per_member` adds.
+void Plan::read_gates(const schedule::Gates& gates, const Contents& contents) {
   const auto num_gates = static_cast<int32_t>(gates.previous.size());
-  std::vector<int32_t> waits;
-  for (const int32_t transfer : position_) {
-    waits.push_back(gates.waits[transfer]);
-    feeds_.push_back(gates.feeds[transfer]);
-    waits_.push_back(gates.waits[transfer] >= 0 ? 2 : 1);
+  std::vector<uint32_t> count(num_gates);
+  std::vector<int32_t> found, waits, waiting;  // `waiting[k]`: the message that waits for the gate `waits[k]`
+  feeds_offset_.push_back(0);
+  for (size_t message = 0; message < position_.size(); message++) {
+    const std::span<const int32_t> transfers{contents.ids.data() + contents.offset[message],
+                                             contents.ids.data() + contents.offset[message + 1]};
+    find_different(transfers, gates.waits, found);
+    waits_.push_back(found.empty() ? 1 : 2);
+    waits.insert(waits.end(), found.begin(), found.end());
+    waiting.insert(waiting.end(), found.size(), static_cast<int32_t>(message));
+    if (found.size() > 1) {
+      join_.resize(position_.size(), -1);
+      join_[message] = static_cast<int32_t>(counts_.size());
+      counts_.push_back(static_cast<uint32_t>(found.size()));
+    }
+    find_different(transfers, gates.feeds, found);
+    feeds_.insert(feeds_.end(), found.begin(), found.end());
+    feeds_offset_.push_back(static_cast<int32_t>(feeds_.size()));
+    for (const int32_t gate : found) count[gate]++;
   }
   group_by(waits, num_gates, gate_offset_, gate_messages_);
-  std::vector<uint32_t> count(num_gates);
+  for (int32_t& at : gate_messages_) at = waiting[at];
   next_gate_.assign(num_gates, -1);
-  for (const int32_t gate : feeds_) {
-    if (gate >= 0) count[gate]++;
-  }
   for (int32_t gate = 0; gate < num_gates; gate++) {
     if (gates.previous[gate] < 0) continue;
     count[gate]++;

@@ -13,6 +13,7 @@
 #include "network/analytical.hpp"
 #include "network/congestion.hpp"
 #include "network/flow.hpp"
+#include "network/uncontended.hpp"
 
 namespace hocket::simulator {
 namespace {
@@ -119,6 +120,17 @@ class Replay {
   int64_t bytes_left(uint32_t id) const {
     const Flight& flight = flights_[id];
     return flight.collective < 0 ? flight.bytes : collectives_[flight.collective].bytes_left;
+  }
+  /// What the flight follows others on from where it is: messages of a collective by their route (by the place of its
+  /// links in memory), single ones by their stream, the hops behind them and the next link.
+  Connection connection(uint32_t id) const {
+    const Flight& flight = flights_[id];
+    if (flight.collective >= 0) {
+      return {flight.collective, reinterpret_cast<uintptr_t>(flight.hop) / sizeof(int32_t)};
+    }
+    const Job::Messages& messages = job_.messages;
+    const int64_t hops = flight.hop - (messages.links.data() + messages.route_offset[flight.message]);
+    return {-1 - messages.stream[flight.message], static_cast<uint64_t>(hops) << 32 | *flight.hop};
   }
   /// A link had `busy` of work on the flight between two times.
   /// Within the horizon, or refused: `LinkBins` indexes with it.
@@ -363,10 +375,13 @@ class Replay {
     const Plan& plan = this->plan(id);
     Collective& collective = collectives_[id];
     collective.bytes_left -= flight.bytes;
-    for (int32_t gate = plan.feeds(message); gate >= 0; gate = plan.next_gate(gate)) {
-      if (!plan.opens(gate, collective.gate_counts)) break;
-      for (const int32_t next : plan.waiting(gate)) {
-        if (--collective.message_waits[next] == 0) launch(id, next, flight.cause);
+    for (const int32_t fed : plan.feeds(message)) {
+      for (int32_t gate = fed; gate >= 0; gate = plan.next_gate(gate)) {
+        if (!plan.opens(gate, collective.gate_counts)) break;
+        for (const int32_t next : plan.waiting(gate)) {
+          if (!plan.all_open(next, collective.gate_counts)) continue;
+          if (--collective.message_waits[next] == 0) launch(id, next, flight.cause);
+        }
       }
     }
     const int32_t src = plan.src(plan.route_of(message)), dst = plan.dst(plan.route_of(message));
@@ -412,10 +427,12 @@ class Replay {
 // One instance of the engine a model, so that its calls are inlined: the network's part is most of the time.
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
                std::string_view model, const Fidelity& fidelity) {
+  if (model == "uncontended") return Replay<Uncontended>(job, plans, graph, fidelity).run();
   if (model == "analytical") return Replay<Analytical>(job, plans, graph, fidelity).run();
   if (model == "congestion") return Replay<Congestion>(job, plans, graph, fidelity).run();
   if (model == "flow") return Replay<Flow>(job, plans, graph, fidelity).run();
-  throw SimulationError("unknown network model '" + std::string(model) + "', expected analytical, congestion or flow");
+  throw SimulationError("unknown network model '" + std::string(model) +
+                        "', expected uncontended, analytical, congestion or flow");
 }
 
 }  // namespace hocket::simulator

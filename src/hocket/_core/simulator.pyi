@@ -15,6 +15,7 @@ class Plan:
         bytes: NDArray[np.int64],
         members: NDArray[np.int32],
         relays: NDArray[np.int32],
+        by_step: bool,
     ) -> None: ...
     @overload
     def __init__(
@@ -30,6 +31,7 @@ class Plan:
         route_offset: NDArray[np.int64],
         route_links: NDArray[np.int32],
         route_dst: NDArray[np.int32],
+        by_step: bool,
     ) -> None: ...
     @property
     def num_messages(self) -> int: ...
@@ -48,6 +50,7 @@ class Job:
         message_links: NDArray[np.int32],
         message_bytes: NDArray[np.int64],
         message_priority: NDArray[np.int32],
+        message_stream: NDArray[np.int32],
         access_memory: NDArray[np.int32],
         access_service_ps: NDArray[np.int64],
         access_latency_ps: NDArray[np.int64],

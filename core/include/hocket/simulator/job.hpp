@@ -33,12 +33,14 @@ struct Job {
     std::span<const int64_t> dependency_offset;
     std::span<const int64_t> dependency;
   };
-  /// Single messages: message m takes the links `links[route_offset[m]..route_offset[m+1]]` with `bytes[m]`.
+  /// Single messages: message m takes the links `links[route_offset[m]..route_offset[m+1]]` with `bytes[m]`. Those of
+  /// one `stream` (from 0 up) follow one another where flows share links.
   struct Messages {
     std::vector<int64_t> route_offset;
     std::vector<int32_t> links;
     std::vector<int64_t> bytes;
     std::vector<int32_t> priority;  // the higher, the sooner served
+    std::vector<int32_t> stream;
   };
 
   /// Memory accesses: access a waits its turn at `memory[a]` (below the number of accesses), first come, first served,

@@ -21,6 +21,10 @@ namespace hocket::simulator {
 /// together.
 class Plan {
  public:
+  /// What is one message: each transfer, or all of a connection that start together (the chunks that it carries in one
+  /// step). Such a message waits for all that its transfers wait for, and arrives as a whole.
+  enum class Message : uint8_t { kTransfer, kStep };
+
   /// Routes as the plan of a pattern needs them: for connection j and copy c route j * copies + c, from member c to
   /// member `dst`, over `links[offset[..]..offset[.. + 1]]`.
   struct Routes {
@@ -33,12 +37,13 @@ class Plan {
   /// other nodes where chunks may stay. Throws ScheduleError when a transfer starts or ends anywhere else, or there are
   /// 2^31 transfers or more.
   Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members,
-       std::span<const int32_t> relays);
+       std::span<const int32_t> relays, Message message);
 
   /// A plan in which each of `copies` members sends the transfers of the pattern, of `bytes` each. With one copy the
   /// member stands for all: it sends to itself.
   /// Throws ScheduleError when the columns do not fit each other, or there would be 2^31 messages or more.
-  Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes);
+  Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes,
+       Message message);
 
   int32_t num_members() const { return num_members_; }
   /// Whether any message starts or ends at a relay.
@@ -49,12 +54,13 @@ class Plan {
   /// Of all messages together.
   int64_t total_bytes() const { return total_bytes_; }
   int64_t bytes_of(int32_t message) const { return bytes_[place(message)]; }
-  /// Position of the message in the schedule: copy after copy of each of its transfers.
+  /// Position of the message's first transfer in the schedule: copy after copy of each of its transfers.
   int32_t position(int32_t message) const { return position_[place(message)] * copies_ + copy(message); }
-  /// The gate that the message's arrival helps to open, -1: none.
-  int32_t feeds(int32_t message) const {
-    const int32_t gate = feeds_[place(message)];
-    return gate < 0 || copies_ == 1 ? gate : gate << copy_bits_ | dst(route_of(message));
+  /// The gates that the message's arrival helps to open.
+  auto feeds(int32_t message) const {
+    const int32_t end = copies_ == 1 ? 0 : dst(route_of(message));
+    return slice(feeds_, feeds_offset_, place(message)) |
+           std::views::transform([bits = copy_bits_, end](int32_t gate) { return gate << bits | end; });
   }
 
   int32_t src(int32_t route) const { return route_src_[route]; }
@@ -80,9 +86,9 @@ class Plan {
   /// Routes with messages that start or end at a member.
   std::span<const int32_t> routes_at(int32_t member) const { return slice(member_routes_, member_offset_, member); }
 
-  // At the start of a collective: what each message waits for (its gate, and on its route the message before it or,
-  // for the first, its two ends to join); the counts that `opens` takes down; the messages each member sends and
-  // receives.
+  // At the start of a collective: what each message waits for (its gates, and on its route the message before it or,
+  // for the first, its two ends to join); the counts that `opens` and `all_open` take down; the messages each member
+  // sends and receives.
   std::vector<uint8_t> message_waits() const;
   std::vector<uint32_t> gate_counts() const;
   const std::vector<uint32_t>& messages_of_member() const { return messages_of_member_; }
@@ -91,6 +97,11 @@ class Plan {
   bool opens(int32_t gate, std::vector<uint32_t>& counts) const {
     const int32_t counter = counter_[place(gate)];
     return counter < 0 || --counts[static_cast<size_t>(counter) << copy_bits_ | copy(gate)] == 0;
+  }
+  /// A gate that the message waits for has opened: whether it was the last.
+  bool all_open(int32_t message, std::vector<uint32_t>& counts) const {
+    if (join_.empty() || join_[place(message)] < 0) return true;
+    return --counts[static_cast<size_t>(join_[place(message)]) << copy_bits_ | copy(message)] == 0;
   }
 
  private:
@@ -104,8 +115,13 @@ class Plan {
   int32_t copy(int32_t number) const { return number & ((1 << copy_bits_) - 1); }
   int32_t place(int32_t number) const { return number >> copy_bits_; }
 
-  void number_messages(std::span<const int32_t> connection, std::span<const int64_t> bytes);
-  void read_gates(const schedule::Gates& gates);
+  /// Transfers by message: those of message m are `ids[offset[m]..offset[m + 1]]`.
+  struct Contents {
+    std::vector<int32_t> offset, ids;
+  };
+  Contents number_messages(std::span<const int32_t> connection, std::span<const Picoseconds> start,
+                           std::span<const int64_t> bytes, Message message);
+  void read_gates(const schedule::Gates& gates, const Contents& contents);
   void count_per_member();
 
   int32_t copies_, num_members_;
@@ -113,13 +129,15 @@ class Plan {
   std::vector<int64_t> route_offset_;
   std::vector<int32_t> route_links_, route_src_, route_dst_;
   // Of one copy: messages are placed by (connection, order on it).
-  std::vector<int32_t> first_place_, connection_, position_, feeds_;
+  std::vector<int32_t> first_place_, connection_, position_;
+  std::vector<int32_t> feeds_offset_, feeds_;
   std::vector<int64_t> bytes_;
   int64_t total_bytes_ = 0;  // of all copies
   std::vector<uint8_t> waits_;
   std::vector<int32_t> gate_offset_, gate_messages_, next_gate_;
   std::vector<int32_t> counter_;  // of each gate: its place in `counts_`, -1: it opens when anything happens
-  std::vector<uint32_t> counts_;  // of the gates that wait for more
+  std::vector<int32_t> join_;     // the same of each message that waits for several gates; empty where none does
+  std::vector<uint32_t> counts_;  // of the gates and messages that wait for more
   // Of all copies.
   std::vector<int32_t> member_offset_, member_routes_;
   std::vector<uint32_t> messages_of_member_;

@@ -44,8 +44,8 @@ struct Outcome {
   int64_t events = 0;
 };
 
-/// Runs a job on a network: `model` is `analytical`, `congestion` or `flow`. `plans` are those that `job.plan_of`
-/// numbers.
+/// Runs a job on a network: `model` is `uncontended`, `analytical`, `congestion` or `flow`. `plans` are those that
+/// `job.plan_of` numbers.
 ///
 /// Every rank computes one node at a time (the ready one that comes first) and has any number of communications in
 /// flight. A message of a collective leaves when what it depends on has arrived, the message before it on its route has

@@ -33,6 +33,15 @@ struct Flight {
   int32_t priority;    // the higher, the sooner it is served
 };
 
+/// What messages follow one another on: a stretch of the route of a collective (a number from 0 up) or of a stream of
+/// single messages (-1 - its number).
+struct Connection {
+  int32_t owner;
+  uint64_t stretch;
+
+  bool operator==(const Connection&) const = default;
+};
+
 /// What the events of a network model are about.
 enum class NetworkEvent : uint32_t {
   kHeadArrives,  // a flight is at the next node of its route

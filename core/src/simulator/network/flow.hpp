@@ -16,10 +16,10 @@ namespace hocket::simulator {
 /// Messages as fluids that share links max-min fairly.
 ///
 /// A message flows over each stretch of its route between nodes that store, over all links of the stretch at once, and
-/// is at the end of it when it has drained and the latencies have passed. The messages of a collective that come to a
-/// stretch by one route follow one another, as on a connection. Rates change at whole picoseconds only: a flow that
-/// drains between two holds its links until the later. All changes of an instant are made before any rate is found.
-/// Nothing is ever faster than exact arithmetic would have it.
+/// is at the end of it when it has drained and the latencies have passed. Messages of a collective that come to a
+/// stretch by one route follow one another, as on a connection; so do single messages of one stream. Rates change at
+/// whole picoseconds only: a flow that drains between two holds its links until the later. All changes of an instant
+/// are made before any rate is found. Nothing is ever faster than exact arithmetic would have it.
 class Flow {
  public:
   Flow(const topology::Graph& graph, const LinkSettings& settings)
@@ -36,7 +36,8 @@ class Flow {
     }
     // Without this the messages of one connection would share it with each other, and a pipeline of n chunks would move
     // as n slow ones that all arrive at the end.
-    const auto [last, first] = last_on_.try_emplace({flight.collective, flight.hop}, id);
+    stream.connection = engine.connection(id);
+    const auto [last, first] = last_on_.try_emplace(stream.connection, id);
     if (first) return flow(engine, id, now);
     streams_[std::exchange(last->second, id)].next = static_cast<int32_t>(id);
   }
@@ -87,22 +88,14 @@ class Flow {
     Picoseconds latency_ps = 0;
     const int32_t* begin = nullptr;
     const int32_t* end = nullptr;
+    Connection connection{};
     int32_t next = -1;  // flight that flows when this one has drained, -1: none yet
   };
 
-  /// A stretch of a route (by the place of its links in memory) in a collective.
-  struct Connection {
-    int32_t collective;
-    const int32_t* stretch;
-
-    bool operator==(const Connection&) const = default;
-  };
-  // Neighbouring routes differ in low bits of the address, collectives in the number: both are spread by Fibonacci
-  // hashing.
+  // Neighbouring routes differ in low bits of the stretch, owners in the number: both are spread by Fibonacci hashing.
   struct Hash {
     size_t operator()(const Connection& connection) const {
-      const uint64_t place = reinterpret_cast<uintptr_t>(connection.stretch) / sizeof(int32_t);
-      return (place ^ (static_cast<uint64_t>(connection.collective) << 40)) * 0x9e3779b97f4a7c15u >> 7;
+      return (connection.stretch ^ (static_cast<uint64_t>(connection.owner) << 40)) * 0x9e3779b97f4a7c15u >> 7;
     }
   };
 
@@ -151,7 +144,7 @@ class Flow {
     if (stream.next >= 0) {
       flow(engine, static_cast<uint32_t>(stream.next), now);
     } else {
-      last_on_.erase({flight.collective, stream.begin});
+      last_on_.erase(stream.connection);
     }
   }
 
