@@ -126,6 +126,7 @@ Plan::Contents Plan::number_messages(std::span<const int32_t> connection, std::s
         position_.push_back(transfer);
         connection_.push_back(static_cast<int32_t>(route));
         bytes_.push_back(0);
+        if (message == Message::kStep) step_.push_back(start[transfer]);
       }
       bytes_.back() += bytes[transfer];
       total_bytes_ += bytes[transfer];

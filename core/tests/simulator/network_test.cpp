@@ -22,7 +22,7 @@ Outcome two_messages(std::string_view model, bool stores, Bandwidth last_link = 
   const std::vector<uint8_t> kind{3, 3, 4, 4};
   const std::vector<int32_t> member(4, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, 2, 4}, {0, 2, 1, 2}, {1000, 1000}, {0, 0}}, {}, {}, {}, {});
+                {{0, 2, 4}, {0, 2, 1, 2}, {1000, 1000}, {0, 0}, {0, 1}}, {}, {}, {}, {});
   Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}, .record_occupancy = true};
   fidelity.links.stores.assign(graph.links().size(), stores);
   return replay(job, {}, graph, model, fidelity);
@@ -53,11 +53,22 @@ TEST(Network, CutThroughWaitsForTheTailOfASlowerLinkBefore) {
   EXPECT_EQ(outcome.finish_ps[3], 1020);
 }
 
-TEST(Network, AnalyticalSharesLinksForFree) {
-  const Outcome cut_through = two_messages("analytical", false);
-  const Outcome stored = two_messages("analytical", true);
+TEST(Network, UncontendedSharesLinksForFree) {
+  const Outcome cut_through = two_messages("uncontended", false);
+  const Outcome stored = two_messages("uncontended", true);
   EXPECT_EQ(cut_through.finish_ps[3], 10 + 10 + 1000);
   EXPECT_EQ(stored.finish_ps[3], 10 + 10 + 1000 + 1000);
+}
+
+TEST(Network, AnalyticalChargesALinkForEachMessage) {
+  const Outcome outcome = two_messages("analytical", false);
+  // 1000 and 2000 ps of the last link, asked for at 0, and two latencies of 10.
+  EXPECT_EQ(outcome.finish_ps[2], 1020);
+  EXPECT_EQ(outcome.finish_ps[3], 2020);
+  EXPECT_EQ(outcome.events, 2);
+  // Stored at the switch: both are there at 1010 and ask for the last link then.
+  EXPECT_EQ(two_messages("analytical", true).finish_ps[2], 2020);
+  EXPECT_EQ(two_messages("analytical", true).finish_ps[3], 3020);
 }
 
 TEST(Network, FlowsShareALinkEqually) {
@@ -82,7 +93,7 @@ std::vector<Picoseconds> four_messages(Queueing queueing, const std::vector<int6
   const std::vector<uint8_t> kind(4, 3);
   const std::vector<int32_t> member(4, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, 2, 4, 6, 8}, {0, 4, 1, 4, 2, 4, 3, 4}, bytes, priority}, {}, {}, {}, {});
+                {{0, 2, 4, 6, 8}, {0, 4, 1, 4, 2, 4, 3, 4}, bytes, priority, {0, 1, 2, 3}}, {}, {}, {}, {});
   Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}};
   fidelity.links.queueing[4] = queueing;
   return replay(job, {}, graph, "congestion", fidelity).finish_ps;
@@ -116,8 +127,8 @@ TEST(Network, ComputationGoesOnMoreSlowlyWhileItsRankCommunicates) {
   const std::vector<int64_t> rank_offset{0, 2, 2}, operand{1000, 0}, no_dependencies(3, 0);
   const std::vector<uint8_t> kind{1, 3};
   const std::vector<int32_t> member(2, 0);
-  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}}, {{0, 1}, {0}, {300}, {0}}, {}, {}, {},
-                {});
+  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}}, {{0, 1}, {0}, {300}, {0}, {0}}, {},
+                {}, {}, {});
   const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {2, 1}};
   const Outcome outcome = replay(job, {}, graph, "congestion", fidelity);
   EXPECT_EQ(outcome.finish_ps, (std::vector<Picoseconds>{1150, 300}));
@@ -137,9 +148,9 @@ TEST(Network, RefusesTimesBeyondTheHorizonBeforeRecordingThem) {
   const std::vector<uint8_t> kind{3};
   const std::vector<int32_t> member(1, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, kHops}, {0, 1, 2, 3, 4, 5, 6, 7}, {1'000'000'000}, {0}}, {}, {}, {}, {});
+                {{0, kHops}, {0, 1, 2, 3, 4, 5, 6, 7}, {1'000'000'000}, {0}, {0}}, {}, {}, {}, {});
   const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}, .link_bins = 2};
-  for (const std::string_view model : {"analytical", "congestion", "flow"}) {
+  for (const std::string_view model : {"uncontended", "analytical", "congestion", "flow"}) {
     EXPECT_THROW(replay(job, {}, graph, model, fidelity), Infeasible);
   }
 }

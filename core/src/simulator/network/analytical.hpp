@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "flight.hpp"
@@ -13,16 +14,17 @@ namespace hocket::simulator {
 /// served by when messages set out, and keeps nobody from other links.
 ///
 /// On a stretch of its route between nodes that store, a message asks all links at once when it sets out. It is at the
-/// end of it when the last of them is done with it and the latencies have passed. So messages that set out together
-/// take the latency and the load of their busiest link, in whatever order they are served. A message costs an event a
-/// stretch.
+/// end of it when all of them are done with it and the latencies have passed. Messages of one step that set out
+/// together are done together: a step takes the latency and the load of the busiest link, so that ranks that do alike
+/// keep step, and no result depends on how they are numbered. A message costs an event a stretch.
 class Analytical {
  public:
   Analytical(const topology::Graph& graph, const LinkSettings& settings) : links_(graph, settings) {}
 
   template <class Engine>
-  void inject(Engine&, uint32_t id, Picoseconds now) {
-    starting_.push_back({id, now, 0});
+  void inject(Engine& engine, uint32_t id, Picoseconds) {
+    const Flight& flight = engine.flight(id);
+    starting_.push_back({-int64_t{flight.priority}, flight.collective, engine.step(id), id});
   }
 
   template <class Engine>
@@ -34,46 +36,59 @@ class Analytical {
     }
   }
 
-  /// What sets out at this instant asks for its first link, in order, then what goes further for its second, and so on:
-  /// links that do alike serve alike, so that one rank can stand for all.
+  /// Serves what sets out at this instant, step after step.
   template <class Engine>
   void settle(Engine& engine, Picoseconds now) {
-    while (!starting_.empty()) {
-      size_t further = 0;
-      for (const Start& start : starting_) {
-        Start message = start;
-        if (serve(engine, message, now)) {
-          starting_[further++] = message;
-        } else {
-          engine.schedule(add_ps(message.served, message.latency_ps), NetworkEvent::kHeadArrives, message.id);
-        }
+    const auto before = [](const Start& a, const Start& b) { return a.key() < b.key(); };
+    // Launches come in this order; what goes on from a node that stores may not.
+    if (!std::ranges::is_sorted(starting_, before)) std::ranges::stable_sort(starting_, before);
+    for (size_t first = 0, end = 0; first < starting_.size(); first = end) {
+      for (; end < starting_.size() && starting_[end].key() == starting_[first].key(); end++) {
+        serve(engine, starting_[end].id, now);
       }
-      starting_.resize(further);
+      for (size_t at = first; at < end; at++) set_out(engine, starting_[at].id, now);
     }
+    starting_.clear();
   }
 
   const Links& links() const { return links_; }
 
  private:
-  /// A message that sets out on a stretch.
+  /// A message that sets out on a stretch: the higher its priority, the sooner; of equal ones by collective and step.
   struct Start {
+    int64_t urgency;
+    int32_t collective;
+    int64_t step;
     uint32_t id;
-    Picoseconds served;      // when all links so far are done with it
-    Picoseconds latency_ps;  // theirs
+
+    auto key() const { return std::tuple(urgency, collective, step); }
   };
 
-  /// The message's next link serves it; false when the stretch is at its end.
+  /// All links of the message's stretch have it to serve.
   template <class Engine>
-  bool serve(Engine& engine, Start& message, Picoseconds now) {
-    Flight& flight = engine.flight(message.id);
-    const int32_t id_of_link = *flight.hop++;
-    Links::State& link = links_[id_of_link];
-    const Picoseconds start = std::max(now, link.free_at), serialization = link.take(flight.bytes);
-    link.free_at = add_ps(start, serialization);
-    engine.occupied(id_of_link, start, link.free_at, serialization, message.id);
-    message.served = std::max(message.served, link.free_at);
-    message.latency_ps = add_ps(message.latency_ps, link.latency_ps);
-    return !link.stores && flight.hop != flight.end;
+  void serve(Engine& engine, uint32_t id, Picoseconds now) {
+    const Flight& flight = engine.flight(id);
+    for (const int32_t* hop = flight.hop; hop != flight.end; hop++) {
+      Links::State& link = links_[*hop];
+      const Picoseconds start = std::max(now, link.free_at), serialization = link.take(flight.bytes);
+      link.free_at = add_ps(start, serialization);
+      engine.occupied(*hop, start, link.free_at, serialization, id);
+      if (link.stores) break;
+    }
+  }
+
+  /// The links of the message's stretch know when they are done with all of its step.
+  template <class Engine>
+  void set_out(Engine& engine, uint32_t id, Picoseconds now) {
+    Flight& flight = engine.flight(id);
+    Picoseconds served = now, latency_ps = 0;
+    for (bool stored = false; !stored && flight.hop != flight.end; flight.hop++) {
+      const Links::State& link = links_[*flight.hop];
+      served = std::max(served, link.free_at);
+      latency_ps = add_ps(latency_ps, link.latency_ps);
+      stored = link.stores;
+    }
+    engine.schedule(add_ps(served, latency_ps), NetworkEvent::kHeadArrives, id);
   }
 
   Links links_;
