@@ -185,6 +185,7 @@ def test_what_takes_months_is_refused(size: int) -> None:
         lambda: synthesize(collective, ring),
         lambda: simulate_schedule(schedule),
         lambda: simulate_schedule(schedule, fidelity=Fidelity("analytical")),
+        lambda: simulate_schedule(schedule, fidelity=Fidelity("uncontended")),
     ):
         with pytest.raises(Infeasible, match="26 days"):
             attempt()

@@ -93,7 +93,7 @@ def test_a_tree_crosses_each_of_its_links_once(topology: Topology) -> None:
     assert set(prediction.link_bytes[: 2 * 6].tolist()) == {6 * MB}
 
 
-@pytest.mark.parametrize("model", ["analytical", "congestion"])
+@pytest.mark.parametrize("model", ["uncontended", "analytical", "congestion"])
 @pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
 def test_a_switch_has_a_chunk_before_it_sends_it(model: str, switching: str) -> None:
     # One chunk of a megabyte, up and down: the switch adds up all of it first, however it passes on other messages.

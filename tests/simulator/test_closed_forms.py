@@ -23,7 +23,7 @@ def predict(kind: Kind, topology: str, algorithm: str, switching: str, size: int
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 @pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
-@pytest.mark.parametrize("model", ["analytical", "congestion"])
+@pytest.mark.parametrize("model", ["uncontended", "analytical", "congestion"])
 def test_ring_all_reduce_on_a_ring_takes_two_rounds_of_one_block(ranks: int, switching: str, model: str) -> None:
     machine = load(f"ring:{ranks},{LINKS}")
     collective = Collective(Kind.ALL_REDUCE, ranks, ranks * 8 * MIB)

@@ -68,7 +68,7 @@ def test_folded_is_what_all_ranks_do(data: st.DataObject) -> None:
         alike = CollectivePlan(pattern(name, collective, topology), name)
     except ScheduleError:
         return  # not for this number of ranks, or not here
-    model = data.draw(st.sampled_from([Model.ANALYTICAL, Model.CONGESTION, Model.FLOW]))
+    model = data.draw(st.sampled_from([Model.UNCONTENDED, Model.ANALYTICAL, Model.CONGESTION, Model.FLOW]))
     switching, queueing = data.draw(st.sampled_from(Switching)), data.draw(st.sampled_from(Queueing))
     # Other models have no queues, and Fidelity refuses disciplines of them.
     fidelity = Fidelity(model, switching, queueing if model is Model.CONGESTION else Queueing.FIFO, link_bins=4)

@@ -32,9 +32,10 @@ def gather(ranks: int, shape: str, **options: str) -> int:
 @pytest.mark.parametrize("ranks", [3, 4, 7])
 def test_the_ladder_on_a_switch(ranks: int) -> None:
     # A link of its own for each: one block up and down.
-    assert gather(ranks, "switch", model="analytical") == SERIALIZATION + 2 * LATENCY
+    assert gather(ranks, "switch", model="uncontended") == SERIALIZATION + 2 * LATENCY
     # Each link up and down has n-1 blocks to carry, one after the other or all at once.
     busy = (ranks - 1) * SERIALIZATION + 2 * LATENCY
+    assert gather(ranks, "switch", model="analytical") == busy
     assert gather(ranks, "switch", model="congestion") == busy
     assert gather(ranks, "switch", model="flow") == busy
     # The last block is stored once more.
@@ -87,7 +88,7 @@ def test_switching_is_chosen_per_class() -> None:
         builders = [TraceBuilder() for _ in range(4)]
         builders[0].add(NodeType.COMM_SEND, "s", comm_bytes=BLOCK, comm_dst=dst)
         traces = TraceSet(tuple(builder.build() for builder in builders))
-        for model in ("analytical", "congestion", "flow"):
+        for model in ("uncontended", "analytical", "congestion", "flow"):
             time_ps = simulate_traces(traces, machine, fidelity=Fidelity(model, switching=stored)).time_ps
             assert time_ps == stops * SERIALIZATION + 2 * LATENCY
 
@@ -115,7 +116,7 @@ def test_unknown_values_and_classes_are_refused() -> None:
         )
 
 
-@pytest.mark.parametrize("model", ["flow", "analytical", "bound"])
+@pytest.mark.parametrize("model", ["flow", "analytical", "uncontended", "bound"])
 def test_disciplines_are_refused_where_there_are_no_queues(model: str) -> None:
     ring, collective = load("ring:4,bandwidth=1GB/s,latency=0ns"), Collective(Kind.ALL_GATHER, 4, 4)
     with pytest.raises(SimulationError, match=f"queueing 0=lifo: disciplines are for congestion, {model} has no"):

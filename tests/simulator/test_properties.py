@@ -13,11 +13,11 @@ from hocket.simulator import Fidelity, simulate_collective, simulate_schedule
 from hocket.simulator.analysis import prediction_json
 from hocket.topology import Topology, load
 
-MODELS = ["analytical", "congestion", "flow"]
+MODELS = ["uncontended", "analytical", "congestion", "flow"]
 SWITCHING = ["cut_through", "store_and_forward"]
 QUEUEING = ["fifo", "lifo", "priority", "smallest_remaining"]
-# Every way to share links; the others share them for free.
-SHARING = [("flow", "fifo"), *(("congestion", queueing) for queueing in QUEUEING)]
+# Every way to share links; `uncontended` shares them for free.
+SHARING = [("flow", "fifo"), ("analytical", "fifo"), *(("congestion", queueing) for queueing in QUEUEING)]
 
 
 @st.composite
@@ -49,7 +49,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
 @settings(max_examples=80)
 @given(schedules(), st.sampled_from(SWITCHING))
 def test_congestion_only_ever_costs(schedule: Schedule, switching: str) -> None:
-    free = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching=switching))
+    free = simulate_schedule(schedule, fidelity=Fidelity("uncontended", switching=switching))
     shared = simulate_schedule(schedule, fidelity=Fidelity("congestion", switching=switching))
     assert (free.finish_ps <= shared.finish_ps).all()
     assert (free.link_busy_ps == shared.link_busy_ps).all()
@@ -85,7 +85,7 @@ def test_shared_links_are_never_below_the_bound_and_keep_every_byte(
 
 
 @settings(max_examples=40)
-@given(st.data(), schedules(), st.sampled_from([("analytical", "fifo"), *SHARING]), st.sampled_from(SWITCHING))
+@given(st.data(), schedules(), st.sampled_from([("uncontended", "fifo"), *SHARING]), st.sampled_from(SWITCHING))
 def test_names_of_ranks_do_not_matter(
     data: st.DataObject, schedule: Schedule, sharing: tuple[str, str], switching: str
 ) -> None:
@@ -110,7 +110,7 @@ def test_all_models_agree_on_a_message_alone(topology: Topology, size: int, data
     group = np.array([root, (root + 1) % topology.num_ranks], np.int32)
     schedule = build("direct", Collective(Kind.BROADCAST, 2, size), topology, group)
     for switching in SWITCHING:
-        free = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching=switching))
+        free = simulate_schedule(schedule, fidelity=Fidelity("uncontended", switching=switching))
         for model, queueing in SHARING:
             alone = simulate_schedule(schedule, fidelity=Fidelity(model, switching=switching, queueing=queueing))
             assert alone.time_ps == free.time_ps
@@ -128,8 +128,8 @@ def test_symmetric_flows_stay_symmetric(ranks: int, size: int, kind: str, gather
 
 @settings(max_examples=40)
 @given(schedules(), st.sampled_from(SWITCHING), st.integers(1, 4), st.integers(0, 1000), st.integers(1, 4))
-def test_alpha_beta_is_monotone(schedule: Schedule, switching: str, times: int, more_ps: int, slower: int) -> None:
-    """A theorem only for `analytical`: links that serve in some order, or share, have anomalies (docs)."""
+def test_messages_alone_are_monotone(schedule: Schedule, switching: str, times: int, more_ps: int, slower: int) -> None:
+    """A theorem only for `uncontended`: links that serve in some order, or share, have anomalies (docs)."""
     topology, collective = schedule.topology, schedule.collective
     worse = replace(
         schedule,
@@ -144,8 +144,8 @@ def test_alpha_beta_is_monotone(schedule: Schedule, switching: str, times: int, 
             bandwidth=np.maximum(topology.bandwidth // slower, 1),
         ),
     )
-    first = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching=switching))
-    second = simulate_schedule(worse, fidelity=Fidelity("analytical", switching=switching))
+    first = simulate_schedule(schedule, fidelity=Fidelity("uncontended", switching=switching))
+    second = simulate_schedule(worse, fidelity=Fidelity("uncontended", switching=switching))
     assert (first.finish_ps <= second.finish_ps).all()
 
 
@@ -159,8 +159,8 @@ def test_simulation_is_deterministic(schedule: Schedule, model: str, switching: 
 @settings(max_examples=40)
 @given(schedules())
 def test_cutting_through_only_ever_saves_without_contention(schedule: Schedule) -> None:
-    cut = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching="cut_through"))
-    stored = simulate_schedule(schedule, fidelity=Fidelity("analytical", switching="store_and_forward"))
+    cut = simulate_schedule(schedule, fidelity=Fidelity("uncontended", switching="cut_through"))
+    stored = simulate_schedule(schedule, fidelity=Fidelity("uncontended", switching="store_and_forward"))
     assert (cut.finish_ps <= stored.finish_ps).all()
 
 
@@ -178,8 +178,8 @@ def test_free_sharing_is_flagged() -> None:
     links = [(a, 4, 0, 10**9) for a in range(4)] + [(4, a, 0, 10**9) for a in range(4)]
     star = Topology.from_links("star", 4, links, num_switches=1)
     direct = build("direct", Collective(Kind.ALL_GATHER, 4, 4_000_000), star)
-    # Three blocks of 1 MB over a 1 GB/s port take 3 ms; the analytical model sends them side by side.
-    prediction = simulate_schedule(direct, fidelity=Fidelity("analytical"))
+    # Three blocks of 1 MB over a 1 GB/s port take 3 ms; the uncontended model sends them side by side.
+    prediction = simulate_schedule(direct, fidelity=Fidelity("uncontended"))
     assert prediction.time_ps == 10**9
     assert prediction.bound_ps == 3 * 10**9
     assert prediction.below_bound

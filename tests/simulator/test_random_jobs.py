@@ -68,7 +68,7 @@ def consistent_jobs(draw: st.DrawFn) -> TraceSet:
 @settings(max_examples=150)
 @given(
     st.lists(traces(), min_size=1, max_size=RANKS),
-    st.sampled_from(["bound", "analytical", "congestion"]),
+    st.sampled_from(["bound", "uncontended", "analytical", "congestion", "flow"]),
     st.sampled_from([None, MEMORY]),
 )
 def test_nonsense_ends_in_a_typed_error(ranks: list[Trace], model: str, memory: RemoteMemory | None) -> None:
@@ -85,20 +85,21 @@ def test_nonsense_ends_in_a_typed_error(ranks: list[Trace], model: str, memory: 
     assert (prediction.node_finish_ps >= prediction.node_start_ps).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(
     consistent_jobs(),
+    st.sampled_from(["analytical", "congestion", "flow"]),
     st.sampled_from(["cut_through", "store_and_forward"]),
     st.sampled_from([1, 0]),
     st.permutations(range(4)),
 )
 def test_a_consistent_job_ends_and_is_not_below_its_bound(
-    job: TraceSet, switching: str, sharing: int, places: list[int]
+    job: TraceSet, model: str, switching: str, sharing: int, places: list[int]
 ) -> None:
     memory = RemoteMemory(2 * 10**6, 10**9, sharing)
     where = places[:RANKS]
     prediction = simulate_traces(
-        job, LINE, fidelity=Fidelity(switching=switching), remote_memory=memory, placement=where
+        job, LINE, fidelity=Fidelity(model, switching=switching), remote_memory=memory, placement=where
     )
     assert not prediction.below_bound
     assert critical_path(prediction).duration_ps.sum() == prediction.time_ps

@@ -72,7 +72,7 @@ def test_links_go_by_their_ends_and_class() -> None:
 
 def test_free_sharing_is_said_aloud() -> None:
     switch = "switch:4,bandwidth=1GB/s,latency=1us"
-    done = hocket("all_gather", "--size", "4MB", "--topology", switch, "--algorithm", "direct", "--model", "analytical")
+    done = hocket("all_gather", "--size", "4MB", "--topology", switch, "--algorithm", "direct", "--model", "uncontended")
     assert done.returncode == 0
     assert "NOT PHYSICAL" in done.stderr
 
@@ -97,7 +97,7 @@ def test_deadlock_has_its_exit_code(tmp_path: Path) -> None:
         (
             ["all_reduce", "--size", "1MiB", "--topology", PAIR, "--model", "magic"],
             2,
-            "known: analytical, bound, congestion, flow",
+            "known: analytical, bound, congestion, flow, uncontended",
         ),
         (["all_reduce", "--size", "1 parsec", "--topology", PAIR], 2, "--size 1 parsec"),
         (

@@ -27,7 +27,7 @@ def predict(job: TraceSet, model: str) -> Prediction:
     return simulate_traces(job, TOPOLOGY, fidelity=Fidelity(model, record_links=True, link_bins=8))
 
 
-models = st.sampled_from(["analytical", "congestion"])
+models = st.sampled_from(["uncontended", "analytical", "congestion"])
 
 
 @settings(max_examples=150)

@@ -37,7 +37,7 @@ def traces() -> TraceSet:
 @given(
     st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 255)), min_size=1, max_size=3),
     st.sampled_from([0, 0, 0, 1, 17]),
-    st.sampled_from(["bound", "analytical", "congestion"]),
+    st.sampled_from(["bound", "uncontended", "analytical", "congestion", "flow"]),
 )
 @example(changes=[(140, 13)], cut=0, model="bound")  # a line break within a name
 def test_damaged_traces(tmp_path: Path, changes: list[tuple[int, int]], cut: int, model: str) -> None:

@@ -275,7 +275,7 @@ def test_unknown_choices_are_named() -> None:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["ddp_tf", "fsdp2_tf", "hsdp_tf", "pp_sched", "tp_sp_tf"])
-@pytest.mark.parametrize("model", ["analytical", "congestion"])
+@pytest.mark.parametrize("model", ["uncontended", "analytical", "congestion", "flow"])
 def test_recorded_jobs_run_to_their_end_on_every_rank(shared: Path, name: str, model: str) -> None:
     traces = read_traces(shared / "chakra/astra_ok" / name, shared / "chakra/astra_ok/cg.json")
     machine = load("ring:4,bandwidth=50GiB/s,latency=500ns")
