@@ -1,5 +1,7 @@
 """Times whose arithmetic fits in a line."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,84 @@ def test_ring_all_reduce_on_a_ring_takes_two_rounds_of_one_block(ranks: int, swi
     assert prediction.finish_ps.tolist() == [prediction.time_ps] * ranks
     # n links carry 2 (n-1) blocks each (with two ranks, one of the two rings' directions).
     assert prediction.link_bytes.sum() == 2 * (ranks - 1) * ranks * 8 * MIB
+
+
+def log2(ranks: int) -> int:
+    return ranks.bit_length() - 1
+
+
+# Textbooks' alpha-beta: messages of bytes `m` take a + m b, in steps of which each waits for the one before. `n` ranks,
+# a buffer of `s` bytes, `f` chunks a rank (or of the buffer that a root has).
+TEXTBOOK: dict[tuple[Kind, str], Callable[[int, int, int, int, int], int]] = {
+    (Kind.ALL_REDUCE, "ring"): lambda n, s, f, a, b: 2 * (n - 1) * (a + s // n * b),
+    (Kind.ALL_GATHER, "ring"): lambda n, s, f, a, b: (n - 1) * (a + s // n * b),
+    (Kind.REDUCE_SCATTER, "ring"): lambda n, s, f, a, b: (n - 1) * (a + s // n * b),
+    (Kind.BROADCAST, "ring"): lambda n, s, f, a, b: (n - 1) * (a + s // f * b) + (f - 1) * (s // f * b),
+    (Kind.ALL_REDUCE, "halving_doubling"): lambda n, s, f, a, b: 2 * (log2(n) * a + (n - 1) * s // n * b),
+    (Kind.ALL_GATHER, "halving_doubling"): lambda n, s, f, a, b: log2(n) * a + (n - 1) * s // n * b,
+    (Kind.ALL_REDUCE, "recursive_doubling"): lambda n, s, f, a, b: log2(n) * (a + s * b),
+    (Kind.ALL_GATHER, "bruck"): lambda n, s, f, a, b: log2(n) * a + (n - 1) * s // n * b,
+    (Kind.ALL_REDUCE, "swing"): lambda n, s, f, a, b: 2 * (log2(n) * a + (n - 1) * s // n * b),
+    (Kind.ALL_REDUCE, "direct"): lambda n, s, f, a, b: 2 * (a + (n - 1) * s // n * b),
+    (Kind.ALL_TO_ALL, "direct"): lambda n, s, f, a, b: a + (n - 1) * s // n * b,
+    (Kind.BROADCAST, "binomial"): lambda n, s, f, a, b: log2(n) * (a + s * b),
+    (Kind.REDUCE, "binomial"): lambda n, s, f, a, b: log2(n) * (a + s * b),
+}
+
+
+# Chunks of the others follow one another in one message, or down a chain; in a binomial tree they overtake each other.
+@pytest.mark.parametrize(
+    ("kind", "algorithm", "chunks"),
+    [(*named, chunks) for named in TEXTBOOK for chunks in (1, 4) if chunks == 1 or "binomial" not in named],
+)
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_analytical_is_the_textbook_on_a_switch(kind: Kind, algorithm: str, ranks: int, chunks: int) -> None:
+    machine = load(f"switch:{ranks},bandwidth=1GB/s,latency=500ns")  # a byte takes a nanosecond, a message two links
+    for size in (0, 1 << 12, 1 << 24):
+        prediction = simulate_collective(
+            Collective(kind, ranks, size, chunks), machine, algorithm, fidelity=Fidelity("analytical")
+        )
+        assert prediction.time_ps == TEXTBOOK[kind, algorithm](ranks, size, chunks, 2 * LATENCY, NS)
+        assert not prediction.below_bound
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 64])
+def test_analytical_is_the_textbook_on_a_ring(ranks: int) -> None:
+    """Partners `d` ranks apart share `d` links with as many others on the one between them: d (a + m b), with messages
+    of half the buffer for neighbours and of half as much whenever they are twice as far."""
+    machine, size = load(f"ring:{ranks},bandwidth=1GB/s,latency=500ns"), 1 << 24
+    prediction = simulate_collective(
+        Collective(Kind.ALL_REDUCE, ranks, size), machine, "halving_doubling", fidelity=Fidelity("analytical")
+    )
+    assert prediction.time_ps == 2 * sum(
+        (LATENCY + size // 2 // distance * NS) * distance for distance in (1 << step for step in range(log2(ranks)))
+    )
+
+
+@pytest.mark.parametrize("sides", [(4, 4), (4, 8), (2, 2, 4)])
+def test_analytical_is_the_textbook_on_a_torus(sides: tuple[int, ...]) -> None:
+    """A ring in each dimension in turn, on what the dimension before has left: 2 (n - 1) (a + m / n b) each."""
+    spec = "x".join(map(str, sides))
+    machine, size = load(f"torus:{spec},bandwidth=1GB/s,latency=500ns"), 1 << 24
+    prediction = simulate_collective(
+        Collective(Kind.ALL_REDUCE, machine.num_ranks, size), machine, "torus_ring", fidelity=Fidelity("analytical")
+    )
+    time_ps, left = 0, size
+    for side in sides:
+        time_ps += 2 * (side - 1) * (LATENCY + left // side * NS)
+        left //= side
+    assert prediction.time_ps == time_ps
+
+
+def test_analytical_of_512_ranks() -> None:
+    # 2 x 9 steps of two links of 500 ns, and 2 x 511/512 of 64 MiB at 50 GB/s, 2679.11168 us.
+    machine = load("switch:512,bandwidth=50GB/s,latency=500ns")
+    collective = Collective(Kind.ALL_REDUCE, 512, 64 * MIB)
+    for fold in (True, False):
+        fidelity = Fidelity("analytical", fold=fold)
+        prediction = simulate_collective(collective, machine, "halving_doubling", fidelity=fidelity)
+        assert prediction.time_ps == 18_000_000 + 2_679_111_680
+        assert prediction.events == 512 * 18
 
 
 def test_a_switch_costs_the_serialization_twice_unless_it_cuts_through() -> None:

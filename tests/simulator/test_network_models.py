@@ -52,6 +52,22 @@ def test_flows_that_leave_give_room_to_the_others() -> None:
     assert prediction.finish_ps.tolist() == [0, 3000 * NS, 5000 * NS, 6000 * NS]
 
 
+@pytest.mark.parametrize("model", ["analytical", "congestion", "flow"])
+def test_messages_of_a_pair_follow_one_another(model: str) -> None:
+    # Four messages of 1000 bytes go down a line of four ranks at 1 byte/ns, each sent on when it has come: the last is
+    # through its first link at 4000 ns, its second at 5000 and its third at 6000.
+    builders = [TraceBuilder() for _ in range(4)]
+    for rank, builder in enumerate(builders):
+        for tag in range(4):
+            deps: tuple[int, ...] = ()
+            if rank:
+                deps = (builder.add(NodeType.COMM_RECV, "r", comm_bytes=1000, comm_src=rank - 1, comm_tag=tag),)
+            if rank < 3:
+                builder.add(NodeType.COMM_SEND, "s", deps=deps, comm_bytes=1000, comm_dst=rank + 1, comm_tag=tag)
+    prediction = predict(builders, "mesh:4,bandwidth=1GB/s,latency=0ns", model=model)
+    assert prediction.finish_ps.tolist() == [4000 * NS, 5000 * NS, 6000 * NS, 6000 * NS]
+
+
 def predict(builders: list[TraceBuilder], topology: str, **options: str) -> Prediction:
     traces = TraceSet(tuple(builder.build() for builder in builders))
     return simulate_traces(traces, load(topology), fidelity=Fidelity(**options))

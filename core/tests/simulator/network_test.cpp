@@ -81,6 +81,22 @@ TEST(Network, FlowsShareALinkEqually) {
   EXPECT_EQ(two_messages("flow", true).finish_ps[3], 3020);
 }
 
+TEST(Network, FlowsOfAStreamFollowOneAnother) {
+  // Two messages of 1000 bytes over a link of 1 byte/ps: one after the other, or both at half of it.
+  const Graph graph(2, 2, {{0, 1, 10, kByteAPicosecond}});
+  const std::vector<int64_t> rank_offset{0, 0, 2}, operand{0, 1}, no_dependencies(3, 0);
+  const std::vector<uint8_t> kind{3, 3};
+  const std::vector<int32_t> member(2, 0);
+  const auto finish = [&](const std::vector<int32_t>& stream) {
+    const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
+                  {{0, 1, 2}, {0, 0}, {1000, 1000}, {0, 0}, stream}, {}, {}, {}, {});
+    const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}};
+    return replay(job, {}, graph, "flow", fidelity).finish_ps;
+  };
+  EXPECT_EQ(finish({7, 7}), (std::vector<Picoseconds>{1010, 2010}));
+  EXPECT_EQ(finish({0, 1}), (std::vector<Picoseconds>{2010, 2010}));
+}
+
 /// Four messages from ranks 0..3 over switch 5 to rank 4, all sent at 0; links of 1 byte/ps and no latency, so that all
 /// heads are at the switch at 0. `bytes` and `priority` of each; returns when each arrives.
 std::vector<Picoseconds> four_messages(Queueing queueing, const std::vector<int64_t>& bytes,
