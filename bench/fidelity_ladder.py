@@ -14,9 +14,10 @@ from hocket.topology import Topology, load
 RANKS, LINKS = 128, "bandwidth=50GB/s,latency=500ns"
 SIZES = {"16 MiB": 2**24, "64 KiB": 2**16}
 LEVELS = {
-    "analytical, stored": ("analytical", "store_and_forward"),
+    "uncontended": ("uncontended", "cut_through"),
+    "analytical": ("analytical", "cut_through"),
     "congestion, stored": ("congestion", "store_and_forward"),
-    "congestion, cut": ("congestion", "cut_through"),
+    "congestion": ("congestion", "cut_through"),
     "flow": ("flow", "cut_through"),
 }
 

@@ -40,8 +40,12 @@ def main() -> None:
         plan = CollectivePlan(pattern(algorithm, call.collective, topology), algorithm)
         _ = plan.plan
         plan_s = time.process_time() - start
-        for model in (Model.CONGESTION, Model.FLOW, Model.ANALYTICAL):
+        for model in (Model.CONGESTION, Model.FLOW, Model.UNCONTENDED):
             _print_case(call, topology, plan, plan_s, model)
+        start = time.process_time()
+        steps = CollectivePlan(plan.source, algorithm, by_step=True)
+        _ = steps.plan
+        _print_case(call, topology, steps, time.process_time() - start, Model.ANALYTICAL)
 
 
 def _print_case(call: CollectiveCall, topology: Topology, plan: CollectivePlan, plan_s: float, model: Model) -> None:

@@ -18,8 +18,8 @@ __all__ = ["Expansion"]
 _MAX_NODES = 1 << 25  # 200 B each
 #: What a workload says of messages and accesses.
 _COLUMNS = (
-    *("message_src", "message_dst", "message_tag", "message_bytes", "message_priority", "message_crossing"),
-    "message_channel",
+    *("message_src", "message_dst", "message_tag", "message_bytes"),
+    *("message_priority", "message_crossing", "message_channel"),
     *("access_memory", "access_service_ps", "access_latency_ps"),
 )
 _Ids = NDArray[np.int64]

@@ -43,7 +43,7 @@ class Fidelity:
 
     @property
     def shares_links(self) -> bool:
-        """Whether a link may be at several messages at a time, so that bounds in slots of whole messages do not hold."""
+        """Whether links may be at several messages at a time, so that bounds in slots of messages do not hold."""
         return self.model in (Model.ANALYTICAL, Model.FLOW)
 
     def check(self, topology: Topology) -> None:

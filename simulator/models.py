@@ -60,7 +60,7 @@ NETWORK_MODELS = Registry(
         ),
         NetworkModel(
             name=Model.ANALYTICAL,
-            summary="alpha-beta, as in textbooks: a step's messages take their latency and the load of the busiest link",
+            summary="alpha-beta as in textbooks: a step's messages take their latency and the busiest link's load",
             leaves_out="pipelines within a step; a link keeps nobody from other links",
             validated_by="textbook formulas of algorithms, exactly; equal to the others for a message alone",
         ),

@@ -46,9 +46,9 @@ ENGINES = (RingOnly(),)
 '''
 MODEL = """        NetworkModel(
             name=Model.HALVED,
-            summary="analytical, on links of half the bandwidth",
+            summary="uncontended, on links of half the bandwidth",
             leaves_out="contention",
-            validated_by="analytical",
+            validated_by="uncontended",
         ),
 """
 FORMAT = '''"""A line a chunk: the ranks that it reaches, in order."""
@@ -135,7 +135,7 @@ def test_a_network_model_is_a_header_and_its_name_in_two_places(tmp_path: Path) 
     engine = tmp_path / "core"
     shutil.copytree(ROOT / "core" / "src" / "simulator", engine)
     header, replay = (engine / name for name in ("network/halved.hpp", "replay.cpp"))
-    text = (engine / "network" / "analytical.hpp").read_text("utf-8").replace("Analytical", "Halved")
+    text = (engine / "network" / "uncontended.hpp").read_text("utf-8").replace("Uncontended", "Halved")
     header.write_text(text.replace("= link.take(flight.bytes)", "= 2 * link.take(flight.bytes)"), "utf-8")
     text = replay.read_text("utf-8").replace('flow.hpp"\n', 'flow.hpp"\n#include "network/halved.hpp"\n')
     line = '  if (model == "flow")'
@@ -149,7 +149,7 @@ def test_a_network_model_is_a_header_and_its_name_in_two_places(tmp_path: Path) 
         assert done.returncode == 0, done.stderr
         return next(line for line in done.stdout.splitlines() if line.startswith("  time "))
 
-    assert time_ps("halved", "50GB/s") == time_ps("analytical", "25GB/s") != time_ps("analytical", "50GB/s")
+    assert time_ps("halved", "50GB/s") == time_ps("uncontended", "25GB/s") != time_ps("uncontended", "50GB/s")
     assert "halved" in house.hocket("simulate", "--help").stdout
     assert "`halved`" in house.table("network models")
 

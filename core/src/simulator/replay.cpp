@@ -121,8 +121,7 @@ class Replay {
     const Flight& flight = flights_[id];
     return flight.collective < 0 ? flight.bytes : collectives_[flight.collective].bytes_left;
   }
-  /// The step of its collective that the flight is of, where the plan's messages are those of steps; of a single
-  /// message its number.
+  /// The step of its collective that the flight is of (`Plan::step`); of a single message its number.
   Picoseconds step(uint32_t id) const {
     const Flight& flight = flights_[id];
     return flight.collective < 0 ? flight.message : plan(flight.collective).step(flight.message);
@@ -433,9 +432,6 @@ class Replay {
 // One instance of the engine a model, so that its calls are inlined: the network's part is most of the time.
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
                std::string_view model, const Fidelity& fidelity) {
-  if (model == "analytical" && !std::ranges::all_of(plans, &Plan::by_step)) {
-    throw SimulationError("the analytical model wants plans whose messages are those of steps");
-  }
   if (model == "uncontended") return Replay<Uncontended>(job, plans, graph, fidelity).run();
   if (model == "analytical") return Replay<Analytical>(job, plans, graph, fidelity).run();
   if (model == "congestion") return Replay<Congestion>(job, plans, graph, fidelity).run();

@@ -45,7 +45,6 @@ class Plan {
   Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes,
        Message message);
 
-  bool by_step() const { return step_.size() == position_.size(); }
   int32_t num_members() const { return num_members_; }
   /// Whether any message starts or ends at a relay.
   bool uses_relays() const { return messages_of_member_.back() > 0; }
@@ -57,8 +56,8 @@ class Plan {
   int64_t bytes_of(int32_t message) const { return bytes_[place(message)]; }
   /// Position of the message's first transfer in the schedule: copy after copy of each of its transfers.
   int32_t position(int32_t message) const { return position_[place(message)] * copies_ + copy(message); }
-  /// When the message starts in the schedule. Precondition: the plan's messages are those of steps.
-  Picoseconds step(int32_t message) const { return step_[place(message)]; }
+  /// When the message starts in the schedule, where messages are those of steps; of transfers their position.
+  Picoseconds step(int32_t message) const { return step_.empty() ? position(message) : step_[place(message)]; }
   /// The gates that the message's arrival helps to open.
   auto feeds(int32_t message) const {
     const int32_t end = copies_ == 1 ? 0 : dst(route_of(message));
