@@ -72,7 +72,9 @@ def test_links_go_by_their_ends_and_class() -> None:
 
 def test_free_sharing_is_said_aloud() -> None:
     switch = "switch:4,bandwidth=1GB/s,latency=1us"
-    done = hocket("all_gather", "--size", "4MB", "--topology", switch, "--algorithm", "direct", "--model", "uncontended")
+    done = hocket(
+        "all_gather", "--size", "4MB", "--topology", switch, "--algorithm", "direct", "--model", "uncontended"
+    )
     assert done.returncode == 0
     assert "NOT PHYSICAL" in done.stderr
 

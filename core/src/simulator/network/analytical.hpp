@@ -61,7 +61,7 @@ class Analytical {
     int64_t step;
     uint32_t id;
 
-    auto key() const { return std::tuple(urgency, collective, step); }
+    std::tuple<int64_t, int32_t, int64_t> key() const { return {urgency, collective, step}; }
   };
 
   /// All links of the message's stretch have it to serve.
