@@ -16,7 +16,7 @@ from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator.astra import AstraPrediction, simulate_astra
 
-__all__ = ["main"]
+__all__ = ["late_trace", "main", "slow_rank_row"]
 
 _REPEATS = 5
 _MANY = (4096, 16384, 65536)
@@ -91,14 +91,8 @@ def _events() -> None:
         ("aware", "Switch", "halvingDoubling", (64, 256, 1024)),
     ):
         for ranks in sizes:
-            values = {
-                "backend": backend, "collective": "allreduce", "size_bytes": 1 << 30, "topology": shape,
-                "npus_count": ranks, "bandwidth_GBps": 50, "latency_ns": 500, "sched": "LIFO", "endpoint_delay": 10,
-                "active_chunks": 1, "splits": 16, "coll_opt": "baseline", "local_mem_bw": 1600, "queues_per_dim": 1,
-            }  # fmt: skip
-            values |= {f"{kind}_impl": algorithm for kind in ("ar", "ag", "rs", "a2a")}
-            row = {name: str(value) for name, value in values.items()}
-            traces = TraceSet((_slow(row), *(trace_of(row),) * (ranks - 1)))
+            row = slow_rank_row(backend, shape, algorithm, ranks)
+            traces = TraceSet((late_trace(row), *(trace_of(row),) * (ranks - 1)))
             start = time.process_time()
             prediction = simulate_astra(traces, setup_of(row))
             seconds = time.process_time() - start
@@ -109,7 +103,19 @@ def _events() -> None:
             )
 
 
-def _slow(row: Row) -> Trace:
+def slow_rank_row(backend: str, shape: str, algorithm: str, ranks: int) -> Row:
+    """An all_reduce of 1 GiB in 16 chunks, one at a time."""
+    values = {
+        "backend": backend, "collective": "allreduce", "size_bytes": 1 << 30, "topology": shape,
+        "npus_count": ranks, "bandwidth_GBps": 50, "latency_ns": 500, "sched": "LIFO", "endpoint_delay": 10,
+        "active_chunks": 1, "splits": 16, "coll_opt": "baseline", "local_mem_bw": 1600, "queues_per_dim": 1,
+    }  # fmt: skip
+    values |= {f"{kind}_impl": algorithm for kind in ("ar", "ag", "rs", "a2a")}
+    return {name: str(value) for name, value in values.items()}
+
+
+def late_trace(row: Row) -> Trace:
+    """The row's collective, after a computation."""
     builder = TraceBuilder()
     late = builder.add_comp("late", duration_ns=5_000)
     builder.add_collective("all", CollectiveType.ALL_REDUCE, int(row["size_bytes"]), deps=[late])

@@ -95,10 +95,27 @@ nb::dict as_dict(Outcome&& outcome) {
   return result;
 }
 
+std::vector<Group> groups_of(const std::vector<GroupTuple>& tuples) {
+  std::vector<Group> groups;
+  for (const auto& [ranks, first_stream] : tuples) groups.push_back({ranks, first_stream});
+  return groups;
+}
+
+std::optional<nb::dict> run_in_convoys(const Setup& setup, const std::vector<GroupTuple>& group_tuples,
+                                       const HeldProgram& workload) {
+  const std::vector<Group> groups = groups_of(group_tuples);
+  std::optional<Outcome> outcome;
+  {
+    nb::gil_scoped_release unlocked;
+    outcome = simulate_in_convoys(setup.dimensions, setup.system, setup.memory, groups, workload.program);
+  }
+  if (!outcome) return std::nullopt;
+  return as_dict(std::move(*outcome));
+}
+
 nb::dict run(const Setup& setup, const std::vector<GroupTuple>& group_tuples, const HeldProgram& workload,
              const std::vector<const HeldProgram*>& customs) {
-  std::vector<Group> groups;
-  for (const auto& [ranks, first_stream] : group_tuples) groups.push_back({ranks, first_stream});
+  const std::vector<Group> groups = groups_of(group_tuples);
   std::vector<Program> custom;
   for (const HeldProgram* held : customs) custom.push_back(held->program);
   Outcome outcome;
@@ -132,6 +149,7 @@ void bind_astra(nb::module_& m) {
            "local_memory_bandwidth"_a, "peak_performance"_a);
   m.def("simulate", &run, "setup"_a, "groups"_a, "workload"_a, "custom"_a);
   m.def("simulate_alike", &run_alike, "setup"_a, "workload"_a);
+  m.def("simulate_in_convoys", &run_in_convoys, "setup"_a, "groups"_a, "workload"_a);
 }
 
 }  // namespace hocket::bind

@@ -55,7 +55,7 @@ class Collectives:
     def _groups(self, collective: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Index into `groups` of every node; -1: everybody."""
         result = np.full(len(collective), -1, np.int32)
-        if not any((trace.process_group >= 0).any() for trace in self.nodes.traces.traces):
+        if not (self.nodes.of("process_group") >= 0).any():
             return result
         rows = np.flatnonzero(collective)
         index_of: dict[str, int] = {}

@@ -173,9 +173,12 @@ class AstraNodes:
 
     def _edges(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
         """Rows in file order and the ids that they depend on."""
-        for start, trace in zip(self.rank_offset.tolist(), self.traces.traces, strict=False):
-            for offset, deps in ((trace.data_offset, trace.data_deps), (trace.ctrl_offset, trace.ctrl_deps)):
-                yield start + np.repeat(np.arange(len(trace)), np.diff(offset)), deps
+        traces = self.traces.traces
+        files = np.cumsum([len(trace) + 1 for trace in traces[:-1]], dtype=np.int64) - 1  # between their offsets
+        for offset, deps in (("data_offset", "data_deps"), ("ctrl_offset", "ctrl_deps")):
+            counts = np.diff(np.concatenate([getattr(trace, offset) for trace in traces]))
+            owner = np.repeat(np.arange(len(self)), np.delete(counts, files))
+            yield owner, np.concatenate([getattr(trace, deps) for trace in traces])
 
 
 @lru_cache(maxsize=64)

@@ -44,7 +44,10 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
     nodes = AstraNodes(traces)
     workload = _Workload(nodes, columns_of(nodes, setup.num_ranks, replay_only), setup)
     groups, custom = workload.collectives.groups, workload.collectives.custom
-    outcome = engine.simulate(setup.native, groups, workload.program, [engine.Program(**graph) for graph in custom])
+    outcome = None if custom else engine.simulate_in_convoys(setup.native, groups, workload.program)
+    if outcome is None:
+        graphs = [engine.Program(**graph) for graph in custom]
+        outcome = engine.simulate(setup.native, groups, workload.program, graphs)
     if (outcome["finish_ns"] < 0).any():
         explain(workload.nodes, workload.columns["group"], outcome)
     if len(outcome["crashed"]):

@@ -67,18 +67,24 @@ class Clock {
 
   void at(Nanoseconds time, Kind kind, uint32_t id) { events_.push({time, kind, id}); }
 
-  /// Runs the callback on the rank after `delay`.
-  void after(int32_t rank, Nanoseconds delay, Callback callback) {
+  /// Runs the callback on the rank after `delay`. `source`: 0, or of what it is whose place among the rank's callbacks
+  /// of that instant is known only next to others of the same source.
+  void after(int32_t rank, Nanoseconds delay, Callback callback, uint32_t source = 0) {
     const Nanoseconds time = now_ + delay;
     const uint32_t entry = callbacks_.add({callback, kNone});
     std::vector<Instant>& instants = ranks_[rank];
     for (Instant& instant : instants) {
-      if (instant.time == time) return instant.callbacks.push(callbacks_, entry);
+      if (instant.time != time) continue;
+      is_open_ |= instant.source != source;
+      return instant.callbacks.push(callbacks_, entry);
     }
-    instants.push_back({time, {}});
+    instants.push_back({time, source, {}});
     instants.back().callbacks.push(callbacks_, entry);
     at(time, kRank, static_cast<uint32_t>(rank));
   }
+
+  /// Whether callbacks of different sources have come to one instant of a rank.
+  bool is_open() const { return is_open_; }
 
   /// Runs the callback as an event of its own at the end of this instant.
   void defer(Callback callback) { at(now_, kDeferred, callbacks_.add({callback, kNone})); }
@@ -104,10 +110,12 @@ class Clock {
   };
   struct Instant {
     Nanoseconds time;
+    uint32_t source;
     Chain callbacks;
   };
 
   Nanoseconds now_ = 0;
+  bool is_open_ = false;
   EventQueue events_;
   Pool<Entry> callbacks_;
   std::vector<std::vector<Instant>> ranks_;

@@ -6,6 +6,7 @@
 #include "channels.hpp"
 #include "clock.hpp"
 #include "collectives.hpp"
+#include "convoys.hpp"
 #include "hocket/simulator/astra/simulate.hpp"
 #include "links.hpp"
 #include "lockstep.hpp"
@@ -24,7 +25,7 @@ struct Engine {
   Engine(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,
          std::span<const Group> groups, const Program& program, std::span<const Program> custom);
 
-  /// Runs to the end, or in lockstep to where that does not hold.
+  /// Runs to the end; in lockstep or convoys to where that does not hold.
   void run();
   Outcome outcome() const;
 
@@ -46,6 +47,7 @@ struct Engine {
   Memory memory;
   Workload workload;
   std::optional<Lockstep> lockstep;  // where the program is one rank's and all do the same
+  std::optional<Convoys> convoys;
   int64_t events = 0;
 
  private:

@@ -5,12 +5,6 @@
 #include "wire.hpp"
 
 namespace hocket::simulator::astra {
-namespace {
-
-constexpr Nanoseconds kFixedDelay = 10;  // of small communicator groups, whatever is configured
-
-}  // namespace
-
 Nanoseconds reduction(int64_t bytes, double bandwidth) {
   if (bandwidth == 0) return 0;
   // Each of the three is cut on its own, so the multiplication comes last.

@@ -41,6 +41,8 @@ struct PhasePlan {
 
 struct Engine;
 
+inline constexpr Nanoseconds kFixedDelay = 10;  // of small communicator groups, whatever is configured
+
 /// What a phase may do, on behalf of its stream.
 class Endpoint {
  public:

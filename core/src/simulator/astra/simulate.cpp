@@ -1,5 +1,7 @@
 #include "hocket/simulator/astra/simulate.hpp"
 
+#include <algorithm>
+
 #include "engine.hpp"
 #include "hocket/error.hpp"
 
@@ -39,7 +41,7 @@ void Engine::run() {
   while (clock.has_events()) {
     const Event event = clock.next();
     // Given up at once: the caller runs the full simulation instead.
-    if (lockstep && ties.mattered_before(event.time)) return;
+    if ((lockstep && ties.mattered_before(event.time)) || (convoys && convoys->has_failed())) return;
     if (events++ == 0 && event.time == 0) {
       throw SimulationError("ASTRA-sim aborts when something lasts 0 ns at time 0: raise endpoint-delay or latencies");
     }
@@ -120,6 +122,24 @@ Outcome Engine::outcome() const {
   outcome.messages = links.messages();
   outcome.events = events;
   return outcome;
+}
+
+std::optional<Outcome> simulate_in_convoys(std::span<const Dimension> dimensions, const System& system,
+                                           const RemoteMemory& memory, std::span<const Group> groups,
+                                           const Program& workload) {
+  Engine engine(dimensions, system, memory, groups, workload, {});
+  if (!Convoys::suits(engine)) return std::nullopt;
+  engine.convoys.emplace(engine);
+  try {
+    engine.run();
+  } catch (const SimulationError&) {
+    return std::nullopt;  // what is wrong is said where all is run
+  }
+  // Ranks that wait for ever, and more that crash than one, are told of in the order of what was run.
+  const bool has_ended = std::ranges::all_of(engine.workload.finish_ns, [](Nanoseconds time) { return time >= 0; });
+  if (engine.convoys->has_failed() || !has_ended || engine.workload.crashed.size() > 1) return std::nullopt;
+  engine.convoys->count();
+  return engine.outcome();
 }
 
 Outcome simulate(std::span<const Dimension> dimensions, const System& system, const RemoteMemory& memory,

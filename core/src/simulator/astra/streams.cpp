@@ -48,9 +48,16 @@ void Streams::insert(uint32_t stream) {
   if (waiting.back() != stream) engine_.ties.matters();
 }
 
-std::unique_ptr<Phase> Streams::make_phase(const Stream& stream, const Queue& queue, const Endpoint& endpoint) {
-  if (stream.custom) return make_custom_phase(*stream.custom, stream.position, stream.group, endpoint);
+std::unique_ptr<Phase> Streams::make_phase(uint32_t index, const Queue& queue, const Endpoint& endpoint) {
+  const Stream& stream = streams_[index];
+  if (stream.custom) {
+    if (engine_.convoys) engine_.convoys->fail();
+    return make_custom_phase(*stream.custom, stream.position, stream.group, endpoint);
+  }
   const PhasePlan& plan = stream.plans[stream.next_plan - 1];
+  if (engine_.convoys) {
+    return engine_.convoys->make_phase(plan, index, stream.tag, stream.next_plan, stream.in_small_group, endpoint);
+  }
   if (!engine_.lockstep) return astra::make_phase(plan, endpoint);
   return engine_.lockstep->make_phase(plan, engine_.ties.beginning(queue.passage), endpoint);
 }
@@ -61,7 +68,7 @@ void Streams::pump(Queue& queue) {
     Stream& stream = streams_[index];
     const Endpoint endpoint(engine_, index, stream.rank, stream.tag, stream.in_small_group);
     stream.is_running = true;
-    stream.phase = make_phase(stream, queue, endpoint);
+    stream.phase = make_phase(index, queue, endpoint);
     queue.running++;
     stream.phase->start();
   }

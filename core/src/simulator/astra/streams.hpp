@@ -59,7 +59,7 @@ class Streams {
 
   Queue& queue_of(int32_t rank, int32_t queue) { return queues_[static_cast<size_t>(rank) * queues_per_rank_ + queue]; }
   void insert(uint32_t stream);
-  std::unique_ptr<Phase> make_phase(const Stream& stream, const Queue& queue, const Endpoint& endpoint);
+  std::unique_ptr<Phase> make_phase(uint32_t stream, const Queue& queue, const Endpoint& endpoint);
   void pump(Queue& queue);
 
   Engine& engine_;

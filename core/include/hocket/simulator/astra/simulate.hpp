@@ -49,4 +49,10 @@ Outcome simulate(std::span<const Dimension> dimensions, const System& system, co
 std::optional<Outcome> simulate_alike(std::span<const Dimension> dimensions, const System& system,
                                       const RemoteMemory& memory, const Program& workload);
 
+/// The same as `simulate` for ranks that do not do the same, where all exchanges send one message at a time: all steps
+/// of one are computed at once. Nothing where that is not certain to be the result of `simulate`.
+std::optional<Outcome> simulate_in_convoys(std::span<const Dimension> dimensions, const System& system,
+                                           const RemoteMemory& memory, std::span<const Group> groups,
+                                           const Program& workload);
+
 }  // namespace hocket::simulator::astra
