@@ -1,5 +1,6 @@
 """Exchanges whose steps are computed at once; that must give what running every step gives."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from hocket._core import astra as engine
 from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.simulator.astra import AstraDimension, AstraSetup, SystemFile
+from hocket.simulator.astra import AstraBackend, AstraDimension, AstraSetup, SystemFile
 from hocket.simulator.astra.collectives import Collectives
 from hocket.simulator.astra.program import AstraNodes, columns_of
 
@@ -33,6 +34,8 @@ delays = st.sampled_from([0, 0, 1_000, 2_000, 7_000, 400_000])
 
 @st.composite
 def setups(draw: st.DrawFn) -> AstraSetup:
+    backend = draw(st.sampled_from(AstraBackend))
+    is_aware = backend is AstraBackend.CONGESTION
     dimensions = tuple(
         AstraDimension(
             draw(st.sampled_from(("Ring", "FullyConnected", "Switch"))),
@@ -40,7 +43,7 @@ def setups(draw: st.DrawFn) -> AstraSetup:
             draw(st.sampled_from([1.0, 50.0])),
             draw(st.sampled_from([0.0, 10.0, 500.0])),
         )
-        for size in draw(lengths)
+        for size in ([draw(st.integers(2, 8))] if is_aware else draw(lengths))
     )
     system: dict[str, object] = {
         "scheduling-policy": draw(st.sampled_from(["LIFO", "FIFO"])),
@@ -51,10 +54,11 @@ def setups(draw: st.DrawFn) -> AstraSetup:
         "local-mem-bw": draw(st.sampled_from([0, 1, 1600])),
     }
     for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
-        system[f"{kind}-implementation"] = [draw(st.sampled_from(ALGORITHMS)) for _ in dimensions]
-    return AstraSetup(
-        dimensions, msgspec.convert(SYSTEM | system, SystemFile), queues_per_dimension=draw(st.sampled_from([1, 1, 2]))
-    )
+        known = ALGORITHMS[: 1 if is_aware and draw(st.booleans()) else None]
+        system[f"{kind}-implementation"] = [draw(st.sampled_from(known)) for _ in dimensions]
+    queues = draw(st.sampled_from([1, 1, 2]))
+    file = msgspec.convert(SYSTEM | system, SystemFile)
+    return AstraSetup(dimensions, file, backend=backend, queues_per_dimension=queues)
 
 
 @st.composite
@@ -124,6 +128,15 @@ def test_a_phase_of_a_rank_is_one_event(shape: str, algorithm: str, chunks: int)
     assert found is not None
     require_equal(found, expected)
     assert found["events"] <= 8 * (1 + 4) < expected["events"]
+
+
+@pytest.mark.parametrize("ranks", [3, 8])
+@pytest.mark.parametrize("shape", ["Ring", "Switch", "FullyConnected"])
+def test_with_congestion_messages_of_a_ring_wait_for_those_before_them(shape: str, ranks: int) -> None:
+    setup, traces = late(shape, ranks, "ring")
+    found, expected = outcomes(replace(setup, backend=AstraBackend.CONGESTION), traces)
+    assert found is not None
+    require_equal(found, expected)
 
 
 @pytest.mark.parametrize("algorithm", ["direct2", "doubleBinaryTree"])

@@ -38,6 +38,12 @@ class Convoys::Member final : public Phase {
   Endpoint endpoint_;
 };
 
+Convoys::Convoys(Engine& engine) : engine_(engine) {
+  if (!engine.system.congestion) return;
+  free_from_.assign(engine.num_ranks, 0);
+  free_to_.assign(engine.num_ranks, 0);
+}
+
 size_t Convoys::Hash::operator()(const Key& key) const {
   uint64_t hash = key.tag;
   for (const uint64_t part : {static_cast<uint64_t>(key.step), static_cast<uint64_t>(key.base),
@@ -51,7 +57,8 @@ size_t Convoys::Hash::operator()(const Key& key) const {
 // What several ranks use is used in the order of their events at one instant, which is not known here.
 bool Convoys::suits(const Engine& engine) {
   const System& system = engine.system;
-  if (system.congestion || system.rendezvous || system.endpoint_delay <= 0) return false;
+  if (system.rendezvous || system.endpoint_delay <= 0) return false;
+  if (system.congestion && (system.queues_per_dimension > 1 || system.active_chunks > 1)) return false;
   if (engine.groups.size() > kFewGroups) return false;
   const Program& program = engine.program;
   for (uint32_t node = 0; node < program.num_nodes(); node++) {
@@ -118,6 +125,9 @@ bool Convoys::lay_out(Course& course, const Rounds& rounds, PeersOf&& peers_of) 
   course.leaves_together = rounds.window > 1 && rounds.window == others;
   if (rounds.messages <= 0 || (rounds.window > 1 && !course.leaves_together)) return false;
   const bool is_one_for_all = std::is_same_v<Peers, Neighbours>;
+  const bool is_ring_of_all = is_one_for_all && !course.plan.ring.members && course.plan.direction == 1 &&
+                              course.plan.ring.size == engine_.num_ranks;
+  if (engine_.system.congestion && !is_ring_of_all) return false;
   const int64_t steps = is_one_for_all ? 1 : course.leaves_together ? others : rounds.messages;
   if (static_cast<size_t>(steps) * static_cast<size_t>(course.plan.ring.size) > kMostEntries) return false;
   course.messages = rounds.messages;
@@ -134,7 +144,8 @@ bool Convoys::lay_out_steps(Course& course, At&& at) const {
     for (size_t k = 0; k < course.steps.size(); k++, peers.advance()) {
       Step& step = course.steps[k];
       if (position == 0) step.bytes = peers.bytes;
-      const Nanoseconds time = engine_.links.time(peers.from(), ring.rank_at(position), peers.bytes).arrival;
+      const auto [time, occupancy, uncharged] = engine_.links.time(peers.from(), ring.rank_at(position), peers.bytes);
+      step.occupancy = occupancy;
       if (step.bytes != peers.bytes || time > kLatest / 4 / course.messages) return false;
       step.from.push_back(position_of(ring, peers.from()));
       step.time.push_back(time);
@@ -200,7 +211,9 @@ void Convoys::run(const Convoy& convoy) {
   course.convoys++;
   Times sent = convoy.begins;
   for (Nanoseconds& time : sent) time += course.beginning;
-  const Times ends = course.leaves_together ? ends_together(course, sent) : Convoys::ends(course, std::move(sent));
+  const Times ends = course.leaves_together      ? ends_together(course, sent)
+                     : engine_.system.congestion ? ends_in_line(course, std::move(sent))
+                                                 : Convoys::ends(course, std::move(sent));
   if (!are_twins(course, convoy)) course.twins = ++twins_;
   course.begins = convoy.begins;
   course.turns = convoy.turns;
@@ -222,6 +235,31 @@ Convoys::Times Convoys::ends(const Course& course, Times sent) {
       if (++k == course.steps.size()) k = 0;
       for (size_t at = 0; at < sent.size(); at++) {
         next[at] = std::max(sent[at], sent[step.from[at]] + step.time[at]) + processing.time;
+      }
+      std::swap(sent, next);
+    }
+  }
+  return sent;
+}
+
+// As `ends`, where a message waits until its link has sent the ones before, and in a switch until the one from there
+// has.
+Convoys::Times Convoys::ends_in_line(const Course& course, Times sent) {
+  Times next(sent.size());
+  const Step& step = course.steps.front();
+  const bool has_switch = engine_.dimensions.front().shape == Shape::kSwitch;
+  const auto pass = [&](Nanoseconds& free, Nanoseconds comes, Nanoseconds time) {
+    const Nanoseconds leaves = std::max(comes, free);
+    free = leaves + step.occupancy;
+    return leaves + time;
+  };
+  for (const Processing& processing : course.processed) {
+    for (int64_t message = 0; message < processing.messages; message++) {
+      for (size_t at = 0; at < sent.size(); at++) {
+        const int32_t from = step.from[at];
+        Nanoseconds comes = pass(free_from_[from], sent[from], step.time[at]);
+        if (has_switch) comes = pass(free_to_[at], comes, step.time[at]);
+        next[at] = std::max(sent[at], comes) + processing.time;
       }
       std::swap(sent, next);
     }

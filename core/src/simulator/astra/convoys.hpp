@@ -21,12 +21,13 @@ struct Engine;
 /// Where all messages leave together (`direct`), a rank is done with the last that comes; the second half of an
 /// all_reduce leaves when all of the first has come, and message by message as that is processed.
 ///
-/// That holds without congestion, where messages meet nothing but their receivers. The order in which the ends of
-/// phases come among what else a rank does at one instant is not known, but for twins (`Convoy::twins`): where two such
-/// things meet, the attempt has failed, and all steps are run.
+/// That holds without congestion, where messages meet nothing but their receivers. With it, it does for rings of all
+/// ranks, one chunk at a time: a link has messages of one rank to one other alone, which leave in their order. The
+/// order in which the ends of phases come among what else a rank does at one instant is not known, but for twins
+/// (`Convoy::twins`): where two such things meet, the attempt has failed, and all steps are run.
 class Convoys {
  public:
-  explicit Convoys(Engine& engine) : engine_(engine) {}
+  explicit Convoys(Engine& engine);
 
   /// Whether it may be tried on a workload.
   static bool suits(const Engine& engine);
@@ -48,6 +49,7 @@ class Convoys {
   struct Step {
     std::vector<int32_t> from;  // positions
     std::vector<Nanoseconds> time;
+    Nanoseconds occupancy;  // of a link, with congestion
     int64_t bytes;
   };
   /// So many messages one after another are processed for so long each.
@@ -93,6 +95,7 @@ class Convoys {
   void run(const Convoy& convoy);
   using Times = std::vector<Nanoseconds>;
   static Times ends(const Course& course, Times sent);
+  Times ends_in_line(const Course& course, Times sent);
   Times ends_together(const Course& course, const Times& sent);
   bool are_twins(const Course& course, const Convoy& convoy) const;
   uint32_t course_of(const PhasePlan& plan, bool fixed_delay);
@@ -109,6 +112,8 @@ class Convoys {
   std::vector<Course> courses_;
   std::unordered_map<Key, Convoy, Hash> convoys_;
   std::unordered_map<uint32_t, int32_t> caller_of_;  // the group that has a tag, -1: everybody
+  // With congestion: when the links from a rank, and to it from a switch, have sent all that came so far.
+  std::vector<Nanoseconds> free_from_, free_to_;
   int64_t turn_ = 0;
   uint32_t twins_ = 0;
 };
