@@ -63,13 +63,19 @@ def setups(draw: st.DrawFn) -> AstraSetup:
 
 @st.composite
 def jobs(draw: st.DrawFn) -> tuple[AstraSetup, TraceSet]:
-    """The same calls on all ranks of a group, in the same order, after computations that differ."""
+    """The same calls on all ranks of a group, in the same order, after computations that differ, and messages."""
     setup = draw(setups())
     ranks = range(setup.num_ranks)
     groups = {"1": tuple(ranks[::2]), "2": tuple(reversed(ranks[1::2])), "3": tuple(ranks)}
     builders = [TraceBuilder() for _ in ranks]
     last: list[tuple[int, ...]] = [() for _ in ranks]
-    for _ in range(draw(st.integers(1, 4))):
+    for tag in range(draw(st.integers(1, 4))):
+        if len(ranks) > 1 and draw(st.sampled_from([False, False, True])):
+            src, dst = draw(st.lists(st.sampled_from(ranks), min_size=2, max_size=2, unique=True))
+            size = draw(sizes)
+            work = builders[src].add_comp("w", duration_ns=draw(delays), deps=last[src])
+            last[src] = (builders[src].add_send("s", size, src=src, dst=dst, tag=tag, deps=(work,)),)
+            last[dst] = (builders[dst].add_recv("r", size, src=src, dst=dst, tag=tag, deps=last[dst]),)
         group = draw(st.sampled_from(["", "", "1", "2", "3"]))
         kind, size, waits = draw(st.sampled_from(KINDS)), draw(sizes), draw(st.booleans())
         late, step = draw(st.sampled_from(ranks)), draw(st.sampled_from([0, 1_000, 3_000]))
@@ -135,6 +141,26 @@ def test_a_phase_of_a_rank_is_one_event(shape: str, algorithm: str, chunks: int)
 def test_with_congestion_messages_of_a_ring_wait_for_those_before_them(shape: str, ranks: int) -> None:
     setup, traces = late(shape, ranks, "ring")
     found, expected = outcomes(replace(setup, backend=AstraBackend.CONGESTION), traces)
+    assert found is not None
+    require_equal(found, expected)
+
+
+def test_messages_between_stages_of_a_pipeline() -> None:
+    """Two groups of four ranks, each of which reduces among itself and sends on."""
+    setup, _ = late("Ring", 8, "ring")
+    builders = [TraceBuilder() for _ in range(8)]
+    for rank, builder in enumerate(builders):
+        last: tuple[int, ...] = ()
+        for step in range(3):
+            if rank >= 4:
+                last = (builder.add_recv("r", 1 << 20, src=rank - 4, dst=rank, tag=step, deps=last),)
+            work = builder.add_comp("w", duration_ns=20_000 + 1_000 * rank, deps=last)
+            group = "1" if rank < 4 else "2"
+            last = (builder.add_collective("c", CollectiveType.ALL_REDUCE, 1 << 20, group=group, deps=(work,)),)
+            if rank < 4:
+                last = (builder.add_send("s", 1 << 20, src=rank, dst=rank + 4, tag=step, deps=last),)
+    groups = {"1": (0, 1, 2, 3), "2": (4, 5, 6, 7)}
+    found, expected = outcomes(setup, TraceSet(tuple(builder.build() for builder in builders), groups))
     assert found is not None
     require_equal(found, expected)
 

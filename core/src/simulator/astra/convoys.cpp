@@ -11,6 +11,7 @@ namespace hocket::simulator::astra {
 namespace {
 
 constexpr uint32_t kFewGroups = 1000;      // their streams' tags have not gone round
+constexpr int64_t kMostTag = 100'000'000;  // of messages: less than those of streams
 constexpr size_t kMostEntries = 1U << 24;  // of a course's steps
 
 int32_t position_of(const LogicalRing& ring, int32_t rank) {
@@ -38,7 +39,7 @@ class Convoys::Member final : public Phase {
   Endpoint endpoint_;
 };
 
-Convoys::Convoys(Engine& engine) : engine_(engine) {
+Convoys::Convoys(Engine& engine) : engine_(engine), touched_(engine.program.num_ranks(), -1) {
   if (!engine.system.congestion) return;
   free_from_.assign(engine.num_ranks, 0);
   free_to_.assign(engine.num_ranks, 0);
@@ -64,10 +65,13 @@ bool Convoys::suits(const Engine& engine) {
   for (uint32_t node = 0; node < program.num_nodes(); node++) {
     const Action action = program.action_of(node);
     if (action == Action::kMemory && engine.memory.is_shared()) return false;
-    if (action == Action::kSend || action == Action::kReceive) return false;
+    const bool is_message = action == Action::kSend || action == Action::kReceive;
+    if (is_message && (system.congestion || program.tag[node] < 0 || program.tag[node] > kMostTag)) return false;
   }
   return true;
 }
+
+Nanoseconds Convoys::now() const { return engine_.clock.now(); }
 
 bool Convoys::has_failed() const { return has_failed_ || engine_.clock.is_open(); }
 

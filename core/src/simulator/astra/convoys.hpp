@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "phase.hpp"
@@ -36,6 +37,11 @@ class Convoys {
   std::unique_ptr<Phase> make_phase(const PhasePlan& plan, uint32_t stream, uint32_t tag, uint32_t step,
                                     bool fixed_delay, const Endpoint& endpoint);
 
+  /// Something happens on a rank. Of two at one instant the order is not known, but of callbacks (`Clock::is_open`).
+  void touch(int32_t rank) {
+    if (std::exchange(touched_[rank], now()) == now()) fail();
+  }
+
   /// The order of something is not known.
   void fail() { has_failed_ = true; }
   bool has_failed() const;
@@ -44,6 +50,8 @@ class Convoys {
   void count() const;
 
  private:
+  Nanoseconds now() const;
+
   class Member;
   /// Who hears from whom in a step, and how long that takes.
   struct Step {
@@ -114,6 +122,7 @@ class Convoys {
   std::unordered_map<uint32_t, int32_t> caller_of_;  // the group that has a tag, -1: everybody
   // With congestion: when the links from a rank, and to it from a switch, have sent all that came so far.
   std::vector<Nanoseconds> free_from_, free_to_;
+  std::vector<Nanoseconds> touched_;
   int64_t turn_ = 0;
   uint32_t twins_ = 0;
 };

@@ -47,11 +47,17 @@ void Engine::run() {
     }
     switch (event.kind) {
       case Clock::kRank:
+        if (convoys) convoys->touch(static_cast<int32_t>(event.id));
         workload.in_rank_event = true;
         clock.fire(event.id, run_callback);
         workload.in_rank_event = false;
         break;
       case Clock::kArrival:
+        if (convoys) {
+          const ChannelKey& key = channels.key_of(messages[event.id].channel);
+          convoys->touch(key.src);
+          convoys->touch(key.dst);
+        }
         channels.arrive(event.id, run_callback);
         break;
       case Clock::kLinkFree:
