@@ -102,6 +102,23 @@ TEST(AstraSimulate, RanksThatDisagreeWaitForever) {
   EXPECT_EQ(outcome.waiting.size(), 4u);
 }
 
+TEST(AstraSimulate, ConvoysComeToTheSame) {
+  const Collective collective(4, Kind::kAllReduce, 4000);
+  const std::vector<Dimension> ring{{Shape::kRing, 4, 1.0, 500.0}};
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kDirect, Algorithm::kHalvingDoubling}) {
+    const System system = system_of(algorithm);
+    const Outcome expected = run(ring, system, collective.program());
+    const auto outcome = simulate_in_convoys(ring, system, kNoMemory, {}, collective.program());
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->finish_ns, expected.finish_ns);
+    EXPECT_EQ(outcome->messages, expected.messages);
+    EXPECT_EQ(outcome->byte_hops, expected.byte_hops);
+    EXPECT_EQ(outcome->events, 4);
+  }
+  const System tree = system_of(Algorithm::kDoubleBinaryTree);
+  EXPECT_FALSE(simulate_in_convoys(ring, tree, kNoMemory, {}, collective.program()));
+}
+
 TEST(AstraSimulate, RefusesTimesOutOfRange) {
   const Collective collective(4, Kind::kAllReduce, int64_t{1} << 50);
   const std::vector<Dimension> ring{{Shape::kRing, 4, 1e-9, 500.0}};
