@@ -17,7 +17,7 @@ from hocket.simulator.models import Model
 from hocket.simulator.simulation import engine_job, run_engine
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import CollectiveCall, Workload, single_call
-from hocket.topology import Topology, load
+from hocket.topology import Topology, load, routing_of
 
 CONCURRENT, FLOWS = 1024, 16_384
 LEAVES, HOSTS_A_LEAF = 16, 16
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _measure(name: str, flows: int, workload: Workload, topology: Topology, plans: list[CollectivePlan]) -> None:
-    job = engine_job(workload, topology)
+    job = engine_job(workload, topology, routing_of(topology))
     for model in (Model.CONGESTION, Model.FLOW):
         seconds = float("inf")
         for _ in range(REPEATS):

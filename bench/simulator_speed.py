@@ -15,7 +15,7 @@ from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.models import Model
 from hocket.simulator.simulation import engine_job, run_engine
 from hocket.simulator.workload import CollectiveCall, single_call
-from hocket.topology import Topology, load
+from hocket.topology import Topology, load, routing_of
 
 CASES = [
     (Kind.ALL_REDUCE, "ring", "ring:1024,bandwidth=50GB/s,latency=500ns"),
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _print_case(call: CollectiveCall, topology: Topology, plan: CollectivePlan, plan_s: float, model: Model) -> None:
-    job = engine_job(single_call(call, topology.num_ranks), topology)
+    job = engine_job(single_call(call, topology.num_ranks), topology, routing_of(topology))
     fidelity = Fidelity(model)
     run_s = float("inf")
     for _ in range(REPEATS):

@@ -20,7 +20,7 @@ with late_imports(__name__):
     from hocket.schedule.program import BUFFERS, STEP_ROW, Gpu, Program, Step, Steps, StepType, ThreadBlock
     from hocket.schedule.protocols import AMD, FIFO_DEPTH, NVIDIA, Protocol
     from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
-    from hocket.schedule.schedule import Bound, Schedule, busiest_link_ps
+    from hocket.schedule.schedule import Bound, Schedule, busiest_of
     from hocket.schedule.storage import load, load_expanded, save
     from hocket.schedule.symmetry import Motion, Symmetry
     from hocket.schedule.timing import dependencies, retime
@@ -73,7 +73,7 @@ __all__ = [
     "Wait",
     "Work",
     "attempt",
-    "busiest_link_ps",
+    "busiest_of",
     "certificate",
     "concatenate",
     "dependencies",

@@ -72,25 +72,27 @@ def lower_bound(
     group: NDArray[np.int32] | None = None,
     shared: bool = False,
     relays: bool = False,
+    split: bool = False,
 ) -> Bound:
     """The largest of the arguments above for the collective on the topology, and the name of the one that is it.
 
     `blocking`: a transfer holds its links for its latency as well. `group`, `relays`: as in Schedule. `shared`: links
-    may carry several transfers at a time, each more slowly, so that no transfer has a slot of its own. Raises
-    Infeasible when ranks that must talk are not connected, or the time is beyond the engine's horizon of 26 days.
+    may carry several transfers at a time, each more slowly, so that no transfer has a slot of its own. `split`:
+    besides, a chunk may go in parts over several routes. Raises Infeasible when ranks that must talk are not connected,
+    or the time is beyond the engine's horizon of 26 days.
     """
     if collective.num_ranks == 1:
         return Bound(0, "a single rank holds everything")
     if not (collective.even or collective.sent.any()):
         return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
-    holding = Holding.BLOCKING if blocking else Holding.SHARED if shared else Holding.WIRE
+    holding = Holding.BLOCKING if blocking else Holding.SHARED if shared or split else Holding.WIRE
     paced = _paced(topology, collective.largest_chunk_bytes) if blocking else topology
     helpers = relays and len(ranks) < topology.num_ranks
     bounds = [
-        *_latency(collective, topology, ranks),
-        *_ports(collective, topology, ranks, holding, helpers),
-        *_parts(collective, topology, paced, ranks, holding, helpers),
+        *_latency(collective, topology, ranks, split),
+        *_ports(collective, topology, ranks, holding, helpers, split),
+        *_parts(collective, topology, paced, ranks, holding, helpers, split),
         *_cut(collective, topology, paced, ranks, holding),
     ]
     for flows in (path_bounds, one_end_bounds):
@@ -117,8 +119,10 @@ def _paced(topology: Topology, chunk_bytes: int) -> Topology:
     return replace(topology, bandwidth=np.maximum(1, paced.astype(np.int64)))
 
 
-def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32]) -> Iterator[Bound]:
-    bytes, from_ranks, to_ranks, kind = collective.smallest_chunk_bytes, ranks, ranks, collective.kind
+def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32], split: bool) -> Iterator[Bound]:
+    """A chunk in parts is there when the last byte is, which has its latency still before it when it leaves: that alone
+    counts, as `_ports` has what the bytes take."""
+    bytes, from_ranks, to_ranks, kind = 0 if split else collective.smallest_chunk_bytes, ranks, ranks, collective.kind
     if not (kind.reduces or kind.spreads or kind.rooted or kind.in_pairs):  # who has something has it for some only
         yield Bound(_custom_latency(collective, topology, ranks, bytes), "latency to the farthest rank")
         return
@@ -171,9 +175,9 @@ def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:
 
 
 def _ports(
-    collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding, helpers: bool
+    collective: Collective, topology: Topology, ranks: NDArray[np.int32], holding: Holding, helpers: bool, split: bool
 ) -> Iterator[Bound]:
-    n, smallest = len(ranks), collective.smallest_chunk_bytes
+    n, smallest = len(ranks), 0 if split else collective.smallest_chunk_bytes
     each, alone = np.arange(n), topology.partitions[0]
     for name, index, crossing, bandwidths in (
         ("ingress", topology.links_into, entering(collective, each), alone.ingress_bandwidth),
@@ -201,8 +205,9 @@ def _parts(
     ranks: NDArray[np.int32],
     holding: Holding,
     helpers: bool,
+    split: bool,
 ) -> Iterator[Bound]:
-    smallest = collective.smallest_chunk_bytes
+    smallest = 0 if split else collective.smallest_chunk_bytes
     for partition in paced.partitions[1:]:
         used, part = np.unique(partition.part[ranks], return_inverse=True)
         if len(used) in (1, len(ranks)):

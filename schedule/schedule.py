@@ -11,7 +11,7 @@ from hocket._core.schedule import Transfers
 from hocket.schedule.collective import Collective
 from hocket.topology import Topology
 
-__all__ = ["Bound", "Schedule", "busiest_link_ps"]
+__all__ = ["Bound", "Schedule", "busiest_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,15 @@ class Schedule:
 
     @cached_property
     def busiest_link_ps(self) -> int:
-        """`busiest_link_ps` of the transfers."""
+        """Picoseconds, rounded down, that the busiest link needs for its bytes alone. Where links are not shared for
+        free, no timing of transfers is quicker."""
         route_bytes = np.bincount(
             self.route, self.collective.chunk_bytes[self.chunk], minlength=len(self.route_offset) - 1
         )
-        return busiest_link_ps(self.topology, self.route_offset, self.route_links, route_bytes)
+        link_bytes = np.bincount(
+            self.route_links, np.repeat(route_bytes, np.diff(self.route_offset)), minlength=self.topology.num_links
+        )
+        return busiest_of(self.topology, link_bytes)
 
     def expand(self) -> "Schedule":
         """The schedule with all transfers spelled out: itself. (A FoldedSchedule has to make it.)"""
@@ -148,12 +152,6 @@ class Schedule:
         return int(self.finish_ps.max(initial=0))
 
 
-def busiest_link_ps(
-    topology: Topology, offset: NDArray[np.int64], links: NDArray[np.integer[Any]], route_bytes: NDArray[np.number[Any]]
-) -> int:
-    """Picoseconds, rounded down, that the busiest link needs for its bytes alone when so many go over each route (CSR).
-
-    Where links are not shared for free, no timing of transfers is quicker.
-    """
-    link_bytes = np.bincount(links, np.repeat(route_bytes, np.diff(offset)), minlength=topology.num_links)
+def busiest_of(topology: Topology, link_bytes: NDArray[np.number[Any]]) -> int:
+    """Picoseconds, rounded down, that the busiest link needs for so many bytes each."""
     return int((link_bytes * 1e12 / topology.bandwidth).max(initial=0) * (1 - 1e-9))

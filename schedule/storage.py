@@ -23,7 +23,7 @@ from hocket.schedule.folded_storage import (
     symmetry,
 )
 from hocket.schedule.schedule import Bound, Schedule
-from hocket.topology import Dimension, Topology
+from hocket.topology import DEFAULT_ROUTING, Dimension, Topology
 
 __all__ = ["load", "load_expanded", "save"]
 
@@ -190,6 +190,7 @@ def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> AnySchedule:
         dimensions=tuple(header.topology.dimensions),
         notes=tuple(header.topology.notes),
         in_network=tuple(header.topology.in_network),
+        routing=DEFAULT_ROUTING,  # the schedule names its routes
         **{name: arrays[f"topology.{name}"] for name in _TOPOLOGY_ARRAYS},
     )
     if topology.fingerprint != header.topology.fingerprint:

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket._core.simulator import Plan
-from hocket.schedule import Collective, Schedule, busiest_link_ps
+from hocket.schedule import Collective, Schedule, busiest_of
 from hocket.schedule.algorithms import Pattern
+from hocket.topology import FabricRouting, Paths, Routes, routing_of
 
 __all__ = ["CollectivePlan", "Folded"]
 
@@ -27,13 +28,15 @@ class Folded:
 class CollectivePlan:
     """The schedule that a collective follows or the pattern of it, the name of the algorithm (or schedule file) it came
     from, and why it is not what was asked for. `sized`: the collective, where it differs from the source's in sizes.
-    `by_step`: what goes over a connection in one step is one message, not one a chunk."""
+    `by_step`: what goes over a connection in one step is one message, not one a chunk. `routing`: that of a pattern's
+    messages, the topology's own unless said; a schedule names its routes."""
 
     source: Pattern | Schedule
     algorithm: str
     note: str | None = None
     sized: Collective | None = None
     by_step: bool = False
+    routing: FabricRouting | None = None
 
     @property
     def collective(self) -> Collective:
@@ -56,14 +59,31 @@ class CollectivePlan:
         if (pattern := self._alike) is not None:
             elements = np.arange(pattern.symmetry.order)
             dst = pattern.symmetry.act(elements, pattern.dst[:, None]).ravel().astype(np.int32)
-            return self._plan_of(pattern, pattern.symmetry.order, *pattern.routes, dst)
+            return self._plan_of(pattern, pattern.symmetry.order, self.paths, dst)
         schedule = self.schedule
         if self.collective.block_bytes is not None:
             sent = self.collective.sent[schedule.chunk]
             columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
             schedule = replace(schedule, **{name: getattr(schedule, name)[sent] for name in columns})
         size = self.collective.chunk_bytes[schedule.chunk]
-        return Plan(schedule.transfers, size, schedule.ranks, schedule.relay_nodes, by_step=self.by_step)
+        return Plan(schedule.transfers, size, schedule.ranks, schedule.relay_nodes, self.paths, self.by_step)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """Those of each route between all ranks."""
+        if isinstance(self.source, Schedule):
+            return Paths.single(Routes(self.source.route_offset, self.source.route_links))
+        return self.source.paths(self.routed)
+
+    @property
+    def routed(self) -> FabricRouting:
+        """The routing, where there is a choice."""
+        return routing_of(self.source.topology) if self.routing is None else self.routing
+
+    @property
+    def splits(self) -> bool:
+        """Whether messages go in parts."""
+        return self.routed.policy.spreads and not self.paths.has_one_each
 
     @cached_property
     def folded(self) -> Folded | None:
@@ -75,11 +95,11 @@ class CollectivePlan:
         pattern's schedule is in that order: ties break alike, and every copy ends up with the times of the fold.
         """
         pattern = self._alike
-        if pattern is None or pattern.links is None or not pattern.folds:
+        if pattern is None or pattern.links is None or not pattern.folds(self.routed):
             return None
-        offset, links = pattern.routes_home
+        home = pattern.paths_home(self.routed)
         alone = np.zeros(len(pattern.dst), np.int32)
-        plan = self._plan_of(pattern, 1, offset, pattern.links.first[links].astype(np.int32), alone)
+        plan = self._plan_of(pattern, 1, home._replace(links=pattern.links.first[home.links].astype(np.int32)), alone)
         return Folded(plan, pattern.symmetry.order, pattern.links.first)
 
     @property
@@ -87,7 +107,8 @@ class CollectivePlan:
         """Those to simulate: of one rank where it can stand for all."""
         if isinstance(self.source, Schedule):
             return len(self.source.chunk)
-        return len(self.source.chunk) if self._alike is not None and self.source.folds else self.source.num_transfers
+        folds = self._alike is not None and self.source.folds(self.routed)
+        return len(self.source.chunk) if folds else self.source.num_transfers
 
     @property
     def num_routes(self) -> int:
@@ -96,14 +117,24 @@ class CollectivePlan:
 
     @property
     def busiest_link_ps(self) -> int:
-        """Picoseconds that the busiest link needs for its bytes alone."""
-        if (pattern := self._alike) is None:
+        """Picoseconds that the busiest link needs for its bytes alone; 0 where messages choose their paths."""
+        if isinstance(self.source, Schedule):
             return self.schedule.busiest_link_ps
+        if self.routed.policy.chooses:
+            return 0
+        topology = self.source.topology
+        if (pattern := self._alike) is None:
+            schedule = self.schedule
+            size = schedule.collective.chunk_bytes[schedule.chunk]
+            amount = np.bincount(schedule.route, size, minlength=len(schedule.route_offset) - 1)
+            return busiest_of(topology, self.paths.link_bytes(amount, topology.num_links))
         amount = np.bincount(pattern.connection, self._bytes, minlength=len(pattern.dst))
-        if pattern.links is None or not pattern.folds:
-            return busiest_link_ps(pattern.topology, *pattern.routes, np.repeat(amount, pattern.symmetry.order))
-        offset, links = pattern.routes_home
-        return busiest_link_ps(pattern.topology, offset, pattern.links.first[links], amount)
+        if pattern.links is None or not pattern.folds(self.routed):
+            amount = np.repeat(amount, pattern.symmetry.order)
+            return busiest_of(topology, self.paths.link_bytes(amount, topology.num_links))
+        home = pattern.paths_home(self.routed)
+        home = home._replace(links=pattern.links.first[home.links])
+        return busiest_of(topology, home.link_bytes(amount, topology.num_links))
 
     def without_bytes(self) -> "CollectivePlan":
         """The same for a collective that moves nothing."""
@@ -128,11 +159,10 @@ class CollectivePlan:
         self,
         pattern: Pattern,
         copies: int,
-        offset: NDArray[np.int64],
-        links: NDArray[np.int32],
+        paths: Paths,
         dst: NDArray[np.int32],
     ) -> Plan:
-        """The plan in which `copies` members do what the pattern's first rank does, over the given routes."""
+        """The plan in which `copies` members do what the pattern's first rank does, over these paths."""
         assert self._bytes is not None
         sends, delivers = pattern.states
         return Plan(
@@ -143,8 +173,7 @@ class CollectivePlan:
             step=pattern.step,
             bytes=self._bytes,
             copies=copies,
-            route_offset=offset,
-            route_links=links,
+            paths=paths,
             route_dst=dst,
             by_step=self.by_step,
         )

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from hocket.base.errors import SimulationError
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
-from hocket.topology import Topology
+from hocket.topology import FabricRouting, Topology, routing_of
 
 __all__ = ["STANDARD", "Fidelity"]
 
@@ -13,7 +13,8 @@ __all__ = ["STANDARD", "Fidelity"]
 @dataclass(frozen=True, slots=True)
 class Fidelity:
     """The network model (a name of `Model`); how nodes pass messages on, and whom links serve next (a value for all
-    links or one for each class of links, `Topology.classes`); how many times as long a rank computes while it
+    links or one for each class of links, `Topology.classes`); which paths messages take (`hocket.topology.routings`;
+    None: as the topology routes); how many times as long a rank computes while it
     communicates. Whether to record what every link did when (for timelines), in about how many bins of time (even; 0:
     none) how busy it was, in constant memory, and what collectives take without any bytes (CollectiveTime.regime).
     Whether one rank may stand for all where all do alike (exact; it saves time and memory).
@@ -29,6 +30,7 @@ class Fidelity:
     link_bins: int = 0
     latencies: bool = False
     fold: bool = True
+    routing: str | None = None
 
     def __post_init__(self) -> None:
         if self.model not in set(Model):
@@ -46,8 +48,16 @@ class Fidelity:
         """Whether links may be at several messages at a time, so that bounds in slots of messages do not hold."""
         return self.model in (Model.ANALYTICAL, Model.FLOW)
 
+    def routed(self, topology: Topology) -> FabricRouting:
+        """How messages are routed. Raises TopologyError for a routing that is none for the topology."""
+        # What is not contended for needs no second way, and ASTRA-sim, whose model that is, knows none.
+        alone = self.routing is None and self.model == Model.UNCONTENDED
+        return routing_of(topology, "shortest" if alone else self.routing)
+
     def check(self, topology: Topology) -> None:
-        """Raises SimulationError for a switching, queueing or class of links that the topology or the model has not."""
+        """Raises SimulationError for a switching, queueing or class of links that the topology or the model has not,
+        and TopologyError for a routing that is none for the topology."""
+        self.routed(topology)
         per_link(self.switching, Switching, topology)
         if per_link(self.queueing, Queueing, topology).any() and self.model != Model.CONGESTION:
             raise SimulationError(

@@ -91,6 +91,7 @@ class Prediction:
     model: str
     switching: str
     queueing: str
+    routing: str
     topology: Topology
     workload: Workload
     time_ps: int

@@ -17,14 +17,14 @@ from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.expansion import Expansion
 from hocket.simulator.fidelity import Fidelity
 from hocket.simulator.intervals import covered_ps
-from hocket.simulator.message_routes import message_routes, port_notes
+from hocket.simulator.message_paths import message_paths, port_notes
 from hocket.simulator.models import Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import CollectiveCall, NodeKind, Workload, single_call
 from hocket.simulator.workload_bound import WorkloadBound
-from hocket.topology import Topology
+from hocket.topology import FabricRouting, Topology, routing_of
 
 __all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
 
@@ -41,6 +41,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     topology cannot have.
     """
     fidelity.check(topology)
+    routing = fidelity.routed(topology)
     if workload.num_ranks > topology.num_ranks:
         raise TopologyError(
             f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
@@ -50,20 +51,16 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     calls = placed.calls
     followed = None
     if fidelity.model != Model.BOUND:
-        followed = [_fastest(_messages(candidates(call), fidelity), call, topology, fidelity) for call in calls]
-    relays = [choice.relays for choice in followed] if followed else [False] * len(calls)
-    bounds = [
-        _bound(call, topology, fidelity.shares_links, helped)
-        for call, helped in zip(_bounded(calls, followed), relays, strict=True)
-    ]
-    job = engine_job(placed, topology)
-    workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(relays))
+        followed = [_fastest(_routed(candidates(call), routing, fidelity), call, topology, fidelity) for call in calls]
+    bounds = _bounds(calls, followed, topology, routing, fidelity)
+    job = engine_job(placed, topology, routing)
+    workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(_relays(calls, followed)))
     if followed is None:
         outcome = Outcome.without_network(
             workload_bound.start_ps, workload_bound.finish_ps, workload.num_ranks, topology.num_links
         )
     else:
-        outcome = _run(workload, placed, job, followed, topology, fidelity)
+        outcome = _run(workload, placed, job, followed, topology, routing, fidelity)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
@@ -75,6 +72,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
         model=str(fidelity.model),
         switching=setting_name(fidelity.switching),
         queueing=setting_name(fidelity.queueing),
+        routing=routing.name,
         topology=topology,
         workload=workload,
         time_ps=int(finish.max(initial=0)) if followed is not None else workload_bound.bound_ps,
@@ -99,6 +97,48 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     )
 
 
+def _routed(
+    candidates: Iterable[CollectivePlan | SpelledOut], routing: FabricRouting, fidelity: Fidelity
+) -> Iterator[CollectivePlan | SpelledOut]:
+    """The candidates, in the messages that the model speaks of (textbooks' have all that a step brings to a rank),
+    which follow the routing where they name no routes."""
+    by_step = fidelity.model == Model.ANALYTICAL
+    for choice in candidates:
+        yield replace(choice, by_step=by_step, routing=routing) if isinstance(choice, CollectivePlan) else choice
+
+
+def _relays(calls: Sequence[CollectiveCall], followed: Sequence[CollectivePlan | SpelledOut] | None) -> list[bool]:
+    """Of each call, whether ranks outside its group take part."""
+    return [choice.relays for choice in followed] if followed else [False] * len(calls)
+
+
+def _bounds(
+    calls: Sequence[CollectiveCall],
+    followed: Sequence[CollectivePlan | SpelledOut] | None,
+    topology: Topology,
+    routing: FabricRouting,
+    fidelity: Fidelity,
+) -> list[Bound]:
+    """That of each call."""
+    relays, splits = _relays(calls, followed), _splits(calls, followed, topology, routing)
+    return [
+        _bound(call, topology, fidelity.shares_links, helped, split)
+        for call, helped, split in zip(_bounded(calls, followed), relays, splits, strict=True)
+    ]
+
+
+def _splits(
+    calls: Sequence[CollectiveCall],
+    followed: Sequence[CollectivePlan | SpelledOut] | None,
+    topology: Topology,
+    routing: FabricRouting,
+) -> list[bool]:
+    """Of each call, whether its messages may go in parts."""
+    if followed is None:
+        return [routing.splits(topology)] * len(calls)
+    return [choice.splits if isinstance(choice, CollectivePlan) else routing.splits(topology) for choice in followed]
+
+
 def _bounded(
     calls: Sequence[CollectiveCall], followed: Sequence[CollectivePlan | SpelledOut] | None
 ) -> Iterator[CollectiveCall]:
@@ -112,9 +152,9 @@ def _bounded(
 
 
 @lru_cache(maxsize=128)
-def _bound(call: CollectiveCall, topology: Topology, shared: bool, relays: bool) -> Bound:
+def _bound(call: CollectiveCall, topology: Topology, shared: bool, relays: bool, split: bool) -> Bound:
     """Kept for the same call by other algorithms, as sweeps ask."""
-    return lower_bound(call.collective, topology, group=call.members, shared=shared, relays=relays)
+    return lower_bound(call.collective, topology, group=call.members, shared=shared, relays=relays, split=split)
 
 
 def _run(
@@ -123,6 +163,7 @@ def _run(
     job: Job,
     followed: list[CollectivePlan | SpelledOut],
     topology: Topology,
+    routing: FabricRouting,
     fidelity: Fidelity,
 ) -> Outcome:
     """Simulates one rank where all ranks do alike, else all of them."""
@@ -130,7 +171,9 @@ def _run(
     if len(plans) < len(followed):
         spelled = {call: choice for call, choice in enumerate(followed) if not isinstance(choice, CollectivePlan)}
         expansion = Expansion(placed, spelled)
-        return expansion.folded_back(run_engine(engine_job(expansion.workload, topology), plans, topology, fidelity))
+        return expansion.folded_back(
+            run_engine(engine_job(expansion.workload, topology, routing), plans, topology, fidelity)
+        )
     may_fold = fidelity.fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
     folded = plans[0].folded if may_fold else None
     if folded is None:
@@ -155,17 +198,9 @@ def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity)
             slowdown=(fidelity.overlap_slowdown.numerator, fidelity.overlap_slowdown.denominator),
             record_occupancy=fidelity.record_links,
             link_bins=fidelity.link_bins,
+            adaptive=fidelity.routed(topology).policy.chooses,
         )
     )
-
-
-def _messages(
-    candidates: Iterable[CollectivePlan | SpelledOut], fidelity: Fidelity
-) -> Iterable[CollectivePlan | SpelledOut]:
-    """The candidates, in the messages that the model speaks of: textbooks' have all that a step brings to a rank."""
-    if fidelity.model != Model.ANALYTICAL:
-        return candidates
-    return (replace(each, by_step=True) if isinstance(each, CollectivePlan) else each for each in candidates)
 
 
 def _fastest(
@@ -219,12 +254,11 @@ def _time_alone(choice: CollectivePlan, call: CollectiveCall, topology: Topology
 @lru_cache(maxsize=16)
 def _job_alone(group: tuple[int, ...], num_ranks: int, topology: Topology) -> Job:
     """The job of so many ranks in which a group does one collective; which one, its plan says."""
-    return engine_job(single_call(CollectiveCall(BARRIER, group, 0), num_ranks), topology)
+    return engine_job(single_call(CollectiveCall(BARRIER, group, 0), num_ranks), topology, routing_of(topology))
 
 
-def engine_job(workload: Workload, topology: Topology) -> Job:
+def engine_job(workload: Workload, topology: Topology, routing: FabricRouting) -> Job:
     """The engine's form of a workload; its calls are numbered like their plans."""
-    message_offset, message_links = message_routes(workload, topology)
     return Job(
         graph=topology.graph,
         rank_offset=workload.rank_offset,
@@ -233,8 +267,7 @@ def engine_job(workload: Workload, topology: Topology) -> Job:
         member=workload.member,
         dependency_offset=workload.dependency_offset,
         dependency=workload.dependency,
-        message_route_offset=message_offset,
-        message_links=message_links,
+        message_paths=message_paths(workload, topology, routing),
         message_bytes=workload.message_bytes,
         message_priority=workload.message_priority,
         message_stream=_streams(workload),

@@ -14,18 +14,25 @@ with late_imports(__name__):
         rank_egress_bandwidth,
         rank_ingress_bandwidth,
     )
-    from hocket.topology.model import Dimension, Topology
+    from hocket.topology.model import DEFAULT_ROUTING, Dimension, Topology
     from hocket.topology.naming import link_name, node_name
+    from hocket.topology.paths import WHOLE_SHARE, Paths
     from hocket.topology.routing import Routes, rank_routes, routes
+    from hocket.topology.routings import ROUTINGS, FabricRouting, read_routing, routing_of
     from hocket.topology.spec import UnknownTopology
     from hocket.topology.subset import keep_links, links_within, subset
     from hocket.topology.switches_as_ranks import switches_as_ranks
     from hocket.topology.yaml_file import save
 
 __all__ = [
+    "DEFAULT_ROUTING",
+    "ROUTINGS",
+    "WHOLE_SHARE",
     "Crossing",
     "Cut",
     "Dimension",
+    "FabricRouting",
+    "Paths",
     "Ports",
     "Routes",
     "Topology",
@@ -42,7 +49,9 @@ __all__ = [
     "rank_egress_bandwidth",
     "rank_ingress_bandwidth",
     "rank_routes",
+    "read_routing",
     "routes",
+    "routing_of",
     "save",
     "subset",
     "switches_as_ranks",

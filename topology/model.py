@@ -12,9 +12,10 @@ from hocket._core.topology import Graph
 from hocket.topology.naming import link_name
 from hocket.topology.partition import Partition
 
-__all__ = ["DEFAULT_CLASS", "Dimension", "LinkIndex", "Topology"]
+__all__ = ["DEFAULT_CLASS", "DEFAULT_ROUTING", "Dimension", "LinkIndex", "Topology"]
 
 DEFAULT_CLASS = "link"
+DEFAULT_ROUTING = "shortest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class Topology:
     machine (host) each rank sits in. `in_network` lists the switches (node ids) that compute in the network, as NVLS
     and SHARP do: chunks can stay there, to be added to each other and sent on in copies; other switches only pass on
     what they receive. `dimensions` is set when the topology is a product of dimensions. `notes` are sentences that
-    every command that uses the topology prints (for example how a unit was read).
+    every command that uses the topology prints (for example how a unit was read). `routing` is how its nodes route
+    (`hocket.topology.routings`).
     """
 
     name: str
@@ -94,6 +96,7 @@ class Topology:
     dimensions: tuple[Dimension, ...] = ()
     notes: tuple[str, ...] = ()
     in_network: tuple[int, ...] = ()
+    routing: str = DEFAULT_ROUTING
 
     def __repr__(self) -> str:
         switches = self.num_nodes - self.num_ranks
@@ -112,6 +115,7 @@ class Topology:
         dimensions: tuple[Dimension, ...] = (),
         notes: tuple[str, ...] = (),
         in_network: Iterable[int] = (),
+        routing: str = DEFAULT_ROUTING,
     ) -> "Topology":
         """A topology from (src, dst, latency_ps, bandwidth) tuples and the name of each link's class (`link` unless
         given). Raises TopologyError on a bad link."""
@@ -132,6 +136,7 @@ class Topology:
             dimensions=dimensions,
             notes=notes,
             in_network=tuple(in_network),
+            routing=routing,
         )
         _ = topology.graph  # the engine checks every link
         return topology

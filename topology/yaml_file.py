@@ -15,7 +15,8 @@ from hocket.base.files import atomic_write
 from hocket.base.strict_yaml import YamlDocument
 from hocket.base.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.topology.builders import product
-from hocket.topology.model import DEFAULT_CLASS, Dimension, Topology
+from hocket.topology.model import DEFAULT_CLASS, DEFAULT_ROUTING, Dimension, Topology
+from hocket.topology.routings import read_routing
 from hocket.topology.spec import from_machines, from_spec
 
 __all__ = ["from_file", "save"]
@@ -61,6 +62,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
     links: list[Link] = []
     machine: list[Node] | None = None
     in_network: list[Node] = []
+    routing: str | None = None
     notes: list[str] = []
 
 
@@ -89,6 +91,9 @@ def from_file(document: YamlDocument) -> Topology:
             _ = topology.graph  # the engine checks that they are switches
         except TopologyError as error:
             raise FormatError(f"{document.where('$.in_network')}: {error}") from error
+    if file.routing is not None:
+        routing = read_routing(file.routing, document.where("$.routing"))
+        topology = replace(topology, routing=routing.name)
     if file.machine is None:
         return topology
     if len(file.machine) != topology.num_ranks:
@@ -171,6 +176,8 @@ def save(topology: Topology, path: Path | str, comment: str = "") -> None:
         header["notes"] = list(topology.notes)
     if topology.in_network and not is_product:
         header["in_network"] = list(topology.in_network)
+    if topology.routing != DEFAULT_ROUTING:
+        header["routing"] = topology.routing
     if topology.machine.any():
         header["machine"] = topology.machine.tolist()
     if dimensions:

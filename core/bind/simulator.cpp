@@ -1,7 +1,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "bind.hpp"
@@ -20,32 +22,38 @@ namespace {
 using namespace simulator;
 using topology::Graph;
 
+using Columns = std::tuple<In<int64_t>, In<int64_t>, In<int32_t>, In<int64_t>>;
+
+/// `hocket.topology.Paths` as Python hands them in: offset, link_offset, links, share.
+topology::Paths paths_of(const Columns& columns) {
+  const auto& [offset, link_offset, links, share] = columns;
+  return {copy(offset), copy(link_offset), copy(links), copy(share)};
+}
+
 Plan::Message message_of(bool by_step) { return by_step ? Plan::Message::kStep : Plan::Message::kTransfer; }
 
 void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, In<int32_t> members, In<int32_t> relays,
-               bool by_step) {
+               const Columns& paths, bool by_step) {
   nb::gil_scoped_release release;
-  new (self) Plan(transfers, view(bytes), view(members), view(relays), message_of(by_step));
+  new (self) Plan(transfers, view(bytes), view(members), view(relays), paths_of(paths), message_of(by_step));
 }
 
 void init_pattern_plan(Plan* self, In<int32_t> connection, In<int32_t> sends, In<int32_t> delivers, In<bool> reduce,
-                       In<int64_t> step, In<int64_t> bytes, int32_t copies, In<int64_t> route_offset,
-                       In<int32_t> route_links, In<int32_t> route_dst, bool by_step) {
+                       In<int64_t> step, In<int64_t> bytes, int32_t copies, const Columns& paths, In<int32_t> route_dst,
+                       bool by_step) {
   nb::gil_scoped_release release;
   new (self) Plan({view(connection), view(sends), view(delivers), view(reduce), view(step)}, view(bytes), copies,
-                  {view(route_offset), view(route_links), view(route_dst)}, message_of(by_step));
+                  {paths_of(paths), view(route_dst)}, message_of(by_step));
 }
 
 void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t> kind, In<int64_t> operand,
-              In<int32_t> member, In<int64_t> dependency_offset, In<int64_t> dependency,
-              In<int64_t> message_route_offset, In<int32_t> message_links, In<int64_t> message_bytes,
-              In<int32_t> message_priority, In<int32_t> message_stream, In<int32_t> access_memory,
-              In<int64_t> access_service_ps, In<int64_t> access_latency_ps, In<int32_t> plan_of,
-              In<int32_t> priority_of, In<int32_t> plan_members) {
+              In<int32_t> member, In<int64_t> dependency_offset, In<int64_t> dependency, const Columns& message_paths,
+              In<int64_t> message_bytes, In<int32_t> message_priority, In<int32_t> message_stream,
+              In<int32_t> access_memory, In<int64_t> access_service_ps, In<int64_t> access_latency_ps,
+              In<int32_t> plan_of, In<int32_t> priority_of, In<int32_t> plan_members) {
   new (self) Job(
       graph, {view(rank_offset), view(kind), view(operand), view(member), view(dependency_offset), view(dependency)},
-      {copy(message_route_offset), copy(message_links), copy(message_bytes), copy(message_priority),
-       copy(message_stream)},
+      {paths_of(message_paths), copy(message_bytes), copy(message_priority), copy(message_stream)},
       {copy(access_memory), copy(access_service_ps), copy(access_latency_ps)}, copy(plan_of), copy(priority_of),
       copy(plan_members));
 }
@@ -85,8 +93,9 @@ Slowdown slowdown_of(const std::pair<int64_t, int64_t>& fraction) {
 // Everything is checked before the lock is given up; from there to the end no object of Python is touched.
 nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const Graph& graph, const std::string& model,
                     In<uint8_t> stores, In<uint8_t> queueing, std::pair<int64_t, int64_t> slowdown,
-                    bool record_occupancy, int32_t link_bins) {
-  const Fidelity fidelity{link_settings(graph, stores, queueing), slowdown_of(slowdown), record_occupancy, link_bins};
+                    bool record_occupancy, int32_t link_bins, bool adaptive) {
+  const Fidelity fidelity{link_settings(graph, stores, queueing), slowdown_of(slowdown), record_occupancy, link_bins,
+                          adaptive};
   Outcome outcome;
   {
     nb::gil_scoped_release release;
@@ -140,17 +149,16 @@ nb::ndarray<nb::numpy, Picoseconds, nb::ndim<1>> slack_of(In<int64_t> rank_offse
 
 void bind_simulator(nb::module_& m) {
   nb::class_<Plan>(m, "Plan")
-      .def("__init__", &init_plan, "transfers"_a, "bytes"_a, "members"_a, "relays"_a, "by_step"_a)
+      .def("__init__", &init_plan, "transfers"_a, "bytes"_a, "members"_a, "relays"_a, "paths"_a, "by_step"_a)
       .def("__init__", &init_pattern_plan, "connection"_a, "sends"_a, "delivers"_a, "reduce"_a, "step"_a, "bytes"_a,
-           "copies"_a, "route_offset"_a, "route_links"_a, "route_dst"_a, "by_step"_a)
+           "copies"_a, "paths"_a, "route_dst"_a, "by_step"_a)
       .def_prop_ro("num_messages", &Plan::num_messages);
   nb::class_<Job>(m, "Job").def("__init__", &init_job, "graph"_a, "rank_offset"_a, "kind"_a, "operand"_a, "member"_a,
-                                "dependency_offset"_a, "dependency"_a, "message_route_offset"_a, "message_links"_a,
-                                "message_bytes"_a, "message_priority"_a, "message_stream"_a, "access_memory"_a,
-                                "access_service_ps"_a, "access_latency_ps"_a, "plan_of"_a, "priority_of"_a,
-                                "plan_members"_a);
+                                "dependency_offset"_a, "dependency"_a, "message_paths"_a, "message_bytes"_a,
+                                "message_priority"_a, "message_stream"_a, "access_memory"_a, "access_service_ps"_a,
+                                "access_latency_ps"_a, "plan_of"_a, "priority_of"_a, "plan_members"_a);
   m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "stores"_a, "queueing"_a, "slowdown"_a,
-        "record_occupancy"_a, "link_bins"_a);
+        "record_occupancy"_a, "link_bins"_a, "adaptive"_a);
   m.def("critical_path", &bound_job, "job"_a, "graph"_a, "bound_offset"_a, "own_ps"_a, "hear_ps"_a, "source"_a);
   m.def("slack", &slack_of, "rank_offset"_a, "kind"_a, "operand"_a, "dependency_offset"_a, "dependency"_a, "start_ps"_a,
         "finish_ps"_a, "cause"_a);

@@ -2,6 +2,7 @@
 #include "hocket/error.hpp"
 #include "hocket/topology/graph.hpp"
 #include "hocket/topology/measures.hpp"
+#include "hocket/topology/paths.hpp"
 #include "hocket/topology/routing.hpp"
 #include "hocket/topology/symmetry.hpp"
 
@@ -36,6 +37,16 @@ nb::tuple rank_routes(const Graph& graph, int64_t reference_bytes) {
   return give_routes(unlocked([&] { return topology::rank_routes(graph, reference_bytes); }));
 }
 
+nb::tuple find_paths(const Graph& graph, In<int32_t> src, In<int32_t> dst, In<int64_t> flow, topology::Routing routing,
+                     uint64_t seed, In<int32_t> link_class, int64_t reference_bytes) {
+  topology::Paths paths = unlocked([&] {
+    return topology::find_paths(graph, view(src), view(dst), view(flow), routing, seed, view(link_class),
+                                reference_bytes);
+  });
+  return nb::make_tuple(give(std::move(paths.offset)), give(std::move(paths.link_offset)), give(std::move(paths.links)),
+                        give(std::move(paths.share)));
+}
+
 auto eccentricity_ps(const Graph& graph, int64_t bytes, In<int32_t> sources, In<int32_t> targets,
                      bool store_and_forward) {
   const auto forwarding =
@@ -66,8 +77,18 @@ void bind_topology(nb::module_& m) {
       .def_prop_ro("num_ranks", &Graph::num_ranks)
       .def_prop_ro("num_nodes", &Graph::num_nodes)
       .def("reversed", &Graph::reversed);
+  nb::enum_<topology::Routing>(m, "Routing")
+      .value("SHORTEST", topology::Routing::kShortest)
+      .value("PARALLEL", topology::Routing::kParallel)
+      .value("ECMP", topology::Routing::kEcmp)
+      .value("SPRAY", topology::Routing::kSpray)
+      .value("MODULO", topology::Routing::kModulo)
+      .value("DIMENSION", topology::Routing::kDimension);
+  m.attr("WHOLE_SHARE") = topology::kWholeShare;
   m.attr("REFERENCE_BYTES") = topology::kReferenceBytes;
   m.def("routes", &routes, "graph"_a, "src"_a, "dst"_a, "reference_bytes"_a = topology::kReferenceBytes);
+  m.def("find_paths", &find_paths, "graph"_a, "src"_a, "dst"_a, "flow"_a, "routing"_a, "seed"_a, "link_class"_a,
+        "reference_bytes"_a = topology::kReferenceBytes);
   m.def("rank_routes", &rank_routes, "graph"_a, "reference_bytes"_a = topology::kReferenceBytes);
   m.def("part_ingress_bandwidth", [](const Graph& graph, In<int32_t> part, int32_t parts) {
     return give(unlocked([&] { return topology::part_ingress_bandwidth(graph, view(part), parts); }));

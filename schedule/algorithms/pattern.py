@@ -13,7 +13,7 @@ from hocket.schedule.collective import Collective
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.schedule.schedule import Schedule
 from hocket.schedule.symmetry import Symmetry
-from hocket.topology import Routes, Topology, routes
+from hocket.topology import FabricRouting, Paths, Routes, Topology, read_routing, routes
 
 __all__ = ["Pattern"]
 
@@ -115,10 +115,41 @@ class Pattern:
         src = self.symmetry.act(self.symmetry.home(self.dst), self.src)
         return routes(self.topology.graph, np.column_stack([src, np.zeros_like(src)]))
 
+    def paths(self, routing: FabricRouting) -> Paths:
+        """As `routes`, by a routing: images of the `paths_home` where the topology and the routing have the
+        symmetry."""
+        elements = np.arange(self.symmetry.order)
+        home = self.paths_home(routing)
+        if self.links is None or not (routing.policy.symmetric or home.has_one_each):
+            nodes = Place(self.topology, self.ranks).nodes
+            ends = [nodes[self.symmetry.act(elements, end[:, None]).ravel()] for end in (self.src, self.dst)]
+            return routing.paths(self.topology, np.column_stack(ends))
+        images, first, links = self.links.images(home.links), home.first, [np.zeros(0, np.int32)]
+        for dst, begin, end in zip(self.dst, first, first[1:], strict=False):
+            span = slice(home.link_offset[begin], home.link_offset[end])
+            links.append(images[self.symmetry.act(elements, dst), span].ravel())
+        picked = home.picked(np.repeat(np.arange(len(self.dst)), self.symmetry.order))
+        return picked._replace(links=np.concatenate(links))
+
+    def paths_home(self, routing: FabricRouting) -> Paths:
+        """As `routes_home`, by a routing; of one that has not the symmetry all the paths that it may take."""
+        if routing not in self._paths_home:
+            src = self.symmetry.act(self.symmetry.home(self.dst), self.src)
+            among = routing if routing.policy.symmetric else read_routing("spray")
+            self._paths_home[routing] = among.paths(self.topology, np.column_stack([src, np.zeros_like(src)]))
+        return self._paths_home[routing]
+
     @cached_property
-    def folds(self) -> bool:
-        """Whether the topology has the symmetry too, and each link that is used as many images as there are ranks."""
-        return self.links is not None and self.links.frees(self.routes_home.links)
+    def _paths_home(self) -> dict[FabricRouting, Paths]:
+        return {}
+
+    def folds(self, routing: FabricRouting) -> bool:
+        """Whether topology and routing have the symmetry too, and each link that is used as many images as there are
+        ranks."""
+        if self.links is None:
+            return False
+        home = self.paths_home(routing)
+        return (routing.policy.symmetric or home.has_one_each) and self.links.frees(home.links)
 
     def bytes_of(self, collective: Collective) -> NDArray[np.int64] | None:
         """Bytes of each transfer and all its images (int64) in a collective that differs in sizes only; None where the

@@ -43,6 +43,7 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         "model": prediction.model,
         "switching": prediction.switching,
         "queueing": prediction.queueing,
+        "routing": prediction.routing,
         "topology": {"name": topology.name, "ranks": topology.num_ranks, "fingerprint": topology.fingerprint},
         "time_ps": prediction.time_ps,
         "bound_ps": prediction.bound_ps,

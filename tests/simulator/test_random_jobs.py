@@ -7,11 +7,21 @@ from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType, NodeType, Trace, TraceBuilder, TraceSet
 from hocket.simulator import Fidelity, RemoteMemory, simulate_traces
 from hocket.simulator.analysis import critical_path
-from hocket.topology import load
+from hocket.topology import ROUTINGS, Topology, load
 from hocket.workload.accelerators import parse_accelerator
 
 RANKS = 3
 TOPOLOGY = load("switch:3,bandwidth=1GB/s,latency=1us")
+ROUTED = Topology.from_links(
+    "leaves",
+    4,
+    [
+        (*ends, 10**6, 10**9)
+        for a, b in [(0, 4), (0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 6), (4, 7), (5, 6), (5, 7)]
+        for ends in ((a, b), (b, a))
+    ],
+    num_switches=4,
+)
 LINE = load("mesh:4,bandwidth=1GB/s,latency=1us")
 CHIP = parse_accelerator("peak=1TFLOP/s,memory=2GB/s,efficiency=1")
 MEMORY = RemoteMemory(latency_ps=10**6, bandwidth=10**9, ranks=2)
@@ -106,3 +116,28 @@ def test_a_consistent_job_ends_and_is_not_below_its_bound(
     least = simulate_traces(job, LINE, fidelity=Fidelity("bound"), remote_memory=memory, placement=where)
     assert least.time_ps == prediction.bound_ps
     assert (least.finish_ps <= prediction.finish_ps).all()
+
+
+@settings(max_examples=100)
+@given(
+    consistent_jobs(),
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5_000)), max_size=6),
+    st.sampled_from(["analytical", "congestion", "flow"]),
+    st.sampled_from(["cut_through", "store_and_forward"]),
+    st.sampled_from([name for name in ROUTINGS if name != "dimension_order"]),
+)
+def test_no_routing_brings_a_job_below_its_bound(
+    job: TraceSet, messages: list[tuple[int, int]], model: str, switching: str, routing: str
+) -> None:
+    sends, receives = TraceBuilder(), TraceBuilder()
+    for tag, size in messages:
+        sends.add(NodeType.COMM_SEND, "send", comm_src=0, comm_dst=1, comm_tag=tag, comm_bytes=size)
+        receives.add(NodeType.COMM_RECV, "receive", comm_src=0, comm_dst=1, comm_tag=tag, comm_bytes=size)
+    fidelity, bound = Fidelity(model, switching=switching, routing=routing), Fidelity("bound", routing=routing)
+    memory = RemoteMemory(2 * 10**6, 10**9, 1)
+    for traces, places in ((job, [0, 2, 3]), (TraceSet((sends.build(), receives.build())), [0, 2])):
+        prediction = simulate_traces(traces, ROUTED, fidelity=fidelity, remote_memory=memory, placement=places)
+        assert not prediction.below_bound
+        assert critical_path(prediction).duration_ps.sum() == prediction.time_ps
+        least = simulate_traces(traces, ROUTED, fidelity=bound, remote_memory=memory, placement=places)
+        assert (least.finish_ps <= prediction.finish_ps).all()

@@ -14,7 +14,7 @@ def fat_tree(name: str, sizes: Sequence[int], bandwidth: Values, latency: Values
     spine switch.
 
     Values: rank - leaf, leaf - spine. A leaf is oversubscribed ranks * bandwidth[0] : spines * bandwidth[1]. Nodes
-    after the ranks: leaves, spines. Classes of links: `leaf`, `spine`.
+    after the ranks: leaves, spines. Classes of links: `leaf`, `spine`. Leaves spray.
     """
     members, leaves = two_sizes(name, sizes, "RANKSxLEAVES, such as fat_tree:8x4")
     if spines < 1:
@@ -30,7 +30,7 @@ def fat_tree(name: str, sizes: Sequence[int], bandwidth: Values, latency: Values
         for spine in range(ranks + leaves, ranks + leaves + spines):
             links += [(leaf, spine, high_ps, high), (spine, leaf, high_ps, high)]
     link_class = ["leaf"] * (2 * ranks) + ["spine"] * (2 * leaves * spines)
-    return Topology.from_links(name, ranks, links, num_switches=leaves + spines, link_class=link_class)
+    return Topology.from_links(name, ranks, links, num_switches=leaves + spines, link_class=link_class, routing="spray")
 
 
 GRAPHS = (

@@ -1,6 +1,7 @@
 #include "hocket/simulator/critical_path.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "hocket/time.hpp"
@@ -126,15 +127,48 @@ class LongestPath {
     }
   }
 
-  // The same formula as every model (`Front::pass`), without waiting at a link: what a model adds is only ever later.
+  /// The least time of a message on its way: with several paths that of the quickest part of it, or of all of it over a
+  /// link that no path goes around, with the least latency before and behind it.
   Picoseconds flight_ps(int64_t message) const {
+    const topology::Paths& paths = job_.messages.paths;
+    const int64_t first = paths.first(message), end = paths.end(message), bytes = job_.messages.bytes[message];
+    if (end - first == 1) return flight_ps(paths.path(first), bytes);
+    Picoseconds least = kNever;
+    for (int64_t path = first; path < end; path++) {
+      least = std::min(least, flight_ps(paths.path(path), paths.part(message, path, bytes)));
+    }
+    for (const int32_t link : paths.path(first)) least = std::max(least, over_ps(paths, message, link, bytes));
+    return least;
+  }
+
+  // The same formula as every model (`Front::pass`), without waiting at a link: what a model adds is only ever later.
+  Picoseconds flight_ps(std::span<const int32_t> links, int64_t bytes) const {
     Front front{0, 0};
-    for (int64_t k = job_.messages.route_offset[message]; k < job_.messages.route_offset[message + 1]; k++) {
-      const topology::Link& link = graph_.links()[job_.messages.links[k]];
-      const Picoseconds serialization = serialization_ps(job_.messages.bytes[message], link.bandwidth);
+    for (const int32_t id : links) {
+      const topology::Link& link = graph_.links()[id];
+      const Picoseconds serialization = serialization_ps(bytes, link.bandwidth);
       front.pass(front.head, serialization, link.latency_ps, !graph_.is_switch(link.dst));
     }
     return front.tail;
+  }
+
+  /// The time of all bytes over the link, if every path takes it; else 0.
+  Picoseconds over_ps(const topology::Paths& paths, int64_t message, int32_t link, int64_t bytes) const {
+    Picoseconds before = kNever, behind = kNever;
+    for (int64_t path = paths.first(message); path < paths.end(message); path++) {
+      const std::span<const int32_t> links = paths.path(path);
+      const auto at = std::ranges::find(links, link);
+      if (at == links.end()) return 0;
+      before = std::min(before, latency_ps({links.begin(), at}));
+      behind = std::min(behind, latency_ps({at, links.end()}));
+    }
+    return add_ps(add_ps(before, serialization_ps(bytes, graph_.links()[link].bandwidth)), behind);
+  }
+
+  Picoseconds latency_ps(std::span<const int32_t> links) const {
+    Picoseconds sum = 0;
+    for (const int32_t link : links) sum = add_ps(sum, graph_.links()[link].latency_ps);
+    return sum;
   }
 
   const Job& job_;

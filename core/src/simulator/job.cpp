@@ -33,13 +33,11 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
   require(!rank_offset.empty() && rank_offset.front() == 0 && rank_offset.back() == static_cast<int64_t>(count) &&
               operand.size() == count && member.size() == count && nodes.dependency_offset.size() == count + 1 &&
               nodes.dependency_offset.back() == static_cast<int64_t>(nodes.dependency.size()) &&
-              messages.route_offset.size() == num_messages + 1 && messages.priority.size() == num_messages &&
-              messages.stream.size() == num_messages && priority_of.size() == plan_of.size(),
+              messages.paths.num_pairs() == static_cast<int64_t>(num_messages) &&
+              messages.priority.size() == num_messages && messages.stream.size() == num_messages &&
+              priority_of.size() == plan_of.size(),
           "columns differ in length");
-  require(messages.route_offset.back() == static_cast<int64_t>(messages.links.size()), "bad route offsets");
-  for (const int32_t link : messages.links) {
-    require(link >= 0 && static_cast<size_t>(link) < graph.links().size(), "a route leaves the topology");
-  }
+  messages.paths.check(std::ssize(graph.links()));
   for (const int32_t stream : messages.stream) require(stream >= 0, "a message has a negative stream");
   require(accesses.service_ps.size() == accesses.memory.size() && accesses.latency_ps.size() == accesses.memory.size(),
           "columns of accesses differ in length");

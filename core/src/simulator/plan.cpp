@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "hocket/error.hpp"
 
@@ -50,21 +51,22 @@ std::vector<T> repeated(const std::vector<T>& values, int bits) {
 }  // namespace
 
 Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members,
-           std::span<const int32_t> relays, Message message)
-    : copies_(1),
-      num_members_(static_cast<int32_t>(members.size())),
-      route_offset_(transfers.route_offset.begin(), transfers.route_offset.end()),
-      route_links_(transfers.route_links.begin(), transfers.route_links.end()) {
+           std::span<const int32_t> relays, topology::Paths paths, Message message)
+    : copies_(1), num_members_(static_cast<int32_t>(members.size())), paths_(std::move(paths)) {
   if (transfers.size() >= kLimit) {
     throw ScheduleError("a schedule of 2^31 transfers or more cannot be simulated");
   }
+  paths_.check(std::ssize(transfers.graph->links()));
+  if (paths_.num_pairs() != transfers.num_routes()) throw ScheduleError("the paths do not fit the routes");
   std::vector<int32_t> member_of(transfers.graph->num_nodes(), -1);
   for (const int32_t node : relays) member_of.at(node) = num_members();
   for (size_t member = 0; member < members.size(); member++)
     member_of.at(members[member]) = static_cast<int32_t>(member);
   const std::vector<topology::Link>& graph_links = transfers.graph->links();
   for (int32_t route = 0; route < transfers.num_routes(); route++) {
-    const int32_t src = graph_links[links(route).front()].src, dst = graph_links[links(route).back()].dst;
+    const std::span<const int32_t> links = paths_.path(paths_.first(route));
+    if (links.empty()) throw ScheduleError("route " + std::to_string(route) + " has no link");
+    const int32_t src = graph_links[links.front()].src, dst = graph_links[links.back()].dst;
     route_src_.push_back(member_of[src]);
     route_dst_.push_back(member_of[dst]);
     if (member_of[src] < 0 || member_of[dst] < 0) {
@@ -79,19 +81,18 @@ Plan::Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes,
 
 // The copies of a message lie in a block of 2^copy_bits numbers, of which the ones past `copies` are never used: shifts
 // instead of divisions on the hot path, for at most twice the numbers.
-Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes,
+Plan::Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, Routes routes,
            Message message)
     : copies_(copies),
       num_members_(copies),
       copy_bits_(std::bit_width(static_cast<uint32_t>(copies) - 1)),
-      route_offset_(routes.offset.begin(), routes.offset.end()),
-      route_links_(routes.links.begin(), routes.links.end()),
+      paths_(std::move(routes.paths)),
       route_dst_(routes.dst.begin(), routes.dst.end()) {
   schedule::check(pattern);
   const size_t num_routes = routes.dst.size();
   const auto leaves = [&](int32_t member) { return member < 0 || member >= copies; };
-  if (copies < 1 || num_routes % copies != 0 || routes.offset.size() != num_routes + 1 || routes.offset[0] != 0 ||
-      routes.offset.back() != static_cast<int64_t>(routes.links.size()) || !std::ranges::is_sorted(routes.offset) ||
+  paths_.check(kLimit);  // links of a graph that it never sees
+  if (copies < 1 || num_routes % copies != 0 || paths_.num_pairs() != static_cast<int64_t>(num_routes) ||
       bytes.size() != pattern.step.size() || std::ranges::any_of(routes.dst, leaves) ||
       (pattern.size() > 0 && static_cast<size_t>(std::ranges::max(pattern.connection)) >= num_routes / copies)) {
     throw ScheduleError("the routes or bytes do not fit the pattern");

@@ -4,12 +4,14 @@
 #include <compare>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "event_queue.hpp"
 #include "hocket/error.hpp"
 #include "hocket/simulator/work.hpp"
+#include "link_loads.hpp"
 #include "network/analytical.hpp"
 #include "network/congestion.hpp"
 #include "network/flow.hpp"
@@ -56,6 +58,16 @@ void sort_runs(std::vector<T>& values) {
   }
 }
 
+/// A message on several paths: the pair's of `paths`, of whose links the first `trunk` take it whole. `left`: parts
+/// that are not there.
+struct Division {
+  const topology::Paths* paths;
+  int64_t pair;
+  int64_t trunk;
+  int32_t left;
+};
+constexpr int32_t kUndivided = -1;
+
 /// The one engine under every model: ranks that run their nodes, collectives and messages in flight, one event queue.
 ///
 /// An instant has two halves. First all events of the time are handled: they only note what they set off (`finished_`,
@@ -71,6 +83,8 @@ class Replay {
         network_(graph, fidelity.links),
         slowdown_(fidelity.slowdown),
         record_occupancy_(fidelity.record_occupancy),
+        adaptive_(fidelity.adaptive),
+        loads_(graph),
         waits_(job.waits),
         ready_(job.num_ranks()),
         running_(job.num_ranks()),
@@ -126,16 +140,20 @@ class Replay {
     const Flight& flight = flights_[id];
     return flight.collective < 0 ? flight.message : plan(flight.collective).step(flight.message);
   }
-  /// What the flight follows others on from where it is: messages of a collective by their route (by the place of its
-  /// links in memory), single ones by their stream, the hops behind them and the next link.
+  /// What the flight follows others on from where it is: messages of a collective by their path (by the place of its
+  /// links in memory), single ones by their stream, the number of their path, the hops behind them and the next link.
   Connection connection(uint32_t id) const {
     const Flight& flight = flights_[id];
     if (flight.collective >= 0) {
-      return {flight.collective, reinterpret_cast<uintptr_t>(flight.hop) / sizeof(int32_t)};
+      return {flight.collective, 0, reinterpret_cast<uintptr_t>(flight.hop) / sizeof(int32_t)};
     }
     const Job::Messages& messages = job_.messages;
-    const int64_t hops = flight.hop - (messages.links.data() + messages.route_offset[flight.message]);
-    return {-1 - messages.stream[flight.message], static_cast<uint64_t>(hops) << 32 | *flight.hop};
+    const topology::Paths& paths = messages.paths;
+    const int64_t place = flight.hop - paths.links.data(), first = paths.first(flight.message);
+    int64_t path = first;
+    while (paths.link_offset[path + 1] <= place) path++;
+    const auto hops = static_cast<uint64_t>(place - paths.link_offset[path]);
+    return {-1 - messages.stream[flight.message], static_cast<int32_t>(path - first), hops << 32 | *flight.hop};
   }
   /// A link had `busy` of work on the flight between two times.
   /// Within the horizon, or refused: `LinkBins` indexes with it.
@@ -149,7 +167,19 @@ class Replay {
   void deliver(uint32_t id, Picoseconds now) {
     // A copy, for what arrives may take off more flights and move them.
     const Flight flight = flights_[id];
+    const int32_t division = division_of_[id];
     free_flights_.push_back(id);
+    if constexpr (requires { &Network::template go_on<Replay>; }) {
+      if (flight.forks) {
+        return for_each_part(division, flight, [&](uint32_t part) { network_.go_on(*this, part, now); });
+      }
+    }
+    if (adaptive_) loads_.remove(taken_[id], flight.bytes);
+    if (flight.collective >= 0) collectives_[flight.collective].bytes_left -= flight.bytes;
+    if (division != kUndivided) {
+      if (--divisions_[division].left > 0) return;
+      free_divisions_.push_back(division);
+    }
     if (flight.collective < 0) {
       arrive(flight.message, now);
     } else {
@@ -232,7 +262,7 @@ class Replay {
     for (const int32_t rank : woken_) compute_next(rank, now);
     woken_.clear();
     sort_runs(launches_);
-    for (const Launch& launch : launches_) network_.inject(*this, take_off(launch, now), now);
+    for (const Launch& launch : launches_) take_off(launch, now);
     launches_.clear();
     // The model may find more events of this very instant; then the loop of `run` comes round again before time goes
     // on.
@@ -335,41 +365,75 @@ class Replay {
     }
   }
 
-  /// Makes the flight of a message that leaves now.
+  /// Sends a message that leaves now: over its path, the least loaded of its paths, or divided among them.
+  void take_off(const Launch& launch, Picoseconds now) {
+    const bool alone = launch.collective < 0;
+    const Plan* plan = alone ? nullptr : &this->plan(launch.collective);
+    const topology::Paths& paths = alone ? job_.messages.paths : plan->paths();
+    const int64_t pair = alone ? launch.message : plan->route_of(launch.message);
+    const int64_t bytes = alone ? job_.messages.bytes[launch.message] : plan->bytes_of(launch.message);
+    const Flight whole{nullptr, nullptr, bytes, now, launch.collective, launch.message, launch.cause, -launch.urgency};
+    const bool divided = !adaptive_ && bytes > 0 && paths.end(pair) - paths.first(pair) > 1;
+    if (divided) return divide(whole, paths, pair, now);
+    const std::span<const int32_t> links = paths.path(adaptive_ ? loads_.least_loaded(paths, pair) : paths.first(pair));
+    const uint32_t id = new_flight(whole, links, kUndivided);
+    if (adaptive_) loads_.add(taken_[id] = links, bytes);
+    network_.inject(*this, id, now);
+  }
+
   /// The flight keeps pointers into the plan's or the job's links, which outlive it; ids are reused, so that vectors by
   /// id stay as long as the most flights ever under way.
-  uint32_t take_off(const Launch& launch, Picoseconds now) {
+  uint32_t new_flight(const Flight& like, std::span<const int32_t> links, int32_t division) {
     uint32_t id = static_cast<uint32_t>(flights_.size());
     if (free_flights_.empty()) {
       flights_.emplace_back();
+      division_of_.emplace_back();
+      if (adaptive_) taken_.emplace_back();
     } else {
       id = free_flights_.back();
       free_flights_.pop_back();
     }
-    if (launch.collective < 0) {
-      const Job::Messages& messages = job_.messages;
-      const int64_t* offset = messages.route_offset.data() + launch.message;
-      flights_[id] = {messages.links.data() + offset[0],
-                      messages.links.data() + offset[1],
-                      messages.bytes[launch.message],
-                      now,
-                      -1,
-                      launch.message,
-                      launch.cause,
-                      -launch.urgency};
-    } else {
-      const Plan& plan = this->plan(launch.collective);
-      const std::span<const int32_t> links = plan.links(plan.route_of(launch.message));
-      flights_[id] = {links.data(),
-                      links.data() + links.size(),
-                      plan.bytes_of(launch.message),
-                      now,
-                      launch.collective,
-                      launch.message,
-                      launch.cause,
-                      -launch.urgency};
-    }
+    flights_[id] = like;
+    flights_[id].hop = links.data();
+    flights_[id].end = links.data() + links.size();
+    division_of_[id] = division;
     return id;
+  }
+
+  /// Sends a message in parts: where the network lets messages fork it goes whole as far as its paths are one.
+  void divide(Flight whole, const topology::Paths& paths, int64_t pair, Picoseconds now) {
+    int32_t number = static_cast<int32_t>(divisions_.size());
+    if (free_divisions_.empty()) {
+      divisions_.emplace_back();
+    } else {
+      number = free_divisions_.back();
+      free_divisions_.pop_back();
+    }
+    divisions_[number] = {&paths, pair, 0, 0};
+    if constexpr (requires { &Network::template go_on<Replay>; }) {
+      if (const int64_t trunk = paths.trunk(pair); trunk > 0) {
+        whole.forks = true;
+        divisions_[number].trunk = trunk;
+        const uint32_t id = new_flight(whole, paths.path(paths.first(pair)).first(trunk), number);
+        return network_.inject(*this, id, now);
+      }
+    }
+    for_each_part(number, whole, [&](uint32_t id) { network_.inject(*this, id, now); });
+  }
+
+  /// Makes a flight of each part of a message, behind the trunk of its paths, and calls `use(id)`.
+  template <typename Use>
+  void for_each_part(int32_t number, Flight part, Use use) {
+    const auto [paths, pair, trunk, none] = divisions_[number];
+    const int64_t bytes = part.bytes;
+    part.forks = false;
+    part.part = true;
+    for (int64_t path = paths->first(pair); path < paths->end(pair); path++) {
+      part.bytes = paths->part(pair, path, bytes);
+      if (part.bytes == 0) continue;
+      divisions_[number].left++;
+      use(new_flight(part, paths->path(path).subspan(trunk), number));
+    }
   }
 
   /// A message of a collective is there.
@@ -379,7 +443,6 @@ class Replay {
     const int32_t id = flight.collective, message = flight.message;
     const Plan& plan = this->plan(id);
     Collective& collective = collectives_[id];
-    collective.bytes_left -= flight.bytes;
     for (const int32_t fed : plan.feeds(message)) {
       for (int32_t gate = fed; gate >= 0; gate = plan.next_gate(gate)) {
         if (!plan.opens(gate, collective.gate_counts)) break;
@@ -409,7 +472,8 @@ class Replay {
   const std::vector<const Plan*>& plans_;
   Network network_;
   const Slowdown slowdown_;
-  const bool record_occupancy_;
+  const bool record_occupancy_, adaptive_;
+  LinkLoads loads_;
   EventQueue queue_;
   std::vector<uint32_t> waits_;              // dependencies of each node that are not done
   std::vector<std::vector<int32_t>> ready_;  // of each rank: a heap of computations, first node on top
@@ -424,6 +488,10 @@ class Replay {
   std::vector<Collective> collectives_;
   std::vector<Flight> flights_;
   std::vector<uint32_t> free_flights_;
+  std::vector<int32_t> division_of_;             // of each flight, or kUndivided
+  std::vector<std::span<const int32_t>> taken_;  // of each flight its links, where loads are counted
+  std::vector<Division> divisions_;
+  std::vector<int32_t> free_divisions_;
   Outcome outcome_;
 };
 

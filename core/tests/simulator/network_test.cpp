@@ -22,7 +22,7 @@ Outcome two_messages(std::string_view model, bool stores, Bandwidth last_link = 
   const std::vector<uint8_t> kind{3, 3, 4, 4};
   const std::vector<int32_t> member(4, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, 2, 4}, {0, 2, 1, 2}, {1000, 1000}, {0, 0}, {0, 1}}, {}, {}, {}, {});
+                {{{}, {0, 2, 4}, {0, 2, 1, 2}, {}}, {1000, 1000}, {0, 0}, {0, 1}}, {}, {}, {}, {});
   Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}, .record_occupancy = true};
   fidelity.links.stores.assign(graph.links().size(), stores);
   return replay(job, {}, graph, model, fidelity);
@@ -89,7 +89,7 @@ TEST(Network, FlowsOfAStreamFollowOneAnother) {
   const std::vector<int32_t> member(2, 0);
   const auto finish = [&](const std::vector<int32_t>& stream) {
     const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                  {{0, 1, 2}, {0, 0}, {1000, 1000}, {0, 0}, stream}, {}, {}, {}, {});
+                  {{{}, {0, 1, 2}, {0, 0}, {}}, {1000, 1000}, {0, 0}, stream}, {}, {}, {}, {});
     const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}};
     return replay(job, {}, graph, "flow", fidelity).finish_ps;
   };
@@ -109,7 +109,7 @@ std::vector<Picoseconds> four_messages(Queueing queueing, const std::vector<int6
   const std::vector<uint8_t> kind(4, 3);
   const std::vector<int32_t> member(4, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, 2, 4, 6, 8}, {0, 4, 1, 4, 2, 4, 3, 4}, bytes, priority, {0, 1, 2, 3}}, {}, {}, {}, {});
+                {{{}, {0, 2, 4, 6, 8}, {0, 4, 1, 4, 2, 4, 3, 4}, {}}, bytes, priority, {0, 1, 2, 3}}, {}, {}, {}, {});
   Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}};
   fidelity.links.queueing[4] = queueing;
   return replay(job, {}, graph, "congestion", fidelity).finish_ps;
@@ -143,8 +143,8 @@ TEST(Network, ComputationGoesOnMoreSlowlyWhileItsRankCommunicates) {
   const std::vector<int64_t> rank_offset{0, 2, 2}, operand{1000, 0}, no_dependencies(3, 0);
   const std::vector<uint8_t> kind{1, 3};
   const std::vector<int32_t> member(2, 0);
-  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}}, {{0, 1}, {0}, {300}, {0}, {0}}, {},
-                {}, {}, {});
+  const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
+                {{{}, {0, 1}, {0}, {}}, {300}, {0}, {0}}, {}, {}, {}, {});
   const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {2, 1}};
   const Outcome outcome = replay(job, {}, graph, "congestion", fidelity);
   EXPECT_EQ(outcome.finish_ps, (std::vector<Picoseconds>{1150, 300}));
@@ -164,7 +164,7 @@ TEST(Network, RefusesTimesBeyondTheHorizonBeforeRecordingThem) {
   const std::vector<uint8_t> kind{3};
   const std::vector<int32_t> member(1, 0);
   const Job job(graph, {rank_offset, kind, operand, member, no_dependencies, {}},
-                {{0, kHops}, {0, 1, 2, 3, 4, 5, 6, 7}, {1'000'000'000}, {0}, {0}}, {}, {}, {}, {});
+                {{{}, {0, kHops}, {0, 1, 2, 3, 4, 5, 6, 7}, {}}, {1'000'000'000}, {0}, {0}}, {}, {}, {}, {});
   const Fidelity fidelity{.links = LinkSettings::plain(graph), .slowdown = {}, .link_bins = 2};
   for (const std::string_view model : {"uncontended", "analytical", "congestion", "flow"}) {
     EXPECT_THROW(replay(job, {}, graph, model, fidelity), Infeasible);

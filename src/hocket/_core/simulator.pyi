@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from hocket._core.schedule import Transfers
 from hocket._core.topology import Graph
 
+_Paths = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
+
 class Plan:
     @overload
     def __init__(
@@ -15,6 +17,7 @@ class Plan:
         bytes: NDArray[np.int64],
         members: NDArray[np.int32],
         relays: NDArray[np.int32],
+        paths: _Paths,
         by_step: bool,
     ) -> None: ...
     @overload
@@ -28,8 +31,7 @@ class Plan:
         step: NDArray[np.int64],
         bytes: NDArray[np.int64],
         copies: int,
-        route_offset: NDArray[np.int64],
-        route_links: NDArray[np.int32],
+        paths: _Paths,
         route_dst: NDArray[np.int32],
         by_step: bool,
     ) -> None: ...
@@ -46,8 +48,7 @@ class Job:
         member: NDArray[np.int32],
         dependency_offset: NDArray[np.int64],
         dependency: NDArray[np.int64],
-        message_route_offset: NDArray[np.int64],
-        message_links: NDArray[np.int32],
+        message_paths: _Paths,
         message_bytes: NDArray[np.int64],
         message_priority: NDArray[np.int32],
         message_stream: NDArray[np.int32],
@@ -69,6 +70,7 @@ def replay(
     slowdown: tuple[int, int],
     record_occupancy: bool,
     link_bins: int,
+    adaptive: bool,
 ) -> dict[str, Any]: ...
 def critical_path(
     job: Job,

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,26 @@ def least_images(size: int, generators: NDArray[np.int32]) -> NDArray[np.int32]:
 def all_gather_cut(graph: Graph, max_work: int) -> tuple[int, int]: ...
 
 REFERENCE_BYTES: int
+WHOLE_SHARE: int
+
+class Routing(Enum):
+    SHORTEST = ...
+    PARALLEL = ...
+    ECMP = ...
+    SPRAY = ...
+    MODULO = ...
+    DIMENSION = ...
+
+def find_paths(
+    graph: Graph,
+    src: NDArray[np.int32],
+    dst: NDArray[np.int32],
+    flow: NDArray[np.int64],
+    routing: Routing,
+    seed: int,
+    link_class: NDArray[np.int32],
+    reference_bytes: int = ...,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]: ...
 
 def routes(
     graph: Graph, src: NDArray[np.int32], dst: NDArray[np.int32], reference_bytes: int = ...

@@ -6,6 +6,7 @@
 
 #include "hocket/time.hpp"
 #include "hocket/topology/graph.hpp"
+#include "hocket/topology/paths.hpp"
 
 namespace hocket::simulator {
 
@@ -33,11 +34,10 @@ struct Job {
     std::span<const int64_t> dependency_offset;
     std::span<const int64_t> dependency;
   };
-  /// Single messages: message m takes the links `links[route_offset[m]..route_offset[m+1]]` with `bytes[m]`. Those of
-  /// one `stream` (from 0 up) follow one another where flows share links.
+  /// Single messages: message m takes the m-th `paths` with `bytes[m]`. Those of one `stream` (from 0 up) follow one
+  /// another where flows share links.
   struct Messages {
-    std::vector<int64_t> route_offset;
-    std::vector<int32_t> links;
+    topology::Paths paths;
     std::vector<int64_t> bytes;
     std::vector<int32_t> priority;  // the higher, the sooner served
     std::vector<int32_t> stream;

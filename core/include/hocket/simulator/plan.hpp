@@ -8,6 +8,7 @@
 #include "hocket/schedule/dependencies.hpp"
 #include "hocket/schedule/pattern.hpp"
 #include "hocket/schedule/transfers.hpp"
+#include "hocket/topology/paths.hpp"
 
 namespace hocket::simulator {
 
@@ -26,23 +27,22 @@ class Plan {
   enum class Message : uint8_t { kTransfer, kStep };
 
   /// Routes as the plan of a pattern needs them: for connection j and copy c route j * copies + c, from member c to
-  /// member `dst`, over `links[offset[..]..offset[.. + 1]]`.
+  /// member `dst`, over its `paths`.
   struct Routes {
-    std::span<const int64_t> offset;
-    std::span<const int32_t> links;
+    topology::Paths paths;
     std::span<const int32_t> dst;
   };
 
   /// A plan that is one copy. `bytes` of each transfer; `members[k]` is the topology rank of member k; `relays` are the
-  /// other nodes where chunks may stay. Throws ScheduleError when a transfer starts or ends anywhere else, or there are
-  /// 2^31 transfers or more.
+  /// other nodes where chunks may stay; `paths` of each of the transfers' routes. Throws ScheduleError when a transfer
+  /// starts or ends anywhere else, or there are 2^31 transfers or more, and TopologyError for paths that are none.
   Plan(const schedule::Transfers& transfers, std::span<const int64_t> bytes, std::span<const int32_t> members,
-       std::span<const int32_t> relays, Message message);
+       std::span<const int32_t> relays, topology::Paths paths, Message message);
 
   /// A plan in which each of `copies` members sends the transfers of the pattern, of `bytes` each. With one copy the
   /// member stands for all: it sends to itself.
   /// Throws ScheduleError when the columns do not fit each other, or there would be 2^31 messages or more.
-  Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, const Routes& routes,
+  Plan(const schedule::Pattern& pattern, std::span<const int64_t> bytes, int32_t copies, Routes routes,
        Message message);
 
   int32_t num_members() const { return num_members_; }
@@ -67,7 +67,8 @@ class Plan {
 
   int32_t src(int32_t route) const { return route_src_[route]; }
   int32_t dst(int32_t route) const { return route_dst_[route]; }
-  std::span<const int32_t> links(int32_t route) const { return slice(route_links_, route_offset_, route); }
+  /// Those of all routes.
+  const topology::Paths& paths() const { return paths_; }
   int32_t first_message(int32_t route) const { return first_place_[route / copies_] << copy_bits_ | route % copies_; }
   /// The message behind this one on its route. Precondition: it is not the last.
   int32_t next_on_route(int32_t message) const { return message + (1 << copy_bits_); }
@@ -128,8 +129,8 @@ class Plan {
 
   int32_t copies_, num_members_;
   int copy_bits_ = 0;
-  std::vector<int64_t> route_offset_;
-  std::vector<int32_t> route_links_, route_src_, route_dst_;
+  topology::Paths paths_;
+  std::vector<int32_t> route_src_, route_dst_;
   // Of one copy: messages are placed by (connection, order on it).
   std::vector<int32_t> first_place_, connection_, position_;
   std::vector<int32_t> feeds_offset_, feeds_;

@@ -19,6 +19,7 @@ struct Fidelity {
   Slowdown slowdown;
   bool record_occupancy = false;  // what every link did when
   int32_t link_bins = 0;          // if not 0: how busy each link was in so many bins of time
+  bool adaptive = false;          // a message takes the least loaded of its paths; else it is divided among them
 };
 
 /// A link's work on one message: who had it when. `collective` is an instance, or -1: `message` is a single one;
@@ -48,7 +49,8 @@ struct Outcome {
 /// `job.plan_of` numbers.
 ///
 /// Every rank computes one node at a time (the ready one that comes first) and has any number of communications in
-/// flight. A message of a collective leaves when what it depends on has arrived, the message before it on its route has
+/// flight. Where a message has several paths it takes one, or a part of it each; it is there when all parts are.
+/// A message of a collective leaves when what it depends on has arrived, the message before it on its route has
 /// left, and both its ends have reached the collective; a rank's part is done when all it sends and receives is. A
 /// single message leaves when its sender reaches it and is done, for both ends, when it has arrived. A memory serves
 /// one access after the other; those of one instant in the order of their nodes.

@@ -26,6 +26,13 @@ class Congestion {
     advance(engine, id, now);
   }
 
+  /// A message that takes several paths is one as long as these are one. Behind that its parts come packet by packet in
+  /// turn: each has its head where the whole one's was, and its last byte where that's last byte was.
+  template <class Engine>
+  void go_on(Engine& engine, uint32_t id, Picoseconds now) {
+    advance(engine, id, now);
+  }
+
   template <class Engine>
   void handle(Engine& engine, NetworkEvent what, uint32_t id, Picoseconds now) {
     if (what == NetworkEvent::kLinkFree) {
@@ -60,7 +67,7 @@ class Congestion {
     const Flight& flight = engine.flight(id);
     Links::State& link = links_[*flight.hop];
     // `tail` of the flight is when all of it is here; its head has just come, at `now`.
-    if (link.queueing == Queueing::kFifo) return serve(engine, id, std::max(now, link.free_at));
+    if (link.queueing == Queueing::kFifo) return serve(engine, id, std::max(now, link.free_at), now);
     queues_[*flight.hop].push(id, flight, link.queueing);
     choosing_.push_back(*flight.hop);
   }
@@ -72,7 +79,7 @@ class Congestion {
     const Links::State& state = links_[link];
     if (queue.empty()) return false;
     if (state.free_at <= now) {
-      serve(engine, choose(engine, state.queueing, queue), now);
+      serve(engine, choose(engine, state.queueing, queue), now, now);
       return !queue.empty();
     }
     // At most one event for a link in the queue: it asks again when it wakes.
@@ -93,9 +100,10 @@ class Congestion {
     }
   }
 
-  /// The next link works on the message from `start`; schedules its head's arrival, or its tail's where it is stored.
+  /// The next link works on the message, whose head came at `now`, from `start`; schedules its head's arrival, or its
+  /// tail's where it is stored.
   template <class Engine>
-  void serve(Engine& engine, uint32_t id, Picoseconds start) {
+  void serve(Engine& engine, uint32_t id, Picoseconds start, Picoseconds now) {
     Flight& flight = engine.flight(id);
     const int32_t id_of_link = *flight.hop++;
     Links::State& link = links_[id_of_link];
@@ -104,7 +112,14 @@ class Congestion {
     // The head goes on when the link begins to serve it (cut-through), the tail when the link has served all and all
     // has come in: a narrow link ahead delays the tail, never the head.
     Front front{start, flight.tail};
-    front.pass(start, serialization, link.latency_ps, link.stores || flight.hop == flight.end);
+    if (flight.part) {
+      // Packets of parts that come in slowly take turns: where the link has served all by when all has come in, nobody
+      // waits; else the part comes out as late as the link is late, over as long as it came in.
+      front.tail = std::max(link.free_at, flight.tail);
+      front.head = std::max(now, front.tail - std::max(flight.tail - now, serialization));
+    }
+    const bool ends = flight.hop == flight.end && !flight.forks;
+    front.pass(front.head, serialization, link.latency_ps, link.stores || ends);
     flight.tail = front.tail;
     engine.occupied(id_of_link, start, link.free_at, serialization, id);
     engine.schedule(front.head, NetworkEvent::kHeadArrives, id);

@@ -31,12 +31,15 @@ struct Flight {
   int32_t message;     // its number there
   int32_t cause;       // the node that, by reaching the collective or the message, set this off after all else
   int32_t priority;    // the higher, the sooner it is served
+  bool forks = false;  // whether at `end` it is divided among several paths, and not stored
+  bool part = false;   // of a message on several paths: packets of others are between its own
 };
 
-/// What messages follow one another on: a stretch of the route of a collective (a number from 0 up) or of a stream of
-/// single messages (-1 - its number).
+/// What messages follow one another on: a stretch of a path of a collective (a number from 0 up) or of a stream of
+/// single messages (-1 - its number), of which `path` is that many-th.
 struct Connection {
   int32_t owner;
+  int32_t path;
   uint64_t stretch;
 
   bool operator==(const Connection&) const = default;

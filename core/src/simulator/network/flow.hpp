@@ -92,10 +92,13 @@ class Flow {
     int32_t next = -1;  // flight that flows when this one has drained, -1: none yet
   };
 
-  // Neighbouring routes differ in low bits of the stretch, owners in the number: both are spread by Fibonacci hashing.
+  // Neighbouring routes differ in low bits of the stretch, owners and paths in the number: all are spread by Fibonacci
+  // hashing.
   struct Hash {
     size_t operator()(const Connection& connection) const {
-      return (connection.stretch ^ (static_cast<uint64_t>(connection.owner) << 40)) * 0x9e3779b97f4a7c15u >> 7;
+      const uint64_t owner = static_cast<uint64_t>(connection.owner) << 40;
+      const uint64_t path = static_cast<uint64_t>(connection.path) << 24;
+      return (connection.stretch ^ owner ^ path) * 0x9e3779b97f4a7c15u >> 7;
     }
   };
 

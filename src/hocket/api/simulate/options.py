@@ -15,7 +15,7 @@ from hocket.base.late_imports import late_imports
 from hocket.base.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Disturbance, Fidelity, Flow, Model, Queueing, Switching
-from hocket.topology import Topology
+from hocket.topology import Topology, read_routing
 
 with late_imports(__name__):
     from hocket.nccl import NcclModel
@@ -51,6 +51,7 @@ def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity
         record_links=outputs.timeline is not None,
         link_bins=_LINK_BINS if analysed else 0,
         latencies=analysed,
+        routing=None if chosen.routing is None else read_routing(chosen.routing, "--routing").name,
     )
 
 

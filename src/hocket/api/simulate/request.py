@@ -32,6 +32,14 @@ class FidelityOptions(Part, frozen=True, kw_only=True):
     queueing: Annotated[
         tuple[str, ...], option("fifo (default), lifo, priority or smallest_remaining, of all links or CLASS=VALUE.")
     ] = ()
+    routing: Annotated[
+        str | None,
+        option(
+            "Which shortest paths messages take: shortest, parallel, ecmp[:seed=N], spray, d_mod_k, dimension_order,"
+            " adaptive; as the topology says by default.",
+            known="hocket.topology:ROUTINGS",
+        ),
+    ] = None
     overlap_slowdown: Annotated[
         str, option("Computation takes this many times as long while its rank communicates: 1.15.")
     ] = "1"
