@@ -23,8 +23,7 @@ void bind_synthesizer(nb::module_& m) {
       .def("ask", &Stop::ask)
       .def("check", &Stop::check)
       .def_prop_ro("asked", &Stop::asked)
-      .def_prop_ro("done", &Stop::done)
-      .def_prop_ro("total", &Stop::total);
+      .def_prop_ro("found", &Stop::found);
   nb::class_<Network>(m, "Network")
       .def("__init__", &init_network, "graph"_a, "route_offset"_a, "route_links"_a, "chunk_bytes"_a, "blocking"_a)
       .def_ro("num_ranks", &Network::num_ranks)

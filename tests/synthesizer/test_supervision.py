@@ -4,12 +4,17 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from hocket.base.errors import ScheduleError, Stopped
-from hocket.synthesizer.search import Progress
+from hocket.schedule import Collective, Kind
+from hocket.synthesizer.problem import Problem
+from hocket.synthesizer.search import Progress, Search
 from hocket.synthesizer.supervision import supervise
+from hocket.synthesizer.synthesis import solve
+from hocket.topology import load
 
 
 def search_until_stopped(progress: Progress) -> str:
@@ -67,3 +72,14 @@ def test_who_watches_sees_the_progress_and_errors_come_through() -> None:
     with pytest.raises(ScheduleError, match="nothing fits"):
         supervise(fail, progress, watch=lambda now: seen.append(now.engine))
     assert seen[:2] == ["rounds", "rounds"]
+
+
+def test_the_share_that_is_found_is_one_number_whenever_it_is_read() -> None:
+    """Attempts begin while others read: a count and a total could be those of two attempts."""
+    progress, shares = Progress(), []
+    problem = Problem(Collective(Kind.ALL_GATHER, 8, 2**20), load("dgx-a100:nodes=2,gpus=4"))
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(solve, problem, Search(progress=progress))
+        while not working.done():
+            shares.append(progress.stop.found)
+    assert working.result() and 0 <= min(shares) <= max(shares) <= 1 and progress.stop.found > 0

@@ -17,17 +17,16 @@ class Stop {
     if (asked()) throw Stopped("the search was stopped before it found a schedule; give it more time");
   }
 
-  /// `done` of `total` deliveries are found.
+  /// `done` of `total` deliveries are found. One number, so that who reads it between two attempts sees one of them.
   void report(int64_t done, int64_t total) {
-    done_.store(done, std::memory_order_relaxed);
-    total_.store(total, std::memory_order_relaxed);
+    found_.store(total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0, std::memory_order_relaxed);
   }
-  int64_t done() const { return done_.load(std::memory_order_relaxed); }
-  int64_t total() const { return total_.load(std::memory_order_relaxed); }
+  /// The share of the deliveries that this attempt has found, from 0 to 1.
+  double found() const { return found_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<bool> asked_ = false;
-  std::atomic<int64_t> done_ = 0, total_ = 0;
+  std::atomic<double> found_ = 0;
 };
 
 }  // namespace hocket::synthesizer

@@ -100,7 +100,7 @@ def watching(progress: Progress) -> Watch:
     """What a search tells while it goes on: what the engine has found of its attempt, the best time and the bound."""
 
     def watch(search: SearchProgress) -> None:
-        found = f" {search.stop.done / search.stop.total:.0%}" if search.stop.total else ""
+        found = f" {share:.0%}" if (share := search.stop.found) else ""
         best = "searching" if search.best_ps is None else f"best {format_time(search.best_ps)}"
         resumed = "" if search.resumed_at is None else f", resumed at round {search.resumed_at}"
         progress.status(
