@@ -15,34 +15,34 @@ _VENDORS = {"": 0, "GenuineIntel": 1, "AuthenticAMD": 2, "CentaurHauls": 3, "  S
 _VALUES = 9
 
 
-def elements_of(machine: NcclMachine, hosts: int = 1) -> NDArray[np.int64]:
-    """Kind, parent and values (core/include/hocket/nccl/system.hpp) of each element, row by row in the file's order,
-    `hosts` times: of an NVLink domain NCCL puts the files of all hosts together.
+def elements_of(*hosts: NcclMachine) -> NDArray[np.int64]:
+    """Kind, parent and values (core/include/hocket/nccl/system.hpp) of each element, row by row in the files' order:
+    of an NVLink domain NCCL puts the files of all hosts together.
 
     GPUs without a rank take no part where others have one, as in a job that does not use them.
     Raises TopologyError for a machine that is not NCCL's.
     """
-    if machine.dialect != Dialect.NCCL:
-        raise TopologyError(
-            f"{machine.source}: a machine of RCCL, whose search and model are others than NCCL's: they are not"
-            f" modelled. `hocket topology show {machine.source}` draws it, `hocket simulate --topology` runs on it"
-        )
-    rows = _Rows(machine)
-    for host in range(hosts):
-        rows.add_host(host)
+    rows = _Rows()
+    for number, host in enumerate(hosts):
+        if host.dialect != Dialect.NCCL:
+            raise TopologyError(
+                f"{host.source}: a machine of RCCL, whose search and model are others than NCCL's: they are not"
+                f" modelled. `hocket topology show {host.source}` draws it, `hocket simulate --topology` runs on it"
+            )
+        rows.add_host(number, host)
     return np.array(rows.rows, np.int64).reshape(-1)
 
 
 class _Rows:
-    def __init__(self, machine: NcclMachine) -> None:
+    def __init__(self) -> None:
         self.rows: list[list[int]] = []
-        self.machine = machine
-        self.gpus = [gpu for _, gpu in machine.job_gpus()]
+        self.gpus: list[Gpu] = []
         self.host = 0
 
-    def add_host(self, host: int) -> None:
-        self.host = host
-        for cpu in self.machine.cpus:
+    def add_host(self, number: int, machine: NcclMachine) -> None:
+        self.host = number
+        self.gpus = [gpu for _, gpu in machine.job_gpus()]
+        for cpu in machine.cpus:
             self._cpu(cpu)
 
     def _add(self, kind: int, parent: int, *values: int) -> int:

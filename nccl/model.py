@@ -5,6 +5,7 @@ the source files); the engine does the work.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,11 +19,14 @@ from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
 from hocket.nccl.graph_file import graph_file_channels
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
-from hocket.topology.formats.nccl.graph import NcclGraphs
+from hocket.topology.formats.nccl.graph import GraphId, NcclGraphs
 from hocket.topology.formats.nccl.machine import NcclMachine
 
 if TYPE_CHECKING:
     from hocket._core.nccl import Graph
+
+_GRAPHS = {"Ring": GraphId.RING, "Tree": GraphId.TREE, "NVLS": GraphId.NVLS}
+_COLLNET_GRAPHS = {"CollNetChain": GraphId.COLLNET_CHAIN, "CollNetDirect": GraphId.COLLNET_DIRECT}
 
 __all__ = ["OUT", "Choices", "NcclModel", "Term"]
 
@@ -90,9 +94,11 @@ class NcclModel:
 
     `domain` nodes at a time are one NVLink domain, as the 18 of a GB200 NVL72 are: NCCL takes it for one machine.
     `graphs` are channels that NCCL is given (`NCCL_GRAPH_FILE`); it finds those that they lack.
+    `kinds` are its machines' kinds, each by its hosts. `members[m]` are the ranks of machine m by their place in it,
+    the GPUs in the order of their ranks, host by host, and `kind_of[m]` is its kind.
 
-    Raises TopologyError, naming the file, for what is not modelled: RCCL's machines, domains in part; several nodes
-    without NICs; FormatError for graphs of another machine.
+    Raises TopologyError, naming the file, for what is not modelled: RCCL's machines; several nodes without NICs;
+    FormatError for graphs of another machine.
     """
 
     def __init__(
@@ -106,18 +112,57 @@ class NcclModel:
     ) -> None:
         if nodes % domain != 0:
             raise TopologyError(f"{nodes} nodes are no whole number of NVLink domains of {domain} nodes")
-        self.machine = machine
-        self.nodes = nodes
-        self.settings = settings or Settings()
-        self.constants = constants or Constants.of_nccl()
         fixed = graph_file_channels(graphs, machine, domain) if graphs else Given()
+        self._search([((machine,) * domain, nodes // domain)], settings or Settings(), constants, fixed)
+        self.domain = domain
+
+    @classmethod
+    def of_machines(
+        cls,
+        kinds: Sequence[tuple[tuple[NcclMachine, ...], int]],
+        settings: Settings,
+        constants: Constants,
+        domain: int = 1,
+    ) -> "NcclModel":
+        """Of machines of several kinds, each by its hosts, with how many there are. Each node of NCCL searches alone;
+        then all count with the least that any has found."""
+        model = cls.__new__(cls)
+        model._search(kinds, settings, constants, Given())
+        model.domain = domain
+        return model
+
+    def _search(
+        self,
+        kinds: Sequence[tuple[tuple[NcclMachine, ...], int]],
+        settings: Settings,
+        constants: Constants | None,
+        given: Given,
+    ) -> None:
+        self.kinds = tuple(hosts for hosts, _ in kinds)
+        self.machine = self.kinds[0][0]
+        self.nodes = sum(len(hosts) * count for hosts, count in kinds)
+        self.settings = settings
+        self.constants = constants or Constants.of_nccl()
+        self.kind_of = tuple(kind for kind, (_, count) in enumerate(kinds) for _ in range(count))
         try:
-            self._model = Model(
-                elements_of(machine, domain), nodes // domain, self.settings, self.constants.flat(), fixed
-            )
+            elements = [(elements_of(*hosts), count) for hosts, count in kinds]
+            self._model = Model(elements, settings, self.constants.flat(), given)
         except HocketError as error:
             text = str(error)
-            raise type(error)(text if text.startswith(machine.source) else f"{machine.source}: {text}") from error
+            raise type(error)(
+                text if text.startswith(self.machine.source) else f"{self.machine.source}: {text}"
+            ) from error
+        sizes = [len(self.places_on(kind)) for kind in self.kind_of]
+        first = np.cumsum([0, *sizes]).tolist()
+        self.members = tuple(tuple(range(at, at + size)) for at, size in zip(first, sizes, strict=False))
+
+    def arranged(self, members: Sequence[tuple[int, ...]], kind_of: Sequence[int]) -> "NcclModel":
+        """The same communicator with its machines in another order, and its ranks elsewhere on them."""
+        found = copy(self)
+        found.members, found.kind_of = tuple(members), tuple(kind_of)
+        for name in ("is_regular", "place_of"):
+            found.__dict__.pop(name, None)
+        return found
 
     @property
     def ranks(self) -> int:
@@ -128,13 +173,26 @@ class NcclModel:
         """How many machines NCCL counts: GPUs that reach each other without the network are in one."""
         return self._model.machines
 
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether all machines are of one kind and have the ranks one after the other."""
+        return len(self.kinds) == 1 and [rank for members in self.members for rank in members] == [*range(self.ranks)]
+
+    @cached_property
+    def place_of(self) -> dict[int, tuple[int, int]]:
+        """Machine and place of each rank."""
+        return {rank: (of, at) for of, members in enumerate(self.members) for at, rank in enumerate(members)}
+
     @property
     def graphs(self) -> "dict[str, Graph]":
-        """The channels found for rings, trees, NVLS, and CollNet where it is on, before each is doubled."""
-        graphs = {"Ring": self._model.ring, "Tree": self._model.tree, "NVLS": self._model.nvls}
-        if self.settings.collnet_enable:
-            graphs |= {"CollNetChain": self._model.collnet_chain, "CollNetDirect": self._model.collnet_direct}
-        return graphs
+        """The channels found for rings, trees, NVLS, and CollNet where it is on, before each is doubled; on the first
+        kind of machine."""
+        return self.graphs_on(0)
+
+    def graphs_on(self, kind: int) -> "dict[str, Graph]":
+        """Those on a kind of machine."""
+        ids = _GRAPHS | (_COLLNET_GRAPHS if self.settings.collnet_enable else {})
+        return {name: self._model.graph(number, kind) for name, number in ids.items()}
 
     @property
     def channels(self) -> tuple[int, int]:
@@ -153,17 +211,24 @@ class NcclModel:
         """What a collective takes without any step, a step inside a machine, and one to another."""
         return self._model.steps(ALGORITHMS.index(algorithm), PROTOCOLS.index(protocol))
 
-    @cached_property
+    @property
     def places(self) -> list[int]:
-        """Place of each of a machine's GPUs, as the graphs number them, among its ranks."""
-        ranks = [gpu.rank for _, gpu in self.machine.job_gpus()]
-        order = sorted(range(len(ranks)), key=ranks.__getitem__)  # stable: without ranks in the file's order
-        return [order.index(at) for at in range(len(ranks))]
+        """Place of each of a machine's GPUs, as the graphs number them, among its ranks; of the first kind."""
+        return self.places_on(0)
 
-    @cached_property
-    def relays(self) -> NDArray[np.int32]:
-        """The GPU that sends for each of a machine's GPUs to each of its NICs (GPUs x NICs, as in the graphs)."""
-        return self._model.relays().reshape(len(self.places), -1)
+    def places_on(self, kind: int) -> list[int]:
+        """Those of a kind of machine."""
+        places: list[int] = []
+        for host in self.kinds[kind]:
+            ranks = [gpu.rank for _, gpu in host.job_gpus()]
+            order = sorted(range(len(ranks)), key=ranks.__getitem__)  # stable: without ranks in the file's order
+            place = {gpu: len(places) + at for at, gpu in enumerate(order)}
+            places += [place[gpu] for gpu in range(len(ranks))]
+        return places
+
+    def relays_on(self, kind: int) -> NDArray[np.int32]:
+        """The GPU that sends for each GPU to each NIC of a kind of machine (GPUs x NICs, as in the graphs)."""
+        return self._model.relays(kind).reshape(len(self.places_on(kind)), -1)
 
     def choose(self, collective: str, sizes: Sequence[int] | NDArray[np.int64], operations: int = 1) -> Choices:
         """The choices for sizes in bytes, of `operations` like collectives in one group of calls, which are done as one

@@ -1,4 +1,5 @@
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
 
 #include <algorithm>
 #include <array>
@@ -147,15 +148,16 @@ void bind_nccl(nb::module_& m) {
   nb::class_<Model>(m, "Model")
       .def(
           "__init__",
-          [](Model* self, In<int64_t> elements, int32_t machines, const Settings& settings, In<double> constants,
-             const nccl::Given& given) {
-            const std::vector<nccl::Element> read = elements_of(elements);
+          [](Model* self, const std::vector<std::pair<In<int64_t>, int32_t>>& kinds, const Settings& settings,
+             In<double> constants, const nccl::Given& given) {
+            std::vector<nccl::MachineKind> read;
+            for (const auto& [elements, machines] : kinds) read.push_back({elements_of(elements), machines});
             const nccl::Constants numbers = constants_of(constants);
             // The search for channels may take seconds on a large machine.
             nb::gil_scoped_release release;
-            new (self) Model(read, machines, settings, numbers, given);
+            new (self) Model(read, settings, numbers, given);
           },
-          "elements"_a, "machines"_a, "settings"_a, "constants"_a, "given"_a = nccl::Given{})
+          "kinds"_a, "settings"_a, "constants"_a, "given"_a = nccl::Given{})
       .def(
           "choose",
           [](const Model& self, int32_t function, In<int64_t> bytes, int32_t operations) {
@@ -202,12 +204,22 @@ void bind_nccl(nb::module_& m) {
             return self.launch(algorithm_of(algorithm), protocol_of(protocol), bytes).channels;
           },
           "algorithm"_a, "protocol"_a, "bytes"_a)
-      .def_prop_ro("ring", [](const Model& self) { return graph_of(self.ring(), self.gpus()); })
-      .def_prop_ro("tree", [](const Model& self) { return graph_of(self.tree(), self.gpus()); })
-      .def_prop_ro("nvls", [](const Model& self) { return graph_of(self.nvls(), self.gpus()); })
-      .def_prop_ro("collnet_chain", [](const Model& self) { return graph_of(self.collnet_chain(), self.gpus()); })
-      .def_prop_ro("collnet_direct", [](const Model& self) { return graph_of(self.collnet_direct(), self.gpus()); })
-      .def("relays", [](const Model& self) { return give(std::vector<int32_t>(self.relays())); })
+      .def(
+          "graph",
+          [](const Model& self, int32_t id, int32_t kind) {
+            if (id < 0 || id >= nccl::kGraphs || kind < 0 || kind >= self.kinds()) {
+              throw TopologyError("no such graph");
+            }
+            return graph_of(self.graph_on(kind, static_cast<nccl::GraphId>(id)), self.gpus_on(kind));
+          },
+          "id"_a, "kind"_a = 0)
+      .def(
+          "relays",
+          [](const Model& self, int32_t kind) {
+            if (kind < 0 || kind >= self.kinds()) throw TopologyError("no such kind of machine");
+            return give(std::vector<int32_t>(self.relays_on(kind)));
+          },
+          "kind"_a = 0)
       .def_prop_ro("channels", &Model::channels)
       .def_prop_ro("nvls_channels", &Model::nvls_channels)
       .def_prop_ro("machines", [](const Model& self) { return self.job().machines; })

@@ -8,7 +8,7 @@ from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.request import KINDS, NcclCall, NcclProgram
 from hocket.schedule import Kernel
 
-__all__ = ["KINDS", "PROGRAMS", "NcclCall", "NcclProgram", "nccl_program"]
+__all__ = ["KINDS", "PROGRAMS", "NcclCall", "NcclProgram", "nccl_call", "nccl_program", "program_of"]
 
 # The files of this folder that hold them. A new one is one line.
 _FILES = ("ring", "tree", "pat", "nvls", "nvls_tree", "collnet")
@@ -31,22 +31,27 @@ def nccl_program(
     What is not given is NCCL's choice. Raises ScheduleError for what NCCL does not run here, with the reason, and for
     what is no program yet.
     """
-    request = _request(model, collective, size_bytes, algorithm, protocol, channels, root)
+    return program_of(nccl_call(model, collective, size_bytes, algorithm, protocol, channels, root))
+
+
+def program_of(request: NcclCall) -> NcclProgram | Kernel:
+    """The program or the kernel that answers a request; raises ScheduleError as `nccl_program`."""
     builder = PROGRAMS.named(request.algorithm)
     if reason := builder.why_not(request):
-        raise ScheduleError(f"{request.name}: NCCL does not run it for {collective} here: {reason}")
+        raise ScheduleError(f"{request.name}: NCCL does not run it for {request.collective} here: {reason}")
     return builder.build(request)
 
 
-def _request(
+def nccl_call(
     model: NcclModel,
     collective: str,
     size_bytes: int,
-    algorithm: str | None,
-    protocol: str | None,
-    channels: int | None,
-    root: int,
+    algorithm: str | None = None,
+    protocol: str | None = None,
+    channels: int | None = None,
+    root: int = 0,
 ) -> NcclCall:
+    """The call, with NCCL's choice of what is not given. Raises ScheduleError for what is none."""
     choice = model.choose(collective, [size_bytes])
     if algorithm is None:
         algorithm, protocol = ALGORITHMS[choice.algorithm[0]], PROTOCOLS[choice.protocol[0]]

@@ -10,7 +10,7 @@ from hocket.nccl.programs.pace import pace
 from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Kind, Passes, Program
 
-__all__ = ["SLOTS", "passes"]
+__all__ = ["SLOTS", "num_sendings", "passes"]
 
 #: Of a connection's buffer.
 SLOTS = 8
@@ -31,19 +31,31 @@ def passes(request: NcclCall, program: Program, shares: Sequence[int], around: i
     table = np.zeros((max(map(len, parts)), len(parts)), np.int64)
     for channel, part in enumerate(parts):
         table[: len(part), channel] = part
-    least = _LEAST_SLICE[request.protocol]
-    most = {"Simple": 1 if _slots(request) == 1 else _RING_SLICES}.get(request.protocol, _SLOT[request.protocol])
-    slices = min(-(-int(table.max()) // least), most)
+    slices = _slices(request, int(table.max()))
     return Passes(
         size_bytes=request.size_bytes,
         chunk_bytes=table,
         fifo_depth=SLOTS // _slots(request) * slices,
         wire=_WIRE[request.protocol],
         slices=slices,
-        least_slice=least,
+        least_slice=_LEAST_SLICE[request.protocol],
         pace=pace(request),
         crossings=crossings(request, program),
     )
+
+
+def num_sendings(request: NcclCall, shares: Sequence[int], around: int = 1) -> int:
+    """How often the step of a rank sends in all passes of such a program, on all channels."""
+    chunks = [_chunk_bytes(request, share) for share in shares]
+    largest = max(min(chunk, -(-share // around)) for chunk, share in zip(chunks, shares, strict=True))
+    passes = sum(-(-share // (chunk * around)) for chunk, share in zip(chunks, shares, strict=True))
+    return passes * _slices(request, largest)
+
+
+def _slices(request: NcclCall, chunk: int) -> int:
+    """Into how many a step cuts a chunk at most."""
+    most = {"Simple": 1 if _slots(request) == 1 else _RING_SLICES}.get(request.protocol, _SLOT[request.protocol])
+    return min(-(-chunk // _LEAST_SLICE[request.protocol]), most)
 
 
 def _parts(request: NcclCall, share: int, around: int) -> list[int]:

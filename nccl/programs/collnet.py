@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hocket.nccl.programs.builder import NcclBuilder
-from hocket.nccl.programs.heads import Heads, finished, in_order, interleaved, slots, step_ps
+from hocket.nccl.programs.heads import Heads, finished, in_order, interleaved, require_regular, slots, step_ps
 from hocket.nccl.programs.request import NcclCall
 from hocket.schedule import Actions, Kernel, Kind, Move, Wait
 
@@ -61,6 +61,7 @@ def _summed(actions: Actions, chunk: int, head: int, scatter: dict[int, int], la
 
 def collnet_chain(request: NcclCall) -> Kernel:
     """all_reduce over several machines."""
+    require_regular(request)
     graph, actions = request.model.graphs["CollNetChain"], Actions()
     chains = graph["gpus"].reshape(graph["channels"], -1).tolist()
     sizes, latency_ps = interleaved(request, 1), step_ps(request)

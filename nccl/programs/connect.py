@@ -1,6 +1,6 @@
 """How NCCL joins the channels of machines: rings, and the double binary tree (src/graph/connect.cc, trees.cc of 2.30).
 
-Ranks go machine by machine, and inside one as NCCL counts its GPUs.
+Machines go in the order in which the communicator's ranks first name them, whatever GPUs each has.
 """
 
 from dataclasses import dataclass, field
@@ -29,56 +29,65 @@ class Branch:
 
 def rings(model: NcclModel) -> list[list[int]]:
     """The ranks of each channel's ring, in its order, from the first machine's first GPU on."""
-    graph = model.graphs["Ring"]
-    orders = _channels(model, graph)
-    paired = graph["cross_nic"] == 2 and len(orders) % 2 == 0
-    gpus = model.ranks // model.nodes
+    orders = _channels(model, "Ring")
+    count = len(orders[0])
+    paired = count % 2 == 0 and all(graph["cross_nic"] == 2 for graph in _graphs(model, "Ring"))
     found = [
         # in pairs, the channels of every other machine change places: no ring crosses to another rail
-        [machine * gpus + gpu for machine in range(model.nodes) for gpu in orders[at ^ (paired and machine % 2)]]
-        for at in range(len(orders))
+        [rank for machine, of in enumerate(orders) for rank in of[at ^ (paired and machine % 2)]]
+        for at in range(count)
     ]
     return [found[channel % len(found)] for channel in range(model.channels_of("Ring"))]
 
 
 def trees(model: NcclModel) -> list[list[Branch]]:
     """Each channel's tree, as the places of all ranks: chains inside machines, one of two binary trees between them."""
-    graph = model.graphs["Tree"]
-    chains = _channels(model, graph)
-    gpus, nodes = model.ranks // model.nodes, model.nodes
-    second = min(1, gpus - 1)  # place in the chain of the GPU that has a machine's children, unless the first has
-    child = (
-        0 if graph["pattern"] == _PLAIN_TREE else second,
-        second if graph["pattern"] == _SPLIT_TREE else 0,
-    )
+    chains = _channels(model, "Tree")
+    patterns = [graph["pattern"] for graph in _graphs(model, "Tree")]
+    nodes = len(chains)
     between = [double_tree(nodes, node) for node in range(nodes)]
 
-    def tree(chain: list[int], which: int) -> list[Branch]:
+    def above(node: int, slot: int, channel: int) -> int:
+        """The rank of a machine's chain that has its first or second child."""
+        chain = chains[node][channel]
+        second = chain[min(1, len(chain) - 1)]
+        if slot == 0:
+            return chain[0] if patterns[node] == _PLAIN_TREE else second
+        return second if patterns[node] == _SPLIT_TREE else chain[0]
+
+    def tree(channel: int, which: int) -> list[Branch]:
         found = [Branch() for _ in range(model.ranks)]
-        for node in range(nodes):
-            at = [node * gpus + gpu for gpu in chain]
-            for above, below in pairwise(at):
-                found[below].up = above
-                found[above].down.append(below)
+        for of in chains:
+            for upper, below in pairwise(of[channel]):
+                found[below].up = upper
+                found[upper].down.append(below)
         for node in range(nodes):
             up, down = between[node][which]
             for slot, below in enumerate(down):
                 if below >= 0:
-                    found[node * gpus + chain[child[slot]]].down.append(below * gpus + chain[0])
+                    found[above(node, slot, channel)].down.append(chains[below][channel][0])
             if up >= 0:
                 slot = between[up][which][1].index(node)
-                found[node * gpus + chain[0]].up = up * gpus + chain[child[slot]]
+                found[chains[node][channel][0]].up = above(up, slot, channel)
         return found
 
-    kinds = [tree(chain, which) for which in (0, 1) for chain in chains]
+    kinds = [tree(channel, which) for which in (0, 1) for channel in range(len(chains[0]))]
     return [kinds[channel % len(kinds)] for channel in range(model.channels_of("Ring"))]
 
 
-def _channels(model: NcclModel, graph: "Graph") -> list[list[int]]:
-    """A machine's ranks in the order of each channel."""
-    places = np.array(model.places)
-    found: list[list[int]] = places[graph["gpus"]].reshape(graph["channels"], -1).tolist()
-    return found
+def _graphs(model: NcclModel, name: str) -> "list[Graph]":
+    """The graph of each machine."""
+    found = [model.graphs_on(kind)[name] for kind in range(len(model.kinds))]
+    return [found[kind] for kind in model.kind_of]
+
+
+def _channels(model: NcclModel, name: str) -> list[list[list[int]]]:
+    """Each machine's ranks in the order of each channel."""
+    orders = []
+    for kind in range(len(model.kinds)):
+        graph = model.graphs_on(kind)[name]
+        orders.append(np.array(model.places_on(kind))[graph["gpus"]].reshape(graph["channels"], -1))
+    return [np.array(own)[orders[kind]].tolist() for own, kind in zip(model.members, model.kind_of, strict=True)]
 
 
 def double_tree(nodes: int, node: int) -> list[tuple[int, tuple[int, int]]]:

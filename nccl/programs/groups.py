@@ -1,5 +1,6 @@
-"""NCCL's programs for the process groups of a job: each has a communicator of its own, on the GPUs that it uses."""
+"""NCCL for the process groups of a job: each has a communicator of its own, on the GPUs that it uses."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -7,14 +8,17 @@ from typing import TypeVar
 
 from hocket.base.errors import HocketError
 from hocket.nccl.model import NcclModel
+from hocket.nccl.programs.counting import num_messages
 from hocket.nccl.programs.request import NcclProgram
 from hocket.nccl.programs.spec import ModelledTime, NcclAlgorithm
 from hocket.schedule import Collective, Kernel
-from hocket.topology.formats.nccl.machine import Nic, Pci
+from hocket.topology.formats.nccl.machine import Gpu, NcclMachine, Nic, Pci
 
-__all__ = ["GroupPrograms"]
+__all__ = ["GroupPrograms", "model_of_group"]
 
 _Found = TypeVar("_Found")
+#: A machine as NCCL sees it, by the places that are used of each of its hosts.
+_Used = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,31 +36,72 @@ class GroupPrograms:
         """What NCCL's model says that the collective takes; or why it says nothing."""
         return self._of(group, lambda model: self.algorithm.expected(model, collective))
 
+    def num_messages(self, group: Sequence[int], collective: Collective) -> int:
+        """About how many messages the program has; 0 where there is none."""
+        found = self._of(group, lambda model: num_messages(self.algorithm.call(model, collective)))
+        return 0 if isinstance(found, str) else found
+
     def _of(self, group: Sequence[int], found: Callable[[NcclModel], _Found]) -> _Found | str:
-        gpus = self.whole.ranks // self.whole.nodes
-        machines = sorted({rank // gpus for rank in group})
-        local = tuple(sorted({rank % gpus for rank in group}))
-        if list(group) != [machine * gpus + gpu for machine in machines for gpu in local]:
-            return "groups are modelled that are in order and use the same GPUs of each machine"
         try:
-            return found(_model(self.whole, local, len(machines)))
+            return found(model_of_group(self.whole, tuple(group)))
         except HocketError as error:
             return str(error)
 
 
-@lru_cache(maxsize=64)
-def _model(whole: NcclModel, local: tuple[int, ...], nodes: int) -> NcclModel:
-    """NCCL on the GPUs with these places on so many of the machines."""
-    if (len(local) * nodes, nodes) == (whole.ranks, whole.nodes):
+@lru_cache(maxsize=4096)
+def model_of_group(whole: NcclModel, group: tuple[int, ...]) -> NcclModel:
+    """NCCL of a communicator of these ranks of the cluster, in their order, whatever GPUs of whatever nodes they are.
+
+    As `initTransportsRank` of src/init.cc (2.30): a node is what its ranks say of it, and nodes count in the order in
+    which the ranks name them; each searches channels on its own GPUs, and all count with the least that any has found.
+    Raises TopologyError for what is none.
+    """
+    if group == tuple(range(whole.ranks)):
         return whole
-    ranks = iter([local.index(place) if place in local else -1 for place in whole.places])
+    gpus = whole.ranks // whole.nodes
+    hosts: dict[int, list[int]] = {}
+    for rank in group:
+        hosts.setdefault(rank // gpus, []).append(rank % gpus)
+    machines: dict[int, list[int]] = {}
+    for host in hosts:
+        machines.setdefault(host // whole.domain, []).append(host)
+    used = [tuple(tuple(sorted(hosts[host])) for host in sorted(own)) for own in machines.values()]
+    kinds = tuple(sorted(Counter(used).items()))
+    numbers = {kind: number for number, (kind, _) in enumerate(kinds)}
+    position = {rank: at for at, rank in enumerate(group)}
+    members = [
+        tuple(position[host * gpus + place] for host in sorted(own) for place in sorted(hosts[host]))
+        for own in machines.values()
+    ]
+    return _searched(whole, kinds).arranged(members, [numbers[kind] for kind in used])
+
+
+@lru_cache(maxsize=1024)
+def _searched(whole: NcclModel, kinds: tuple[tuple[_Used, int], ...]) -> NcclModel:
+    """Of so many machines of each kind."""
+    every = tuple(range(whole.ranks // whole.nodes))
+    if kinds == ((((every,) * whole.domain), whole.nodes // whole.domain),):
+        return whole
+    hosts = [(tuple(_using(whole.machine, places) for places in used), count) for used, count in kinds]
+    return NcclModel.of_machines(hosts, whole.settings, whole.constants, whole.domain)
+
+
+@lru_cache(maxsize=256)
+def _using(machine: NcclMachine, places: tuple[int, ...]) -> NcclMachine:
+    """The machine for a job that uses its GPUs with these places alone, in their order."""
+    taking_part = [gpu for _, gpu in machine.job_gpus()]
+    by_rank = sorted(taking_part, key=lambda gpu: gpu.rank)  # stable: without ranks in the file's order
+    place = {gpu: at for at, gpu in enumerate(by_rank)}
+
+    def rank(gpu: Gpu) -> int:
+        return places.index(place[gpu]) if gpu in place and place[gpu] in places else -1
 
     def used(pci: Pci) -> Pci:
-        gpus = tuple(replace(gpu, rank=next(ranks)) for gpu in pci.gpus)
+        gpus = tuple(replace(gpu, rank=rank(gpu)) for gpu in pci.gpus)
         return replace(pci, gpus=gpus, pcis=tuple(used(child) for child in pci.pcis))
 
     def under(child: Pci | Nic) -> Pci | Nic:
         return used(child) if isinstance(child, Pci) else child
 
-    cpus = tuple(replace(cpu, children=tuple(under(child) for child in cpu.children)) for cpu in whole.machine.cpus)
-    return NcclModel(replace(whole.machine, cpus=cpus), nodes, whole.settings, whole.constants)
+    cpus = tuple(replace(cpu, children=tuple(under(child) for child in cpu.children)) for cpu in machine.cpus)
+    return replace(machine, cpus=cpus)

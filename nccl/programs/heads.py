@@ -16,7 +16,7 @@ from hocket.nccl.programs.request import NcclCall
 from hocket.nccl.programs.split import split
 from hocket.schedule import Actions, Kernel, Kind, Wait
 
-__all__ = ["Heads", "each_channel", "finished", "in_order", "interleaved", "slots", "step_ps"]
+__all__ = ["Heads", "each_channel", "finished", "in_order", "interleaved", "require_regular", "slots", "step_ps"]
 
 _GB = 10**9
 _PS = 10**6  # of a us
@@ -32,6 +32,7 @@ class Heads:
     @classmethod
     def found(cls, request: NcclCall, graph: str) -> "Heads":
         """The first GPUs of the channels that NCCL's search found."""
+        require_regular(request)
         found = request.model.graphs[graph]
         local = dict.fromkeys(found["gpus"].reshape(found["channels"], -1)[:, 0].tolist())
         first = range(0, request.ranks, request.gpus)
@@ -42,6 +43,14 @@ class Heads:
 
     def __len__(self) -> int:
         return len(self.of)
+
+
+def require_regular(request: NcclCall) -> None:
+    """Raises ScheduleError for a communicator whose nodes differ, or whose ranks do not go node by node."""
+    if not request.model.is_regular:
+        raise ScheduleError(
+            f"{request.name}: programs over switches are for nodes that are alike, whose ranks follow each other"
+        )
 
 
 def step_ps(request: NcclCall, *, between: bool = False) -> int:

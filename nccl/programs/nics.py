@@ -15,32 +15,39 @@ class Nics:
     """Those of the graph whose channels the algorithm connects."""
 
     def __init__(self, request: NcclCall) -> None:
-        model, graph = request.model, request.model.graphs[_GRAPHS[request.algorithm]]
-        self._gpus, self._places = request.gpus, model.places
-        gpus = graph["gpus"].reshape(graph["channels"], -1)
-        self._first: list[int] = np.array(self._places)[gpus[:, 0]].tolist()
-        self._nets: list[list[int]] = graph["nets"].reshape(-1, 2).tolist()
-        self._relays = model.relays
-        self._of_head = request.algorithm == "NVLSTree"
-        devices = [net.dev for net in model.machine.nets()]
+        self._model, self._of_head = request.model, request.algorithm == "NVLSTree"
+        kinds = range(len(self._model.kinds))
+        graphs = [self._model.graphs_on(kind)[_GRAPHS[request.algorithm]] for kind in kinds]
+        self._places = [self._model.places_on(kind) for kind in kinds]
+        self._relays = [self._model.relays_on(kind) for kind in kinds]
+        self._first: list[list[int]] = [
+            np.array(places)[graph["gpus"].reshape(graph["channels"], -1)[:, 0]].tolist()
+            for places, graph in zip(self._places, graphs, strict=True)
+        ]
+        self._nets: list[list[list[int]]] = [graph["nets"].reshape(-1, 2).tolist() for graph in graphs]
+        devices = [net.dev for net in self._model.machine.nets()]
         numbers = sorted(set(devices))
         self._ports, self._port = len(numbers), [numbers.index(device) for device in devices]
 
     def crossing(self, src: int, dst: int, channel: int) -> Crossing:
         """The way of a channel's messages from one machine's rank to another's. A sender may hand them to the GPU next
         to the NIC (PXN); what is received is written to the receiver itself."""
-        place = src % self._gpus
-        out, into = self._net(place, channel), self._net(dst % self._gpus, channel)
-        relay = self._places[self._relays[self._places.index(place), out]]
-        return Crossing(src - place + relay, self._port[out], self._port[into], self._ports)
+        machine, place = self._model.place_of[src]
+        kind = self._model.kind_of[machine]
+        out, into = self._net(src, channel), self._net(dst, channel)
+        relay = self._places[kind][self._relays[kind][self._places[kind].index(place), out]]
+        return Crossing(self._model.members[machine][relay], self._port[out], self._port[into], self._ports)
 
-    def _net(self, place: int, channel: int) -> int:
+    def _net(self, rank: int, channel: int) -> int:
+        machine, place = self._model.place_of[rank]
+        kind = self._model.kind_of[machine]
+        first, nets = self._first[kind], self._nets[kind]
         if self._of_head:
-            own = [into for (into, _), first in zip(self._nets, self._first, strict=True) if first == place]
+            own = [into for (into, _), head in zip(nets, first, strict=True) if head == place]
             return own[channel % len(own)]
-        at = channel % len(self._first)
-        into, out = self._nets[at]
-        return into if self._first[at] == place else out
+        at = channel % len(first)
+        into, out = nets[at]
+        return into if first[at] == place else out
 
 
 def crossings(request: NcclCall, program: Program) -> dict[tuple[int, int, int], Crossing]:

@@ -41,10 +41,13 @@ class NcclCall:
                 f"{self.algorithm} on {self.channels} channels: kernels run on 1 to"
                 f" {self.model.channels_of(self.algorithm)} here"
             )
-        if self.model.machines != self.model.nodes:
+        model = self.model
+        in_parts = model.machines != len(model.members)
+        domains = model.nodes != model.machines > 1  # whose NICs are not told apart
+        if in_parts or domains:
             raise ScheduleError(
-                f"NCCL takes the {self.model.nodes} nodes for {self.model.machines}: programs are for nodes that it"
-                " takes as they are"
+                f"NCCL takes the {model.nodes} nodes for {model.machines}: programs are for nodes that it takes as they"
+                " are, and for a single NVLink domain"
             )
         if not 0 <= self.root < self.ranks:
             raise ScheduleError(f"root {self.root} is not one of {self.ranks} ranks")
@@ -61,12 +64,13 @@ class NcclCall:
 
     @property
     def nodes(self) -> int:
-        return self.model.nodes
+        """That NCCL counts."""
+        return len(self.model.members)
 
     @property
     def gpus(self) -> int:
-        """Of one machine."""
-        return self.model.ranks // self.model.nodes
+        """Of one machine, as NCCL rounds it."""
+        return self.model.ranks // self.nodes
 
     @property
     def blocks(self) -> int:
@@ -87,7 +91,7 @@ class NcclCall:
     @cached_property
     def machine(self) -> tuple[int, ...]:
         """Machine of each rank."""
-        return tuple(rank // self.gpus for rank in range(self.ranks))
+        return tuple(self.model.place_of[rank][0] for rank in range(self.ranks))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from hocket.base.strict_yaml import nearest
 from hocket.nccl.constants import Constants
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.programs import KINDS, PROGRAMS, NcclProgram, nccl_program
+from hocket.nccl.programs import KINDS, PROGRAMS, NcclCall, NcclProgram, nccl_call, program_of
 from hocket.nccl.settings import Settings, read_settings
 from hocket.nccl.words import MODEL, NCCL, is_nccl, is_nccl_model
 from hocket.schedule import Collective, Kernel
@@ -56,9 +56,9 @@ class NcclAlgorithm:
             int(parts[2]) if len(parts) > 2 else None,
         )
 
-    def program(self, model: NcclModel, collective: Collective) -> NcclProgram | Kernel:
-        """Raises ScheduleError for what NCCL has no kernel for, or would not run here."""
-        return nccl_program(
+    def call(self, model: NcclModel, collective: Collective) -> NcclCall:
+        """What NCCL is asked. Raises ScheduleError for what it has no kernel for."""
+        return nccl_call(
             model,
             _name_of(collective),
             collective.size_bytes,
@@ -67,6 +67,10 @@ class NcclAlgorithm:
             self.channels,
             collective.root,
         )
+
+    def program(self, model: NcclModel, collective: Collective) -> NcclProgram | Kernel:
+        """Raises ScheduleError for what NCCL has no kernel for, or would not run here."""
+        return program_of(self.call(model, collective))
 
     def expected(self, model: NcclModel, collective: Collective) -> ModelledTime:
         """What NCCL's model says that a collective takes by the algorithm and protocol, or those that it chooses.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "constants.hpp"
@@ -27,47 +28,28 @@ int32_t threads_of(int32_t wanted, int32_t least, int32_t most, int32_t usual) {
 }  // namespace
 
 // What `initTransportsRank` of src/init.cc does up to ncclTopoTuneModel, for all ranks at once: each rank of NCCL
-// searches its own machine and the ranks then agree on the least of all. Machines are equal here, so that the parts of
-// one stand for all.
-Model::Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants,
+// searches its own machine and the ranks then agree on the least of all. Machines of a kind are equal, so that the
+// parts of one stand for all.
+Model::Model(std::span<const MachineKind> kinds, const Settings& settings, const Constants& constants,
              const Given& given)
     : settings_(settings), constants_(constants) {
-  System system = read_system(elements);
-  // Paths twice, as NCCL: with all GPUs, to see which talk without the network; and in `split` with those alone.
-  system.inter = machines > 1;
-  compute_paths(system, settings);
-  std::vector<System> parts = split(system, settings);
-  // NCCL tells the processor's kind by the first one; mixed machines are not told apart.
-  const Node& cpu = system.node(kCpu, 0);
-  nvswitch_ = system.count(kNvSwitch) > 0;
-  const auto machines_in_all = static_cast<int32_t>(parts.size()) * machines;
-  job_ = {machines_in_all, machines * system.count(kGpu), 0, INT32_MAX, 0, cpu.arch, cpu.vendor};
-  for (const int32_t device : system.of[kDevice]) {
-    job_.least_sm = std::min(job_.least_sm, system.nodes[device].sm);
-    job_.most_sm = std::max(job_.most_sm, system.nodes[device].sm);
-  }
-  if (job_.ranks < 2) throw TopologyError("a job of one GPU runs no collective");
-  if (job_.machines > 1 && system.count(kNet) == 0) {
-    throw TopologyError("no <net> in the machine: several are not connected");
-  }
-  for (System& part : parts) {
-    job_.most_gpus = std::max(job_.most_gpus, part.count(kGpu));
-    const Graphs graphs = search_all(part, given);
-    tree_pattern_ = std::max(tree_pattern_, graphs[kTreeGraph].pattern);
-    if (&part == &parts.front()) {
-      gpus_ = part.count(kGpu);
-      graphs_ = graphs;
-      for (int32_t gpu = 0; gpu < gpus_; gpu++) {
-        for (int32_t net = 0; net < part.count(kNet); net++) relays_.push_back(relay(part, gpu, net));
-      }
-    }
-    merge(graphs_, graphs);
-  }
+  std::vector<std::vector<System>> parts;
+  count_machines(kinds, parts);
+  for (std::vector<System>& of_kind : parts) found_.push_back(find(of_kind, given));
   // CollNet serves only jobs of enough machines (NCCL_COLLNET_NODE_THRESHOLD).
   collnet_ =
       settings.collnet_enable != 0 && collnet_chain().channels > 0 && job_.machines >= settings.collnet_threshold;
   // Rings and trees run on the same channels of the communicator.
   graphs_[kRingGraph].channels = graphs_[kTreeGraph].channels = std::min(ring().channels, tree().channels);
+  for (Found& found : found_) {
+    for (int32_t id = 0; id < kGraphs; id++) {
+      Graph own = graphs_[id];  // but where the channels run
+      own.pattern = found.graphs[id].pattern;
+      own.gpus = std::move(found.graphs[id].gpus);
+      own.nets = std::move(found.graphs[id].nets);
+      found.graphs[id] = std::move(own);
+    }
+  }
   count_heads();
   count_channels();
   for (int32_t f = 0; f < kFunctions; f++) {
@@ -77,6 +59,60 @@ Model::Model(std::span<const Element> elements, int32_t machines, const Settings
       }
     }
   }
+}
+
+/// Who takes part; and each kind of machine, in the parts that NCCL takes for machines.
+void Model::count_machines(std::span<const MachineKind> kinds, std::vector<std::vector<System>>& parts) {
+  int32_t hosts = 0;
+  for (const MachineKind& kind : kinds) hosts += kind.machines;
+  job_ = {0, 0, 0, INT32_MAX, 0, Arch::kX86, Vendor::kOther};
+  bool connected = true;
+  for (const MachineKind& kind : kinds) {
+    if (kind.machines < 1) throw TopologyError("a job has no machine of a kind");
+    System system = read_system(kind.elements);
+    // Paths twice, as NCCL: with all GPUs, to see which talk without the network; and in `split` with those alone.
+    system.inter = hosts > 1;
+    compute_paths(system, settings_);
+    const std::vector<System>& of_kind = parts.emplace_back(split(system, settings_));
+    // NCCL tells the processor's kind by the first one; mixed machines are not told apart.
+    const Node& cpu = system.node(kCpu, 0);
+    if (parts.size() == 1) {
+      job_.arch = cpu.arch;
+      job_.vendor = cpu.vendor;
+    }
+    nvswitch_ = system.count(kNvSwitch) > 0 && (nvswitch_ || parts.size() == 1);
+    job_.machines += static_cast<int32_t>(of_kind.size()) * kind.machines;
+    job_.ranks += kind.machines * system.count(kGpu);
+    for (const int32_t device : system.of[kDevice]) {
+      job_.least_sm = std::min(job_.least_sm, system.nodes[device].sm);
+      job_.most_sm = std::max(job_.most_sm, system.nodes[device].sm);
+    }
+    connected = connected && system.count(kNet) > 0;
+  }
+  if (job_.ranks < 2) throw TopologyError("a job of one GPU runs no collective");
+  if (job_.machines > 1 && !connected) {
+    throw TopologyError("no <net> in the machine: several are not connected");
+  }
+}
+
+/// Searches the parts of a kind of machine, and counts with the least of them and of the kinds before.
+Model::Found Model::find(std::vector<System>& parts, const Given& given) {
+  Found found;
+  for (System& part : parts) {
+    job_.most_gpus = std::max(job_.most_gpus, part.count(kGpu));
+    const Graphs graphs = search_all(part, given);
+    tree_pattern_ = std::max(tree_pattern_, graphs[kTreeGraph].pattern);
+    const bool is_first = &part == &parts.front();
+    if (is_first) {
+      found = {graphs, part.count(kGpu), {}};
+      for (int32_t gpu = 0; gpu < found.gpus; gpu++) {
+        for (int32_t net = 0; net < part.count(kNet); net++) found.relays.push_back(relay(part, gpu, net));
+      }
+    }
+    if (is_first && found_.empty()) graphs_ = graphs;
+    merge(graphs_, graphs);
+  }
+  return found;
 }
 
 // Rings first: the trees and CollNet's chains have as many channels as rings were found.
@@ -124,9 +160,10 @@ void Model::merge(Graphs& graphs, const Graphs& of_part) const {
 /// The GPUs on which channels meet the network (`ncclCollNetSetup` of src/transport/coll_net.cc).
 void Model::count_heads() {
   if (!collnet_) return;
+  const int32_t gpus = gpus_on(0);
   const auto heads_of = [&](const Graph& graph) {
     std::vector<int32_t> heads;
-    for (int32_t channel = 0; channel < graph.channels; channel++) heads.push_back(graph.gpus[channel * gpus_]);
+    for (int32_t channel = 0; channel < graph.channels; channel++) heads.push_back(graph.gpus[channel * gpus]);
     std::ranges::sort(heads);
     heads.erase(std::ranges::unique(heads).begin(), heads.end());
     return heads;

@@ -63,19 +63,46 @@ TEST(NcclSearch, GivesBackWhatItTakes) {
   }
 }
 
+Model model_of(std::vector<Element> elements, int32_t machines, const Settings& settings = {}) {
+  const MachineKind kind{std::move(elements), machines};
+  return Model({&kind, 1}, settings);
+}
+
+// Ranks of all machines agree on the least that any has found.
+TEST(NcclModel, CountsWithTheLeastOfItsMachines) {
+  const std::array<MachineKind, 2> kinds{MachineKind{machine(4), 1}, MachineKind{machine(2), 2}};
+  const Model mixed(kinds, {}), turned(std::array{kinds[1], kinds[0]}, {});
+  EXPECT_EQ(mixed.job().ranks, 8);
+  EXPECT_EQ(mixed.job().machines, 3);
+  EXPECT_EQ(mixed.gpus_on(0), 4);
+  EXPECT_EQ(mixed.gpus_on(1), 2);
+  EXPECT_LE(mixed.ring().channels, model_of(machine(4), 3).ring().channels);
+  EXPECT_LE(mixed.ring().channels, model_of(machine(2), 3).ring().channels);
+  for (int32_t a = 0; a < kAlgorithms; a++) {
+    for (int32_t p = 0; p < kProtocols; p++) {
+      const auto algorithm = static_cast<Algorithm>(a);
+      const auto protocol = static_cast<Protocol>(p);
+      EXPECT_EQ(mixed.time(kAllReduce, algorithm, protocol, 1 << 20),
+                turned.time(kAllReduce, algorithm, protocol, 1 << 20));
+    }
+  }
+}
+
 TEST(NcclModel, RefusesWhatIsNoMachine) {
-  EXPECT_THROW(Model({}, 1, {}), TopologyError);
-  EXPECT_THROW(Model(machine(1), 1, {}), TopologyError);
+  EXPECT_THROW(Model({}, {}), TopologyError);
+  EXPECT_THROW(model_of({}, 1), TopologyError);
+  EXPECT_THROW(model_of(machine(1), 1), TopologyError);
+  EXPECT_THROW(model_of(machine(2), 0), TopologyError);
   std::vector<Element> elements = machine(2);
   elements[3].parent = 0;  // a GPU that is no PCI device
-  EXPECT_THROW(Model(elements, 1, {}), TopologyError);
+  EXPECT_THROW(model_of(elements, 1), TopologyError);
   elements = machine(2);
   elements[1].value[4] = -16;  // lanes
-  EXPECT_THROW(Model(elements, 1, {}), TopologyError);
+  EXPECT_THROW(model_of(elements, 1), TopologyError);
 }
 
 TEST(NcclModel, TakesTheLeastTime) {
-  const Model model(machine(4), 2, {});
+  const Model model = model_of(machine(4), 2);
   for (int64_t bytes = 8; bytes <= int64_t{1} << 34; bytes *= 4) {
     const Choice choice = model.choose(kAllReduce, bytes);
     for (int32_t a = 0; a < kAlgorithms; a++) {
@@ -87,7 +114,7 @@ TEST(NcclModel, TakesTheLeastTime) {
   }
   Settings settings;
   for (auto& row : settings.algorithms) row.fill(0);
-  EXPECT_THROW(Model(machine(4), 2, settings).choose(kAllReduce, 8), Infeasible);
+  EXPECT_THROW(model_of(machine(4), 2, settings).choose(kAllReduce, 8), Infeasible);
 }
 
 }  // namespace

@@ -75,8 +75,13 @@ class Given:
 
 class Model:
     def __init__(
-        self, elements: NDArray[np.int64], machines: int, settings: Settings, constants: NDArray[np.float64], given: Given = ...
-    ) -> None: ...
+        self,
+        kinds: list[tuple[NDArray[np.int64], int]],
+        settings: Settings,
+        constants: NDArray[np.float64],
+        given: Given = ...,
+    ) -> None:
+        """Kinds of machines: elements, and how many of them there are."""
     def choose(
         self, function: int, bytes: NDArray[np.int64], operations: int = 1
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
@@ -86,18 +91,10 @@ class Model:
     def steps(self, algorithm: int, protocol: int) -> tuple[float, float, float]:
         """us without any step, of one inside a machine, of one to another."""
     def channels_for(self, algorithm: int, protocol: int, bytes: int) -> int: ...
-    def relays(self) -> NDArray[np.int32]:
-        """Of each GPU and NIC (GPUs x NICs), the GPU that sends for it there (PXN): often itself."""
-    @property
-    def ring(self) -> Graph: ...
-    @property
-    def tree(self) -> Graph: ...
-    @property
-    def nvls(self) -> Graph: ...
-    @property
-    def collnet_chain(self) -> Graph: ...
-    @property
-    def collnet_direct(self) -> Graph: ...
+    def relays(self, kind: int = 0) -> NDArray[np.int32]:
+        """Of each GPU and NIC (GPUs x NICs) of a kind of machine, the GPU that sends for it there (PXN): often itself."""
+    def graph(self, id: int, kind: int = 0) -> Graph:
+        """The channels found on a kind of machine, as many as all have."""
     @property
     def channels(self) -> int: ...
     @property

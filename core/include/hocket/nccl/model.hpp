@@ -68,12 +68,18 @@ struct Job {
   int32_t gpus() const { return ranks / machines; }  ///< of a machine, as NCCL rounds it
 };
 
+/// Machines whose elements are alike, and how many of them a job is on.
+struct MachineKind {
+  std::vector<Element> elements;
+  int32_t machines = 1;
+};
+
 /// NCCL's analytical model (src/graph/tuning.cc of 2.30, `topoGetAlgoInfo` of src/enqueue.cc) on the channels found.
 class Model {
  public:
-  /// Searches the channels of a machine whose elements are given, as one of `machines`, but for those `given`. Throws
-  /// TopologyError for what is no machine that NCCL could run on.
-  Model(std::span<const Element> elements, int32_t machines, const Settings& settings, const Constants& constants = {},
+  /// Searches the channels of each kind of machine, but for those `given`, which are of all kinds. Throws TopologyError
+  /// for what is no machine that NCCL could run on.
+  Model(std::span<const MachineKind> kinds, const Settings& settings, const Constants& constants = {},
         const Given& given = {});
 
   /// Of one of `operations` collectives of one group. Throws Infeasible when no algorithm may be chosen.
@@ -93,10 +99,13 @@ class Model {
   const Graph& nvls() const { return graphs_[kNvlsGraph]; }
   const Graph& collnet_chain() const { return graphs_[kCollNetChainGraph]; }
   const Graph& collnet_direct() const { return graphs_[kCollNetDirectGraph]; }
-  /// GPUs of each machine that the graphs' channels run through.
-  int32_t gpus() const { return gpus_; }
-  /// Of each GPU and NIC (GPUs x NICs), the GPU that sends for it there.
-  const std::vector<int32_t>& relays() const { return relays_; }
+  /// What was found on machines of a kind, the channels as few as all machines have.
+  const Graph& graph_on(int32_t kind, GraphId id) const { return found_.at(kind).graphs[id]; }
+  /// GPUs of each machine of a kind that its graphs' channels run through.
+  int32_t gpus_on(int32_t kind) const { return found_.at(kind).gpus; }
+  /// Of each GPU and NIC (GPUs x NICs) of a kind of machine, the GPU that sends for it there.
+  const std::vector<int32_t>& relays_on(int32_t kind) const { return found_.at(kind).relays; }
+  int32_t kinds() const { return static_cast<int32_t>(found_.size()); }
   const Job& job() const { return job_; }
   int32_t channels() const { return channels_; }
   int32_t nvls_channels() const { return nvls_channels_; }
@@ -104,6 +113,15 @@ class Model {
  private:
   using Graphs = std::array<Graph, kGraphs>;
 
+  // Of the first part of a machine.
+  struct Found {
+    Graphs graphs;
+    int32_t gpus = 0;
+    std::vector<int32_t> relays;
+  };
+
+  void count_machines(std::span<const MachineKind> kinds, std::vector<std::vector<System>>& parts);
+  Found find(std::vector<System>& parts, const Given& given);
   Graphs search_all(System& system, const Given& given) const;
   void merge(Graphs& graphs, const Graphs& of_part) const;
   void count_heads();
@@ -122,9 +140,8 @@ class Model {
   Settings settings_;
   Constants constants_;
   Job job_{};
-  Graphs graphs_;
-  int32_t gpus_ = 0;
-  std::vector<int32_t> relays_;
+  Graphs graphs_;             ///< what all machines have: the least of each
+  std::vector<Found> found_;  ///< on each kind of machine
   Pattern tree_pattern_ = kBalancedTree;  ///< the plainest of any part
   bool nvswitch_ = false;
   bool collnet_ = false;
