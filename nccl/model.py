@@ -136,7 +136,7 @@ class NcclModel:
         kinds: Sequence[tuple[tuple[NcclMachine, ...], int]],
         settings: Settings,
         constants: Constants | None,
-        given: Given,
+        fixed: Given,
     ) -> None:
         self.kinds = tuple(hosts for hosts, _ in kinds)
         self.machine = self.kinds[0][0]
@@ -146,7 +146,7 @@ class NcclModel:
         self.kind_of = tuple(kind for kind, (_, count) in enumerate(kinds) for _ in range(count))
         try:
             elements = [(elements_of(*hosts), count) for hosts, count in kinds]
-            self._model = Model(elements, settings, self.constants.flat(), given)
+            self._model = Model(elements, settings, self.constants.flat(), fixed)
         except HocketError as error:
             text = str(error)
             raise type(error)(

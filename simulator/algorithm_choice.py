@@ -12,7 +12,7 @@ from hocket.base.collectives import BARRIER
 from hocket.base.errors import ScheduleError
 from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
-from hocket.schedule import NAMED_KINDS, Collective, Schedule
+from hocket.schedule import NAMED_KINDS, Collective, Kind, Schedule
 from hocket.schedule.algorithms import ALGORITHMS, Pattern, pattern
 from hocket.schedule.algorithms.place import Place
 from hocket.simulator.auto_algorithms import auto_candidates
@@ -24,13 +24,17 @@ with late_imports(__name__):
     from hocket.nccl import NcclModel
     from hocket.nccl.programs.spec import nccl_names
     from hocket.simulator.spelled_out import SpelledOut
-    from hocket.simulator.stock import nccl_programs
+    from hocket.simulator.stock import LibraryCalls, nccl_programs
 
-__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "SCHEDULE_SUFFIX", "AlgorithmChooser", "algorithm_names"]
+__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "LIBRARY", "SCHEDULE_SUFFIX", "AlgorithmChooser", "algorithm_names"]
 
 AUTO = "auto"
+LIBRARY = "library"
+"""What the machine's stock library runs, as an algorithm."""
 _FEW = 64  # ranks times chunks of a rank, up to which patterns are kept: some MB each at most
 SCHEDULE_SUFFIX = ".schedule"
+#: What messages in a group do, where that differs from DEFAULT_ALGORITHMS.
+MESSAGES_AS: dict[str, str] = {Kind.ALL_GATHER: "direct"}
 DEFAULT_ALGORITHMS: dict[str, str] = {
     kind: "ring" if kind.cut_by_rank and (kind.reduces or kind.spreads) else "direct" for kind in NAMED_KINDS
 } | {BARRIER: "double_binary_tree"}
@@ -38,23 +42,36 @@ DEFAULT_ALGORITHMS: dict[str, str] = {
 
 def algorithm_names() -> tuple[str, ...]:
     """What `--algorithm` knows by name."""
-    return (AUTO, *ALGORITHMS, *nccl_names())
+    return (LIBRARY, AUTO, *ALGORITHMS, *nccl_names())
 
 
 class AlgorithmChooser:
     """Builds the plan of each distinct call once.
 
-    `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto` or one of NCCL's
-    (`hocket.simulator.stock`, of whose machines `nccl` is the model); kinds it lacks take DEFAULT_ALGORITHMS. Raises
-    ScheduleError for an unknown kind or algorithm, and for a schedule that was made for another kind or topology.
+    `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto`, one of NCCL's
+    (`hocket.simulator.stock`, of whose machines `nccl` is the model), or `library`, which `library` says; kinds it
+    lacks take DEFAULT_ALGORITHMS. Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was
+    made for another kind or topology.
     """
 
-    def __init__(self, topology: Topology, algorithms: Mapping[str, str], nccl: NcclModel | None = None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        algorithms: Mapping[str, str],
+        nccl: NcclModel | None = None,
+        library: LibraryCalls | None = None,
+    ) -> None:
         self._programs = nccl_programs(algorithms.values(), topology, nccl)
+        self._library = library
         for kind, name in algorithms.items():
             if kind not in DEFAULT_ALGORITHMS:
                 raise ScheduleError(f"'{kind}' is not a collective; there are {', '.join(DEFAULT_ALGORITHMS)}")
-            is_known = name == AUTO or name in ALGORITHMS or name in self._programs
+            is_known = (
+                name == AUTO
+                or (name == LIBRARY and library is not None)
+                or name in ALGORITHMS
+                or name in self._programs
+            )
             if not is_known and not name.endswith(SCHEDULE_SUFFIX):
                 known = nearest(name, algorithm_names())
                 raise ScheduleError(
@@ -81,10 +98,22 @@ class AlgorithmChooser:
             if not isinstance(found, str):
                 return [found]
             name, note = DEFAULT_ALGORITHMS[call.kind], f"{name}: {found}: these use a native algorithm"
+        if name == LIBRARY:
+            return [self._of_library(call)]
         if name != AUTO:
             return [self._native(name, call, note)]
         place = Place(self._topology, call.members)
         return auto_candidates(call.collective, place, lambda name: self._native(name, call))
+
+    def _of_library(self, call: CollectiveCall) -> CollectivePlan | SpelledOut:
+        assert self._library is not None  # the constructor saw it
+        if len(call.group) < 2:  # the library does nothing
+            return self._native(DEFAULT_ALGORITHMS[call.kind], call)
+        found = self._library.follow(call)
+        if not isinstance(found, str):
+            return found
+        messages = self._native(MESSAGES_AS.get(call.kind, DEFAULT_ALGORITHMS[call.kind]), call, _note_of(found))
+        return replace(messages, launch_ps=self._library.launch_ps(call))
 
     def _native(self, name: str, call: CollectiveCall, note: str | None = None) -> CollectivePlan:
         collective = call.collective
@@ -95,6 +124,10 @@ class AlgorithmChooser:
         if isinstance(kept, str):
             raise ScheduleError(kept)
         return CollectivePlan(kept, name, note, collective)
+
+
+def _note_of(why: str) -> str:
+    return f"{why}: a kernel's launch and a step of NCCL's constants, then what the network takes"
 
 
 @lru_cache(maxsize=512)

@@ -13,7 +13,7 @@ from hocket.base.errors import SimulationError
 from hocket.base.late_imports import late_imports
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.schedule import NVIDIA, Collective, Kind, Protocol, lower_bound
-from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, AlgorithmChooser
+from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY, AlgorithmChooser
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.disturbance import UNDISTURBED, Disturbance, disturbed
 from hocket.simulator.fidelity import STANDARD, Fidelity
@@ -34,6 +34,7 @@ with late_imports(__name__):
     from hocket.simulator.kernels import KernelPasses
     from hocket.simulator.memory import RemoteMemory
     from hocket.simulator.programs import program_workload
+    from hocket.simulator.stock import MOST_MESSAGES, LibraryCalls
     from hocket.simulator.traces import Hardware, workload_of
     from hocket.workload.accelerators import Accelerator
 
@@ -61,11 +62,14 @@ def simulate_collective(
     fidelity: Fidelity = STANDARD,
     nccl: NcclModel | None = None,
     disturbance: Disturbance = UNDISTURBED,
+    by_chunks: bool = False,
 ) -> Prediction:
     """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file, `auto`
     (the native one that is fastest), or by stock NCCL: `nccl`, `nccl:ring/ll128/4`, or `nccl-model` for the time that
-    NCCL's model says. `nccl` is NCCL on the topology's machines; None: those that the topology's name says. What
-    disturbs the call can be said of NCCL's programs.
+    NCCL's model says. `library`: what the machine's stock library runs, in the time of its model, or `by_chunks` on the
+    links (where these are up to MOST_MESSAGES), and messages for what it has no kernels for. `nccl` is NCCL on the
+    topology's machines; None: those that the topology's name says. What disturbs the call can be said of NCCL's
+    programs.
 
     Raises ScheduleError when the algorithm is unknown or cannot do the collective, FormatError where NCCL is asked for
     and its machines are not known, and SimulationError for a fidelity that the topology cannot have, and for a
@@ -86,8 +90,33 @@ def simulate_collective(
     if disturbance.late_ps or disturbance.flows:
         raise SimulationError(f"{algorithm}: ranks that come late and other traffic are for programs, and for nccl")
     call = CollectiveCall.of(collective, range(collective.num_ranks))
+    workload = single_call(call, topology.num_ranks)
+    if algorithm == LIBRARY:
+        return _by_library(workload, topology, fidelity, {collective.kind: LIBRARY}, nccl, None if by_chunks else False)
     planner = AlgorithmChooser(topology, {collective.kind: algorithm}, nccl)
-    return simulate(single_call(call, topology.num_ranks), topology, fidelity, planner.candidates)
+    return simulate(workload, topology, fidelity, planner.candidates)
+
+
+def _by_library(
+    workload: Workload,
+    topology: Topology,
+    fidelity: Fidelity,
+    algorithms: Mapping[str, str],
+    nccl: NcclModel | None,
+    by_chunks: bool | None,
+) -> Prediction:
+    """What a workload takes some of whose collectives the stock library serves; `by_chunks` None: where they are few
+    messages."""
+    model = nccl or model_of(topology.name, topology.num_ranks)
+    placed = workload.placed()
+    library = LibraryCalls(model, topology, by_chunks is not False)
+    kinds = [kind for kind, name in algorithms.items() if name == LIBRARY]
+    messages = library.num_messages(placed, kinds) if by_chunks is None else 0
+    if messages > MOST_MESSAGES:
+        library = replace(library, by_chunks=False)
+    chooser = AlgorithmChooser(topology, algorithms, nccl, library)
+    found = simulate(workload, topology, fidelity, chooser.candidates, library.message_launch_ps(placed))
+    return replace(found, assumed=(*found.assumed, library.sentence(messages)))
 
 
 def simulate_program(
@@ -211,11 +240,12 @@ def simulate_traces(
 
     `algorithms` maps a kind of collective (or `barrier`) to a native algorithm, a `.schedule` file, or `auto`: the
     native algorithm that is fastest on its own under the model, or what stock NCCL does, as in `simulate_collective`.
-    As a string: for all kinds (NCCL's: for those that it has programs for). `chunks_per_rank` cuts the collectives of
-    native algorithms. Every computation takes `compute_scale` times its recorded duration: what if the processors were
-    faster? While a rank communicates it computes `fidelity.overlap_slowdown` times as long. What has no recorded
-    duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say; with `reprices`
-    also computations that have one, where their operations are known.
+    As a string: for all kinds (NCCL's: for those that it has programs for). What takes `library` is simulated chunk by
+    chunk where that is up to MOST_MESSAGES messages in all, else in the times of its model. `chunks_per_rank` cuts the
+    collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if the
+    processors were faster? While a rank communicates it computes `fidelity.overlap_slowdown` times as long. What has no
+    recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say; with
+    `reprices` also computations that have one, where their operations are known.
     Raises TraceError when the traces are inconsistent, DeadlockError when they never end, TopologyError when the
     topology has too few ranks, ScheduleError for an algorithm that cannot do what is asked, and SimulationError for a
     fidelity that the topology cannot have, and a placement that is none.
@@ -228,6 +258,8 @@ def simulate_traces(
         places = check_placement(placement, workload.num_ranks, topology)
         note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
         workload = replace(workload, placement=places, notes=(*workload.notes, note))
+    if LIBRARY in chosen.values():
+        return _by_library(workload, topology, fidelity, chosen, nccl, None)
     return simulate(workload, topology, fidelity, AlgorithmChooser(topology, chosen, nccl).candidates)
 
 

@@ -29,7 +29,8 @@ class CollectivePlan:
     """The schedule that a collective follows or the pattern of it, the name of the algorithm (or schedule file) it came
     from, and why it is not what was asked for. `sized`: the collective, where it differs from the source's in sizes.
     `by_step`: what goes over a connection in one step is one message, not one a chunk. `routing`: that of a pattern's
-    messages, the topology's own unless said; a schedule names its routes."""
+    messages, the topology's own unless said; a schedule names its routes. `launch_ps`: how long a member takes to
+    begin."""
 
     source: Pattern | Schedule
     algorithm: str
@@ -37,6 +38,7 @@ class CollectivePlan:
     sized: Collective | None = None
     by_step: bool = False
     routing: FabricRouting | None = None
+    launch_ps: int = 0
 
     @property
     def collective(self) -> Collective:

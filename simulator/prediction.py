@@ -85,7 +85,8 @@ class Prediction:
     start its finish goes back to without a wait: itself, but for a part in a collective that waited for another
     member, and for a receive that waited for its send. `time_ps` is when all is done and `bound_ps` what bounds it from
     below. `occupancy` and `link_use` are there when they were asked for. `events` counts message-hops and computations.
-    `folded` is how many ranks each rank that was simulated stands for: 1, unless all ranks do alike.
+    `folded` is how many ranks each rank that was simulated stands for: 1, unless all ranks do alike. `assumed` says, in
+    sentences, what the prediction takes for granted of the machine and its software.
     """
 
     model: str
@@ -111,6 +112,7 @@ class Prediction:
     events: int
     folded: int
     notes: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
 
     def headline(self) -> str:
         """The prediction in one short line."""

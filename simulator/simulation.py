@@ -17,6 +17,7 @@ from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.expansion import Expansion
 from hocket.simulator.fidelity import Fidelity
 from hocket.simulator.intervals import covered_ps
+from hocket.simulator.launches import Launches
 from hocket.simulator.message_paths import message_paths, port_notes
 from hocket.simulator.models import Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
@@ -31,10 +32,17 @@ __all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
 Candidates = Callable[[CollectiveCall], Iterable[CollectivePlan | SpelledOut]]
 
 
-def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candidates: Candidates) -> Prediction:
+def simulate(
+    workload: Workload,
+    topology: Topology,
+    fidelity: Fidelity,
+    candidates: Candidates,
+    message_launch_ps: NDArray[np.int64] | None = None,
+) -> Prediction:
     """The prediction for a workload on a topology.
 
     A call follows the one of its candidates that is fastest when its group does nothing else; a program has no rivals.
+    A message begins `message_launch_ps` (int64, one a message; None: 0) after its sender has come to it.
 
     Raises TopologyError when the topology has fewer ranks than the workload, Infeasible where ranks that must talk are
     not connected, DeadlockError when nodes are left that can never happen, and SimulationError for a fidelity that the
@@ -42,11 +50,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
     """
     fidelity.check(topology)
     routing = fidelity.routed(topology)
-    if workload.num_ranks > topology.num_ranks:
-        raise TopologyError(
-            f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
-            f" choose a topology with at least {workload.num_ranks} ranks"
-        )
+    _check_ranks(workload, topology)
     placed = workload.placed()
     calls = placed.calls
     followed = None
@@ -60,7 +64,7 @@ def simulate(workload: Workload, topology: Topology, fidelity: Fidelity, candida
             workload_bound.start_ps, workload_bound.finish_ps, workload.num_ranks, topology.num_links
         )
     else:
-        outcome = _run(workload, placed, job, followed, topology, routing, fidelity)
+        outcome = _launched(workload, placed, job, followed, topology, routing, fidelity, message_launch_ps)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
@@ -137,6 +141,52 @@ def _splits(
     if followed is None:
         return [routing.splits(topology)] * len(calls)
     return [choice.splits if isinstance(choice, CollectivePlan) else routing.splits(topology) for choice in followed]
+
+
+def _check_ranks(workload: Workload, topology: Topology) -> None:
+    if workload.num_ranks > topology.num_ranks:
+        raise TopologyError(
+            f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
+            f" choose a topology with at least {workload.num_ranks} ranks"
+        )
+
+
+def _launched(
+    workload: Workload,
+    placed: Workload,
+    job: Job,
+    followed: list[CollectivePlan | SpelledOut],
+    topology: Topology,
+    routing: FabricRouting,
+    fidelity: Fidelity,
+    message_launch_ps: NDArray[np.int64] | None,
+) -> Outcome:
+    """What comes of a workload whose nodes begin late. A single call of all ranks is done that much later."""
+    delays = _delays(placed, followed, message_launch_ps)
+    if delays is None:
+        return _run(workload, placed, job, followed, topology, routing, fidelity)
+    if workload.is_one_call_of(topology.num_ranks) and not (fidelity.record_links or fidelity.link_bins):
+        outcome = _run(workload, placed, job, followed, topology, routing, fidelity)
+        return replace(outcome, finish_ps=outcome.finish_ps + delays)
+    launches = Launches(placed, delays)
+    later = launches.workload
+    outcome = _run(later, later, engine_job(later, topology, routing), followed, topology, routing, fidelity)
+    return launches.folded_back(outcome)
+
+
+def _delays(
+    placed: Workload, followed: Sequence[CollectivePlan | SpelledOut], message_launch_ps: NDArray[np.int64] | None
+) -> NDArray[np.int64] | None:
+    """How long each node takes to begin; None where all begin at once."""
+    of_calls = np.array([getattr(choice, "launch_ps", 0) for choice in followed], np.int64)
+    if not of_calls.any() and (message_launch_ps is None or not message_launch_ps.any()):
+        return None
+    delays = np.zeros(len(placed.kind), np.int64)
+    called, sent = (np.flatnonzero(placed.kind == kind) for kind in (NodeKind.COLLECTIVE, NodeKind.SEND))
+    delays[called] = of_calls[placed.call_of[placed.operand[called]]]
+    if message_launch_ps is not None:
+        delays[sent] = message_launch_ps[placed.operand[sent]]
+    return delays
 
 
 def _bounded(

@@ -28,5 +28,5 @@ def num_messages(request: NcclCall) -> int:
     heads = Heads.found(request, "CollNetDirect" if request.algorithm == "CollNetDirect" else "NVLS")
     taken_in_turn = request.algorithm == "CollNetDirect" or (request.algorithm == "NVLS" and request.nodes > 1)
     sizes = interleaved(request, len(heads)) if taken_in_turn else each_channel(request, len(heads), _GRAIN)
-    ways = 1 if request.kind in (Kind.ALL_GATHER, Kind.REDUCE_SCATTER) else 2
-    return sizes.size * ways * (n + 2 * request.nodes)
+    rounds = 1 if request.kind in (Kind.ALL_GATHER, Kind.REDUCE_SCATTER) else 2
+    return sizes.size * rounds * (n + 2 * request.nodes)

@@ -16,7 +16,15 @@ from hocket.nccl.words import MODEL, NCCL, is_nccl, is_nccl_model
 from hocket.schedule import Collective, Kernel
 from hocket.topology.machines.hosts import Hosts, NoMachines, hosts_of
 
-__all__ = ["ModelledTime", "NcclAlgorithm", "is_nccl", "is_nccl_model", "model_of", "model_of_hosts", "nccl_names"]
+__all__ = [
+    "ModelledTime",
+    "NcclAlgorithm",
+    "is_nccl",
+    "is_nccl_model",
+    "model_of",
+    "model_of_hosts",
+    "nccl_names",
+]
 
 _PS = 10**6  # of a us
 

@@ -71,6 +71,7 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         },
         "events": prediction.events,
         "folded": prediction.folded,
+        "assumed": [*prediction.assumed],
         "notes": [*prediction.notes, *prediction.warnings],
     }
 

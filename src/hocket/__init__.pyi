@@ -245,8 +245,8 @@ def topology_check(topology: _Text) -> CheckedTopology:
 def simulate(
     what: _Text, topology: _Texts = (), size: _Text | None = None, *, model: _Text | None = None,
     switching: _Texts = (), queueing: _Texts = (), routing: _Text | None = None, overlap_slowdown: _Text = '1',
-    algorithm: _Texts = (), nccl_machine: _Text | None = None, nccl_set: _Texts = (), degrade: _Texts = (),
-    late: _Texts = (), traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None,
+    algorithm: _Texts = (), library: _Text | None = None, nccl_machine: _Text | None = None, nccl_set: _Texts = (),
+    degrade: _Texts = (), late: _Texts = (), traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None,
     runtime: _Text = 'executor', compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
     remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
     json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False,

@@ -175,7 +175,7 @@ def test_what_holds_of_every_machine(
 @given(numbers=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-1, 7), max_size=60))
 def test_no_numbers_crash_the_engine(numbers: list[int]) -> None:
     try:
-        Model(np.array(numbers, np.int64), 2, Settings(), default_constants())
+        Model([(np.array(numbers, np.int64), 2)], Settings(), default_constants())
     except HocketError as error:
         assert str(error)
 

@@ -17,7 +17,7 @@ from hocket.nccl.names import ALGORITHMS, COLLECTIVES, can_do
 from hocket.nccl.programs import KINDS, PROGRAMS, NcclCall, NcclProgram, nccl_program
 from hocket.nccl.programs.connect import double_tree, rings, trees
 from hocket.nccl.programs.groups import GroupPrograms
-from hocket.nccl.programs.spec import NcclAlgorithm, model_of
+from hocket.nccl.programs.spec import ModelledTime, NcclAlgorithm, model_of
 from hocket.nccl.programs.split import split
 from hocket.schedule import Collective, Kind, execute, lower_bound
 from hocket.simulator import Prediction, simulate_program
@@ -25,6 +25,7 @@ from hocket.topology import load
 from hocket.topology.machines.loading import load_machine
 
 KIB, MIB = 1 << 10, 1 << 20
+FOUR_H100 = NcclModel(load_machine("dgx-h100"), 4, Settings())
 
 
 @cache
@@ -222,7 +223,31 @@ def test_groups_run_on_the_gpus_that_they_use() -> None:
     assert isinstance(found, NcclProgram) and found.request.gpus == 1 and found.request.nodes == 4
     found = groups.program([4, 5, 6, 7], collective)
     assert isinstance(found, NcclProgram) and found.request.nodes == 1
-    assert "same GPUs" in str(groups.program([0, 1, 8, 10], collective))
+
+
+@given(
+    group=st.lists(st.integers(0, 31), min_size=2, max_size=12, unique=True),
+    algorithm=st.sampled_from(["Ring", "Tree"]),
+)
+@settings(max_examples=40)
+def test_any_ranks_in_any_order_run_a_program_that_is_right(group: list[int], algorithm: str) -> None:
+    groups = GroupPrograms(FOUR_H100, NcclAlgorithm(algorithm, "Simple"))
+    found = groups.program(group, Collective(Kind.ALL_REDUCE, len(group), 4 * MIB))
+    assert isinstance(found, NcclProgram)
+    assert execute(found.program, fifo_depth=2).values
+    nodes = list(dict.fromkeys(rank // 8 for rank in group))
+    assert found.request.machine == tuple(nodes.index(rank // 8) for rank in group)
+
+
+def test_a_communicator_counts_with_the_least_of_its_nodes() -> None:
+    collective = Collective(Kind.ALL_REDUCE, 12, 64 * MIB)
+    uneven = [*range(8), *range(8, 12)]  # 8 GPUs of one node, 4 of the next
+    times = GroupPrograms(FOUR_H100, NcclAlgorithm())
+    time = times.expected(uneven, collective)
+    assert isinstance(time, ModelledTime)
+    assert time == times.expected([*range(16, 20), *range(24, 32)], collective)  # whichever nodes they are
+    even = times.expected(range(8), Collective(Kind.ALL_REDUCE, 8, 64 * MIB))
+    assert isinstance(even, ModelledTime) and time.time_ps > even.time_ps
 
 
 def run(*arguments: str, cwd: Path) -> str:

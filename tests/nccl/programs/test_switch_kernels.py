@@ -184,7 +184,7 @@ def test_the_command_disturbs_a_call(shared: Path) -> None:
     assert "time                   1.034 ms" in done.stdout  # 33.8 us after the last came
     refused = hocket(*call, "ring", "--traffic", "0-1=1MiB")
     assert refused.returncode == 2
-    assert "are for programs and for a collective with --algorithm nccl" in refused.stderr.replace("\n", " ")
+    assert "are for programs and for a collective that NCCL runs" in refused.stderr.replace("\n", " ")
 
 
 @pytest.mark.shared

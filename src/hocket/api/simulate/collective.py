@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import product
+from dataclasses import dataclass, replace
 
-from hocket.api.simulate.options import nccl_of, sizes_of
+from hocket.api.simulate.library import (
+    StockMachine,
+    asks_for_library,
+    asks_of_links,
+    is_of_library,
+    stock_machine,
+)
+from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.errors import HocketError, RequestError, SimulationError
 from hocket.base.late_imports import late_imports
-from hocket.nccl.words import is_nccl, is_nccl_model
+from hocket.nccl.words import NCCL, is_nccl
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS
 from hocket.simulator import Prediction, simulate_collective
+from hocket.simulator.algorithm_choice import AUTO, LIBRARY
 
 with late_imports(__name__):
     from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 
 __all__ = ["simulate"]
+
+_NATIVE = "the native algorithm that is fastest on its links (auto)"
 
 
 def simulate(question: Question) -> SimulationResult | CurvesResult:
@@ -28,50 +37,72 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
         raise RequestError(f"--size is missing: {request.what} of how many bytes? such as --size 64MiB")
     if request.root and not Kind(request.what).rooted:
         raise RequestError(f"--root {request.root}: {request.what} has no root: drop it")
-    names = [name.removeprefix(f"{request.what}=") for name in request.algorithm] or ["auto"]
+    names = [name.removeprefix(f"{request.what}=") for name in request.algorithm]
+    runs = asks_for_library(request, names, covers_all=True)
+    machines = {spec: stock_machine(question, spec, runs=runs, native=_NATIVE) for spec in request.topology}
+    contenders = [
+        _Contender(question, spec, machines[spec], name)
+        for spec in request.topology
+        for name in names or [LIBRARY if machines[spec].nccl else AUTO]
+    ]
     sizes = sizes_of(request.size)
-    if len(sizes) == len(names) == 1:
-        return SimulationResult(request, [_predict(question, spec, names[0], sizes[0]) for spec in request.topology])
+    if len(sizes) == 1 and len(names) <= 1:
+        return SimulationResult(request, [each.predict(sizes[0]) for each in contenders])
     if request.outputs.timeline or request.outputs.tables:
         raise RequestError("--timeline and --tables are for one size and algorithm; several have --csv")
-    if any(map(is_nccl_model, names)):
-        raise RequestError("nccl-model takes one size; hocket nccl choose says its times for many")
-    return CurvesResult(request, request.what, _curves(question, names, sizes))
+    curves = _curves(question, contenders, sizes)
+    return CurvesResult(request, request.what, curves, [machine.assumed for machine in machines.values()])
 
 
-def _predict(question: Question, spec: str, name: str, size: int, latencies: bool = False) -> Prediction:
-    request = question.request
-    machine = question.topology(spec)
-    return simulate_collective(
-        Collective(Kind(request.what), machine.num_ranks, size, request.chunks, request.root or 0),
-        machine,
-        name,
-        fidelity=replace(question.fidelity, latencies=True) if latencies else question.fidelity,
-        nccl=nccl_of(request, spec, machine, [name]),
-        disturbance=question.disturbance,
-    )
+@dataclass(frozen=True)
+class _Contender:
+    """An algorithm on a machine."""
+
+    question: Question
+    spec: str
+    machine: StockMachine
+    name: str
+
+    def predict(self, size: int, latencies: bool = False) -> Prediction:
+        question, request, ours = self.question, self.question.request, is_of_library(self.name)
+        # Native algorithms are judged on the network as the spec has it.
+        topology = self.machine.topology if ours else question.topology(self.spec)
+        found = simulate_collective(
+            Collective(Kind(request.what), topology.num_ranks, size, request.chunks, request.root or 0),
+            topology,
+            self._algorithm,
+            fidelity=replace(question.fidelity, latencies=True) if latencies else question.fidelity,
+            nccl=self.machine.nccl if ours else None,
+            disturbance=question.disturbance,
+            by_chunks=asks_of_links(request),
+        )
+        return self.machine.said(found) if ours or not self.machine.nccl else found
+
+    @property
+    def _algorithm(self) -> str:
+        """The library's program, where something disturbs it: only programs can be."""
+        said = self.question.request.disturbances
+        return NCCL if self.name == LIBRARY and (said.late or said.traffic) else self.name
+
+    def curve(self, sizes: list[int]) -> SimulatedCurve:
+        return curve_of_predictions(
+            self.spec, self.name, sizes, self.predict, floor_at_zero=not is_nccl(self._algorithm)
+        )
 
 
-def _curves(question: Question, names: list[str], sizes: list[int]) -> list[SimulatedCurve]:
+def _curves(question: Question, contenders: list[_Contender], sizes: list[int]) -> list[SimulatedCurve]:
     """The curves, but for native algorithms that cannot do this where others can: a note."""
     found: list[SimulatedCurve] = []
     skipped: list[str] = []
-    for spec, name in product(question.request.topology, names):
+    for each in contenders:
         try:
-            found.append(_curve(question, spec, name, sizes))
+            found.append(each.curve(sizes))
         except HocketError as error:
-            if name not in ALGORITHMS:
+            if each.name not in ALGORITHMS:
                 raise
-            skipped.append(f"{spec}: {error}")
+            skipped.append(f"{each.spec}: {error}")
     if not found:
         raise SimulationError(skipped[0])
     for reason in skipped:
         question.progress.note(f"note: skipped: {reason}")
     return found
-
-
-def _curve(question: Question, spec: str, name: str, sizes: list[int]) -> SimulatedCurve:
-    def predicted(size: int, latencies: bool) -> Prediction:
-        return _predict(question, spec, name, size, latencies)
-
-    return curve_of_predictions(spec, name, sizes, predicted, floor_at_zero=not is_nccl(name))

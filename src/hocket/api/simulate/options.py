@@ -8,18 +8,17 @@ from fractions import Fraction
 from functools import lru_cache
 
 from hocket.api.reading import one_of
-from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs, Simulation
+from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs
 from hocket.base.errors import HocketError, RequestError
 from hocket.base.files import is_streamed
 from hocket.base.late_imports import late_imports
 from hocket.base.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Disturbance, Fidelity, Flow, Model, Queueing, Switching
+from hocket.simulator.algorithm_choice import AUTO, LIBRARY
 from hocket.topology import Topology, read_routing
 
 with late_imports(__name__):
-    from hocket.nccl import NcclModel
-    from hocket.nccl.programs.spec import model_of
     from hocket.simulator.analysis import require_parquet
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "disturbance_of",
     "fidelity_of",
     "fraction",
-    "nccl_of",
     "require_classes",
     "sizes_of",
 ]
@@ -75,8 +73,8 @@ def require_classes(fidelity: Fidelity, topology: Topology) -> None:
 
 
 def algorithms_of(texts: Sequence[str]) -> dict[str, str] | str:
-    """`KIND=NAME` as a mapping; `auto`, `nccl` and `nccl-model` alone are for all kinds."""
-    if list(texts) == ["auto"] or (len(texts) == 1 and (is_nccl(texts[0]) or is_nccl_model(texts[0]))):
+    """`KIND=NAME` as a mapping; `auto`, `library`, `nccl` and `nccl-model` alone are for all kinds."""
+    if len(texts) == 1 and (texts[0] in (AUTO, LIBRARY) or is_nccl(texts[0]) or is_nccl_model(texts[0])):
         return texts[0]
     chosen = {}
     for text in texts:
@@ -85,13 +83,6 @@ def algorithms_of(texts: Sequence[str]) -> dict[str, str] | str:
             raise RequestError(f"--algorithm {text}: expected auto or KIND=NAME, such as all_reduce=ring")
         chosen[kind] = name
     return chosen
-
-
-def nccl_of(request: Simulation, spec: str, topology: Topology, names: Iterable[str]) -> NcclModel | None:
-    """NCCL on the machines of the topology that `spec` names, where one of these algorithms is NCCL's."""
-    if not any(is_nccl(name) or is_nccl_model(name) for name in names):
-        return None
-    return model_of(spec, topology.num_ranks, request.nccl.nccl_machine, request.nccl.nccl_set)
 
 
 def disturbance_of(said: Disturbances) -> Disturbance:

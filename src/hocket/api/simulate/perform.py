@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from hocket.api.progress import SILENT, Progress
 from hocket.api.simulate import astra
+from hocket.api.simulate.library import CollectiveLibrary, asks_for_library, stock_machine
 from hocket.api.simulate.options import (
     algorithms_of,
     check_outputs,
     disturbance_of,
     fidelity_of,
     fraction,
-    nccl_of,
     require_classes,
 )
 from hocket.api.simulate.question import Question
@@ -26,6 +26,7 @@ from hocket.base.strict_yaml import nearest
 from hocket.nccl.words import is_nccl
 from hocket.schedule import NAMED_KINDS
 from hocket.simulator import Prediction
+from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS, LIBRARY
 
 with late_imports(__name__):
     from hocket.api.simulate import collective, program
@@ -46,8 +47,9 @@ def _names(*parts: str) -> set[str]:
 # Fields, by what is simulated; the others would do nothing.
 _ANY = {"what"} | _names("fidelity", "outputs")
 _PROGRAM = _ANY | _names("disturbances") | {"topology", "size", "root", "runtime"}
-_COLLECTIVE = _ANY | _names("nccl", "disturbances") | {"topology", "size", "algorithm", "chunks", "root"}
-_TRACES = _ANY | _names("nccl", "job") | {"topology", "algorithm", "chunks", "degrade"}
+_COLLECTIVE = _ANY | _names("nccl", "disturbances") | {"topology", "size", "algorithm", "library", "chunks", "root"}
+_TRACES = _ANY | _names("nccl", "job") | {"topology", "algorithm", "library", "chunks", "degrade"}
+_NATIVE = "native algorithms of the pure network (rings, trees, direct messages)"
 #: Endings of files that hold a program.
 PROGRAMS = (".xml", ".json")
 
@@ -96,9 +98,10 @@ def _performer(request: Simulation) -> Callable[[Question], SimulationResult | C
             f" {what} has no computation"
         )
     names = [name.rpartition("=")[2] for name in request.algorithm]
-    stock = is_collective and bool(names) and all(map(is_nccl, names))
+    stock = is_collective and all(name == LIBRARY or is_nccl(name) for name in names)
+    stock = stock and request.library != CollectiveLibrary.NONE
     if (request.disturbances.late or request.disturbances.traffic) and not (stock or is_program):
-        raise RequestError("--late and --traffic are for programs and for a collective with --algorithm nccl")
+        raise RequestError("--late and --traffic are for programs and for a collective that NCCL runs")
     if is_program:
         request.take_only(_PROGRAM, f"{what} is a program for any size")
         return program.simulate
@@ -134,25 +137,31 @@ def _traces(question: Question) -> SimulationResult:
         raise RequestError("--size is for a collective; traces have their own sizes")
     request.take_only(_TRACES, "traces have their own roots, and no program")
     traces = read_traces(request.what, job.groups)
-    algorithms = algorithms_of(request.algorithm)
-    names: Iterable[str] = [algorithms] if isinstance(algorithms, str) else algorithms.values()
+    asked = algorithms_of(request.algorithm)
+    names = [asked] if isinstance(asked, str) else asked.values()
+    runs = asks_for_library(request, names, covers_all=isinstance(asked, str))
     scale = fraction("--compute-scale", job.compute_scale, 0)
 
     def predicted(spec: str) -> Prediction:
-        machine = question.topology(spec)
-        return simulate_traces(
+        machine = stock_machine(question, spec, runs=runs, native=_NATIVE)
+        topology = machine.topology
+        algorithms = asked
+        if not isinstance(asked, str):
+            algorithms = (dict.fromkeys(DEFAULT_ALGORITHMS, LIBRARY) if machine.nccl else {}) | asked
+        found = simulate_traces(
             traces,
-            machine,
+            topology,
             algorithms=algorithms,
-            nccl=nccl_of(request, spec, machine, names),
+            nccl=machine.nccl,
             chunks_per_rank=request.chunks,
             compute_scale=scale,
-            placement=parse_placement(job.placement, machine, traces.num_ranks) if job.placement else None,
+            placement=parse_placement(job.placement, topology, traces.num_ranks) if job.placement else None,
             accelerator=parse_accelerator(job.accelerator) if job.accelerator else None,
             remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
             reprices=job.reprice,
             fidelity=question.fidelity,
         )
+        return machine.said(found)
 
     return SimulationResult(request, [predicted(spec) for spec in request.topology])
 

@@ -63,7 +63,7 @@ class Disturbances(Part, frozen=True, kw_only=True):
     ] = ()
     late: Annotated[
         tuple[str, ...],
-        option("A rank comes later to the call of a program, or of --algorithm nccl.", metavar="RANK=TIME"),
+        option("A rank comes later to the call of a program, or of NCCL.", metavar="RANK=TIME"),
     ] = ()
     traffic: Annotated[
         tuple[str, ...], option("Other traffic that begins with such a call: 0-9=64MiB.", metavar="RANK-RANK=SIZE")
@@ -131,8 +131,9 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
         "hocket simulate traces/ --topology dgx-h100:nodes=2 --tables tables/ --report report.html",
         "hocket simulate ar.schedule",
         "hocket simulate ar.xml --topology dgx-a100 --size 64MiB --runtime executor",
+        "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2",
         "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto",
-        "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2,nvls=1 --algorithm nccl",
+        "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2 --algorithm nccl",
         "hocket simulate all_reduce -s 64MiB -t ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring",
         "hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json -",
     )
@@ -155,11 +156,20 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
     algorithm: Annotated[
         tuple[str, ...],
         option(
-            "KIND=NAME, or NAME for a collective: native, auto, a .schedule file, or what stock NCCL does: nccl,"
-            " or nccl:ring/ll128/4 (channels); nccl-model: the time that NCCL's model says.",
+            "KIND=NAME, or NAME for a collective: library (default: the topology's own), native, auto,"
+            " a .schedule file, or what stock NCCL does: nccl, or nccl:ring/ll128/4 (channels); nccl-model: the time"
+            " that NCCL's model says.",
             known="hocket.simulator.algorithm_choice:algorithm_names",
         ),
     ] = ()
+    library: Annotated[
+        str | None,
+        option(
+            "Whose collectives run: nccl, the default where --topology names NVIDIA's nodes; none: those"
+            " of the pure network.",
+            choices="hocket.api.simulate.library:CollectiveLibrary",
+        ),
+    ] = None
     nccl: NcclOptions = NcclOptions()
     disturbances: Disturbances = Disturbances()
     chunks: Annotated[int, option("Chunks per rank that native algorithms cut a buffer into.", ge=1)] = 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from hocket.api.result import Result
 from hocket.api.simulate.request import Simulation
-from hocket.api.simulate.text import comparison_lines, curve_lines, prediction_lines
+from hocket.api.simulate.text import assumed_lines, comparison_lines, curve_lines, prediction_lines
 from hocket.base.errors import RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.text import printable_lines
@@ -105,10 +105,17 @@ class CurvesResult(Result):
 
     several = "curves"
 
-    def __init__(self, request: Simulation, kind: str, curves: Sequence[SimulatedCurve]) -> None:
+    def __init__(
+        self,
+        request: Simulation,
+        kind: str,
+        curves: Sequence[SimulatedCurve],
+        assumed: Sequence[tuple[str, ...]] = (),
+    ) -> None:
         self.request: Simulation = request
         self.kind = kind
         self.curves = tuple(curves)
+        self.assumed = tuple(dict.fromkeys(sentence for of_machine in assumed for sentence in of_machine))
         self._written: list[str] = []
 
     def headline(self) -> str:
@@ -116,14 +123,14 @@ class CurvesResult(Result):
         return f"{self.kind} at {len(sizes)} sizes, {len(self.curves)} curves of topology and algorithm"
 
     def summary(self) -> str:
-        return printable_lines([*curve_lines(self.kind, self.curves), *self._written])
+        return printable_lines([*assumed_lines(self.assumed), *curve_lines(self.kind, self.curves), *self._written])
 
     def columns(self) -> Mapping[str, Columns]:
         return {"curves": curves_table(self.curves)}
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON form (docs/results.md), with the request that was answered."""
-        return {**curves_json(self.kind, self.curves), "request": self.request.to_plain()}
+        return {**curves_json(self.kind, self.curves), "assumed": [*self.assumed], "request": self.request.to_plain()}
 
     def write(self) -> None:
         """Writes what the request names."""

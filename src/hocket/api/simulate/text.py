@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from hocket.base.late_imports import late_imports
@@ -13,7 +13,7 @@ with late_imports(__name__):
     from hocket.simulator.analysis import caused_waits, critical_path, rank_table, sort_table, step_table
     from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
-__all__ = ["comparison_lines", "curve_lines", "prediction_lines"]
+__all__ = ["assumed_lines", "comparison_lines", "curve_lines", "prediction_lines"]
 
 _TOP_LINKS = 5
 _TOP_COLLECTIVES = 12
@@ -21,9 +21,15 @@ _TOP_PARTS = 4
 _TOP_LATE = 3
 
 
+def assumed_lines(sentences: Iterable[str], of: str = "") -> Iterator[str]:
+    """What is taken for granted, of a topology where there are several."""
+    return (f"assumed{of}: {sentence}" for sentence in sentences)
+
+
 def prediction_lines(prediction: Prediction) -> Iterator[str]:
     """Time, bound, exposed communication, collectives and the busiest links of one prediction."""
     topology = prediction.topology
+    yield from assumed_lines(prediction.assumed)
     yield f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_model(prediction)}"
     slowest = int(prediction.finish_ps.argmax())
     rows = [
@@ -106,6 +112,8 @@ def _links(prediction: Prediction) -> Iterator[str]:
 
 def comparison_lines(predictions: Sequence[Prediction]) -> Iterator[str]:
     """A line per topology."""
+    for prediction in predictions:
+        yield from assumed_lines(prediction.assumed, f" of {prediction.topology.name}")
     width = max(len(prediction.topology.name) for prediction in predictions)
     yield f"{'topology':<{width}}  {'time':>10}  {'bound':>10}  {'ratio':>6}  {'exposed':>10}  vs first"
     for prediction in predictions:

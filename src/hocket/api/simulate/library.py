@@ -1,0 +1,147 @@
+"""Which library runs a simulation's collectives on a machine, and what is assumed of both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from hocket.api.simulate.question import Question
+from hocket.api.simulate.request import Simulation
+from hocket.base.enums import StrEnum
+from hocket.base.errors import HocketError, RequestError, TopologyError
+from hocket.base.late_imports import late_imports
+from hocket.nccl.words import is_nccl, is_nccl_model
+from hocket.simulator import Prediction
+from hocket.simulator.algorithm_choice import LIBRARY
+from hocket.topology import Topology
+
+with late_imports(__name__):
+    from hocket.nccl import NcclModel
+    from hocket.nccl.libraries import LIBRARIES, library_of
+    from hocket.nccl.programs.spec import model_of
+    from hocket.topology.machines.hosts import Hosts, hosts_of
+
+__all__ = ["CollectiveLibrary", "StockMachine", "asks_for_library", "asks_of_links", "is_of_library", "stock_machine"]
+
+_NVLS = "nvls=1"
+
+
+class CollectiveLibrary(StrEnum):
+    """What `--library` may say."""
+
+    NCCL = "nccl"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class StockMachine:
+    """A topology with the library that runs there: NCCL, or none (None). `assumed` says so in sentences."""
+
+    topology: Topology
+    nccl: NcclModel | None
+    assumed: tuple[str, ...]
+
+    def said(self, prediction: Prediction) -> Prediction:
+        """The prediction, with what is assumed of the machine; of a single collective the library's choice too."""
+        names = [call.algorithm for call in prediction.collectives] if self.nccl else []
+        words = ["NCCL's model ", "NCCL "]
+        chosen = [name.removeprefix(word) for name in names for word in words if name.startswith(word)]
+        choice = f": it takes {chosen[0]}" if len(names) == 1 and chosen else ""
+        return replace(prediction, assumed=(*(each + choice for each in self.assumed), *prediction.assumed))
+
+
+def is_of_library(name: str) -> bool:
+    """Whether the algorithm is the library's."""
+    return name == LIBRARY or is_nccl(name) or is_nccl_model(name)
+
+
+def asks_for_library(request: Simulation, names: Iterable[str], *, covers_all: bool) -> bool:
+    """Whether a library runs any collective, where there is one; the names of algorithms may be for all collectives.
+
+    Raises RequestError for options of a library where none runs, and of native algorithms where it runs all.
+    """
+    names = [*names]
+    ours = [name for name in names if is_of_library(name)]
+    options = [f"--nccl-{name[5:]}" for name in ("nccl_machine", "nccl_set") if name in request.set_fields()]
+    if request.library == CollectiveLibrary.NONE:
+        if ours or options:
+            raise RequestError(
+                f"--library none runs no library: drop it, or {'--algorithm ' + ours[0] if ours else options[0]}"
+            )
+        return False
+    runs = bool(ours) or not (names and covers_all)
+    if not runs and (request.library or options):
+        what = f"--library {request.library}" if request.library else options[0]
+        raise RequestError(f"{what} is for the library's algorithms, not for {', '.join(names)}: drop one of them")
+    if runs and len(ours) == len(names) and "chunks" in request.set_fields() and request.topology:
+        raise RequestError(
+            f"--chunks {request.chunks} is for native algorithms, and a library runs: name one with --algorithm, or"
+            " take --library none"
+        )
+    return runs
+
+
+def asks_of_links(request: Simulation) -> bool:
+    """Whether it asks what the links do, so that the library's programs are run on them."""
+    return bool({"model", "switching", "queueing", "degrade"} & request.set_fields().keys())
+
+
+def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> StockMachine:
+    """The topology that `spec` names, with its library where it `runs`; `native` says what runs where there is none.
+
+    Raises FormatError or TopologyError where the library is insisted on and not known there.
+    """
+    request = question.request
+    if not runs:
+        asked = (f"no library, as asked: {native}",) if request.library else ()
+        return StockMachine(question.topology(spec), None, asked)
+    own = request.nccl.nccl_machine
+    insists = request.library is not None or own is not None or bool(request.nccl.nccl_set)
+    insists = insists or any(is_of_library(name.rpartition("=")[2]) for name in request.algorithm)
+    plain = question.topology(spec)
+    if not insists and (why := _why_none(spec)):
+        return StockMachine(plain, None, (f"no library ({why}): {native}",))
+    try:
+        nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set)
+    except HocketError as error:
+        if insists:
+            raise
+        return StockMachine(plain, None, (f"no library ({error}): {native}",))
+    topology = _computing(question, spec)
+    return StockMachine(topology, nccl, (_described(nccl, topology),))
+
+
+def _hosts(spec: str) -> Hosts | None:
+    """The machines that the spec names alone."""
+    try:
+        return hosts_of(spec)
+    except HocketError:  # a pure graph, or machines of several kinds
+        return None
+
+
+def _why_none(spec: str) -> str:
+    """Why no library is known there; empty where one is."""
+    hosts = _hosts(spec)
+    if hosts is None:
+        return "the topology is of no single kind of machine"
+    library = library_of(hosts)
+    return "" if library.modelled else library.title
+
+
+def _computing(question: Question, spec: str) -> Topology:
+    """The topology whose NVSwitches compute where they can and the spec does not say whether they do."""
+    hosts = _hosts(spec)
+    if hosts is None or hosts.nvls is not None or os.path.isfile(spec):
+        return question.topology(spec)
+    try:
+        return question.topology(f"{spec}{',' if ':' in spec else ':'}{_NVLS}")
+    except TopologyError:  # it has none that can
+        return question.topology(spec)
+
+
+def _described(nccl: NcclModel, topology: Topology) -> str:
+    gpus = nccl.ranks // nccl.nodes
+    nodes = f"{nccl.nodes} x " if nccl.nodes > 1 else ""
+    switches = ", NVSwitches compute" if topology.in_network else ""
+    return f"{LIBRARIES['nccl'].title} on {nodes}{nccl.machine.source} of {gpus} GPU{'s' * (gpus > 1)}{switches}"
