@@ -23,7 +23,7 @@ with late_imports(__name__):
     from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
     from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 
-__all__ = ["UnknownTopology", "from_machines", "from_spec"]
+__all__ = ["UnknownTopology", "from_machines", "from_spec", "is_graph"]
 
 _GROUP = r"[a-z_]+:[0-9]{1,9}(?:x[0-9]{1,9})*"
 _UNITS: dict[str, tuple[Callable[[str], int], str]] = {
@@ -35,6 +35,12 @@ Value = TypeVar("Value")
 
 class UnknownTopology(FormatError):
     """The text is neither a file nor a spec nor a preset."""
+
+
+def is_graph(text: str) -> bool:
+    """Whether this is the spec of a graph, which says of no machine what it is."""
+    word = re.split("[:,]", text.strip(), maxsplit=1)[0]
+    return word in SHAPES or word in GRAPHS
 
 
 def from_spec(text: str) -> Topology:

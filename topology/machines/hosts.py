@@ -1,6 +1,8 @@
 """The hosts that a spec of machines names, as a communication library sees them: one host, how many, and how many of
 them NVLink joins."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Mapping
@@ -8,17 +10,20 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from hocket.base.errors import FormatError, TopologyError
+from hocket.base.late_imports import late_imports
 from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest, read_yaml
-from hocket.topology.formats.nccl.machine import NcclMachine, Nic, Pci
-from hocket.topology.formats.nccl.read import is_nccl_topology
-from hocket.topology.formats.smi.matrix import is_smi_matrix
-from hocket.topology.machines.cluster import MOST_MACHINES
-from hocket.topology.machines.hardware import GPUS
-from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, load_machine, split_imported
-from hocket.topology.machines.nccl_presets import nccl_preset
-from hocket.topology.machines.records import MACHINES, MachineRecord
 from hocket.topology.options import read_flag, read_number, read_options
+
+with late_imports(__name__):
+    from hocket.topology.formats.nccl.machine import NcclMachine, Nic, Pci
+    from hocket.topology.formats.nccl.read import is_nccl_topology
+    from hocket.topology.formats.smi.matrix import is_smi_matrix
+    from hocket.topology.machines.cluster import MOST_MACHINES
+    from hocket.topology.machines.hardware import GPUS
+    from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, load_machine, split_imported
+    from hocket.topology.machines.nccl_presets import nccl_preset
+    from hocket.topology.machines.records import MACHINES, MachineRecord
 
 __all__ = ["Hosts", "NoMachines", "hosts_of"]
 
@@ -58,7 +63,7 @@ class Hosts:
         found = [name for name, kind in GPUS.items() if {kind.vendor << 16 | kind.device} == devices]
         return found[0] if found else ""
 
-    def times(self, ranks: int) -> "Hosts":
+    def times(self, ranks: int) -> Hosts:
         """As many such machines as `ranks` GPUs are. Raises TopologyError where they are no whole number, or another
         than the spec says."""
         one = len(self.machine.job_gpus()) * self.domain

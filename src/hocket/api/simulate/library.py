@@ -15,6 +15,7 @@ from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Prediction
 from hocket.simulator.algorithm_choice import LIBRARY
 from hocket.topology import Topology
+from hocket.topology.spec import is_graph
 
 with late_imports(__name__):
     from hocket.nccl import NcclModel
@@ -114,6 +115,8 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> 
 
 def _hosts(spec: str) -> Hosts | None:
     """The machines that the spec names alone."""
+    if is_graph(spec) and not os.path.isfile(spec):
+        return None
     try:
         return hosts_of(spec)
     except HocketError:  # a pure graph, or machines of several kinds
