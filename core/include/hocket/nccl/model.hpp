@@ -140,8 +140,8 @@ class Model {
   Settings settings_;
   Constants constants_;
   Job job_{};
-  Graphs graphs_;             ///< what all machines have: the least of each
-  std::vector<Found> found_;  ///< on each kind of machine
+  Graphs graphs_;                         ///< what all machines have: the least of each
+  std::vector<Found> found_;              ///< on each kind of machine
   Pattern tree_pattern_ = kBalancedTree;  ///< the plainest of any part
   bool nvswitch_ = false;
   bool collnet_ = false;
