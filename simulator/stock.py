@@ -108,6 +108,8 @@ class LibraryCalls:
 
     def sentence(self, messages: int) -> str:
         """How the calls of a job are simulated that make about so many messages chunk by chunk (0: not counted)."""
+        if self.by_chunks and not messages:
+            return "its collectives chunk by chunk on the links"
         if self.by_chunks:
             return f"its collectives chunk by chunk on the links: about {messages:,} messages, up to {MOST_MESSAGES:,}"
         if not messages:
