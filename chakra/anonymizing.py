@@ -13,7 +13,7 @@ from hocket.chakra.trace import NodeType, Trace
 
 __all__ = ["KEPT_METADATA", "Anonymizer", "described"]
 
-KEPT_METADATA = ("rank", "world_size", "step_numbers", "step_begins")
+KEPT_METADATA = ("rank", "world_size", "step_numbers", "step_begins", "accelerator", "precision", "gpu")
 _PLAIN_GROUP = re.compile(r"[0-9]*")
 
 

@@ -234,6 +234,7 @@ def simulate_traces(
     accelerator: Accelerator | None = None,
     remote_memory: RemoteMemory | None = None,
     reprices: bool = False,
+    machine: Accelerator | None = None,
     fidelity: Fidelity = STANDARD,
 ) -> Prediction:
     """The time of a job's traces on a topology, trace rank r on topology rank `placement[r]` (None: r).
@@ -245,13 +246,14 @@ def simulate_traces(
     collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if the
     processors were faster? While a rank communicates it computes `fidelity.overlap_slowdown` times as long. What has no
     recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say; with
-    `reprices` also computations that have one, where their operations are known.
+    `reprices` also computations that have one, where their work is known. `machine` is what the topology's GPUs are: it
+    prices where there is no `accelerator`, and a note says where times are of another.
     Raises TraceError when the traces are inconsistent, DeadlockError when they never end, TopologyError when the
     topology has too few ranks, ScheduleError for an algorithm that cannot do what is asked, and SimulationError for a
     fidelity that the topology cannot have, and a placement that is none.
     """
     chosen = _for_all_kinds(algorithms) if isinstance(algorithms, str) else algorithms
-    workload = workload_of(traces, chunks_per_rank, Hardware(accelerator, remote_memory, reprices))
+    workload = workload_of(traces, chunks_per_rank, Hardware(accelerator, remote_memory, reprices, machine))
     if compute_scale != 1:
         workload = workload.with_compute_scaled(compute_scale)
     if placement is not None:

@@ -62,7 +62,10 @@ class _Program:
     def __init__(
         self, network: Network, plan: HybridPlan, accelerator: Accelerator | None, precision: Precision
     ) -> None:
-        self.builder = TraceBuilder({"world_size": plan.num_ranks})
+        metadata: dict[str, object] = {"world_size": plan.num_ranks}
+        if accelerator is not None and any(step.duration_ns is None and step.num_ops for step in network.passes()):
+            metadata |= {"accelerator": accelerator.spec, "precision": str(precision)}
+        self.builder = TraceBuilder(metadata)
         self._network = network
         self._plan = plan
         self._accelerator = accelerator

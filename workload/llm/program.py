@@ -32,7 +32,7 @@ def stage_program(card: ModelCard, plan: ParallelPlan, work: Workbook, stage: in
 class _Stage:
     def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int) -> None:
         self._card, self._plan, self._work, self._stage = card, plan, work, stage
-        self._tape = Tape({"world_size": plan.num_ranks, "model": card.name})
+        self._tape = Tape({"world_size": plan.num_ranks, "model": card.name, **work.priced_by})
         self._blocks = LayerPasses(card, plan, work, self._tape)
         self._tasks = stage_tasks(plan.schedule, stage, plan.pp, plan.chunks, plan.micro_batches)
         self._units = {part: self._unit(part) for chunk in range(plan.chunks) for part in self._parts(chunk)}

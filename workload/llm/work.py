@@ -55,6 +55,11 @@ class Workbook:
         self._tokens = plan.tokens(card)
         self._sharded = plan.sharded_tokens(card)
 
+    @property
+    def priced_by(self) -> dict[str, object]:
+        """What the times are of, as traces say it in their metadata."""
+        return {"accelerator": self._accelerator.spec, "precision": str(self._plan.precision)}
+
     def attention_input(self) -> PassWork:
         """Norm, queries, keys and values."""
         *inputs, _ = self._card.attention

@@ -92,7 +92,7 @@ class _Device:
     def __init__(self, rank: int, kineto: Kineto) -> None:
         self._rank = rank
         self._kineto = kineto
-        self._builder = TraceBuilder({"generator": "PyTorch profiler"})
+        self._builder = TraceBuilder({"generator": "PyTorch profiler"} | ({"gpu": kineto.gpu} if kineto.gpu else {}))
         self._steps = sorted(kineto.steps, reverse=True)
         begin = min([event.start for event in kineto.device[:1]] + [start for start, _ in kineto.steps])
         self._last = _Done(begin, ())

@@ -76,8 +76,13 @@ class _Distributed(msgspec.Struct, frozen=True):
     pg_config: tuple[_Group, ...] = ()
 
 
+class _Device(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(max_length=200)] = ""
+
+
 class _Rest(msgspec.Struct):
     base: Annotated[int, msgspec.Meta(ge=0, le=4 * 10**18)] = msgspec.field(name="baseTimeNanoseconds", default=0)
+    devices: msgspec.Raw = msgspec.field(name="deviceProperties", default=msgspec.Raw(b"[]"))
     distributed: _Distributed = msgspec.field(name="distributedInfo", default=_Distributed())
 
 
@@ -132,6 +137,7 @@ class Kineto:
     steps: list[tuple[int, int]] = field(default_factory=list)
     base: int = 0
     is_cut: bool = False
+    gpu: str = ""
 
 
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -156,10 +162,19 @@ def read_kineto(path: Path) -> Kineto:
     kineto.rank, kineto.world, kineto.is_cut = info.rank, info.world_size, array.is_cut
     told = [ProcessGroup(group.pg_name, group.pg_desc, group.pg_size, tuple(group.ranks)) for group in info.pg_config]
     kineto.groups = list({group.name: group for group in [*reader.groups.values(), *told]}.values())
-    kineto.base = rest.base
+    kineto.base, kineto.gpu = rest.base, _gpu(rest.devices)
     kineto.events.sort(key=lambda event: (event.start, -event.end))
     kineto.device.sort(key=lambda event: (event.start, event.end, event.correlation))
     return kineto
+
+
+def _gpu(properties: msgspec.Raw) -> str:
+    """What the driver calls the GPUs, "" where that is not told or they are several sorts."""
+    try:
+        names = {device.name for device in msgspec.json.decode(properties, type=list[_Device])}
+    except msgspec.MsgspecError:
+        return ""
+    return names.pop() if len(names) == 1 else ""
 
 
 class _Reader:

@@ -34,6 +34,7 @@ with late_imports(__name__):
     from hocket.schedule import AnySchedule
     from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import parse_placement, parse_remote_memory, simulate_schedule, simulate_traces
+    from hocket.simulator.installation import installation
     from hocket.workload.accelerators import parse_accelerator
 
 __all__ = ["perform", "predict_schedule"]
@@ -86,11 +87,9 @@ def _question(request: Simulation, progress: Progress) -> Question:
 
 def _performer(request: Simulation) -> Callable[[Question], SimulationResult | CurvesResult]:
     """What simulates the sort of thing that is asked for; refuses options of other sorts."""
-    what, job = request.what, request.job
+    what = request.what
     is_collective = what in NAMED_KINDS and not os.path.exists(what)
     is_program = what.endswith(PROGRAMS)
-    if job.reprice and not job.accelerator:
-        raise RequestError("--reprice needs to know by what: name it with --accelerator")
     of_traces = {"accelerator", "remote_memory", "placement", "compute_scale", "overlap_slowdown"}
     if of_traces & request.set_fields().keys() and (is_collective or is_program or what.endswith(".schedule")):
         raise RequestError(
@@ -141,6 +140,9 @@ def _traces(question: Question) -> SimulationResult:
     names = [asked] if isinstance(asked, str) else asked.values()
     runs = asks_for_library(request, names, covers_all=isinstance(asked, str))
     scale = fraction("--compute-scale", job.compute_scale, 0)
+    named = parse_accelerator(job.accelerator) if job.accelerator not in (None, "none") else None
+    if job.reprice and job.accelerator == "none":
+        raise RequestError("--reprice needs an accelerator, and --accelerator none is none")
 
     def predicted(spec: str) -> Prediction:
         machine = stock_machine(question, spec, runs=runs, native=_NATIVE)
@@ -148,6 +150,11 @@ def _traces(question: Question) -> SimulationResult:
         algorithms = asked
         if not isinstance(asked, str):
             algorithms = (dict.fromkeys(DEFAULT_ALGORITHMS, LIBRARY) if machine.nccl else {}) | asked
+        computes = None if job.accelerator == "none" else installation(spec).accelerator
+        if job.reprice and not (named or computes):
+            raise RequestError(
+                f"--reprice needs to know by what: {spec} has no accelerator, name it with --accelerator"
+            )
         found = simulate_traces(
             traces,
             topology,
@@ -156,9 +163,10 @@ def _traces(question: Question) -> SimulationResult:
             chunks_per_rank=request.chunks,
             compute_scale=scale,
             placement=parse_placement(job.placement, topology, traces.num_ranks) if job.placement else None,
-            accelerator=parse_accelerator(job.accelerator) if job.accelerator else None,
+            accelerator=named,
             remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
             reprices=job.reprice,
+            machine=computes,
             fidelity=question.fidelity,
         )
         return machine.said(found)

@@ -77,11 +77,12 @@ class JobOptions(Part, frozen=True, kw_only=True):
     accelerator: Annotated[
         str | None,
         option(
-            "Prices computations without a duration: a published one, or peak=989TFLOP/s,memory=3.35TB/s.",
+            "Prices computations without a duration: a published one, or peak=989TFLOP/s,memory=3.35TB/s; the"
+            " --topology's GPUs by default; none: they take no time.",
             known="hocket.workload.accelerators:ACCELERATORS",
         ),
     ] = None
-    reprice: Annotated[bool, option("--accelerator prices recorded computations of known operations too.")] = False
+    reprice: Annotated[bool, option("Price computations that have a duration too, where their work is known.")] = False
     remote_memory: Annotated[
         str | None, option("What memory nodes use: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
     ] = None
