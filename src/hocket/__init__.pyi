@@ -197,28 +197,29 @@ def trace_graph(file: _Text, *, output: _Text, limit: _Integer = 5000, schema: _
     """Write the dependency graph of a trace: edges lead to what depends; in DOT, control dependencies are dashed."""
 
 def generate_collective(
-    pattern: _Text, *, output: _Text, ranks: _Integer, prefix: _Text = 'trace', gzip: bool = False, size: _Texts = (),
-    split: _Text | None = None, group: _Texts = (), root: _Integer = 0, repeat: _Integer = 1,
-    compute: _Text | None = None, profile: _Text = 'mlcommons',
+    pattern: _Text, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, ranks: _Integer | None = None,
+    topology: _Text | None = None, size: _Texts = (), split: _Text | None = None, group: _Texts = (),
+    root: _Integer = 0, repeat: _Integer = 1, compute: _Text | None = None, profile: _Text = 'mlcommons',
 ) -> WrittenTraces:
     """Make traces of one collective, or a ring of messages, done once or again and again."""
 
 def generate_network(
-    what: _Text, *, output: _Text, ranks: _Integer, prefix: _Text = 'trace', gzip: bool = False,
-    parallel: _Text | None = None, steps: _Integer = 1, batch: _Integer | None = None, accelerator: _Text = 'h100',
-    precision: _Text = 'bf16', element_bytes: _Integer = 2, gradient_bytes: _Integer = 4, table: _Text | None = None,
-    profile: _Text = 'mlcommons',
+    what: _Text, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, ranks: _Integer | None = None,
+    topology: _Text | None = None, parallel: _Text | None = None, steps: _Integer = 1, batch: _Integer | None = None,
+    accelerator: _Text | None = None, precision: _Text = 'bf16', element_bytes: _Integer = 2,
+    gradient_bytes: _Integer = 4, table: _Text | None = None, profile: _Text = 'mlcommons',
 ) -> WrittenTraces:
     """Make traces of training steps of a layered network: data-, model- or hybrid-parallel."""
 
 def generate_llm(
     model: _Text, *, output: _Text, global_batch: _Integer, prefix: _Text = 'trace', gzip: bool = False,
-    micro_batch: _Integer = 1, sequence: _Integer | None = None, tp: _Integer = 1, sequence_parallel: bool = False,
-    pp: _Integer = 1, schedule: _Text = '1f1b', chunks: _Integer = 1, embeddings_count: bool = False, dp: _Integer = 1,
-    zero: _Integer = 0, bucket_size: _Text = '160MB', gradient_bytes: _Integer = 4, cp: _Integer = 1,
-    context: _Text = 'ring', ep: _Integer = 1, recompute: _Text = 'selective', order: _Text = 'tp,cp,dp,pp',
-    accelerator: _Text = 'h100', efficiency: _Text | None = None, memory_efficiency: _Text | None = None,
-    precision: _Text = 'bf16', profile: _Text = 'mlcommons',
+    topology: _Text | None = None, micro_batch: _Integer = 1, sequence: _Integer | None = None, tp: _Integer = 1,
+    sequence_parallel: bool = False, pp: _Integer = 1, schedule: _Text = '1f1b', chunks: _Integer = 1,
+    embeddings_count: bool = False, dp: _Integer | None = None, zero: _Integer = 0, bucket_size: _Text = '160MB',
+    gradient_bytes: _Integer = 4, cp: _Integer = 1, context: _Text = 'ring', ep: _Integer = 1,
+    recompute: _Text = 'selective', order: _Text = 'tp,cp,dp,pp', accelerator: _Text | None = None,
+    efficiency: _Text | None = None, memory_efficiency: _Text | None = None, precision: _Text = 'bf16',
+    profile: _Text = 'mlcommons',
 ) -> WrittenTraces:
     """Make traces of one step of training a large language model by a parallel plan."""
 

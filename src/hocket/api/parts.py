@@ -38,9 +38,10 @@ MpiCompiler = Annotated[
     str, option("Compiler wrapper of the program's MPI; the launcher's when absent.", metavar="PATH")
 ]
 AcceleratorName = Annotated[
-    str,
+    str | None,
     option(
-        "What prices operations and bytes: a published one, or peak=989TFLOP/s,memory=3.35TB/s,capacity=80GB.",
+        "What prices operations and bytes: a published one, or peak=989TFLOP/s,memory=3.35TB/s,capacity=80GB;"
+        " --topology's GPUs by default, without it h100.",
         known="hocket.workload.accelerators:ACCELERATORS",
     ),
 ]

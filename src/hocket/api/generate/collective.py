@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hocket.api.generate.request import CollectiveGeneration
+from hocket.api.generate.target import ranks_of
 from hocket.api.progress import Progress
 from hocket.api.trace.written import WrittenTraces, write_job
 from hocket.base.errors import RequestError
@@ -19,7 +20,7 @@ def perform(request: CollectiveGeneration, progress: Progress) -> WrittenTraces:
     sizes = tuple(map(parse_bytes, request.size or ["0"]))
     benchmark = Benchmark(
         pattern=CommunicationPattern(request.pattern),
-        num_ranks=request.ranks,
+        num_ranks=ranks_of(request),
         size_bytes=sizes[0],
         sizes=sizes if len(sizes) > 1 else (),
         splits=() if request.split is None else parse_splits(request.split),

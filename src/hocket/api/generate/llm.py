@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from hocket.api.generate.request import LlmGeneration
+from hocket.api.generate.target import checked, pricing, ranks_there
 from hocket.api.progress import Progress
 from hocket.api.trace.written import WrittenTraces, write_job
 from hocket.base.errors import FormatError
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import format_bytes, parse_bytes
-from hocket.workload.accelerators import Precision, parse_accelerator, parse_efficiency
+from hocket.workload.accelerators import Precision, parse_efficiency
 from hocket.workload.llm import (
     MODELS,
     ContextMethod,
@@ -29,8 +30,8 @@ __all__ = ["perform"]
 
 
 def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces:
-    card, plan = _card(request), _plan(request)
-    accelerator = parse_accelerator(request.accelerator).with_efficiency(
+    card, plan, priced = _card(request), _plan(request), pricing(request)
+    accelerator = priced.accelerator.with_efficiency(
         None if request.efficiency is None else parse_efficiency(request.efficiency),
         None if request.memory_efficiency is None else parse_efficiency(request.memory_efficiency),
     )
@@ -49,6 +50,7 @@ def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces:
     )
     before = [
         *_described(card, plan),
+        f"  computation: {replace(priced, accelerator=accelerator).said(plan.precision)}",
         f"  memory: about {format_bytes(memory.total)} on a rank of stage {stage}, the fullest: {parts}",
     ]
     traces = llm_traces(card, plan, accelerator)
@@ -66,10 +68,10 @@ def _card(request: LlmGeneration) -> ModelCard:
 
 
 def _plan(request: LlmGeneration) -> ParallelPlan:
-    return ParallelPlan(
+    plan = ParallelPlan(
         tp=request.tp,
         pp=request.pp,
-        dp=request.dp,
+        dp=request.dp or 1,
         cp=request.cp,
         ep=request.ep,
         sequence_parallel=request.sequence_parallel,
@@ -86,6 +88,13 @@ def _plan(request: LlmGeneration) -> ParallelPlan:
         embeddings_count=request.embeddings_count,
         order=tuple(request.order.split(",")),
     )
+    if request.topology is None:
+        return plan
+    there = ranks_there(request.topology)
+    if request.dp is None:
+        plan = replace(plan, dp=max(1, there // plan.num_ranks))
+    checked(plan.num_ranks, there, request.topology)
+    return plan
 
 
 def _described(card: ModelCard, plan: ParallelPlan) -> Iterator[str]:

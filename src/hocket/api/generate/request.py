@@ -9,6 +9,10 @@ from hocket.api.request import Request
 __all__ = ["CollectiveGeneration", "LlmGeneration", "NetworkGeneration"]
 
 _ROOM = "hocket.api.generate"
+_Target = Annotated[
+    str | None,
+    option("Where it is to run: its ranks, and what computes there prices it.", "-t", metavar="SPEC|FILE"),
+]
 _Precision = Annotated[str, option("Format of the multiplications.", choices="hocket.workload.accelerators:Precision")]
 
 
@@ -31,7 +35,10 @@ class CollectiveGeneration(Request, frozen=True, kw_only=True, tag="generate col
         ),
     ]
     written: TraceFolder
-    ranks: Annotated[int, option("Number of ranks of the job.", ge=2, le=1 << 20)]
+    ranks: Annotated[
+        int | None, option("Number of ranks of the job; all of --topology's by default.", ge=2, le=1 << 20)
+    ] = None
+    topology: _Target = None
     size: Annotated[
         tuple[str, ...],
         option("Size as nccl-tests counts it; given once a member: each one's input (all_to_all, all_gather, gather)."),
@@ -66,7 +73,10 @@ class NetworkGeneration(Request, frozen=True, kw_only=True, tag="generate networ
         ),
     ]
     written: TraceFolder
-    ranks: Annotated[int, option("Number of ranks of the job.", ge=2, le=1 << 20)]
+    ranks: Annotated[
+        int | None, option("Number of ranks of the job; all of --topology's by default.", ge=2, le=1 << 20)
+    ] = None
+    topology: _Target = None
     parallel: Annotated[
         str | None,
         option(
@@ -78,7 +88,7 @@ class NetworkGeneration(Request, frozen=True, kw_only=True, tag="generate networ
     batch: Annotated[
         int | None, option("Samples a replica and step, of a preset; each has its own.", ge=1, le=1 << 30)
     ] = None
-    accelerator: AcceleratorName = "h100"
+    accelerator: AcceleratorName = None
     precision: _Precision = "bf16"
     element_bytes: Annotated[int, option("Of a preset's weights and activations.", ge=1, le=8)] = 2
     gradient_bytes: Annotated[int, option("Of a preset's communicated gradients.", ge=1, le=8)] = 4
@@ -91,6 +101,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
 
     examples: ClassVar[tuple[str, ...]] = (
         "hocket generate llm llama3-8b --dp 8 --zero 3 --global-batch 8 -o traces/",
+        "hocket generate llm llama3-70b -t dgx-b200:nodes=4 --tp 8 --global-batch 64 -o traces/",
         "hocket generate llm gpt3-175b --tp 8 --sequence-parallel --pp 8 --dp 16 --global-batch 256 -o traces/",
         "hocket generate llm mixtral/config.json --sequence 4096 --dp 8 --ep 8 --global-batch 64 -o traces/",
     )
@@ -105,6 +116,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         ),
     ]
     written: TraceFolder
+    topology: _Target = None
     global_batch: Annotated[int, option("Sequences of a step on all ranks.", ge=1, le=1 << 30)]
     micro_batch: Annotated[int, option("Sequences that a rank works on at a time.", ge=1, le=1 << 20)] = 1
     sequence: Annotated[int | None, option("Tokens; the model's unless given.", ge=1, le=1 << 30)] = None
@@ -117,7 +129,9 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
     ] = "1f1b"
     chunks: Annotated[int, option("Model chunks of a stage, for interleaved.", ge=1, le=1 << 10)] = 1
     embeddings_count: Annotated[bool, option("Embedding and output take a layer's place in their stages.")] = False
-    dp: Annotated[int, option("Data parallel ranks.", ge=1, le=1 << 20)] = 1
+    dp: Annotated[
+        int | None, option("Data parallel ranks; 1 by default, with --topology what fills it.", ge=1, le=1 << 20)
+    ] = None
     zero: Annotated[int, option("Stage of ZeRO; 3 is FSDP.", ge=0, le=3)] = 0
     bucket_size: Annotated[str, option("Gradients are reduced when this much is there.")] = "160MB"
     gradient_bytes: Annotated[int, option("Bytes of a gradient: 4 (FP32) or 2 (BF16).")] = 4
@@ -135,7 +149,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         ),
     ] = "selective"
     order: Annotated[str, option("What varies from rank to rank, the fastest first.")] = "tp,cp,dp,pp"
-    accelerator: AcceleratorName = "h100"
+    accelerator: AcceleratorName = None
     efficiency: Annotated[
         str | None, option("Part of the peak that matrices reach, 0.6; the accelerator's unless given.")
     ] = None
