@@ -54,8 +54,10 @@ from hocket.api.synthesize.result import SynthesisResult
 from hocket.api.topology.facts import TopologyFacts
 from hocket.api.topology.files import CheckedTopology, SavedTopology
 from hocket.api.topology.request import (
-    TopologyCheck as TopologyCheck, TopologySave as TopologySave, TopologyShow as TopologyShow,
+    TopologyCheck as TopologyCheck, TopologyRoutes as TopologyRoutes, TopologySave as TopologySave,
+    TopologyShow as TopologyShow,
 )
+from hocket.api.topology.routes import CheckedRoutes
 from hocket.api.trace.diff import TraceDifference
 from hocket.api.trace.draw import Drawing
 from hocket.api.trace.info import TraceContents
@@ -239,6 +241,13 @@ def topology_save(
     topology: _Text, *, output: _Text, without: _Texts = (), degrade: _Texts = (), load: _Texts = (),
 ) -> SavedTopology:
     """Write a topology as YAML of ours, to edit or to keep, or one node as NCCL sees it as its XML."""
+
+def topology_routes(
+    topology: _Text, *, routing: _Text | None = None, without: _Texts = (), degrade: _Texts = (), load: _Texts = (),
+    json: _Text | None = None, csv: _Text | None = None,
+) -> CheckedRoutes:
+    """Print the routing tables, check that all pairs arrive without loops, and say how evenly links are loaded by an
+    all-to-all and by a shift (each rank sends to the one half of all ranks further). Exit code 1: it fails."""
 
 def topology_check(topology: _Text) -> CheckedTopology:
     """Check a topology: syntax, keys, units, links, and that every rank reaches every other. Exit code 1: it fails."""

@@ -97,6 +97,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"topology": "dgx-h100:nodes=2", "output": "made.html"},
     ],
     "topology save": [{"topology": "dgx-h100:nodes=2", "output": "made.yaml"}],
+    "topology routes": [{"topology": "dgx-h100:nodes=2", "routing": "ecmp", "json": "made.json", "csv": "made.csv"}],
     "topology check": [{"topology": RING}, {"topology": "ring:4,bandwidth=50"}],
     "collect merge": [{"folder": "job"}],
     "collect watch": [{"folder": "job", "once": True, "json": True}],

@@ -50,7 +50,7 @@ def test_a_note_about_units_is_printed(shared: Path) -> None:
     assert "note: ASTRA-sim network file: its GB/s was read as 2^30 bytes/s" in result.stdout
 
 
-@pytest.mark.parametrize("command", [[], ["show"], ["save"], ["check"]])
+@pytest.mark.parametrize("command", [[], ["show"], ["save"], ["check"], ["routes"]])
 def test_help_shows_an_example(command: list[str]) -> None:
     result = hocket(*command, "--help")
     assert result.returncode == 0

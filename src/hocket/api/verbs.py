@@ -62,6 +62,7 @@ _VERBS = (
     Verb("extrapolate", "extrapolate:Extrapolation", "Make the traces of a larger job from those of a small one."),
     Verb("topology show", "topology:TopologyShow", "Print what a topology is like, and draw it."),
     Verb("topology save", "topology:TopologySave", "Write a topology as YAML, or a node as NCCL's XML."),
+    Verb("topology routes", "topology:TopologyRoutes", "Print routing tables, and check reach, loops and balance."),
     Verb("topology check", "topology:TopologyCheck", "Say whether a topology is right, or what is wrong."),
     Verb("simulate", "simulate:Simulation", "Predict times of traces, schedules and collectives."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, resumable."),

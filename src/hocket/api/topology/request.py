@@ -2,12 +2,12 @@
 
 from typing import Annotated, ClassVar
 
-from hocket.api.fields import argument
+from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
 from hocket.api.parts import Failures
 from hocket.api.request import Request
 
-__all__ = ["TopologyCheck", "TopologySave", "TopologyShow"]
+__all__ = ["TopologyCheck", "TopologyRoutes", "TopologySave", "TopologyShow"]
 
 _Source = Annotated[
     str,
@@ -56,3 +56,26 @@ class TopologyCheck(Request, frozen=True, kw_only=True, tag="topology check"):
     performer: ClassVar[str] = f"{_ROOM}.files:check"
 
     topology: _Source
+
+
+class TopologyRoutes(Request, frozen=True, kw_only=True, tag="topology routes"):
+    """Print the routing tables, check that all pairs arrive without loops, and say how evenly links are loaded by an
+    all-to-all and by a shift (each rank sends to the one half of all ranks further). Exit code 1: it fails."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket topology routes fat_tree:8x4,spines=8,bandwidth=50GB/s,latency=500ns",
+        "hocket topology routes dgx-h100:nodes=2 --routing ecmp:seed=3 --csv tables.csv",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.routes:routes"
+
+    topology: _Source
+    routing: Annotated[
+        str | None,
+        option(
+            "Which shortest paths messages take, as in `hocket simulate`; as the topology says by default.",
+            known="hocket.topology:ROUTINGS",
+        ),
+    ] = None
+    failures: Failures = Failures()
+    json: Annotated[str | None, written("Also write tables, loads of links and the checks here.")] = None
+    csv: Annotated[str | None, written("Also write the tables here: node, destination, link, next node, part.")] = None
