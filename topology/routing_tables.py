@@ -66,11 +66,11 @@ def routing_tables(topology: Topology, routing: FabricRouting) -> RoutingTables:
         entries.append((topology.src[link], (row + destinations[0]).astype(np.int32), link.astype(np.int32)))
         parts.append(carried[row, link] / sent[row, topology.src[link]])
         load += carried.sum(axis=0) / max(1, ranks - 1)
-    node, destination, link = (np.concatenate(column) for column in zip(*entries, strict=True))
-    order = np.lexsort((link, destination, node))
+    nodes, destination, taken = (np.concatenate(column) for column in zip(*entries, strict=True))
+    order = np.lexsort((taken, destination, nodes))
     part = np.concatenate(parts)[order]
     counts = (pairs, arrived, looping, most_paths, most_links)
-    return RoutingTables(node[order], destination[order], link[order], part, *counts, load, _shift(topology, routing))
+    return RoutingTables(nodes[order], destination[order], taken[order], part, *counts, load, _shift(topology, routing))
 
 
 def num_arrived(topology: Topology, pairs: NDArray[np.int32], paths: Paths) -> int:
@@ -114,7 +114,8 @@ def _carried(paths: Paths, row: NDArray[np.int32], rows: int, num_links: int) ->
     lengths = np.diff(paths.link_offset)
     cell = np.repeat(of_path, lengths) * num_links + paths.links
     weight = np.repeat(paths.shares / WHOLE_SHARE, lengths)
-    return np.bincount(cell, weight, minlength=rows * num_links).reshape(rows, num_links)
+    carried = np.bincount(cell, weight, minlength=rows * num_links)
+    return np.asarray(carried, np.float64).reshape(rows, num_links)
 
 
 def _shift(topology: Topology, routing: FabricRouting) -> NDArray[np.float64]:
