@@ -75,7 +75,7 @@ NETWORK_MODELS = Registry(
             name=Model.FLOW,
             summary="links shared max-min fairly by all that flows through them at once",
             leaves_out="packets, queues, start-up; a flow loads its whole stretch at once",
-            validated_by="brute-force progressive filling; hand-computed shares; the ladder below",
+            validated_by="SimGrid, on paths of every routing; brute-force progressive filling; hand-computed shares",
         ),
     ),
     SimulationError,

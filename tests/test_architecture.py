@@ -92,6 +92,7 @@ PACKAGES = {
     "torch": {"plugin", "runtime", "bench"},
     "mpi4py": {"runtime", "api"},
     "google": {"chakra", "bench"},
+    "simgrid": {"bench"},
     "yaml": {"base", "topology", "calibration"},
     "highspy": {"schedule", "synthesizer"},
     "pyarrow": {"simulator/analysis"},
