@@ -15,15 +15,17 @@ def read_mapping(text: str, source: str, lines: dict[str, int]) -> dict[str, Any
         return _Reader(text, source, lines).root()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise FormatError(f"{source}:{line}: {error.problem or error.context}") from error
+        problem = error.problem or error.context or ""
+        raise FormatError(f"{source}:{line}: {_TOO_DEEP if 'nesting depth' in problem else problem}") from error
     except yaml.YAMLError as error:
         raise FormatError(f"{source}: not YAML: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise FormatError(f"{source}: nested too deeply") from error
 
 
 # libyaml reads ten times as fast; PyYAML has it on most platforms.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# No file of ours or others has ten levels; beyond some hundred Python's stack ends, and newer libyaml refuses.
+_DEEPEST = 100
+_TOO_DEEP = f"nested too deeply, more than {_DEEPEST} levels"
 
 
 def _line(event: Any) -> int:  # Any: in PyYAML's types an event may lack its mark
@@ -38,6 +40,7 @@ class _Reader:
     def __init__(self, text: str, source: str, lines: dict[str, int]) -> None:
         self.loader = _Loader(text)
         self.source, self.lines = source, lines
+        self.depth = 0
 
     def root(self) -> dict[str, Any]:
         """The mapping that is the one document of the stream."""
@@ -58,14 +61,20 @@ class _Reader:
         self.lines[path] = _line(event)
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event, path)
-        if isinstance(event, yaml.MappingStartEvent):
-            return self.mapping(path)
-        if isinstance(event, yaml.SequenceStartEvent):
-            items: list[Any] = []
-            while not isinstance(event := self.loader.get_event(), yaml.SequenceEndEvent):
-                items.append(self.value(event, f"{path}[{len(items)}]"))
-            return items
-        raise FormatError(f"{self._place(event)}: aliases (*name) are not read: write the value again")
+        if isinstance(event, yaml.AliasEvent):
+            raise FormatError(f"{self._place(event)}: aliases (*name) are not read: write the value again")
+        if self.depth == _DEEPEST:
+            raise FormatError(f"{self._place(event)}: {_TOO_DEEP}")
+        self.depth += 1
+        within = self.mapping(path) if isinstance(event, yaml.MappingStartEvent) else self.sequence(path)
+        self.depth -= 1
+        return within
+
+    def sequence(self, path: str) -> list[Any]:
+        items: list[Any] = []
+        while not isinstance(event := self.loader.get_event(), yaml.SequenceEndEvent):
+            items.append(self.value(event, f"{path}[{len(items)}]"))
+        return items
 
     def scalar(self, event: Any, path: str) -> Any:
         tag = event.tag

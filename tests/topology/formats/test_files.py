@@ -184,8 +184,9 @@ def test_any_bytes_are_a_topology_or_an_error_that_names_the_file(tmp_path: Path
 
 
 def test_deep_nesting_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(HocketError, match="nested too deeply"):
-        load(write(tmp_path, "name: " + "[" * 100_000))
+    for opened in ("[" * 100_000, "{a: " * 100_000, "[" * 100 + "]" * 100):
+        with pytest.raises(HocketError, match=r"net.yaml:1: nested too deeply, more than 100 levels"):
+            load(write(tmp_path, "name: " + opened))
 
 
 @pytest.mark.shared
