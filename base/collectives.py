@@ -11,6 +11,7 @@ __all__ = [
     "NAMED_KINDS",
     "RECV",
     "SEND",
+    "SENDRECV",
     "Held",
     "Kind",
     "bus_factor",
@@ -23,6 +24,8 @@ __all__ = [
 BARRIER, MESSAGE = "barrier", "message"
 #: The ends of one.
 SEND, RECV = "send", "recv"
+#: What nccl-tests measures of messages: one of each rank to the next, around the end.
+SENDRECV = "sendrecv"
 
 
 class Held(StrEnum):
@@ -147,7 +150,7 @@ _COMPACT = {kind.replace("_", ""): kind.value for kind in NAMED_KINDS} | {
     "bcast": Kind.BROADCAST.value,
     BARRIER: BARRIER,
     "allreducebarrier": BARRIER,  # what gloo's barrier is recorded as
-    "sendrecv": MESSAGE,
+    SENDRECV: MESSAGE,
     **{name: name for name in (MESSAGE, SEND, RECV)},
 }
 

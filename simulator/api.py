@@ -116,7 +116,7 @@ def _by_library(
         library = replace(library, by_chunks=False)
     chooser = AlgorithmChooser(topology, algorithms, nccl, library)
     found = simulate(workload, topology, fidelity, chooser.candidates, library.message_launch_ps(placed))
-    return replace(found, assumed=(*found.assumed, library.sentence(messages)))
+    return replace(found, assumed=(*found.assumed, *library.sentences(placed, kinds, messages)))
 
 
 def simulate_program(

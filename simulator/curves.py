@@ -51,19 +51,17 @@ def curve_of_predictions(
     or, of what cannot be asked that, of the smallest size without any bytes (`latencies`)."""
     ascending = sorted(set(sizes))
     found = [predicted(size, size == ascending[0] and not floor_at_zero) for size in ascending]
-    (first, *_) = (prediction.collectives[0] for prediction in found)
-    floor = predicted(0, False).time_ps if floor_at_zero else first.latency_ps
+    floor = predicted(0, False).time_ps if floor_at_zero else found[0].collectives[0].latency_ps
     assert floor is not None  # it was asked for
-    tables = [collective_table(prediction) for prediction in found]
     time = np.array([prediction.time_ps for prediction in found], np.int64)
     size = np.array(ascending, np.int64)
     columns = {
         "size_bytes": size,
         "time_ps": time,
         "bound_ps": np.array([prediction.bound_ps for prediction in found], np.int64),
-        "busbw": np.array([table["busbw"][0] for table in tables]),
+        "busbw": np.array([_busbw(*pair) for pair in zip(found, ascending, strict=True)]),
         "ratio": np.array([prediction.ratio for prediction in found]),
-        "used_algorithm": np.array([prediction.collectives[0].algorithm for prediction in found]),
+        "used_algorithm": np.array([_algorithm(prediction) for prediction in found]),
         "algbw": size / np.maximum(time, 1) * 1e12,
         "regime": np.where(time < 2 * floor, "latency", "bandwidth"),
     }
@@ -75,6 +73,17 @@ def curve_of_predictions(
         knee_bytes(ascending, time.tolist(), floor),
         alpha_beta(ascending, time.tolist()) if len(ascending) > 1 else None,
     )
+
+
+def _busbw(prediction: Prediction, size: int) -> float:
+    """Of its collective; of messages alone what each of these bytes takes, which is their algbw."""
+    if prediction.collectives:
+        return float(collective_table(prediction)["busbw"][0])
+    return size * 1e12 / max(prediction.time_ps, 1)
+
+
+def _algorithm(prediction: Prediction) -> str:
+    return prediction.collectives[0].algorithm if prediction.collectives else "messages"
 
 
 def curves_table(found: Sequence[SimulatedCurve]) -> Columns:

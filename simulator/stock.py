@@ -3,7 +3,7 @@ switches that compute, or the times that its model says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,8 +93,7 @@ class LibraryCalls:
 
     def follow(self, call: CollectiveCall) -> SpelledOut | str:
         """A text says why the call goes as messages."""
-        if call.kind == BARRIER:
-            call = replace(call, kind=Kind.ALL_REDUCE, size_bytes=_BARRIER_BYTES)
+        call = _counted(call)
         if why := _as_messages(call):
             return why
         if not self.by_chunks:
@@ -106,8 +105,16 @@ class LibraryCalls:
             return timed if isinstance(timed, str) else replace(timed, note=note)
         return found
 
-    def sentence(self, messages: int) -> str:
-        """How the calls of a job are simulated that make about so many messages chunk by chunk (0: not counted)."""
+    def sentences(self, placed: Workload, kinds: Container[str], messages: int) -> Iterator[str]:
+        """How the job is simulated whose calls of these kinds make about so many messages chunk by chunk (0: not
+        counted)."""
+        calls = [call for call in placed.calls if call.kind in kinds and len(call.group) > 1]
+        if any(not _as_messages(_counted(call)) for call in calls):
+            yield self._of_collectives(messages)
+        if len(placed.message_src) or any(_as_messages(_counted(call)) for call in calls):
+            yield "its messages on the links, after the launch and a step of NCCL's kernels"
+
+    def _of_collectives(self, messages: int) -> str:
         if self.by_chunks and not messages:
             return "its collectives chunk by chunk on the links"
         if self.by_chunks:
@@ -165,6 +172,11 @@ class LibraryCalls:
             ]
             for hardware in (inside, _NETWORK)
         ]
+
+
+def _counted(call: CollectiveCall) -> CollectiveCall:
+    """A barrier as the all_reduce that it is."""
+    return replace(call, kind=Kind.ALL_REDUCE, size_bytes=_BARRIER_BYTES) if call.kind == BARRIER else call
 
 
 def _as_messages(call: CollectiveCall) -> str:

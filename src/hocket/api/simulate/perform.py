@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
+
+from msgspec import structs
 
 from hocket.api.progress import SILENT, Progress
 from hocket.api.simulate import astra
@@ -20,6 +23,7 @@ from hocket.api.simulate.options import (
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.result import CurvesResult, SimulationResult
+from hocket.base.collectives import MESSAGE, SENDRECV, kind_called
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
@@ -29,7 +33,7 @@ from hocket.simulator import Prediction
 from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS, LIBRARY
 
 with late_imports(__name__):
-    from hocket.api.simulate import collective, program
+    from hocket.api.simulate import collective, program, sendrecv
     from hocket.chakra import read_traces
     from hocket.schedule import AnySchedule
     from hocket.schedule import load_expanded as load_schedule
@@ -49,7 +53,9 @@ def _names(*parts: str) -> set[str]:
 _ANY = {"what"} | _names("fidelity", "outputs")
 _PROGRAM = _ANY | _names("disturbances") | {"topology", "size", "root", "runtime"}
 _COLLECTIVE = _ANY | _names("nccl", "disturbances") | {"topology", "size", "algorithm", "library", "chunks", "root"}
+_SENDRECV = _ANY | _names("nccl") | {"topology", "size", "library", "degrade"}
 _TRACES = _ANY | _names("nccl", "job") | {"topology", "algorithm", "library", "chunks", "degrade"}
+_NAME = re.compile("[A-Za-z_]+")
 _NATIVE = "native algorithms of the pure network (rings, trees, direct messages)"
 #: Endings of files that hold a program.
 PROGRAMS = (".xml", ".json")
@@ -64,12 +70,22 @@ def perform(request: Simulation, progress: Progress) -> SimulationResult | Curve
     astra.refuse_mixed(request)
     if request.astra.compat is not None:
         return astra.perform(request)
+    request = _called_as_here(request)
     question = _question(request, progress)
     result = _performer(request)(question)
     if isinstance(result, SimulationResult) and request.outputs.csv:
         raise RequestError("--csv is for several sizes or algorithms of a collective; one prediction has --tables")
     result.write()
     return result
+
+
+def _called_as_here(request: Simulation) -> Simulation:
+    """The request by our own word for a collective that others call otherwise: AllReduce, alltoall_perf."""
+    what = request.what
+    if what in (*NAMED_KINDS, SENDRECV) or not _NAME.fullmatch(what) or _is_there(what):
+        return request
+    kind = SENDRECV if (called := kind_called(what)) == MESSAGE else called
+    return structs.replace(request, what=kind) if kind in (*NAMED_KINDS, SENDRECV) else request
 
 
 def predict_schedule(request: Simulation, schedule: AnySchedule) -> SimulationResult:
@@ -88,10 +104,13 @@ def _question(request: Simulation, progress: Progress) -> Question:
 def _performer(request: Simulation) -> Callable[[Question], SimulationResult | CurvesResult]:
     """What simulates the sort of thing that is asked for; refuses options of other sorts."""
     what = request.what
+    is_sendrecv = what == SENDRECV and not os.path.exists(what)
     is_collective = what in NAMED_KINDS and not os.path.exists(what)
     is_program = what.endswith(PROGRAMS)
     of_traces = {"accelerator", "remote_memory", "placement", "compute_scale", "overlap_slowdown"}
-    if of_traces & request.set_fields().keys() and (is_collective or is_program or what.endswith(".schedule")):
+    if of_traces & request.set_fields().keys() and (
+        is_collective or is_sendrecv or is_program or what.endswith(".schedule")
+    ):
         raise RequestError(
             "--accelerator, --remote-memory, --placement, --compute-scale and --overlap-slowdown are for traces:"
             f" {what} has no computation"
@@ -111,10 +130,12 @@ def _performer(request: Simulation) -> Callable[[Question], SimulationResult | C
     if is_collective:
         request.take_only(_COLLECTIVE, f"{what} is a collective, without computation and groups")
         return collective.simulate
+    if is_sendrecv:
+        request.take_only(_SENDRECV, "sendrecv is a message of each rank to the next")
+        return sendrecv.simulate
     if not _is_there(what):
-        raise FormatError(
-            f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {nearest(what, NAMED_KINDS)}"
-        )
+        known = nearest(what, (*NAMED_KINDS, SENDRECV))
+        raise FormatError(f"{what}: no trace here (files PREFIX.<rank>.et), no collective; {known}")
     return _traces
 
 

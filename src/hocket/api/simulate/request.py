@@ -142,7 +142,8 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
     what: Annotated[
         str,
         argument(
-            "A folder or prefix of traces, a .schedule, a program (.xml, .json), or a kind of collective.", "WHAT"
+            "A folder or prefix of traces, a .schedule, a program (.xml, .json), a kind of collective, or sendrecv.",
+            "WHAT",
         ),
     ]
     topology: Annotated[
