@@ -136,9 +136,9 @@ def test_a_missing_rank_is_named(traces: Path) -> None:
 
 
 def test_a_misspelt_collective_is_recognized() -> None:
-    done = hocket("allreduce", "--size", "1MiB", "--topology", PAIR)
+    done = hocket("allreduc", "--size", "1MiB", "--topology", PAIR)
     assert done.returncode == 3
-    assert done.stderr.startswith("error: allreduce: no trace here") and "did you mean 'all_reduce'?" in done.stderr
+    assert done.stderr.startswith("error: allreduc: no trace here") and "did you mean 'all_reduce'?" in done.stderr
 
 
 def test_traces_have_their_own_sizes(traces: Path) -> None:

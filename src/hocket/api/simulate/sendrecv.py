@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hocket.api.simulate.library import CollectiveLibrary, StockMachine, stock_machine
 from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
@@ -9,7 +11,7 @@ from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.collectives import SENDRECV
 from hocket.base.errors import RequestError
 from hocket.base.late_imports import late_imports
-from hocket.simulator import Prediction
+from hocket.simulator import Model, Prediction
 from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS, LIBRARY
 
 with late_imports(__name__):
@@ -45,16 +47,17 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
 
 
 def _predict(question: Question, machine: StockMachine, size: int) -> Prediction:
-    traces = neighbours(machine.topology.num_ranks, size)
+    traces = _neighbours(machine.topology.num_ranks, size)
     algorithms = dict.fromkeys(DEFAULT_ALGORITHMS, LIBRARY) if machine.nccl else {}
-    found = simulate_traces(
-        traces, machine.topology, algorithms=algorithms, nccl=machine.nccl, fidelity=question.fidelity
-    )
+    fidelity = question.fidelity
+    if not {"model", "switching", "queueing"} & question.request.set_fields().keys():
+        fidelity = replace(fidelity, model=Model.FLOW)  # libraries send slices, which take turns on a link
+    found = simulate_traces(traces, machine.topology, algorithms=algorithms, nccl=machine.nccl, fidelity=fidelity)
     return machine.said(found)
 
 
-def neighbours(ranks: int, size_bytes: int) -> TraceSet:
-    """A job in which each rank sends so many bytes to the next, around the end."""
+def _neighbours(ranks: int, size_bytes: int) -> TraceSet:
+    """The job in which each rank sends so many bytes to the next, around the end."""
     builders = [TraceBuilder() for _ in range(ranks)]
     for rank, builder in enumerate(builders):
         after, before = (rank + 1) % ranks, (rank - 1) % ranks
