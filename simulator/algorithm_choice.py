@@ -50,7 +50,8 @@ class AlgorithmChooser:
 
     `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto`, one of NCCL's
     (`hocket.simulator.stock`, of whose machines `nccl` is the model), or `library`, which `library` says; kinds it
-    lacks take DEFAULT_ALGORITHMS. Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was
+    lacks take DEFAULT_ALGORITHMS. A call that a native algorithm does begins `launch_ps` after its ranks have come to
+    it. Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was
     made for another kind or topology.
     """
 
@@ -60,7 +61,9 @@ class AlgorithmChooser:
         algorithms: Mapping[str, str],
         nccl: NcclModel | None = None,
         library: LibraryCalls | None = None,
+        launch_ps: int = 0,
     ) -> None:
+        self._launch_ps = launch_ps
         self._programs = nccl_programs(algorithms.values(), topology, nccl)
         self._library = library
         for kind, name in algorithms.items():
@@ -116,6 +119,10 @@ class AlgorithmChooser:
         return replace(messages, launch_ps=self._library.launch_ps(call))
 
     def _native(self, name: str, call: CollectiveCall, note: str | None = None) -> CollectivePlan:
+        plan = self._plan(name, call, note)
+        return replace(plan, launch_ps=self._launch_ps) if self._launch_ps and len(call.group) > 1 else plan
+
+    def _plan(self, name: str, call: CollectiveCall, note: str | None) -> CollectivePlan:
         collective = call.collective
         if collective.num_ranks * collective.chunks_per_rank > _FEW:
             return CollectivePlan(pattern(name, collective, self._topology, call.members), name, note)
@@ -148,7 +155,9 @@ def _load_for(kind: str, path: str, topology: Topology) -> Schedule:
     schedule = schedules.load_expanded(path)
     if schedule.collective.kind != kind:
         raise ScheduleError(f"{path} is a schedule for {schedule.collective.kind}, not for {kind}")
-    if schedule.topology.fingerprint != topology.fingerprint:
+    # Whether switches compute changes no route.
+    alike = (topology.fingerprint, replace(topology, in_network=()).fingerprint)
+    if schedule.topology.fingerprint not in alike:
         raise ScheduleError(
             f"{path} was made for topology {schedule.topology.name}, which differs from {topology.name}:"
             " its routes mean nothing here; synthesize one for this topology"

@@ -34,7 +34,7 @@ with late_imports(__name__):
     from hocket.simulator.kernels import KernelPasses
     from hocket.simulator.memory import RemoteMemory
     from hocket.simulator.programs import program_workload
-    from hocket.simulator.stock import MOST_MESSAGES, LibraryCalls
+    from hocket.simulator.stock import MOST_MESSAGES, MOST_MESSAGES_ASKED, LibraryCalls
     from hocket.simulator.traces import Hardware, workload_of
     from hocket.workload.accelerators import Accelerator
 
@@ -63,13 +63,14 @@ def simulate_collective(
     nccl: NcclModel | None = None,
     disturbance: Disturbance = UNDISTURBED,
     by_chunks: bool = False,
+    launch_ps: int = 0,
 ) -> Prediction:
     """The time of a collective on the first ranks of a topology, by a native algorithm, a `.schedule` file, `auto`
     (the native one that is fastest), or by stock NCCL: `nccl`, `nccl:ring/ll128/4`, or `nccl-model` for the time that
     NCCL's model says. `library`: what the machine's stock library runs, in the time of its model, or `by_chunks` on the
-    links (where these are up to MOST_MESSAGES), and messages for what it has no kernels for. `nccl` is NCCL on the
-    topology's machines; None: those that the topology's name says. What disturbs the call can be said of NCCL's
-    programs.
+    links (up to MOST_MESSAGES_ASKED), and messages for what it has no kernels for. `nccl` is NCCL on the topology's
+    machines; None: those that the topology's name says. What disturbs the call can be said of NCCL's
+    programs. `launch_ps`: how long a call by another algorithm takes to begin.
 
     Raises ScheduleError when the algorithm is unknown or cannot do the collective, FormatError where NCCL is asked for
     and its machines are not known, and SimulationError for a fidelity that the topology cannot have, and for a
@@ -92,8 +93,9 @@ def simulate_collective(
     call = CollectiveCall.of(collective, range(collective.num_ranks))
     workload = single_call(call, topology.num_ranks)
     if algorithm == LIBRARY:
-        return _by_library(workload, topology, fidelity, {collective.kind: LIBRARY}, nccl, None if by_chunks else False)
-    planner = AlgorithmChooser(topology, {collective.kind: algorithm}, nccl)
+        most = MOST_MESSAGES_ASKED if by_chunks else 0
+        return _by_library(workload, topology, fidelity, {collective.kind: LIBRARY}, nccl, most)
+    planner = AlgorithmChooser(topology, {collective.kind: algorithm}, nccl, launch_ps=launch_ps)
     return simulate(workload, topology, fidelity, planner.candidates)
 
 
@@ -103,16 +105,16 @@ def _by_library(
     fidelity: Fidelity,
     algorithms: Mapping[str, str],
     nccl: NcclModel | None,
-    by_chunks: bool | None,
+    most_messages: int,
 ) -> Prediction:
-    """What a workload takes some of whose collectives the stock library serves; `by_chunks` None: where they are few
+    """What a workload takes some of whose collectives the stock library serves: chunk by chunk up to so many
     messages."""
     model = nccl or model_of(topology.name, topology.num_ranks)
     placed = workload.placed()
-    library = LibraryCalls(model, topology, by_chunks is not False)
+    library = LibraryCalls(model, topology, most_messages > 0, most_messages)
     kinds = [kind for kind, name in algorithms.items() if name == LIBRARY]
-    messages = library.num_messages(placed, kinds) if by_chunks is None else 0
-    if messages > MOST_MESSAGES:
+    messages = library.num_messages(placed, kinds) if most_messages else 0
+    if messages > most_messages:
         library = replace(library, by_chunks=False)
     chooser = AlgorithmChooser(topology, algorithms, nccl, library)
     found = simulate(workload, topology, fidelity, chooser.candidates, library.message_launch_ps(placed))
@@ -235,6 +237,8 @@ def simulate_traces(
     remote_memory: RemoteMemory | None = None,
     reprices: bool = False,
     machine: Accelerator | None = None,
+    by_chunks: bool = False,
+    launch_ps: int = 0,
     fidelity: Fidelity = STANDARD,
 ) -> Prediction:
     """The time of a job's traces on a topology, trace rank r on topology rank `placement[r]` (None: r).
@@ -242,7 +246,8 @@ def simulate_traces(
     `algorithms` maps a kind of collective (or `barrier`) to a native algorithm, a `.schedule` file, or `auto`: the
     native algorithm that is fastest on its own under the model, or what stock NCCL does, as in `simulate_collective`.
     As a string: for all kinds (NCCL's: for those that it has programs for). What takes `library` is simulated chunk by
-    chunk where that is up to MOST_MESSAGES messages in all, else in the times of its model. `chunks_per_rank` cuts the
+    chunk where that is up to MOST_MESSAGES messages in all (`by_chunks`: up to MOST_MESSAGES_ASKED), else in the times
+    of its model. What no library serves begins `launch_ps` after its ranks have come to it. `chunks_per_rank` cuts the
     collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if the
     processors were faster? While a rank communicates it computes `fidelity.overlap_slowdown` times as long. What has no
     recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say; with
@@ -261,8 +266,11 @@ def simulate_traces(
         note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
         workload = replace(workload, placement=places, notes=(*workload.notes, note))
     if LIBRARY in chosen.values():
-        return _by_library(workload, topology, fidelity, chosen, nccl, None)
-    return simulate(workload, topology, fidelity, AlgorithmChooser(topology, chosen, nccl).candidates)
+        most = MOST_MESSAGES_ASKED if by_chunks else MOST_MESSAGES
+        return _by_library(workload, topology, fidelity, chosen, nccl, most)
+    chooser = AlgorithmChooser(topology, chosen, nccl, launch_ps=launch_ps)
+    of_messages = np.full(len(workload.message_src), launch_ps, np.int64)
+    return simulate(workload, topology, fidelity, chooser.candidates, of_messages)
 
 
 def _for_all_kinds(algorithm: str) -> Mapping[str, str]:

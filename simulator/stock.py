@@ -28,14 +28,16 @@ with late_imports(__name__):
     from hocket.schedule.algorithms.place import Place
     from hocket.simulator.kernels import KernelPasses
 
-__all__ = ["MOST_MESSAGES", "LibraryCalls", "Programs", "nccl_programs"]
+__all__ = ["MOST_MESSAGES", "MOST_MESSAGES_ASKED", "LibraryCalls", "Programs", "nccl_programs"]
 
-MOST_MESSAGES = 2**20
-"""Jobs whose collectives of the library make more take the times of its model: they would take seconds and GiB."""
+MOST_MESSAGES, MOST_MESSAGES_ASKED = 2**20, 2**25
+"""Jobs whose collectives of the library make more take the times of its model: they would take seconds and GiB. The
+second where links are asked about: more the engine does not hold."""
 
 #: What calls (on ranks of the topology) follow, by the name of the algorithm; a text says why there is none.
 Programs = Mapping[str, Callable[[CollectiveCall], SpelledOut | str]]
 
+_PIECES = 64  # that bounds take a buffer to be cut into: a library pipelines, in more pieces than this
 _BARRIER_BYTES = 4  # PyTorch's barrier is an all_reduce of one float
 _SMALL_MESSAGE = 16 << 10  # NCCL_P2P_LL_THRESHOLD: up to here messages go by LL
 _NVLINK, _PCI, _NETWORK = range(3)
@@ -63,7 +65,10 @@ def _follow(name: str, topology: Topology, groups: GroupPrograms) -> Callable[[C
 
 def _timed(groups: GroupPrograms, call: CollectiveCall) -> FixedTime | str:
     expected = groups.expected(call.group, call.collective)
-    return expected if isinstance(expected, str) else FixedTime(expected.algorithm, call.collective, expected.time_ps)
+    if isinstance(expected, str):
+        return expected
+    collective = replace(call.collective, chunks_per_rank=_PIECES)
+    return FixedTime(expected.algorithm, collective, expected.time_ps)
 
 
 def _program(groups: GroupPrograms, call: CollectiveCall, topology: Topology) -> SpelledOut | str:
@@ -90,6 +95,7 @@ class LibraryCalls:
     model: NcclModel
     topology: Topology
     by_chunks: bool
+    most_messages: int = MOST_MESSAGES
 
     def follow(self, call: CollectiveCall) -> SpelledOut | str:
         """A text says why the call goes as messages."""
@@ -118,12 +124,13 @@ class LibraryCalls:
         if self.by_chunks and not messages:
             return "its collectives chunk by chunk on the links"
         if self.by_chunks:
-            return f"its collectives chunk by chunk on the links: about {messages:,} messages, up to {MOST_MESSAGES:,}"
+            counted = f"about {messages:,} messages, up to {self.most_messages:,}"
+            return f"its collectives chunk by chunk on the links: {counted}"
         if not messages:
             return "its collectives in the time of its model, which knows no links"
         return (
             "its collectives in the time of its model, which knows no links: chunk by chunk they would be about"
-            f" {messages:,} messages, more than {MOST_MESSAGES:,}"
+            f" {messages:,} messages, more than {self.most_messages:,}"
         )
 
     def num_messages(self, workload: Workload, kinds: Iterable[str]) -> int:

@@ -56,6 +56,8 @@ class StoredPrediction(msgspec.Struct):
     groups: StoredGroups
     collectives: list[StoredCollective]
     links: StoredLinks
+    assumed: list[str] = []
+    notes: list[str] = []
 
 
 class _Header(msgspec.Struct):

@@ -7,10 +7,13 @@ from pathlib import Path
 import in_process
 import pytest
 
+from hocket.api.simulate.request import Simulation
+from hocket.api.sweep.execution import answer_rows
 from hocket.nccl import NcclModel
 from hocket.topology.machines.loading import load_machine
 
 hocket = partial(in_process.hocket, "simulate")
+EXAMPLES = Path(__file__).parents[3] / "examples" / "traces"
 TWO = "dgx-h100:nodes=2"
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 
@@ -84,3 +87,63 @@ def test_what_contradicts_the_library_is_refused(arguments: list[str], message: 
     done = hocket("all_reduce", "-s", "1MiB", *arguments)
     assert done.returncode in (2, 3)
     assert message in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "reduce"])
+def test_bounds_of_a_library_s_collectives_are_in_pieces(kind: str, tmp_path: Path) -> None:
+    # Whole, 64 MiB take 1.344 ms through a NIC of 50 GB/s; in pieces through all eight of a node an eighth of that.
+    path = tmp_path / "p.json"
+    out(kind, "-t", TWO, "-s", "64MiB", "--json", path)
+    prediction = json.loads(path.read_text())
+    assert not prediction["below_bound"]
+    assert prediction["bound_ps"] < 170_000_000 < prediction["time_ps"]
+
+
+def test_an_oversubscribed_fabric_is_felt() -> None:
+    text = out("all_reduce", "-t", f"{TWO},fabric=fat_tree,leaf=1,oversubscription=8", "-s", "64MiB")
+    assert "chunk by chunk on the links: about" in text
+    assert "NOT PHYSICAL" not in text
+
+
+def test_links_that_are_asked_about_are_felt_by_large_collectives_too() -> None:
+    # 1,310,720 messages: more than a plain call is simulated by.
+    text = out("all_reduce", "-t", "dgx-h100:nodes=64", "-s", "64MiB", "--model", "congestion")
+    assert "chunk by chunk on the links: about 1,310,720 messages, up to 33,554,432" in text
+
+
+def test_a_library_that_is_not_modelled_launches_too(tmp_path: Path) -> None:
+    path, times = tmp_path / "p.json", []
+    for more in ([], ["--library", "none"]):
+        out("all_reduce", "-t", "mi300x:nodes=2", "-s", "8B", "--json", path, *more)
+        times.append(json.loads(path.read_text())["time_ps"])
+    assert times[0] - times[1] == 6_600_000
+    assert "each after the launch of a kernel as of NCCL's, 6.6 us" in out("all_reduce", "-t", "mi300x", "-s", "8B")
+
+
+def test_schedules_made_for_a_machine_run_where_its_switches_compute(tmp_path: Path) -> None:
+    schedule = tmp_path / "ar.schedule"
+    made = in_process.hocket("synthesize", "all_reduce", "-t", "dgx-h100:gpus=4", "-s", "4MiB", "-o", schedule)
+    assert made.returncode == 0, made.stderr
+    text = out(EXAMPLES, "-t", "dgx-h100:gpus=4", "--algorithm", f"all_reduce={schedule}")
+    assert "ar.schedule" in text
+
+
+def test_two_machines_are_not_compared_without_a_word(tmp_path: Path) -> None:
+    """A job priced by one machine's GPUs keeps its times on another: every comparison says so."""
+    job, files = tmp_path / "job", [tmp_path / "first.json", tmp_path / "second.json"]
+    options = ["--dp", "8", "--global-batch", "8", "--sequence", "128"]
+    made = in_process.hocket("generate", "llm", "llama2-7b", "-t", "dgx-h100", *options, "-o", job)
+    assert made.returncode == 0, made.stderr
+    for machine, path in zip(("dgx-h100", "dgx-b200"), files, strict=True):
+        out(job, "-t", machine, "--json", path)
+    assert "is priced as h100" not in out(job, "-t", "dgx-h100")
+    compared = in_process.hocket("compare", *files).stdout
+    assert compared.count("assumed: NCCL 2.30.7 on dgx-") == 2
+    assert compared.count("is priced as h100") == 1
+    both = out(job, "-t", "dgx-h100", "-t", "dgx-b200")
+    assert both.count("is priced as h100") == 1
+    assert "is priced as h100" in next(line for line in both.splitlines() if line.startswith("  note of dgx-b200"))
+    rows = [Simulation.of(str(job), machine) for machine in ("dgx-h100", "dgx-b200")]
+    columns = answer_rows(rows)
+    assert ["is priced as h100" in each for each in columns["notes"].tolist()] == [False, True]
+    assert all(each.startswith("NCCL 2.30.7 on dgx-") for each in columns["assumed"].tolist())

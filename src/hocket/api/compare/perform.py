@@ -79,6 +79,8 @@ class ComparisonResult(Result):
     def _lines(self) -> Iterator[str]:
         for path, prediction in ((self.request.first, self.first), (self.request.second, self.second)):
             yield f"{path}: {prediction.topology.name}, model {prediction.model}"
+            yield from (f"  assumed: {each}" for each in prediction.assumed)
+            yield from (f"  note: {each}" for each in prediction.notes)
         found = self.comparison
         yield from _changed("", found.whole)
         yield from _changed("collectives by kind", found.kinds[:_TOP])

@@ -74,7 +74,8 @@ class _Contender:
             fidelity=replace(question.fidelity, latencies=True) if latencies else question.fidelity,
             nccl=self.machine.nccl if ours else None,
             disturbance=question.disturbance,
-            by_chunks=asks_of_links(request),
+            by_chunks=asks_of_links(request, self.spec),
+            launch_ps=self.machine.launch_ps if self.name == AUTO else 0,
         )
         return self.machine.said(found) if ours or not self.machine.nccl else found
 

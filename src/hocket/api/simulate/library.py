@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from hocket.api.simulate.request import Simulation
 from hocket.base.enums import StrEnum
 from hocket.base.errors import HocketError, RequestError, TopologyError
 from hocket.base.late_imports import late_imports
+from hocket.base.units import format_time
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Prediction
 from hocket.simulator.algorithm_choice import LIBRARY
@@ -26,6 +28,13 @@ with late_imports(__name__):
 __all__ = ["CollectiveLibrary", "StockMachine", "asks_for_library", "asks_of_links", "is_of_library", "stock_machine"]
 
 _NVLS = "nvls=1"
+_CHANGES_LINKS = re.compile("[:,](link|latency|oversubscription)=")
+_LAUNCH_PS = 6_600_000
+"""What launches a library's kernel that is not modelled: as NCCL's least (its rings by LL: docs/nccl-model.md)."""
+_ALPHA_BETA = (
+    "native algorithms by latency and bandwidth, the fastest on its links (auto), each after the launch of a kernel as"
+    f" of NCCL's, {format_time(_LAUNCH_PS)}"
+)
 
 
 class CollectiveLibrary(StrEnum):
@@ -42,6 +51,7 @@ class StockMachine:
     topology: Topology
     nccl: NcclModel | None
     assumed: tuple[str, ...]
+    launch_ps: int = 0  # of what native algorithms do in place of a library that is not modelled
 
     def said(self, prediction: Prediction) -> Prediction:
         """The prediction, with what is assumed of the machine; of a single collective the library's choice too."""
@@ -83,9 +93,11 @@ def asks_for_library(request: Simulation, names: Iterable[str], *, covers_all: b
     return runs
 
 
-def asks_of_links(request: Simulation) -> bool:
-    """Whether it asks what the links do, so that the library's programs are run on them."""
-    return bool({"model", "switching", "queueing", "degrade"} & request.set_fields().keys())
+def asks_of_links(request: Simulation, spec: str) -> bool:
+    """Whether it asks what the links do, or the spec says of links what NCCL's model does not know, so that the
+    library's programs are run on them."""
+    asked = {"model", "switching", "queueing", "degrade", "routing"} & request.set_fields().keys()
+    return bool(asked) or _CHANGES_LINKS.search(spec) is not None
 
 
 def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> StockMachine:
@@ -102,7 +114,9 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> 
     insists = insists or any(is_of_library(name.rpartition("=")[2]) for name in request.algorithm)
     plain = question.topology(spec)
     if not insists and (why := _why_none(spec)):
-        return StockMachine(plain, None, (f"no library ({why}): {native}",))
+        stands_in = _hosts(spec) is not None
+        sentence = f"no library ({why}): {_ALPHA_BETA if stands_in else native}"
+        return StockMachine(plain, None, (sentence,), _LAUNCH_PS if stands_in else 0)
     try:
         nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set)
     except HocketError as error:

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from hocket.api.progress import SILENT, Progress
 from hocket.api.simulate import astra
-from hocket.api.simulate.library import CollectiveLibrary, asks_for_library, stock_machine
+from hocket.api.simulate.library import CollectiveLibrary, StockMachine, asks_for_library, asks_of_links, stock_machine
 from hocket.api.simulate.options import (
     algorithms_of,
     check_outputs,
@@ -30,7 +30,7 @@ from hocket.base.strict_yaml import nearest
 from hocket.nccl.words import is_nccl
 from hocket.schedule import NAMED_KINDS
 from hocket.simulator import Prediction
-from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS, LIBRARY
+from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY
 
 with late_imports(__name__):
     from hocket.api.simulate import collective, program, sendrecv
@@ -170,7 +170,7 @@ def _traces(question: Question) -> SimulationResult:
         topology = machine.topology
         algorithms = asked
         if not isinstance(asked, str):
-            algorithms = (dict.fromkeys(DEFAULT_ALGORITHMS, LIBRARY) if machine.nccl else {}) | asked
+            algorithms = _defaults(machine) | asked
         computes = None if job.accelerator == "none" else installation(spec).accelerator
         if job.reprice and not (named or computes):
             raise RequestError(
@@ -188,11 +188,20 @@ def _traces(question: Question) -> SimulationResult:
             remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
             reprices=job.reprice,
             machine=computes,
+            by_chunks=asks_of_links(request, spec),
+            launch_ps=machine.launch_ps,
             fidelity=question.fidelity,
         )
         return machine.said(found)
 
     return SimulationResult(request, [predicted(spec) for spec in request.topology])
+
+
+def _defaults(machine: StockMachine) -> dict[str, str]:
+    """The algorithms of the kinds that nobody named one for."""
+    if machine.nccl:
+        return dict.fromkeys(DEFAULT_ALGORITHMS, LIBRARY)
+    return dict.fromkeys(NAMED_KINDS, AUTO) if machine.launch_ps else {}
 
 
 def _is_there(prefix: str) -> bool:

@@ -52,7 +52,14 @@ def _predict(question: Question, machine: StockMachine, size: int) -> Prediction
     fidelity = question.fidelity
     if not {"model", "switching", "queueing"} & question.request.set_fields().keys():
         fidelity = replace(fidelity, model=Model.FLOW)  # libraries send slices, which take turns on a link
-    found = simulate_traces(traces, machine.topology, algorithms=algorithms, nccl=machine.nccl, fidelity=fidelity)
+    found = simulate_traces(
+        traces,
+        machine.topology,
+        algorithms=algorithms,
+        nccl=machine.nccl,
+        launch_ps=machine.launch_ps,
+        fidelity=fidelity,
+    )
     return machine.said(found)
 
 

@@ -125,7 +125,7 @@ def comparison_lines(predictions: Sequence[Prediction]) -> Iterator[str]:
         )
     yield f"{_model(predictions[0])}; exposed communication is that of the last rank to finish"
     for prediction in predictions:
-        yield from _notes(prediction)
+        yield from (f"  note of {prediction.topology.name}: {note}" for note in prediction.notes)
 
 
 def _model(prediction: Prediction) -> str:

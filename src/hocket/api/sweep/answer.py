@@ -15,7 +15,8 @@ __all__ = ["Answer", "answer"]
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came out: `time_ps` and `bound_ps`; of a single collective the algorithm that was used and `busbw` in
-    bytes/s as nccl-tests counts; or -1, empty and `error`, why the row cannot be simulated."""
+    bytes/s as nccl-tests counts; `assumed` and `notes`, sentences joined by "; "; or -1, empty and `error`, why the row
+    cannot be simulated."""
 
     ranks: int
     time_ps: int
@@ -23,6 +24,8 @@ class Answer:
     used_algorithm: str
     busbw: float
     error: str = ""
+    assumed: str = ""
+    notes: str = ""
 
 
 def answer(row: Simulation) -> Answer:
@@ -39,7 +42,8 @@ def _simulate(row: Simulation) -> Answer:
         raise RequestError("a row of a sweep is one prediction: one size, one algorithm")
     found = result.prediction
     ranks, time, bound = found.topology.num_ranks, found.time_ps, found.bound_ps
+    said = {"assumed": "; ".join(found.assumed), "notes": "; ".join([*found.warnings, *found.notes])}
     if row.size is None or len(found.collectives) != 1:
-        return Answer(ranks, time, bound, "", 0.0)
+        return Answer(ranks, time, bound, "", 0.0, **said)
     _, busbw = bandwidths(found)
-    return Answer(ranks, time, bound, found.collectives[0].algorithm, float(busbw[0]))
+    return Answer(ranks, time, bound, found.collectives[0].algorithm, float(busbw[0]), **said)

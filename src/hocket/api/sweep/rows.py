@@ -24,7 +24,7 @@ _ALWAYS = {
     "topology": ("topology", ""),
     "what": ("collective", ""),
     "size": ("size_bytes", 0),
-    "algorithm": ("algorithm", "auto"),
+    "algorithm": ("algorithm", "default"),
     "model": ("model", "congestion"),
     "switching": ("switching", "cut_through"),
     "queueing": ("queueing", "fifo"),
