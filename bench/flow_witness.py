@@ -3,10 +3,11 @@
 Run: python -m hocket.bench.flow_witness [--networks 120] [--seed 0]     (Debian: apt-get install python3-simgrid)
 
 A network has 2 to 8 pairs of ranks on 2 to 6 switches, with parallel links and links of three bandwidths; each pair
-sends one to three messages, begun at random times. Both are told the same paths and share links max-min fairly; the
-solvers have nothing in common. `worst` is the largest difference of an arrival, relative to SimGrid's. Without
-latencies, which SimGrid charges before a flow begins and we after it has drained. Last, the seconds of CPU that each
-took; SimGrid's are of a process that also starts, and has an actor for each stream.
+sends one to three messages, begun at random times. Both are told the same paths and share links max-min fairly, by
+weights: those of parts are their shares of the message. The solvers have nothing in common. `uneven` counts the
+networks in which flows of several weights cross one link; `worst` is the largest difference of an arrival, relative to
+SimGrid's. Without latencies but those by which SimGrid weighs. Last, the seconds of CPU that each took; SimGrid's are
+of a process that also starts, and has an actor for each stream.
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ class Message:
 
 @dataclass
 class Compared:
-    """Of one routing: `paths` is the most that a message took, `worst` the largest relative difference."""
+    """Of one routing: `paths` is the most that a message took, `uneven` the networks in which flows of several weights
+    cross a link, `worst` the largest relative difference."""
 
     networks: int = 0
     messages: int = 0
     paths: int = 1
+    uneven: int = 0
     worst: float = 0.0
     equal: int = 0
 
@@ -94,6 +97,7 @@ def compare(python: str, networks: int, seed: int) -> tuple[dict[str, Compared],
         result.networks += 1
         result.messages += len(own)
         result.paths = max(result.paths, *(len(message["parts"]) for message in question["messages"]))
+        result.uneven += _is_uneven(question)
         result.worst = max(result.worst, worst)
         result.equal += worst <= EQUAL
     return results, own_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -128,13 +132,14 @@ def _network(draw: random.Random) -> Topology:
 
 
 def _job(draw: random.Random, pairs: int) -> tuple[TraceSet, list[Message]]:
-    """Rank 2p sends to 2p + 1, after computation. Whole multiples of WHOLE_SHARE: parts are whole bytes."""
+    """Rank 2p sends to 2p + 1, after computation. Whole multiples of WHOLE_SHARE, which flow for
+    minutes: parts are whole bytes."""
     builders, messages = [TraceBuilder() for _ in range(2 * pairs)], []
     for pair in range(pairs):
         src, dst, now = 2 * pair, 2 * pair + 1, 0
         last: tuple[int, ...] = ()
         for tag in range(draw.randint(1, 3)):
-            duration, size = 1000 * draw.randint(0, 300), WHOLE_SHARE * draw.randint(1, 3)
+            duration, size = 10**9 * draw.randint(0, 300), WHOLE_SHARE * draw.randint(1, 3)
             now += duration
             last = (builders[src].add_comp("work", duration_ns=duration, deps=last),)
             builders[src].add_send("send", size, src=src, dst=dst, tag=tag, deps=last)
@@ -150,12 +155,23 @@ def _question(topology: Topology, routing: str, messages: list[Message]) -> dict
         parts = [
             [
                 each.size_bytes * int(paths.shares[path]) // WHOLE_SHARE,
+                float(paths.shares[path] / WHOLE_SHARE),
                 paths.links[paths.link_offset[path] : paths.link_offset[path + 1]].tolist(),
             ]
             for path in range(paths.first[number], paths.first[number + 1])
         ]
         asked.append({"pair": each.pair, "start_s": each.start_ns * 1e-9, "parts": parts})
     return {"capacities": topology.bandwidth.tolist(), "messages": asked}
+
+
+def _is_uneven(question: dict[str, Any]) -> bool:
+    """Whether a link is crossed by flows of several weights."""
+    weights: dict[int, set[float]] = {}
+    for message in question["messages"]:
+        for _, weight, links in message["parts"]:
+            for link in links:
+                weights.setdefault(link, set()).add(weight)
+    return any(len(each) > 1 for each in weights.values())
 
 
 def main() -> None:
@@ -167,9 +183,10 @@ def main() -> None:
     if python is None:
         parser.exit(3, "error: no Python here has SimGrid's module: apt-get install python3-simgrid\n")
     results, own_s, simgrid_s = compare(python, arguments.networks, arguments.seed)
-    print(f"{'routing':<10} {'networks':>8} {'messages':>8} {'paths':>5} {'worst':>8} {'equal to 1e-6':>13}")
+    counted = f"{'networks':>8} {'messages':>8} {'paths':>5} {'uneven':>6}"
+    print(f"{'routing':<10} {counted} {'worst':>8} {'equal to 1e-6':>13}")
     for name, each in results.items():
-        counts = f"{each.networks:8} {each.messages:8} {each.paths:5}"
+        counts = f"{each.networks:8} {each.messages:8} {each.paths:5} {each.uneven:6}"
         print(f"{name:<10} {counts} {each.worst:8.0e} {each.equal:6} of {each.networks}")
     print(f"CPU: {own_s:.1f} s, SimGrid {simgrid_s:.1f} s")
 

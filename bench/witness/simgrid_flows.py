@@ -1,9 +1,9 @@
-"""When messages on given paths arrive, by SimGrid: links shared max-min fairly, without latencies.
+"""When messages on given paths arrive, by SimGrid: links shared max-min fairly by weights, without latencies.
 
 Run by a Python that has SimGrid's module (Debian: python3-simgrid), as a program of its own: JSON in and out.
 In: a list of networks {"capacities": [bytes/s of each link], "messages": [{"pair", "start_s", "parts": [[bytes,
-[link, ...]], ...]}, ...]}. Parts of one pair on its nth path follow one another. Out: of each network the seconds at
-which each message has all arrived.
+weight, [link, ...]], ...]}, ...]}; weights are up to 1. Parts of one pair on its nth path follow one another. Out: of
+each network the seconds at which each message has all arrived.
 """
 
 import json
@@ -24,6 +24,10 @@ SETTINGS = {
     "maxmin/precision": "1e-9",
     "surf/precision": "1e-12",
 }
+# SimGrid weighs a flow by 1 / the latency of its route, and begins it later by that: nothing beside minutes of flow.
+# Less would be too little for the precision, which is absolute where weights are summed.
+LATENCY_OF_WEIGHT_1_S = 1e-6
+NEVER_FULL = 1e18  # bytes/s
 
 Part = tuple[int, float, Host, Host, int]  # message, start, from, to, bytes
 
@@ -42,7 +46,7 @@ def main() -> None:
 def add_network(root: NetZone, name: str, network: dict[str, Any]) -> list[float]:
     """Starts the senders of a network, and returns where they will write when each message has arrived.
 
-    Every part has two hosts of its own, between which its path is the route.
+    Every part has two hosts of its own, between which its path is the route, behind a link that gives it its weight.
     """
     zone = NetZone.create_full_zone(name)
     zone.set_parent(root)
@@ -51,9 +55,11 @@ def add_network(root: NetZone, name: str, network: dict[str, Any]) -> list[float
     arrived = [0.0] * len(network["messages"])
     streams: dict[tuple[int, int], list[Part]] = {}
     for number, message in enumerate(network["messages"]):
-        for at, (size, path) in enumerate(message["parts"]):
+        for at, (size, weight, path) in enumerate(message["parts"]):
             src, dst = (zone.create_host(f"{name}-{number}-{at}-{end}", 1.0).seal() for end in ("src", "dst"))
-            route = [LinkInRoute(links[link]) for link in path]
+            own = zone.create_link(f"{name}-{number}-{at}", NEVER_FULL)
+            own.set_latency(LATENCY_OF_WEIGHT_1_S / weight).seal()
+            route = [LinkInRoute(link) for link in (own, *(links[link] for link in path))]
             zone.add_route(src.netpoint, dst.netpoint, None, None, route, False)
             part = (number, message["start_s"], src, dst, size)
             streams.setdefault((message["pair"], at), []).append(part)

@@ -11,6 +11,7 @@ def test_flows_on_every_routing_end_as_in_simgrid() -> None:
     results, *_ = compare(python, networks=40, seed=1)
     assert results.keys() == {"shortest", "parallel", "ecmp", "spray", "d_mod_k"}
     assert results["spray"].paths > 2
+    assert results["spray"].uneven > 5 and results["parallel"].uneven > 5
     for routing, result in results.items():
         assert result.equal == result.networks == 40, routing
         assert result.worst < EQUAL

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import TopologyError
+from hocket.chakra import TraceBuilder, TraceSet
 from hocket.schedule import NAMED_KINDS, Collective, Kind
-from hocket.simulator import Fidelity, Prediction, simulate_collective
+from hocket.simulator import Fidelity, Prediction, simulate_collective, simulate_traces
 from hocket.topology import ROUTINGS, WHOLE_SHARE, Topology, load, read_routing, routing_of, save
 
 FAT_TREE = "fat_tree:8x4,spines=8,bandwidth=50GB/s,latency=500ns"
@@ -73,6 +74,19 @@ def test_parallel_links_are_used_together() -> None:
     for model in ("congestion", "flow"):
         assert simulated(pair, Kind.BROADCAST, 2_000_000, "parallel", model).time_ps == 10**9 + 10**6
         assert simulated(pair, Kind.BROADCAST, 2_000_000, "shortest", model).time_ps == 2 * 10**9 + 10**6
+
+
+def test_a_message_in_parts_weighs_as_much_as_a_whole_one() -> None:
+    # 0 sends 64 MiB each to 1, on its leaf, over one path, and to 8, on another, over eight: both get half of its link.
+    # 2 * 64 MiB / 50 GB/s = 2684.35456 us, and 500 ns a link: 2 of them, and 4.
+    tree, builders = load(FAT_TREE), [TraceBuilder() for _ in range(32)]
+    for tag, dst in enumerate((1, 8)):
+        builders[0].add_send("send", 64 << 20, src=0, dst=dst, tag=tag)
+        builders[dst].add_recv("recv", 64 << 20, src=0, dst=dst, tag=tag)
+    traces = TraceSet(tuple(builder.build() for builder in builders))
+    for routing in ("shortest", "spray"):
+        done = simulate_traces(traces, tree, fidelity=Fidelity("flow", routing=routing)).node_finish_ps
+        assert sorted(set(done.tolist())) == [2_684_354_560 + 1_000_000, 2_684_354_560 + 2_000_000], routing
 
 
 def test_every_byte_is_on_a_link_once() -> None:

@@ -68,6 +68,12 @@ struct Division {
 };
 constexpr int32_t kUndivided = -1;
 
+/// The largest number of which all shares of all paths are multiples: what weighs 1, so that weights are small.
+int64_t unit_of_shares(const topology::Paths& paths, int64_t unit) {
+  for (const int64_t share : paths.share) unit = std::gcd(unit, share);
+  return unit;
+}
+
 /// The one engine under every model: ranks that run their nodes, collectives and messages in flight, one event queue.
 ///
 /// An instant has two halves. First all events of the time are handled: they only note what they set off (`finished_`,
@@ -84,6 +90,7 @@ class Replay {
         slowdown_(fidelity.slowdown),
         record_occupancy_(fidelity.record_occupancy),
         adaptive_(fidelity.adaptive),
+        unit_of_shares_(unit_of_shares(job.messages.paths, topology::kWholeShare)),
         loads_(graph),
         waits_(job.waits),
         ready_(job.num_ranks()),
@@ -92,6 +99,7 @@ class Replay {
         memory_free_at_(job.accesses.memory.size(), 0),
         arrived_(job.messages.bytes.size(), false),
         collectives_(job.plan_of.size()) {
+    for (const Plan* plan : plans) unit_of_shares_ = unit_of_shares(plan->paths(), unit_of_shares_);
     outcome_.start_ps.assign(job.num_nodes(), -1);
     outcome_.finish_ps.assign(job.num_nodes(), -1);
     outcome_.cause.resize(job.num_nodes());
@@ -372,7 +380,8 @@ class Replay {
     const topology::Paths& paths = alone ? job_.messages.paths : plan->paths();
     const int64_t pair = alone ? launch.message : plan->route_of(launch.message);
     const int64_t bytes = alone ? job_.messages.bytes[launch.message] : plan->bytes_of(launch.message);
-    const Flight whole{nullptr, nullptr, bytes, now, launch.collective, launch.message, launch.cause, -launch.urgency};
+    Flight whole{nullptr, nullptr, bytes, now, launch.collective, launch.message, launch.cause, -launch.urgency};
+    whole.weight = topology::kWholeShare / unit_of_shares_;
     const bool divided = !adaptive_ && bytes > 0 && paths.end(pair) - paths.first(pair) > 1;
     if (divided) return divide(whole, paths, pair, now);
     const std::span<const int32_t> links = paths.path(adaptive_ ? loads_.least_loaded(paths, pair) : paths.first(pair));
@@ -430,6 +439,7 @@ class Replay {
     part.part = true;
     for (int64_t path = paths->first(pair); path < paths->end(pair); path++) {
       part.bytes = paths->part(pair, path, bytes);
+      part.weight = paths->share[path] / unit_of_shares_;
       if (part.bytes == 0) continue;
       divisions_[number].left++;
       use(new_flight(part, paths->path(path).subspan(trunk), number));
@@ -473,6 +483,7 @@ class Replay {
   Network network_;
   const Slowdown slowdown_;
   const bool record_occupancy_, adaptive_;
+  int64_t unit_of_shares_;
   LinkLoads loads_;
   EventQueue queue_;
   std::vector<uint32_t> waits_;              // dependencies of each node that are not done

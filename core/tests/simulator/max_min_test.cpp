@@ -12,7 +12,7 @@
 namespace hocket::simulator {
 namespace {
 
-/// Bytes/s, for comparisons.
+/// Bytes/s of a weight of 1, for comparisons.
 double value(const Rate& rate) {
   return static_cast<double>(rate.units) / static_cast<double>(rate.among) / kUnitsPerByte;
 }
@@ -31,13 +31,14 @@ struct Random {
 using Flows = std::map<uint32_t, std::vector<int32_t>>;
 
 /// All rates from nothing: raise all flows alike until a link is full, leave its flows there, go on with the others.
-std::map<uint32_t, double> progressive_filling(const std::vector<Bandwidth>& capacity, const Flows& flows) {
+std::map<uint32_t, double> progressive_filling(const std::vector<Bandwidth>& capacity, const Flows& flows,
+                                               const std::vector<int64_t>& weight) {
   std::map<uint32_t, double> rate;
   std::vector<double> left(capacity.begin(), capacity.end());
   while (rate.size() < flows.size()) {
     std::vector<int64_t> filling(capacity.size(), 0);
     for (const auto& [flow, links] : flows) {
-      for (const int32_t link : links) filling[link] += !rate.contains(flow);
+      for (const int32_t link : links) filling[link] += rate.contains(flow) ? 0 : weight[flow];
     }
     double share = std::numeric_limits<double>::infinity();
     size_t lowest = 0;
@@ -49,7 +50,7 @@ std::map<uint32_t, double> progressive_filling(const std::vector<Bandwidth>& cap
     for (const auto& [flow, links] : flows) {
       if (rate.contains(flow) || std::ranges::find(links, static_cast<int32_t>(lowest)) == links.end()) continue;
       rate[flow] = share;
-      for (const int32_t link : links) left[link] -= share;
+      for (const int32_t link : links) left[link] -= share * static_cast<double>(weight[flow]);
     }
   }
   return rate;
@@ -84,6 +85,35 @@ TEST(MaxMin, SharesAsInTheTextbook) {
   EXPECT_EQ(sharing.rate(0), (Rate{4 * unit, 1}));
   EXPECT_EQ(sharing.rate(2), (Rate{6 * unit, 1}));
   EXPECT_EQ(sharing.rate(3), (Rate{4 * unit, 1}));
+}
+
+TEST(MaxMin, SharesByWeight) {
+  // A link of 12 among a whole flow and a quarter of one: 12 * 4 / 5 and 12 / 5; another quarter has 1 elsewhere, the
+  // narrowest for its weight.
+  const std::vector<Bandwidth> capacity{12, 1};
+  const std::vector<int32_t> first{0}, both{0, 1};
+  MaxMin sharing(capacity);
+  sharing.add(0, first, 4);
+  sharing.add(1, first, 1);
+  sharing.update();
+  const Units unit = kUnitsPerByte;
+  EXPECT_EQ(sharing.rate(0), (Rate{12 * unit, 5}));
+  EXPECT_EQ(sharing.rate(1), (Rate{12 * unit, 5}));
+  sharing.add(2, both, 1);
+  sharing.update();
+  EXPECT_EQ(sharing.rate(2), (Rate{unit, 1}));
+  EXPECT_EQ(sharing.rate(0), (Rate{11 * unit, 5}));
+}
+
+TEST(MaxMin, ComparesWhatWouldNotFit) {
+  // Both are 2^82 / (2^50 + 1) within 2^-18: cross products have 132 bits.
+  const Units large = Units{1} << 82;
+  const int64_t many = (int64_t{1} << 50) + 1;
+  EXPECT_TRUE((Rate{large, many}) < (Rate{large + 1, many}));
+  EXPECT_FALSE((Rate{large + 1, many}) < (Rate{large, many}));
+  EXPECT_TRUE((Rate{large, many + 1}) < (Rate{large, many}));
+  EXPECT_TRUE((Rate{3 * large / 4, many}) == (Rate{3 * large / 2, 2 * many}));
+  EXPECT_FALSE((Rate{large, many}) == (Rate{}));
 }
 
 TEST(MaxMin, LeavesAloneWhoIsNotConcerned) {
@@ -123,6 +153,9 @@ TEST(MaxMin, IncrementsGiveWhatAFreshStartGives) {
     for (size_t link = 0; link < num_links; link++) capacity.push_back(1'000'000 * (1 + random.below(9)));
     MaxMin sharing(capacity);
     Flows flows;
+    std::vector<int64_t> weight(25, 1);
+    // Small weights, and such that their comparisons would not fit.
+    const int64_t unit = trial % 3 == 2 ? int64_t{1} << 38 : 1;
     for (int step = 0; step < 60; step++) {
       std::set<uint32_t> changed;
       for (uint64_t change = random.below(3); change < 3; change++) {
@@ -138,13 +171,15 @@ TEST(MaxMin, IncrementsGiveWhatAFreshStartGives) {
           if (random.below(3) == 0) links.push_back(static_cast<int32_t>(link));
         }
         if (links.empty()) links.push_back(0);
-        sharing.add(flow, flows.emplace(flow, std::move(links)).first->second);
+        if (trial % 3 > 0) weight[flow] = unit * static_cast<int64_t>(1 + random.below(4));
+        sharing.add(flow, flows.emplace(flow, std::move(links)).first->second, weight[flow]);
       }
       sharing.update();
       std::vector<double> load(num_links, 0);
-      for (const auto& [flow, expected] : progressive_filling(capacity, flows)) {
-        EXPECT_NEAR(value(sharing.rate(flow)), expected, 1e-3) << "flow " << flow << " at step " << step;
-        for (const int32_t link : flows[flow]) load[link] += value(sharing.rate(flow));
+      for (const auto& [flow, expected] : progressive_filling(capacity, flows, weight)) {
+        const double rate = value(sharing.rate(flow)) * static_cast<double>(weight[flow]);
+        EXPECT_NEAR(rate, expected * static_cast<double>(weight[flow]), 1e-3) << "flow " << flow << " at step " << step;
+        for (const int32_t link : flows[flow]) load[link] += rate;
       }
       for (size_t link = 0; link < num_links; link++) EXPECT_LE(load[link], static_cast<double>(capacity[link]) + 1e-6);
     }

@@ -33,6 +33,7 @@ struct Flight {
   int32_t priority;    // the higher, the sooner it is served
   bool forks = false;  // whether at `end` it is divided among several paths, and not stored
   bool part = false;   // of a message on several paths: packets of others are between its own
+  int64_t weight = 1;  // of what it carries beside others: equal for whole messages, of a part in proportion to it
 };
 
 /// What messages follow one another on: a stretch of a path of a collective (a number from 0 up) or of a stream of

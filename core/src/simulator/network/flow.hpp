@@ -13,7 +13,8 @@
 
 namespace hocket::simulator {
 
-/// Messages as fluids that share links max-min fairly.
+/// Messages as fluids that share links max-min fairly. A part of a message weighs what it is of it, so that a message
+/// on many paths gets no more of a link than one on one path.
 ///
 /// A message flows over each stretch of its route between nodes that store, over all links of the stretch at once, and
 /// is at the end of it when it has drained and the latencies have passed. Messages of a collective that come to a
@@ -30,7 +31,8 @@ class Flow {
     if (id >= streams_.size()) streams_.resize(id + 1);
     const Flight& flight = engine.flight(id);
     Stream& stream = streams_[id];
-    stream = {.left = flight.bytes * Units{kUnitsPerByte}, .begin = flight.hop, .end = flight.hop};
+    const Units left = flight.bytes * Units{kUnitsPerByte};
+    stream = {.left = left, .weight = flight.weight, .begin = flight.hop, .end = flight.hop};
     // The stretch ends with the first link whose far end stores, or the route.
     while (!links_[*stream.end++].stores && stream.end != flight.end) {
     }
@@ -59,18 +61,13 @@ class Flow {
   /// Finds the rates after the changes of this instant.
   template <class Engine>
   void settle(Engine& engine, Picoseconds now) {
-    // What has flowed is rounded down, so what is left is never too little. No overflow: a flow is still flowing, so
-    // rate * time is at most what is left * scale, which `time_to_drain` multiplied with a check, and one second's
-    // rate.
+    // What has flowed is rounded down, so what is left is never too little.
     for (const uint32_t id : sharing_.update()) {
       Stream& stream = streams_[id];
-      if (stream.rate.among != 0) {
-        const Units scale = Units{kPicosecondsPerSecond} * stream.rate.among;
-        stream.left -= stream.rate.units * (now - stream.since) / scale;
-      }
+      if (stream.rate.among != 0) stream.left -= flowed(stream, now);
       stream.since = now;
       stream.rate = sharing_.rate(id);
-      stream.drained_at = within_horizon(add_ps(now, time_to_drain(stream)));
+      stream.drained_at = within_horizon(now + time_to_drain(stream));
       engine.schedule(stream.drained_at, NetworkEvent::kDrained, id);
     }
   }
@@ -81,7 +78,8 @@ class Flow {
   /// A flight on the stretch `begin..end` of its route.
   struct Stream {
     Units left = 0;  // 1/kUnitsPerByte bytes still to flow at `since`
-    Rate rate{};     // from then on; `among` 0: it does not flow
+    Rate rate{};     // from then on, for each unit of its weight; `among` 0: it does not flow
+    int64_t weight = 1;
     Picoseconds since = 0;
     Picoseconds drained_at = 0;  // at this rate
     Picoseconds start = 0;
@@ -90,6 +88,10 @@ class Flow {
     const int32_t* end = nullptr;
     Connection connection{};
     int32_t next = -1;  // flight that flows when this one has drained, -1: none yet
+
+    // Units a picosecond are the quotient of the two, which fit 128 bits: 2^83 times weights of 2^40, and 2^40 * 2^63.
+    Units units_a_second() const { return rate.units * weight; }
+    Units scale() const { return Units{kPicosecondsPerSecond} * rate.among; }
   };
 
   // Neighbouring routes differ in low bits of the stretch, owners and paths in the number: all are spread by Fibonacci
@@ -108,13 +110,33 @@ class Flow {
     return columns;
   }
 
-  /// left / rate, rounded up.
-  static Picoseconds time_to_drain(const Stream& stream) {
-    Units scaled;
-    if (__builtin_mul_overflow(stream.left, Units{kPicosecondsPerSecond} * stream.rate.among, &scaled)) {
-      return kHorizon + 1;
+  struct Quotient {
+    Units whole, left;  // left: of the divisor
+  };
+
+  /// a * b / c; where it is 2^124 or more, anything from there on. None is negative, b and c are below 2^123.
+  static Quotient divided(Units a, Units b, Units c) {
+    Units product;
+    if (!__builtin_mul_overflow(a, b, &product)) return {product / c, product % c};
+    // Bit by bit of a, as long as what the bits so far make is not too much already.
+    Quotient quotient{0, 0};
+    for (int bit = 126; bit >= 0 && quotient.whole >> 124 == 0; bit--) {
+      const bool set = a >> bit & 1;
+      const Units left = 2 * quotient.left + (set ? b % c : 0);
+      quotient = {2 * quotient.whole + (set ? b / c : 0) + left / c, left % c};
     }
-    return within_horizon((scaled + stream.rate.units - 1) / stream.rate.units);
+    return quotient;
+  }
+
+  /// Rate * time, rounded down.
+  static Units flowed(const Stream& stream, Picoseconds now) {
+    return divided(now - stream.since, stream.units_a_second(), stream.scale()).whole;
+  }
+
+  /// left / rate, rounded up.
+  static Units time_to_drain(const Stream& stream) {
+    const Quotient time = divided(stream.left, stream.scale(), stream.units_a_second());
+    return time.whole + (time.left > 0);
   }
 
   /// The flight's turn on its connection.
@@ -129,7 +151,7 @@ class Flow {
     }
     // A message without bytes takes no share, only latency.
     if (bytes == 0) return drain(engine, id, now);
-    sharing_.add(id, {stream.begin, stream.end});
+    sharing_.add(id, {stream.begin, stream.end}, stream.weight);
   }
 
   /// All bytes of the stretch are on their way.

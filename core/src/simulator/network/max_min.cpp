@@ -6,16 +6,33 @@
 
 namespace hocket::simulator {
 
+// By whole parts, and where these are equal by what is left of both, turned around: Euclid's algorithm. Links without
+// anything left are the smallest in any order, for `fill_lowest` refuses them.
+bool Rate::is_below(Rate a, Rate b) {
+  if (a.among == 0 || b.among == 0) return false;
+  if (a.units < 0 || b.units < 0) return a.units < b.units;
+  for (;;) {
+    const Units whole_a = a.units / a.among, whole_b = b.units / b.among;
+    if (whole_a != whole_b) return whole_a < whole_b;
+    const auto left_a = static_cast<int64_t>(a.units % a.among), left_b = static_cast<int64_t>(b.units % b.among);
+    if (left_a == 0 || left_b == 0) return left_a < left_b;
+    const Rate turned_a{a.among, left_a};
+    a = {b.among, left_b};
+    b = turned_a;
+  }
+}
+
 MaxMin::MaxMin(std::span<const Bandwidth> capacity) : capacity_(capacity.begin(), capacity.end()) {
   for (const Bandwidth bandwidth : capacity) links_.push_back({.left = static_cast<Units>(bandwidth) * kUnitsPerByte});
 }
 
 // `slots` make removal O(links of the flow): the last entry of a link's list takes the place of the one that goes.
-void MaxMin::add(uint32_t id, std::span<const int32_t> links) {
+void MaxMin::add(uint32_t id, std::span<const int32_t> links, int64_t weight) {
   if (id >= flows_.size()) flows_.resize(id + 1);
   Flow& flow = flows_[id];
   flow.links = links;
   flow.slots.resize(links.size());
+  flow.weight = weight;
   flow.rate = {};
   flow.taken = 0;
   for (uint32_t hop = 0; hop < links.size(); hop++) {
@@ -69,7 +86,7 @@ bool MaxMin::fill_alone(uint32_t id) {
     narrowest = std::min(narrowest, capacity_[link]);
   }
   flow.taken = static_cast<Units>(narrowest) * kUnitsPerByte;
-  flow.rate = {flow.taken, 1};
+  flow.rate = {flow.taken, flow.weight};
   for (const int32_t link : flow.links) {
     links_[link].left -= flow.taken;
     if (capacity_[link] == narrowest) links_[link].level = flow.rate;
@@ -92,7 +109,7 @@ void MaxMin::free(uint32_t id) {
   freed_.push_back(id);
   for (const int32_t link : flow.links) {
     links_[link].left += flow.taken;
-    links_[link].filling++;
+    links_[link].filling += flow.weight;
     reconsider(link);
   }
 }
@@ -130,8 +147,7 @@ bool MaxMin::find_lowest() {
   for (const int32_t link : lowest_) links_[link].lowest = false;
   lowest_.clear();
   while (!heap_.empty()) {
-    // All links with exactly the same share are taken together: shares are fractions, compared by cross products that
-    // fit 128 bits (units below 2^83, flows below 2^32).
+    // All links with exactly the same share are taken together.
     const Share top = heap_.front();
     if (!lowest_.empty() && links_[lowest_.front()].share() < top.rate) break;
     std::ranges::pop_heap(heap_, later);
@@ -179,7 +195,9 @@ bool MaxMin::free_richer() {
 void MaxMin::fill_lowest() {
   const Rate share = links_[lowest_.front()].share();
   if (share.units <= 0) throw Infeasible("a link has too many flows for its bandwidth: less than 1.4e-6 byte/s each");
-  const Units taken = (share.units + share.among - 1) / share.among;
+  // Divisions are slow, and most flows of a link weigh the same.
+  int64_t weight = 0;
+  Units taken = 0;
   filled_.clear();
   for (const int32_t id : lowest_) {
     links_[id].level = share;
@@ -187,14 +205,19 @@ void MaxMin::fill_lowest() {
       Flow& flow = flows_[entry.flow];
       if (flow.state != State::kFilling) continue;
       flow.state = State::kFilled;
+      if (flow.weight != weight) {
+        weight = flow.weight;
+        taken = (share.units * weight + share.among - 1) / share.among;
+      }
       flow.taken = taken;
       filled_.push_back(entry.flow);
     }
   }
   for (const uint32_t id : filled_) {
-    for (const int32_t link : flows_[id].links) {
-      links_[link].left -= taken;
-      links_[link].filling--;
+    const Flow& flow = flows_[id];
+    for (const int32_t link : flow.links) {
+      links_[link].left -= flow.taken;
+      links_[link].filling -= flow.weight;
     }
   }
   for (const uint32_t id : filled_) {

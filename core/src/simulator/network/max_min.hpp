@@ -12,22 +12,32 @@ namespace hocket::simulator {
 using Units = __int128;
 inline constexpr int64_t kUnitsPerByte = 720'720;
 
-/// The rate of a flow: an equal part of what `among` flows share. `among` 0: none.
+/// The rate of a flow for each unit of its weight: `units` are shared by flows that together weigh `among`. `among` 0:
+/// none.
 struct Rate {
   Units units = 0;
   int64_t among = 0;
 
-  friend bool operator<(const Rate& a, const Rate& b) { return a.units * b.among < b.units * a.among; }
+  // Cross products fit 128 bits as long as weights do not come to 2^44, as units are below 2^83.
+  friend bool operator<(const Rate& a, const Rate& b) {
+    return (a.among | b.among) >> 44 == 0 ? a.units * b.among < b.units * a.among : is_below(a, b);
+  }
   friend bool operator==(const Rate& a, const Rate& b) {
+    if ((a.among | b.among) >> 44 != 0) return (a.among == 0) == (b.among == 0) && !is_below(a, b) && !is_below(b, a);
     return a.units * b.among == b.units * a.among && (a.among == 0) == (b.among == 0);
   }
+
+ private:
+  /// `<` whatever the weights.
+  static bool is_below(Rate a, Rate b);
 };
 
-/// Max-min fair sharing of links among flows, kept up to date as flows come and go.
+/// Max-min fair sharing of links among flows by their weights, kept up to date as flows come and go.
 ///
-/// An allocation is max-min fair when every flow is held by some link: the link is full and no flow on it has more.
+/// An allocation is max-min fair when every flow is held by some link: the link is full and no flow on it has more for
+/// each unit of its weight. That is what is meant by rates and shares below.
 /// A change frees the flows that the links of the change hold; these are filled anew (progressive filling: the link
-/// with the smallest equal share gives it to its flows) against the others as they are. A flow that has more than the
+/// with the smallest share gives it to its flows) against the others as they are. A flow that has more than the
 /// share of a link that fills up, and one held by a link on which a rate has changed, is freed as well, until none is
 /// left. Links of equal shares fill up together, so that no result depends on numbers of links or flows.
 ///
@@ -42,8 +52,9 @@ class MaxMin {
   explicit MaxMin(std::span<const Bandwidth> capacity);
 
   /// A flow over `links`, which must stay where they are until it is removed. Its rate is known after `update`.
-  /// Precondition: there is no flow of this number, which is small; there is a link.
-  void add(uint32_t flow, std::span<const int32_t> links);
+  /// Precondition: there is no flow of this number, which is small; there is a link; the weight is 1 to 2^40, and those
+  /// on a link together are below 2^63.
+  void add(uint32_t flow, std::span<const int32_t> links, int64_t weight = 1);
   /// Precondition: there was an update since the flow was added.
   void remove(uint32_t flow);
 
@@ -62,8 +73,9 @@ class MaxMin {
   struct Flow {
     std::span<const int32_t> links;
     std::vector<uint32_t> slots;  // of each of its links: where it is among the link's flows
+    int64_t weight = 1;
     Rate rate;
-    Units taken = 0;  // what it takes of each of its links: its rate, rounded up
+    Units taken = 0;  // what it takes of each of its links: its rate times its weight, rounded up
     State state = State::kSettled;
   };
   struct Entry {
@@ -72,7 +84,7 @@ class MaxMin {
   };
   struct Link {
     Units left;               // what no settled or filled flow takes
-    int64_t filling = 0;      // flows that share it
+    int64_t filling = 0;      // weights of the flows that share it
     Rate level{};             // rate of the flows it holds; `among` 0: it is not full
     Rate queued{};            // its smallest share in the heap; `among` 0: it is not there
     bool reconsider = false;  // whether it is in `reconsider_`
