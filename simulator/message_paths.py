@@ -3,17 +3,16 @@
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hocket.simulator.workload import Workload
-from hocket.topology import Crossing, FabricRouting, Paths, Ports, Routes, Topology
+from hocket.topology import Crossing, FabricRouting, Paths, Ports, Topology
 
 __all__ = ["message_paths", "port_notes"]
 
 
 def message_paths(workload: Workload, topology: Topology, routing: FabricRouting) -> Paths:
-    """The paths of each message of a placed workload: over the ports that its crossing names where the topology has
-    such, else by the routing; messages of one pair and channel are a flow."""
+    """The paths of each message of a placed workload, by the routing; over the ports that its crossing names where the
+    topology has such. Messages of one pair and channel are a flow."""
     flow = workload.message_channel if routing.policy.seeded else np.zeros_like(workload.message_channel)
     columns = (workload.message_src, workload.message_dst, 1 + workload.message_crossing, flow)
     distinct, of = np.unique(np.stack(columns, dtype=np.int64), axis=1, return_inverse=True)
@@ -25,16 +24,11 @@ def message_paths(workload: Workload, topology: Topology, routing: FabricRouting
     parts = [routing.paths(topology, np.stack([src, dst], axis=1)[free], flow[free])]
     if ports is not None and named.any():
         crossings = [workload.crossings[at - 1] for at in choice[named].tolist()]
-        parts.append(_over_ports(ports, src[named], dst[named], crossings))
+        messages = list(zip(src[named].tolist(), dst[named].tolist(), crossings, strict=True))
+        parts.append(ports.paths(messages, routing, flow[named]))
     at = np.empty(len(src), np.int64)
     at[free], at[named] = np.arange(len(free)), len(free) + np.arange(np.count_nonzero(named))
     return Paths.joined(parts).picked(at[of.ravel()])
-
-
-def _over_ports(ports: Ports, src: NDArray[np.int64], dst: NDArray[np.int64], crossings: list[Crossing]) -> Paths:
-    found = ports.routes(list(zip(src.tolist(), dst.tolist(), crossings, strict=True)))
-    offset = np.cumsum([0, *(len(links) for links in found)])
-    return Paths.single(Routes(offset, np.concatenate(found)))
 
 
 def port_notes(crossings: Iterable[Crossing], topology: Topology) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
-"""Where machines meet the fabric: the ports of their NICs, and routes over given ones."""
+"""Where machines meet the fabric: the ports of their NICs, and paths over given ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.topology.model import Topology
-from hocket.topology.routing import routes
+from hocket.topology.paths import Paths
+from hocket.topology.routing import Routes, routes
+from hocket.topology.routings.policy import FabricRouting
 from hocket.topology.subset import keep_links
 
 __all__ = ["Crossing", "Ports"]
@@ -49,27 +51,47 @@ class Ports:
             found.setdefault(machine, []).append(link)
         return found
 
-    def routes(self, messages: Sequence[tuple[int, int, Crossing]]) -> list[NDArray[np.int32]]:
-        """The links of each message (source, target, crossing of `each` ports): the cheapest ones inside machines and
-        inside the fabric. Raises Infeasible where there is no way."""
+    def paths(
+        self, messages: Sequence[tuple[int, int, Crossing]], routing: FabricRouting, flow: NDArray[np.int64]
+    ) -> Paths:
+        """The paths of each message (source, target, crossing of `each` ports): inside machines over the cheapest
+        links, from port to port by the routing, where `flow` tells flows of one pair apart. Raises Infeasible where
+        there is no way."""
         topology = self._topology
         inside: list[tuple[int, int]] = []
         between: list[tuple[int, int]] = []
-        ends = []
         for src, dst, crossing in messages:
             out = self._out[int(self._machine[src])][crossing.leave]
             into = self._into[int(self._machine[dst])][crossing.arrive]
             inside += [(src, crossing.through), (crossing.through, int(topology.src[out]))]
             inside.append((int(topology.dst[into]), dst))
-            between.append((int(topology.dst[out]), int(topology.src[into])))
-            ends.append((np.array([out], np.int32), np.array([into], np.int32)))
-        hops = _routes(keep_links(topology, self._inside), inside)
-        near = [self._inside[each].astype(np.int32) for each in hops]
-        far = _routes(topology, between)
-        return [
-            np.concatenate([near[3 * at], near[3 * at + 1], out, far[at], into, near[3 * at + 2]])
-            for at, (out, into) in enumerate(ends)
+            between.append((out, into))
+        near = [self._inside[each] for each in _routes(keep_links(topology, self._inside), inside)]
+        far = self._fabric_paths(between, routing, flow)
+        of = np.repeat(np.arange(len(messages)), far.counts).tolist()
+        links = [
+            np.concatenate([near[3 * at], near[3 * at + 1], path, near[3 * at + 2]])
+            for at, path in zip(of, np.split(far.links, far.link_offset[1:-1]), strict=True)
         ]
+        offset = np.cumsum([0, *map(len, links)])
+        single = Paths.single(Routes(offset, np.concatenate(links)))
+        return single._replace(offset=far.offset, share=far.share)
+
+    def _fabric_paths(self, between: list[tuple[int, int]], routing: FabricRouting, flow: NDArray[np.int64]) -> Paths:
+        """The paths that begin with one link and end with another. Each link that ports have gets a node of its own at
+        its port, so that routings tell the ports of a switch apart, as they do addresses."""
+        topology = self._topology
+        out, into = (np.array([links for of in side.values() for links in of]) for side in (self._out, self._into))
+        copied = np.concatenate([np.arange(topology.num_links), out, into])
+        at_port = topology.num_nodes + np.arange(len(out))
+        port_out = dict(zip(out.tolist(), at_port.tolist(), strict=True))
+        port_into = dict(zip(into.tolist(), at_port.tolist(), strict=True))
+        split = replace(keep_links(topology, copied), num_nodes=topology.num_nodes + len(out))
+        split.src[topology.num_links : topology.num_links + len(out)] = at_port
+        split.dst[topology.num_links + len(out) :] = at_port
+        pairs = np.array([(port_out[first], port_into[last]) for first, last in between], np.int32)
+        found = routing.paths(split, pairs, flow)
+        return found._replace(links=copied[found.links].astype(np.int32))
 
 
 def _routes(topology: Topology, pairs: list[tuple[int, int]]) -> list[NDArray[np.int32]]:

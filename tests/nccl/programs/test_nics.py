@@ -7,7 +7,7 @@ from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.schedule import Kernel
 from hocket.simulator import Prediction, simulate_kernel, simulate_program
-from hocket.topology import Ports, Topology, load
+from hocket.topology import Ports, Topology, load, routing_of
 from hocket.topology.machines.loading import load_machine
 from hocket.topology.machines.nccl_topology import from_nccl
 
@@ -62,7 +62,7 @@ def test_channels_of_one_nic_are_sent_by_the_gpu_next_to_it() -> None:
     for (src, dst, _), crossing in found.passes.crossings.items():
         assert crossing.leave == crossing.arrive == crossing.through % 8 == dst % 8  # GPU k is next to NIC k
         assert src != crossing.through and src // 8 == crossing.through // 8  # PXN
-        (links,) = Ports(topology).routes([(src, dst, crossing)])
+        links = Ports(topology).paths([(src, dst, crossing)], routing_of(topology), np.zeros(1, np.int64)).links
         nodes = topology.src[links].tolist()
         assert nodes[0] == src and crossing.through in nodes and topology.dst[links[-1]] == dst
     ports, _ = bytes_of_ports(simulated(found, topology), topology)
