@@ -46,7 +46,7 @@ from hocket.calibration import (
     predictor,
     read_measurements,
 )
-from hocket.calibration.measurement import NCCL_NAMES
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.calibration.simulated import simulated_us
 from hocket.nccl import PROTOCOLS, Constants, read_settings
 from hocket.topology import Topology, load

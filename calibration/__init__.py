@@ -9,12 +9,14 @@ from hocket.calibration.fitting import CurveFit, fit_curve
 from hocket.calibration.levels import Estimate, LevelFit
 from hocket.calibration.machine import on_machines
 from hocket.calibration.measurement import Assumed, Measurement
-from hocket.calibration.nccl.calibration import FREE, NcclCalibration, calibrate_nccl, predictor
+from hocket.calibration.nccl.calibration import calibrate_nccl, predictor
 from hocket.calibration.nccl.releases import Releases, measured_releases, measured_settings
-from hocket.calibration.parameters import read_nccl_calibration, read_parameters, save_parameters
+from hocket.calibration.parameters import read_parameters, save_parameters
 from hocket.calibration.pieces import Pieces
 from hocket.calibration.reading import read_measurements
 from hocket.calibration.validation import Errors, HeldOut, hold_out
+from hocket.nccl.fitted import FREE, NcclCalibration
+from hocket.nccl.fitted_file import read_nccl_calibration
 
 __all__ = [
     "FREE",

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from hocket.base.collectives import MESSAGE, NAMED_KINDS, bus_factor, kind_called
 from hocket.base.errors import FormatError
 from hocket.nccl.choice import Forced, NcclChoice, forced
-from hocket.nccl.programs.request import KINDS
+from hocket.nccl.fitted import NCCL_NAMES
 
-__all__ = ["NCCL_NAMES", "Assumed", "BenchmarkRun", "Measurement", "kind_named"]
-
-#: What NCCL calls the kinds whose algorithm it chooses.
-NCCL_NAMES: dict[str, str] = {kind: name for name, kind in KINDS.items()}
+__all__ = ["Assumed", "BenchmarkRun", "Measurement", "kind_named"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,12 @@ from hocket.base.strict_yaml import YamlDocument, read_yaml
 from hocket.base.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.calibration.calibration import Calibration
 from hocket.calibration.levels import Estimate
-from hocket.calibration.nccl.calibration import NcclCalibration
-from hocket.calibration.nccl.parameters import FittedNccl, nccl_of, section_of
+from hocket.calibration.nccl.parameters import section_of
 from hocket.calibration.pieces import PROTOCOLS, Pieces
+from hocket.nccl.fitted import NcclCalibration
+from hocket.nccl.fitted_file import FORMAT, VERSION, FittedNccl, checked_format
 
-__all__ = ["read_nccl_calibration", "read_parameters", "save_parameters"]
-
-_FORMAT, _VERSION = "hocket.calibration", 2  # 1 had no `nccl`
+__all__ = ["read_parameters", "save_parameters"]
 
 
 class FittedProtocol(msgspec.Struct, forbid_unknown_fields=True):
@@ -101,7 +100,7 @@ def save_parameters(
         for each in calibration.levels
     ]
     content = msgspec.to_builtins(
-        FittedParameters(_FORMAT, _VERSION, curves, levels, section_of(nccl) if nccl else None)
+        FittedParameters(FORMAT, VERSION, curves, levels, section_of(nccl) if nccl else None)
     )
     with atomic_write(path) as file:
         file.write(comment)
@@ -126,19 +125,10 @@ def read_parameters(path: Path | str) -> dict[tuple[str, int, int], Pieces]:
     return found
 
 
-def read_nccl_calibration(path: Path | str) -> NcclCalibration:
-    """What the file says of NCCL. Raises FormatError, naming file and line, also where it says nothing."""
-    document, parameters = _read(path)
-    if parameters.nccl is None:
-        raise FormatError(f"{path}: says nothing of NCCL: make it by hocket calibrate --nccl FILE.xml")
-    return nccl_of(parameters.nccl, document)
-
-
 def _read(path: Path | str) -> tuple[YamlDocument, FittedParameters]:
     document = read_yaml(read_text(path, YAML), str(path))
     parameters = document.convert(FittedParameters)
-    if parameters.format != _FORMAT or not 1 <= parameters.version <= _VERSION:
-        raise FormatError(f"{document.where('$.format')}: expected format {_FORMAT}, version 1 to {_VERSION}")
+    checked_format(document, parameters.format, parameters.version)
     return document, parameters
 
 

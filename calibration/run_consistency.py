@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from hocket.base.errors import FormatError
-from hocket.calibration.measurement import NCCL_NAMES, Measurement
+from hocket.calibration.measurement import Measurement
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.choice import FORCING
 
 __all__ = ["refuse_mixed"]

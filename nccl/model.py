@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _GRAPHS = {"Ring": GraphId.RING, "Tree": GraphId.TREE, "NVLS": GraphId.NVLS}
 _COLLNET_GRAPHS = {"CollNetChain": GraphId.COLLNET_CHAIN, "CollNetDirect": GraphId.COLLNET_DIRECT}
 
-__all__ = ["OUT", "Choices", "NcclModel", "Term"]
+__all__ = ["OUT", "Choices", "MeasuredTimes", "NcclModel", "Term"]
 
 # Why an algorithm with a protocol is out, by the engine's number.
 OUT = (
@@ -88,9 +88,18 @@ class Term:
     time_us: float
 
 
+class MeasuredTimes(Protocol):
+    """What a calibration tells of a cluster (`hocket.nccl.fitted`)."""
+
+    @property
+    def constants(self) -> Constants: ...
+
+    def times_us(self, model: "NcclModel", collective: str, sizes: Sequence[int]) -> NDArray[np.float64]: ...
+
+
 class NcclModel:
     """The channels that NCCL finds on `nodes` machines, and its choices over them; with `constants`, as if a tuner
-    plugin had written them over NCCL's.
+    plugin had written them over NCCL's. `measured` changes no choice, but how long it takes.
 
     `domain` nodes at a time are one NVLink domain, as the 18 of a GB200 NVL72 are: NCCL takes it for one machine.
     `graphs` are channels that NCCL is given (`NCCL_GRAPH_FILE`); it finds those that they lack.
@@ -109,12 +118,14 @@ class NcclModel:
         constants: Constants | None = None,
         domain: int = 1,
         graphs: NcclGraphs | None = None,
+        measured: MeasuredTimes | None = None,
     ) -> None:
         if nodes % domain != 0:
             raise TopologyError(f"{nodes} nodes are no whole number of NVLink domains of {domain} nodes")
         fixed = graph_file_channels(graphs, machine, domain) if graphs else Given()
         self._search([((machine,) * domain, nodes // domain)], settings or Settings(), constants, fixed)
         self.domain = domain
+        self.measured = measured
 
     @classmethod
     def of_machines(
@@ -123,12 +134,14 @@ class NcclModel:
         settings: Settings,
         constants: Constants,
         domain: int = 1,
+        measured: MeasuredTimes | None = None,
     ) -> "NcclModel":
         """Of machines of several kinds, each by its hosts, with how many there are. Each node of NCCL searches alone;
         then all count with the least that any has found."""
         model = cls.__new__(cls)
         model._search(kinds, settings, constants, Given())
         model.domain = domain
+        model.measured = measured
         return model
 
     def _search(
@@ -146,6 +159,7 @@ class NcclModel:
         self.kind_of = tuple(kind for kind, (_, count) in enumerate(kinds) for _ in range(count))
         try:
             elements = [(elements_of(*hosts), count) for hosts, count in kinds]
+            self._asked = elements, settings, fixed
             self._model = Model(elements, settings, self.constants.flat(), fixed)
         except HocketError as error:
             text = str(error)
@@ -160,9 +174,30 @@ class NcclModel:
         """The same communicator with its machines in another order, and its ranks elsewhere on them."""
         found = copy(self)
         found.members, found.kind_of = tuple(members), tuple(kind_of)
-        for name in ("is_regular", "place_of"):
+        for name in ("is_regular", "place_of", "timed"):
             found.__dict__.pop(name, None)
         return found
+
+    @cached_property
+    def timed(self) -> "NcclModel":
+        """The model whose times are nearest to what was measured: with the calibrated constants, where there are."""
+        if self.measured is None:
+            return self
+        found = copy(self)
+        found.constants = self.measured.constants
+        elements, settings, fixed = self._asked
+        found._model = Model(elements, settings, found.constants.flat(), fixed)
+        return found
+
+    def takes_us(self, collective: str, term: Term, size: int) -> float:
+        """How long a term of `terms` takes: as it was measured, as far as that tells; else as the calibrated constants
+        say; as NCCL expects where nothing was calibrated."""
+        if self.measured is None:
+            return term.time_us
+        algorithm, protocol = ALGORITHMS.index(term.algorithm), PROTOCOLS.index(term.protocol)
+        fitted = float(self.measured.times_us(self, collective, [size])[algorithm, protocol, 0])
+        at = algorithm * len(PROTOCOLS) + protocol
+        return fitted if np.isfinite(fitted) else self.timed.terms(collective, size)[at].time_us
 
     @property
     def ranks(self) -> int:

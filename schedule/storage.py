@@ -191,6 +191,7 @@ def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> AnySchedule:
         notes=tuple(header.topology.notes),
         in_network=tuple(header.topology.in_network),
         routing=DEFAULT_ROUTING,  # the schedule names its routes
+        cluster=(),
         **{name: arrays[f"topology.{name}"] for name in _TOPOLOGY_ARRAYS},
     )
     if topology.fingerprint != header.topology.fingerprint:

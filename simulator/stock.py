@@ -169,7 +169,7 @@ class LibraryCalls:
     def _launches_ps(self) -> list[list[int]]:
         """Inside a machine and to another, by LL and Simple: NCCL's constants of a ring's launch and its step. Its
         model knows no messages, but their kernels are of the same primitives."""
-        constants, ring = self.model.constants, ALGORITHMS.index("Ring")
+        constants, ring = self.model.timed.constants, ALGORITHMS.index("Ring")
         over_nvlink = self.model.graphs["Ring"]["type_intra"] <= PATH_TYPES.index("NVL")
         inside = _NVLINK if over_nvlink else _PCI
         return [

@@ -53,6 +53,7 @@ def without(topology: Topology, failures: Iterable[str]) -> Topology:
         machine=topology.machine[ranks],
         dimensions=topology.dimensions if all_ranks else (),
         notes=topology.notes if all_ranks else (*topology.notes, _renumbered(ranks)),
+        cluster=(),  # a library would find other paths in what is left
         in_network=tuple(int(new[switch]) for switch in topology.in_network if not gone[switch]),
     )
     for way, graph in (("get to", rest), ("be reached from", rest.reversed())):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from hocket._core.topology import require_connected
@@ -38,7 +39,7 @@ def load(text: Path | str) -> Topology:
         return topology
     content = read_text(text)
     if is_nccl_topology(content) or is_smi_matrix(content):
-        topology = from_nccl(load_machine(text))
+        topology = replace(from_nccl(load_machine(text)), cluster=(f"nccl:{text}",) if "," not in text else ())
         require_connected(topology.graph)
         return topology
     document = read_yaml(content, text)

@@ -80,7 +80,8 @@ class Topology:
     and SHARP do: chunks can stay there, to be added to each other and sent on in copies; other switches only pass on
     what they receive. `dimensions` is set when the topology is a product of dimensions. `notes` are sentences that
     every command that uses the topology prints (for example how a unit was read). `routing` is how its nodes route
-    (`hocket.topology.routings`).
+    (`hocket.topology.routings`). `cluster` are the specs of the machines that its ranks are, in their order, where
+    that is known: links may differ from theirs.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Topology:
     notes: tuple[str, ...] = ()
     in_network: tuple[int, ...] = ()
     routing: str = DEFAULT_ROUTING
+    cluster: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         switches = self.num_nodes - self.num_ranks

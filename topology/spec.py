@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from typing import TypeVar
 
@@ -54,6 +56,7 @@ def from_spec(text: str) -> Topology:
     `PRESET:nodes=N,gpus=G,link=B,latency=T,nvls=1,sharp=1` with the names of `presets.PRESETS`.
     `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines as NCCL's topology file FILE says (`nccl_topology.from_nccl`).
     `smi:FILE,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s,nodes=N`: that are as `nvidia-smi topo -m` says in FILE.
+    `calibration=FILE` of machines says what was measured of their library; links stay as they are.
     All of these take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
 
     Raises FormatError or TopologyError.
@@ -67,16 +70,22 @@ def from_spec(text: str) -> Topology:
         if word in GRAPHS:
             return _graph(text)
         if word in PRESETS:
-            return _preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS))
+            return replace(_preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS)), cluster=(text,))
         if word in MACHINE_FILES:
-            return _imported(text)
+            return replace(_imported(text), cluster=(text,))
     except HocketError as error:
         raise placed(f"topology '{text}'", error) from error
     known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *MACHINE_FILES])
     raise UnknownTopology(f"topology '{text}': no file and no topology '{word}'; {known}")
 
 
+def _require_calibration(options: Mapping[str, str]) -> None:
+    if "calibration" in options and not os.path.isfile(options["calibration"]):
+        raise FormatError(f"calibration={options['calibration']}: no such file: hocket calibrate -o writes it")
+
+
 def _preset(name: str, options: dict[str, str]) -> Topology:
+    _require_calibration(options)
     return preset(
         name,
         read_number("nodes", options.get("nodes", "1")),
@@ -100,6 +109,7 @@ def _sizes(options: Mapping[str, str]) -> tuple[int | None, int | None, int | No
 
 def _imported(text: str) -> Topology:
     word, path, options = split_imported(text, CLUSTER_KEYS)
+    _require_calibration(options)
     nodes = read_number("nodes", options.get("nodes", "1"))
     nvls, sharp = (read_flag(key, options.get(key, "0")) for key in ("nvls", "sharp"))
     return from_nccl(MACHINE_FILES[word].read(path, options), nodes, nvls, sharp, read_fabric(options))
@@ -117,7 +127,8 @@ def from_machines(name: str, specs: Sequence[str], fabric: str) -> Topology:
             machines += _machines(text.strip())
         except HocketError as error:
             raise placed(f"machine '{text}'", error) from error
-    return cluster(name, machines, read_fabric(read_options(fabric, FABRIC_KEYS)))
+    found = cluster(name, machines, read_fabric(read_options(fabric, FABRIC_KEYS)))
+    return replace(found, cluster=tuple(text.strip() for text in specs))
 
 
 def _machines(text: str) -> list[Machine]:

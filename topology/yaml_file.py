@@ -10,14 +10,18 @@ import msgspec
 import numpy as np
 import yaml
 
-from hocket.base.errors import FormatError, TopologyError
+from hocket.base.errors import FormatError, HocketError, TopologyError
 from hocket.base.files import atomic_write
+from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import YamlDocument
 from hocket.base.units import exact_bandwidth, exact_time, parse_bandwidth, parse_time
 from hocket.topology.builders import product
 from hocket.topology.model import DEFAULT_CLASS, DEFAULT_ROUTING, Dimension, Topology
 from hocket.topology.routings import read_routing
 from hocket.topology.spec import from_machines, from_spec
+
+with late_imports(__name__):
+    from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["from_file", "save"]
 
@@ -49,7 +53,7 @@ class DimensionEntry(msgspec.Struct, forbid_unknown_fields=True):
 class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
     """Exactly one of `spec`, `machines` (with `fabric`), `links` (with `ranks`) or `dimensions` says what it is.
 
-    With `links`, `dimensions` only names the structure the links have.
+    With `links`, `dimensions` only names the structure the links have, and `cluster` the machines that its ranks are.
     """
 
     name: str | None = None
@@ -61,6 +65,8 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True):
     dimensions: list[DimensionEntry] = []
     links: list[Link] = []
     machine: list[Node] | None = None
+    cluster: str | list[str] = []
+    calibration: str | None = None
     in_network: list[Node] = []
     routing: str | None = None
     notes: list[str] = []
@@ -77,6 +83,8 @@ def from_file(document: YamlDocument) -> Topology:
         if getattr(file, key) and (file.ranks or file.dimensions or file.links or (file.spec and file.machines)):
             others = "ranks, links and dimensions" + (" and machines" if file.machines and file.spec else "")
             raise FormatError(f"{document.where(f'$.{key}')}: {key} is the whole topology: remove {others}")
+        if getattr(file, key) and file.cluster:
+            raise FormatError(f"{document.where('$.cluster')}: {key} names the machines already: remove cluster")
     if file.fabric and not file.machines:
         raise FormatError(f"{document.where('$.fabric')}: fabric joins 'machines: [...]', and there are none")
     for key in ("links", "switches"):
@@ -85,6 +93,10 @@ def from_file(document: YamlDocument) -> Topology:
     if not (file.spec or file.machines or file.ranks or file.dimensions):
         raise FormatError(f"{document.where()}: expected spec, machines, ranks with links, or dimensions")
     topology = _topology(document, file, name)
+    if file.cluster:
+        topology = _of_cluster(document, file, topology)
+    if file.calibration is not None:
+        _check_calibration(document, file.calibration, topology)
     if file.in_network:
         topology = replace(topology, in_network=tuple(file.in_network))
         try:
@@ -102,6 +114,30 @@ def from_file(document: YamlDocument) -> Topology:
             "give one a rank"
         )
     return replace(topology, machine=np.array(file.machine, np.int32))
+
+
+def _of_cluster(document: YamlDocument, file: TopologyFile, topology: Topology) -> Topology:
+    """The topology, whose ranks are the GPUs of the machines that the file names."""
+    specs = (file.cluster,) if isinstance(file.cluster, str) else tuple(file.cluster)
+    try:
+        gpus = sum(hosts_of(spec).ranks for spec in specs)
+    except HocketError as error:
+        raise FormatError(f"{document.where('$.cluster')}: {error}") from error
+    if gpus != topology.num_ranks:
+        raise FormatError(
+            f"{document.where('$.cluster')}: {', '.join(specs)}: {gpus} GPUs, but the file has"
+            f" {topology.num_ranks} ranks: name the machines that they are, or remove cluster"
+        )
+    return replace(topology, cluster=specs)
+
+
+def _check_calibration(document: YamlDocument, calibration: str, topology: Topology) -> None:
+    """That there is such a file, named relative to this one, and machines that it may be of."""
+    where = document.where("$.calibration")
+    if not topology.cluster:
+        raise FormatError(f"{where}: a calibration is of machines: say which, as `cluster: dgx-h100:nodes=2`")
+    if not (Path(document.source).parent / calibration).is_file():
+        raise FormatError(f"{where}: {calibration}: no such file beside this one: put it there, or remove calibration")
 
 
 def _topology(document: YamlDocument, file: TopologyFile, name: str) -> Topology:
@@ -154,9 +190,9 @@ def _quantities(document: YamlDocument, path: str, entry: Link | DimensionEntry)
     return values[0], values[1]
 
 
-def save(topology: Topology, path: Path | str, comment: str = "") -> None:
+def save(topology: Topology, path: Path | str, comment: str = "", calibration: str | None = None) -> None:
     """Writes a topology as YAML of ours below a comment; `load` gives back the same columns, names, dimensions and
-    notes."""
+    notes. `calibration` is the file beside it of what was fitted to measurements of its machines."""
     dimensions = [
         {
             "kind": dimension.kind,
@@ -178,6 +214,10 @@ def save(topology: Topology, path: Path | str, comment: str = "") -> None:
         header["in_network"] = list(topology.in_network)
     if topology.routing != DEFAULT_ROUTING:
         header["routing"] = topology.routing
+    if topology.cluster:
+        header["cluster"] = topology.cluster[0] if len(topology.cluster) == 1 else list(topology.cluster)
+    if calibration is not None:
+        header["calibration"] = calibration
     if topology.machine.any():
         header["machine"] = topology.machine.tolist()
     if dimensions:

@@ -6,8 +6,7 @@ left out, one after the other, over all curves of the cluster together; the leas
 curve.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,54 +14,15 @@ from numpy.typing import NDArray
 from hocket.base.errors import FormatError
 from hocket.calibration import fitting
 from hocket.calibration.curve import MeasuredCurve
-from hocket.calibration.measurement import NCCL_NAMES
 from hocket.calibration.nccl import curve as nccl_curve
 from hocket.calibration.nccl.constants import constants_of
-from hocket.calibration.nccl.curve import NcclCurveFit, columns_at, fit_structure, has_structure
+from hocket.calibration.nccl.curve import fit_structure, has_structure
 from hocket.calibration.nccl.releases import Releases
 from hocket.calibration.validation import Predict, freely
-from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants, NcclModel
+from hocket.nccl.fitted import FREE, NcclCalibration, NcclCurveFit
 from hocket.nccl.releases import RELEASES, Release
 
-__all__ = ["FREE", "NcclCalibration", "calibrate_nccl", "predictor"]
-
-#: The name of the fit without NCCL's structure.
-FREE = "free"
-
-_BEYOND = 2  # times the sizes measured: farther the terms of a segment say nothing
-
-
-@dataclass(frozen=True, eq=False)
-class NcclCalibration:
-    """Fits of the curves whose structure is known; `release`, whose structure it is; `losses` of what was left out, by
-    release and FREE, the least of which is `best`; `constants` with which NCCL's own model comes nearest."""
-
-    release: Release
-    fits: tuple[NcclCurveFit, ...]
-    losses: Mapping[str, float]
-    constants: Constants
-
-    @property
-    def best(self) -> str:
-        return min(self.losses, key=lambda name: self.losses[name])
-
-    def fit(self, kind: str, ranks: int, nodes: int) -> NcclCurveFit | None:
-        """None where it was not measured."""
-        same = (each for each in self.fits if (each.kind, each.ranks, each.nodes) == (kind, ranks, nodes))
-        return next(same, None)
-
-    def times_us(self, model: NcclModel, collective: str, sizes: Sequence[int]) -> NDArray[np.float64]:
-        """Of a collective (NCCL's name) of the model's ranks at sizes in bytes (NCCL's: the whole buffer), by algorithm
-        and protocol (7 x 3 x sizes); nan: not measured, nor within one doubling of what was."""
-        times = np.full((len(ALGORITHMS), len(PROTOCOLS), len(sizes)), np.nan)
-        kinds = {name: kind for kind, name in NCCL_NAMES.items()}
-        fit = self.fit(kinds[collective], model.ranks, model.nodes)
-        for name, segment in fit.segments.items() if fit else ():
-            asked = np.array(sizes, np.int64)
-            told = (asked >= segment.smallest // _BEYOND) & (asked <= segment.largest * _BEYOND)
-            time = segment.time_us(columns_at(model, kinds[collective], name, asked))
-            times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1])] = np.where(told, time, np.nan)
-        return times
+__all__ = ["calibrate_nccl", "predictor"]
 
 
 def calibrate_nccl(fits: Sequence[fitting.CurveFit], releases: Releases) -> NcclCalibration:

@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.calibration.measurement import NCCL_NAMES
-from hocket.calibration.nccl.curve import Name, NcclCurveFit, columns_at
 from hocket.calibration.nccl.releases import Releases
 from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants, NcclModel
+from hocket.nccl.fitted import NCCL_NAMES, Name, NcclCurveFit, columns_at
 from hocket.nccl.releases import Release
 
 __all__ = ["constants_of"]

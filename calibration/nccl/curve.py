@@ -5,7 +5,6 @@ least of its parts: with the machine's topology file the switch points are known
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,62 +12,18 @@ from numpy.typing import NDArray
 from hocket.base.collectives import MESSAGE
 from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.fitting import TUNING, noise_of
-from hocket.calibration.measurement import NCCL_NAMES
-from hocket.calibration.nccl.segment import SegmentFit, columns_of, fit_segment
+from hocket.calibration.nccl.segment import fit_segment
+from hocket.nccl.fitted import NCCL_NAMES, Name, NcclCurveFit, SegmentFit, Structure, columns_at, messages_of
 from hocket.nccl.kernels import MESSAGE as SENDRECV
-from hocket.nccl.kernels import collective_kernels, message_kernels, message_protocols
+from hocket.nccl.kernels import message_protocols
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.releases import Release
 from hocket.schedule import Kind
 
-__all__ = [
-    "Name",
-    "NcclCurveFit",
-    "Structure",
-    "columns_at",
-    "fit_structure",
-    "has_structure",
-    "leave_one_out",
-    "structure_of",
-]
+__all__ = ["fit_structure", "has_structure", "leave_one_out", "structure_of"]
 
 _Floats = NDArray[np.float64]
-#: An algorithm and a protocol.
-Name = tuple[str, str]
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """What NCCL runs for calls of a kind of `sizes` (ascending): `names`, algorithms and protocols; `used`, which of
-    them at each size; `columns` of each at all sizes (names x sizes x TERMS)."""
-
-    sizes: NDArray[np.int64]
-    names: tuple[Name, ...]
-    used: NDArray[np.int64]
-    columns: _Floats
-
-
-@dataclass(frozen=True, eq=False)
-class NcclCurveFit:
-    """The segments of a curve by algorithm and protocol. Where NCCL runs what was not measured, it takes `factor` times
-    what NCCL expects, as the curve does in the median (0: NCCL expects nothing)."""
-
-    kind: str
-    ranks: int
-    nodes: int
-    segments: Mapping[Name, SegmentFit]
-    factor: float
-
-    def time_us(self, structure: Structure) -> _Floats:
-        """Of each size of a structure, by what NCCL runs there; 0 where nothing tells it."""
-        times = np.empty(len(structure.sizes))
-        for at, name in enumerate(structure.names):
-            rows = structure.used == at
-            columns = structure.columns[at, rows]
-            fit = self.segments.get(name)
-            times[rows] = self.factor * columns[:, 0] if fit is None else fit.time_us(columns)
-        return times
 
 
 def has_structure(kind: str, nodes: int) -> bool:
@@ -85,25 +40,12 @@ def structure_of(
         pairs = zip(sizes.tolist(), choices.algorithm.tolist(), choices.protocol.tolist(), strict=True)
         chosen = [ran.get(size, (ALGORITHMS[algorithm], PROTOCOLS[protocol])) for size, algorithm, protocol in pairs]
     else:
-        messages = _messages(kind, model.ranks, sizes)
+        messages = messages_of(kind, model.ranks, sizes)
         protocols = message_protocols(model.ranks, model.channels[0], messages, release)
         chosen = [(SENDRECV, protocol) for protocol in protocols]
     names = tuple(dict.fromkeys(chosen))
     columns = np.array([columns_at(model, kind, name, sizes) for name in names])
     return Structure(sizes, names, np.array([names.index(name) for name in chosen]), columns)
-
-
-def columns_at(model: NcclModel, kind: str, name: Name, sizes: NDArray[np.int64]) -> _Floats:
-    """Of calls by one algorithm and protocol (sizes x TERMS)."""
-    if kind in NCCL_NAMES:
-        return columns_of(collective_kernels(model, NCCL_NAMES[kind], *name, sizes), sizes)
-    messages = _messages(kind, model.ranks, sizes)
-    return columns_of(message_kernels(model.ranks, model.channels[0], name[1], messages), messages)
-
-
-def _messages(kind: str, ranks: int, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bytes of one message of a call."""
-    return sizes if kind == MESSAGE else np.maximum(sizes // ranks, 1)
 
 
 def fit_structure(curve: MeasuredCurve, structure: Structure) -> NcclCurveFit:

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from hocket.base.errors import FormatError, TopologyError
 from hocket.calibration.curve import MeasuredCurve
 from hocket.calibration.measurement import Measurement
-from hocket.calibration.nccl.curve import Structure, structure_of
+from hocket.calibration.nccl.curve import structure_of
 from hocket.nccl import VARIABLES, Constants, NcclModel, Settings
+from hocket.nccl.fitted import Structure
 from hocket.nccl.releases import RELEASES, Release, release_of
 from hocket.topology.formats.nccl.machine import NcclMachine
 

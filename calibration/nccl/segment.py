@@ -1,56 +1,21 @@
-"""The time of what NCCL runs by one algorithm and protocol, as few terms of its structure:
-
-    t(S) = expected x E(S) + latency + channel x C(S) + ramp x sqrt(C(S)) + chunk x C(S) / K(S) + byte x S
-
-where E is what NCCL expects, C the bytes that a channel carries, K those that it moves at a time (NCCL changes channels
-and chunks with the size by known rules, `hocket.nccl.kernels`), and the ramp is the filling of a pipeline whose chunks
-grow (see `pieces`). No term is negative. Which are there is told by the least BIC of all their combinations.
+"""The terms of `hocket.nccl.fitted`, fitted: none is negative (the ramp is that of `pieces`), and which are there is
+told by the least BIC of all their combinations.
 """
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.nccl.kernels import Kernels
+from hocket.nccl.fitted import TERMS
 
-__all__ = ["TERMS", "SegmentFit", "columns_of", "fit_segment"]
-
-TERMS = ("expected", "latency", "channel", "ramp", "chunk", "byte")
+__all__ = ["fit_segment"]
 
 _Floats = NDArray[np.float64]
 _REWEIGHTINGS = 8
 _ALIKE = 1e-6
 _LEAST = 1e-9  # of a time: what is less is of weights that are refused
 _CHANNEL, _OF_CHANNEL = 2, 4  # from here on terms may be multiples of the channel's
-
-
-@dataclass(frozen=True, eq=False)
-class SegmentFit:
-    """`weights` of the TERMS (us of each, `expected` a factor); `smallest` and `largest` bytes that were measured."""
-
-    weights: _Floats
-    smallest: int
-    largest: int
-
-    def time_us(self, columns: _Floats) -> _Floats:
-        """Of the rows of `columns_of`."""
-        time: _Floats = columns @ self.weights
-        return time
-
-
-def columns_of(kernels: Kernels, sizes: NDArray[np.int64]) -> _Floats:
-    """The TERMS at each size (sizes x terms); 0 where NCCL expects nothing, or does not change its chunks."""
-    share = sizes / kernels.channels
-    columns = np.zeros((len(sizes), len(TERMS)))
-    columns[:, 0] = kernels.expected_us
-    columns[:, 1] = 1.0
-    columns[:, 2] = share
-    columns[:, 3] = np.sqrt(share)
-    np.divide(share, kernels.chunk_bytes, out=columns[:, 4], where=kernels.chunk_bytes > 0)
-    columns[:, 5] = sizes
-    return columns
 
 
 def fit_segment(columns: _Floats, time_us: _Floats, scale: float, penalty: float) -> _Floats:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from hocket.base.errors import FormatError
-from hocket.calibration.measurement import NCCL_NAMES, Measurement
-from hocket.calibration.nccl.calibration import NcclCalibration
+from hocket.calibration.measurement import Measurement
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS, NcclModel
 from hocket.nccl.choice import FORCING, NcclChoice
+from hocket.nccl.fitted import NCCL_NAMES, NcclCalibration
 from hocket.nccl.names import can_do
 from hocket.nccl.tuning import Timing, model_choices
 

@@ -8,7 +8,8 @@ of their own.
 import re
 from collections.abc import Callable, Iterable
 
-from hocket.calibration.measurement import NCCL_NAMES, BenchmarkRun
+from hocket.calibration.measurement import BenchmarkRun
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.choice import NcclChoice
 from hocket.nccl.log import Logged, read_setting, read_tuning
 

@@ -83,7 +83,7 @@ def _searched(whole: NcclModel, kinds: tuple[tuple[_Used, int], ...]) -> NcclMod
     if kinds == ((((every,) * whole.domain), whole.nodes // whole.domain),):
         return whole
     hosts = [(tuple(_using(whole.machine, places) for places in used), count) for used, count in kinds]
-    return NcclModel.of_machines(hosts, whole.settings, whole.constants, whole.domain)
+    return NcclModel.of_machines(hosts, whole.settings, whole.constants, whole.domain, whole.measured)
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ _PAT_BLOCK, _PAT_OVERLAP = 2.8, 3.5
 def pace(request: NcclCall) -> Pace:
     """The latencies of src/graph/tuning.cc (2.30) for each step; the model's bandwidth, shared evenly by the channels
     on which NCCL would run a call of this size."""
-    base, inside, between = request.model.steps_us(request.algorithm, request.protocol)
+    base, inside, between = request.model.timed.steps_us(request.algorithm, request.protocol)
     n = request.ranks
     if request.algorithm == "PAT":  # as the model has it: steps overlap, and every block takes its time
         base, between = base + _PAT_BLOCK * n, between / _PAT_OVERLAP
@@ -24,7 +24,7 @@ def pace(request: NcclCall) -> Pace:
     # bytes that a channel's thread block sends for each of the collective's
     traffic = 1.0 if request.algorithm == "Tree" else moved.get(request.kind, (n - 1) / n)
     usual = request.model.channels_for(request.algorithm, request.protocol, request.size_bytes)
-    each = request.term.bandwidth * 1000 * traffic / len(split(replace(request, channels=usual)))
+    each = request.timed_bandwidth * 1000 * traffic / len(split(replace(request, channels=usual)))
     return Pace(
         start_ps=round(base * _PS),
         inside_ps=round(inside * _PS),

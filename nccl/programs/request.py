@@ -1,6 +1,6 @@
 """What is asked of NCCL, and the program that it would run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hocket.base.collectives import kind_called
@@ -87,6 +87,12 @@ class NcclCall:
         """NCCL's model of it."""
         terms = self.model.terms(self.collective, self.size_bytes)
         return next(each for each in terms if (each.algorithm, each.protocol) == (self.algorithm, self.protocol))
+
+    @property
+    def timed_bandwidth(self) -> float:
+        """GB/s, as calibrated where that is known."""
+        own = replace(self, model=self.model.timed) if self.model.measured else self
+        return own.term.bandwidth
 
     @cached_property
     def machine(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from hocket.base.collectives import nccl_name
 from hocket.base.errors import FormatError, ScheduleError, TopologyError
 from hocket.base.strict_yaml import nearest
 from hocket.nccl.constants import Constants
+from hocket.nccl.fitted_file import read_nccl_calibration
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs import KINDS, PROGRAMS, NcclCall, NcclProgram, nccl_call, program_of
@@ -24,9 +25,11 @@ __all__ = [
     "model_of",
     "model_of_hosts",
     "nccl_names",
+    "settings_on",
 ]
 
 _PS = 10**6  # of a us
+_NVLS = "NCCL_NVLS_ENABLE"
 
 
 def nccl_names() -> tuple[str, ...]:
@@ -91,7 +94,8 @@ class NcclAlgorithm:
         if not terms:
             raise ScheduleError(f"NCCL runs no such algorithm for {collective.kind} here")
         best = min(terms, key=lambda term: term.time_us)
-        return ModelledTime(f"NCCL's model {best.algorithm}/{best.protocol}", round(best.time_us * _PS))
+        time_us = model.takes_us(_name_of(collective), best, collective.size_bytes)
+        return ModelledTime(f"NCCL's model {best.algorithm}/{best.protocol}", round(time_us * _PS))
 
 
 def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: Iterable[str] = ()) -> NcclModel:
@@ -111,12 +115,24 @@ def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: It
         ) from error
     if machine is None and hosts.ranks != num_ranks:
         raise TopologyError(f"{spec} has {num_ranks} ranks, but its machines {hosts.ranks} GPUs")
-    return model_of_hosts(hosts.times(num_ranks), read_settings(settings))
+    return model_of_hosts(hosts.times(num_ranks), read_settings(settings_on(hosts, settings)))
 
 
 def model_of_hosts(hosts: Hosts, settings: Settings | None = None, constants: Constants | None = None) -> NcclModel:
-    """NCCL on these hosts, of which NVLink domains are one machine to it."""
-    return NcclModel(hosts.machine, hosts.nodes, settings, constants, hosts.domain)
+    """NCCL on these hosts, of which NVLink domains are one machine to it, with the times of their calibration.
+
+    Settings are `hosts`' own where none are given. Raises FormatError for a calibration that tells nothing of NCCL.
+    """
+    settings = settings or read_settings(settings_on(hosts))
+    measured = read_nccl_calibration(hosts.calibration) if hosts.calibration else None
+    return NcclModel(hosts.machine, hosts.nodes, settings, constants, hosts.domain, measured=measured)
+
+
+def settings_on(hosts: Hosts, assignments: Iterable[str] = ()) -> list[str]:
+    """The assignments, and NVLS off where the hosts' spec says nvls=0 and they say nothing of it."""
+    found = [*assignments]
+    off = hosts.nvls is False and not any(each.startswith(f"{_NVLS}=") for each in found)
+    return [*found, *([f"{_NVLS}=0"] if off else [])]
 
 
 def _name_of(collective: Collective) -> str:

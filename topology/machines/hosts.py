@@ -7,7 +7,8 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from functools import lru_cache
+from typing import Any, NoReturn
 
 from hocket.base.errors import FormatError, TopologyError
 from hocket.base.late_imports import late_imports
@@ -27,7 +28,7 @@ with late_imports(__name__):
 
 __all__ = ["Hosts", "NoMachines", "hosts_of"]
 
-_NAMES_MACHINES = re.compile(r"^(spec|machines)\s*:", re.MULTILINE)
+_NAMES_MACHINES = re.compile(r"^(spec|machines|cluster)\s*:", re.MULTILINE)
 
 
 class NoMachines(FormatError):
@@ -38,7 +39,8 @@ class NoMachines(FormatError):
 class Hosts:
     """`nodes` hosts like `machine` in all, of which `domain` at a time are one NVLink domain, as the 18 trays of a rack
     are; GPUs that take no part have no rank. `record` is the machine's where it was named, `nvls` what the spec says of
-    switches that compute, if anything; `counted`: whether it says how many hosts there are."""
+    switches that compute, if anything; `counted`: whether it says how many hosts there are. `calibration`: the file of
+    what was fitted to measurements of them."""
 
     spec: str
     name: str
@@ -48,6 +50,7 @@ class Hosts:
     record: MachineRecord | None = None
     nvls: bool | None = None
     counted: bool = False
+    calibration: str | None = None
 
     @property
     def ranks(self) -> int:
@@ -80,15 +83,17 @@ def hosts_of(spec: str, nodes: int | None = None, domain: int | None = None) -> 
     of the record's. Raises NoMachines where the spec names no machines, FormatError and TopologyError for machines of
     several kinds, what is out of range, and `nodes` that contradict the spec.
     """
-    if os.path.isfile(spec):
-        return _of_file(spec, nodes, domain)
+    return _of_file(spec, nodes, domain) if os.path.isfile(spec) else _of_spec(spec, nodes, domain)
+
+
+def _of_spec(spec: str, nodes: int | None, domain: int | None) -> Hosts:
     word = re.split("[:,]", spec.strip(), maxsplit=1)[0]
     if word in MACHINES:
         return _of_preset(spec, MACHINES[word], nodes, domain)
     if word not in MACHINE_FILES:
         _refuse(spec)
     word, path, options = split_imported(spec.strip(), CLUSTER_KEYS)
-    found = Hosts(spec, path, MACHINE_FILES[word].read(path, options), nvls=_nvls(options))
+    found = Hosts(spec, path, MACHINE_FILES[word].read(path, options), nvls=_nvls(options), calibration=options.get("calibration"))
     said = read_number("nodes", options["nodes"]) if "nodes" in options else None
     return _counted(found, said, nodes, domain or 1)
 
@@ -97,16 +102,29 @@ def _of_file(path: str, nodes: int | None, domain: int | None) -> Hosts:
     text = read_text(path)
     if is_nccl_topology(text) or is_smi_matrix(text):
         return _counted(Hosts(path, path, load_machine(path)), None, nodes, domain or 1)
-    content = read_yaml(text, path).content if _NAMES_MACHINES.search(text) else {}
-    named = [content["spec"]] if "spec" in content else content.get("machines", [])
-    if not (isinstance(named, list) and named and all(isinstance(one, str) for one in named)):
-        raise NoMachines(f"{path}: a graph, which does not say what its machines are")
-    first, *others = [hosts_of(one, nodes if len(named) == 1 else None, domain) for one in named]
+    named, calibration = _named(text, path)
+    if not named:
+        raise NoMachines(f"{path}: a graph, which does not say what its machines are: add `cluster: dgx-h100:nodes=2`")
+    first, *others = [_of_spec(one, nodes if len(named) == 1 else None, domain) for one in named]
     for other in others:
         if (other.name, other.machine) != (first.name, first.machine):
             raise TopologyError(f"{path}: machines of several kinds, {first.spec} and {other.spec}")
-    found = replace(first, spec=path, nodes=first.nodes + sum(other.nodes for other in others))
+    beside = os.path.join(os.path.dirname(path), calibration) if calibration else first.calibration
+    found = replace(
+        first, spec=path, nodes=first.nodes + sum(other.nodes for other in others), calibration=beside
+    )
     return found if len(named) == 1 else _counted(found, found.nodes // found.domain, nodes, found.domain)
+
+
+@lru_cache(maxsize=4)
+def _named(text: str, path: str) -> tuple[tuple[str, ...], str | None]:
+    """The specs of machines in a file of ours, and its calibration."""
+    content: dict[str, Any] = read_yaml(text, path).content if _NAMES_MACHINES.search(text) else {}
+    named: Any = next((content[key] for key in ("spec", "machines", "cluster") if key in content), [])
+    specs = [named] if isinstance(named, str) else named
+    calibration = content.get("calibration")
+    are_specs = isinstance(specs, list) and all(isinstance(one, str) for one in specs)
+    return tuple(specs) if are_specs else (), calibration if isinstance(calibration, str) else None
 
 
 def _of_preset(spec: str, record: MachineRecord, nodes: int | None, domain: int | None) -> Hosts:
@@ -119,7 +137,7 @@ def _of_preset(spec: str, record: MachineRecord, nodes: int | None, domain: int 
         raise TopologyError(f"{spec}: its hosts have {of_host} GPUs each: gpus=1 to {of_host}, or a multiple of it")
     machine = nccl_preset(record.name)
     machine = machine if gpus >= of_host else _with_first(machine, gpus)
-    found = Hosts(spec, record.name, machine, record=record, nvls=_nvls(options))
+    found = Hosts(spec, record.name, machine, record=record, nvls=_nvls(options), calibration=options.get("calibration"))
     said = read_number("nodes", options["nodes"]) if "nodes" in options else None
     joined = max(1, gpus // of_host)
     if domain is not None and said is not None and said * joined % domain == 0:
@@ -161,5 +179,10 @@ def _with_first(machine: NcclMachine, gpus: int) -> NcclMachine:
 
 
 def _refuse(spec: str) -> NoReturn:
+    if re.search(r"\bbandwidth\s*=", spec):
+        raise NoMachines(
+            f"'{spec}': a graph alone, which does not say what its machines are: name some, such as dgx-h100:nodes=2,"
+            " nccl:FILE or smi:FILE"
+        )
     known = nearest(spec, [*MACHINES, *MACHINE_FILES])
     raise NoMachines(f"'{spec}': no such file, and no machine by that name; {known}")

@@ -20,8 +20,8 @@ from hocket.topology.options import read_options
 __all__ = ["CLUSTER_KEYS", "MACHINE_FILES", "PRESET_KEYS", "load_machine", "split_imported"]
 
 #: What a spec of machines takes, read from a file or by name.
-CLUSTER_KEYS = ("nodes", "nvls", "sharp", *FABRIC_KEYS)
-PRESET_KEYS = ("nodes", "gpus", "link", "latency", "nvls", "sharp", *FABRIC_KEYS)
+CLUSTER_KEYS = ("nodes", "nvls", "sharp", "calibration", *FABRIC_KEYS)
+PRESET_KEYS = ("nodes", "gpus", "link", "latency", "nvls", "sharp", "calibration", *FABRIC_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,8 +33,8 @@ from hocket.calibration import (
     read_nccl_calibration,
     save_parameters,
 )
-from hocket.calibration.nccl.segment import TERMS
 from hocket.nccl import ALGORITHMS, PROTOCOLS, Constants
+from hocket.nccl.fitted import TERMS
 from hocket.nccl.kernels import collective_kernels
 from hocket.nccl.releases import RELEASES, Release
 from hocket.nccl.tuning.table import read_tuner_table

@@ -9,10 +9,9 @@ from benchmark_outputs import json_output, new_table
 
 from hocket.base.errors import FormatError
 from hocket.calibration import Measurement, NcclCalibration, read_measurements
-from hocket.calibration.nccl.curve import NcclCurveFit
-from hocket.calibration.nccl.segment import SegmentFit
 from hocket.calibration.nccl.timings import calibrated_timings
 from hocket.nccl import Constants, NcclModel, read_settings
+from hocket.nccl.fitted import NcclCurveFit, SegmentFit
 from hocket.nccl.releases import RELEASES
 from hocket.topology.machines.loading import load_machine
 

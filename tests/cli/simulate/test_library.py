@@ -10,6 +10,7 @@ import pytest
 from hocket.api.simulate.request import Simulation
 from hocket.api.sweep.execution import answer_rows
 from hocket.nccl import NcclModel
+from hocket.nccl.fitted_file import read_nccl_calibration
 from hocket.topology.machines.loading import load_machine
 
 hocket = partial(in_process.hocket, "simulate")
@@ -33,6 +34,67 @@ def test_a_collective_takes_the_time_of_the_library_s_model(tmp_path: Path) -> N
     assert rows["time_ps"] == [round(1e6 * float(time)) for time in model.time_us]
     assert rows["used_algorithm"] == [f"NCCL's model {model.name(at)}" for at in range(len(model.bytes))]
     assert all(ratio >= 1 for ratio in rows["ratio"])
+
+
+def saved(spec: str, path: Path) -> Path:
+    done = in_process.hocket("topology", "save", spec, "-o", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def time_ps(folder: Path, *arguments: object) -> int:
+    out(*arguments, "--json", folder / "prediction.json")
+    return int(json.loads((folder / "prediction.json").read_text())["time_ps"])
+
+
+def test_a_saved_topology_keeps_its_library_and_accelerator(tmp_path: Path) -> None:
+    path = saved(TWO, tmp_path / "cluster.yaml")
+    named, kept = (time_ps(tmp_path, "all_reduce", "-t", spec, "-s", "64MiB") for spec in (TWO, path))
+    assert named == kept
+    choose = [in_process.hocket("nccl", "choose", "-t", spec, "-c", "all_reduce").stdout for spec in (TWO, path)]
+    assert choose[0] == choose[1] and "NVLSTree/Simple" in choose[0]
+    made = in_process.hocket("generate", "llm", "llama3-8b", "-t", path, "--tp", 8, "--global-batch", 8, "-o", tmp_path)
+    assert made.returncode == 0 and f"priced as h100 at bf16, as {path} has it" in made.stdout, made.stderr
+
+
+def test_a_calibrated_topology_takes_the_times_of_its_calibration(tmp_path: Path) -> None:
+    """As `nccl choose --calibration` tells them; beyond what was measured, those of the calibrated constants."""
+    examples = Path(__file__).parents[3] / "examples" / "nccl"
+    path, parameters = tmp_path / "made.yaml", tmp_path / "made.protocols.yaml"
+    tables = [examples / "h100_1node.csv", examples / "h100_2nodes.csv"]
+    made = in_process.hocket("calibrate", *tables, "-t", TWO, "--nccl", "dgx-h100", "-o", path)
+    assert made.returncode == 0 and "\ncalibration: made.protocols.yaml\n" in path.read_text(), made.stderr
+    fits, model = read_nccl_calibration(parameters), NcclModel(load_machine("dgx-h100"), 2)
+    for size in (1 << 10, 1 << 21, 1 << 30):
+        at = model.choose("AllReduce", [size])
+        fitted = fits.times_us(model, "AllReduce", [size])[at.algorithm[0], at.protocol[0], 0]
+        for spec in (path, f"{TWO},calibration={parameters}"):
+            assert time_ps(tmp_path, "all_reduce", "-t", spec, "-s", size) == round(1e6 * fitted)
+            assert f", calibrated by {parameters}" in out("all_reduce", "-t", spec, "-s", size).split("\n")[0]
+    constants = NcclModel(load_machine("dgx-h100"), 2, constants=fits.constants)
+    own = model.choose("Broadcast", [1 << 20]).name(0)
+    term = next(one for one in constants.terms("Broadcast", 1 << 20) if f"{one.algorithm}/{one.protocol}" == own)
+    assert time_ps(tmp_path, "broadcast", "-t", path, "-s", "1MiB") == round(1e6 * term.time_us)
+    choose = in_process.hocket("nccl", "choose", "-t", path, "-c", "all_reduce").stdout
+    assert "  calibrated  8 B .. 128 KiB" in choose
+    alone = tmp_path / "alone" / "made.yaml"
+    alone.parent.mkdir()
+    path.rename(alone)
+    assert "no such file beside this one" in hocket("all_reduce", "-t", alone, "-s", "1MiB").stderr
+    done = hocket("all_reduce", "-t", f"{TWO},calibration=none.yaml", "-s", "1MiB")
+    assert "calibration=none.yaml: no such file" in done.stderr
+
+
+def test_nvls_0_turns_nvls_off_in_the_model() -> None:
+    assert "takes NVLSTree" in out("all_reduce", "-t", TWO, "-s", "64MiB")
+    assert "takes NVLS" not in out("all_reduce", "-t", f"{TWO},nvls=0", "-s", "64MiB")
+    said = out("all_reduce", "-t", f"{TWO},nvls=0", "-s", "64MiB", "--nccl-set", "NCCL_NVLS_ENABLE=1")
+    assert "takes NVLSTree" in said
+    assert "NVLS" not in in_process.hocket("nccl", "choose", "-t", f"{TWO},nvls=0", "-c", "all_reduce").stdout
+
+
+def test_a_graph_alone_has_no_choices_of_nccl() -> None:
+    assert "a graph alone, which does not say" in in_process.hocket("nccl", "choose", "-t", RING).stderr
 
 
 def test_none_gives_the_pure_network() -> None:

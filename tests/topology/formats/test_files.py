@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from random_topologies import topologies
 
 from hocket.base.errors import HocketError, TopologyError
-from hocket.topology import Dimension, Topology, load, save
+from hocket.simulator.installation import installation
+from hocket.topology import Dimension, Topology, failures, load, save
+from hocket.topology.machines.hosts import hosts_of
 
 LINKS = """\
 name: triangle
@@ -217,3 +219,53 @@ def test_a_missing_switch_leaves_ranks_apart() -> None:
         from hocket._core.topology import require_connected
 
         require_connected(apart.graph)
+
+
+@pytest.mark.parametrize("spec", ["dgx-h100:nodes=2", "dgx-h100:nodes=2,gpus=4,fabric=fat_tree,leaf=1", "dgx-1"])
+def test_a_saved_topology_names_its_cluster(tmp_path: Path, spec: str) -> None:
+    path = tmp_path / "net.yaml"
+    save(load(spec), path)
+    assert f"\ncluster: {spec}\n" in path.read_text()
+    assert load(str(path)).cluster == (spec,)
+    assert (hosts_of(str(path)).machine, hosts_of(str(path)).nodes) == (hosts_of(spec).machine, hosts_of(spec).nodes)
+    assert installation(str(path)).accelerator is installation(spec).accelerator
+
+
+def test_machines_of_a_file_are_its_cluster(tmp_path: Path) -> None:
+    load(write(tmp_path, "machines: ['dgx-h100:nodes=2', dgx-h100]"))
+    save(load(str(tmp_path / "net.yaml")), tmp_path / "saved.yaml")
+    assert load(str(tmp_path / "saved.yaml")).cluster == ("dgx-h100:nodes=2", "dgx-h100")
+    assert hosts_of(str(tmp_path / "saved.yaml")).ranks == 24
+
+
+def test_what_failed_is_of_no_cluster() -> None:
+    whole = load("dgx-h100:nodes=2")
+    assert failures.without(whole, ["npu:3"]).cluster == ()
+    assert failures.degrade(whole, ["nvlink=0.5"]).cluster == ("dgx-h100:nodes=2",)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        ("dgx-h100:nodes=2", "dgx-h100:nodes=2: 16 GPUs, but the file has 3 ranks: name the machines that they are"),
+        ("[dgx-h100, dgx-a100]", "dgx-h100, dgx-a100: 16 GPUs, but the file has 3 ranks"),
+        ("dgx-h10", "'dgx-h10': no such file, and no machine by that name"),
+        ("'ring:3,bandwidth=1GB/s,latency=1ns'", "a graph alone"),
+        ("net.yaml", "'net.yaml': no such file, and no machine by that name"),
+    ],
+)
+def test_a_cluster_that_the_ranks_are_not_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, LINKS + f"cluster: {cluster}\n")
+    with pytest.raises(HocketError) as error:
+        load(path)
+    assert f"{path}:7: " in str(error.value) and message in str(error.value)
+    assert "remove cluster" in str(error_of(write(tmp_path, "spec: dgx-h100\ncluster: dgx-h100")))
+
+
+def error_of(path: str) -> HocketError:
+    with pytest.raises(HocketError) as error:
+        load(path)
+    return error.value

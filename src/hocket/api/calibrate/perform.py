@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.calibrate.result import CalibrationResult
 from hocket.api.progress import Progress
 from hocket.api.provenance import comment, write_page
-from hocket.base.errors import FormatError, RequestError
+from hocket.base.errors import FormatError, HocketError, RequestError
 from hocket.base.files import require_place
 from hocket.base.strict_yaml import nearest
 from hocket.calibration import (
@@ -104,11 +105,21 @@ def _calibrated(result: CalibrationResult, machine: Topology, of_nccl: NcclCalib
     request = result.request
     result.calibrated = calibrated_topology(result.calibration, machine, _reference(request, result.calibration))
     if request.output is not None:
-        save(result.calibrated.topology, request.output, comment(request))
         protocols = Path(request.output).with_suffix(".protocols.yaml")
         save_parameters(result.calibration, protocols, of_nccl, comment(request))
+        beside = protocols.name if of_nccl and _is_of_same(request, machine) else None
+        save(result.calibrated.topology, request.output, comment(request), beside)
         result.written.append(f"{request.output} and {protocols}")
     return result
+
+
+def _is_of_same(request: CalibrationRequest, machine: Topology) -> bool:
+    """Whether NCCL was fitted on the machines that the topology names."""
+    try:
+        own, fitted = hosts_of(str(request.topology)), hosts_of(str(request.nccl))
+    except HocketError:  # the topology names none, or several kinds
+        return False
+    return replace(own.machine, source="") == replace(fitted.machine, source="") and own.ranks == machine.num_ranks
 
 
 def _reference(request: CalibrationRequest, calibration: Calibration) -> str:

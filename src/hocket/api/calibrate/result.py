@@ -13,8 +13,8 @@ from hocket.api.result import Result
 from hocket.base.text import printable_lines
 from hocket.base.units import format_bandwidth, format_bytes
 from hocket.calibration import FREE, Calibration, Disagreement, HeldOut, NcclCalibration
-from hocket.calibration.nccl.segment import TERMS
 from hocket.calibration.validation import Errors
+from hocket.nccl.fitted import TERMS
 
 __all__ = ["CalibrationResult"]
 

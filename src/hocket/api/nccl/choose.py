@@ -22,6 +22,7 @@ from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
 from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
+from hocket.nccl.programs.spec import settings_on
 from hocket.nccl.releases import Release, release_of
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
 from hocket.topology.machines.hosts import hosts_of
@@ -32,16 +33,18 @@ __all__ = ["NcclChoices", "perform"]
 def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
     """The choices for every collective and size; files where they are asked for."""
     names = collectives_named(request.collective)
-    sizes, settings = sizes_between(request.least, request.most), settings_named(request.settings)
+    sizes = sizes_between(request.least, request.most)
+    settings_named(request.settings)
     release = _release(request.version)
     for output in (request.csv, request.graph_dump):
         if output is not None:
             require_place(output)
-    fits = read_nccl_calibration(request.calibration) if request.calibration else None
     if request.domain and request.nodes and request.nodes % request.domain:
         raise RequestError(f"--nvlink-domain {request.domain}: --nodes {request.nodes} is no multiple of it")
     hosts = hosts_of(request.topology, request.nodes, request.domain)
-    machine = hosts.machine
+    machine, settings = hosts.machine, settings_named(settings_on(hosts, request.settings))
+    calibration = request.calibration or hosts.calibration
+    fits = read_nccl_calibration(calibration) if calibration else None
     graphs = read_nccl_graphs(request.graph) if request.graph else None
     model = NcclModel(machine, hosts.nodes, settings, release.constants, hosts.domain, graphs)
     found = [model.choose(name, sizes, request.operations) for name in names]

@@ -124,7 +124,8 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> 
             raise
         return StockMachine(plain, None, (f"no library ({error}): {native}",))
     topology = _computing(question, spec)
-    return StockMachine(topology, nccl, (_described(nccl, topology),))
+    by = _calibration(spec) if own is None else None
+    return StockMachine(topology, nccl, (_described(nccl, topology) + (f", calibrated by {by}" if by else ""),))
 
 
 def _hosts(spec: str) -> Hosts | None:
@@ -135,6 +136,12 @@ def _hosts(spec: str) -> Hosts | None:
         return hosts_of(spec)
     except HocketError:  # a pure graph, or machines of several kinds
         return None
+
+
+def _calibration(spec: str) -> str | None:
+    """The file of what was measured on the machines that the spec names."""
+    hosts = _hosts(spec)
+    return hosts.calibration if hosts else None
 
 
 def _why_none(spec: str) -> str:
@@ -158,7 +165,10 @@ def _computing(question: Question, spec: str) -> Topology:
 
 
 def _described(nccl: NcclModel, topology: Topology) -> str:
-    gpus = nccl.ranks // nccl.nodes
+    gpus = f"{nccl.ranks // nccl.nodes} GPU{'s' * (nccl.ranks > nccl.nodes)}"
     nodes = f"{nccl.nodes} x " if nccl.nodes > 1 else ""
+    machines = f"{nodes}{nccl.machine.source} of {gpus}"
+    if nccl.domain > 1:
+        machines = f"{nccl.nodes} trays of {nccl.machine.source}, {gpus} each"
     switches = ", NVSwitches compute" if topology.in_network else ""
-    return f"{LIBRARIES['nccl'].title} on {nodes}{nccl.machine.source} of {gpus} GPU{'s' * (gpus > 1)}{switches}"
+    return f"{LIBRARIES['nccl'].title} on {machines}{switches}"
