@@ -25,7 +25,7 @@ with late_imports(__name__):
     from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
     from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 
-__all__ = ["UnknownTopology", "from_machines", "from_spec", "is_graph"]
+__all__ = ["UnknownTopology", "from_machines", "from_spec", "is_graph", "with_nvswitches"]
 
 _GROUP = r"[a-z_]+:[0-9]{1,9}(?:x[0-9]{1,9})*"
 _UNITS: dict[str, tuple[Callable[[str], int], str]] = {
@@ -131,13 +131,37 @@ def from_machines(name: str, specs: Sequence[str], fabric: str) -> Topology:
     return replace(found, cluster=tuple(text.strip() for text in specs))
 
 
-def _machines(text: str) -> list[Machine]:
+def with_nvswitches(topology: Topology) -> Topology:
+    """The topology whose NVSwitches compute: as it is where its machines are not known or have none that can, or where
+    these are joined to others than on those machines."""
+    try:
+        twin = _computing_machines(topology.cluster) if topology.cluster else None
+    except TopologyError:  # they have none that can
+        return topology
+    if twin is None or _joined(twin, twin.in_network) != _joined(topology, twin.in_network):
+        return topology
+    return replace(topology, in_network=tuple(sorted({*topology.in_network, *twin.in_network})))
+
+
+def _joined(topology: Topology, switches: tuple[int, ...]) -> set[tuple[int, int]]:
+    """The ends of the links to and from these nodes."""
+    links = zip(topology.src.tolist(), topology.dst.tolist(), strict=True)
+    return {ends for ends in links if not {*switches}.isdisjoint(ends)}
+
+
+def _computing_machines(specs: Sequence[str]) -> Topology:
+    """The machines of these specs alone, whose NVSwitches compute. Raises TopologyError for machines without such."""
+    of_cluster = (*PRESET_KEYS, *CLUSTER_KEYS)
+    return cluster("", [one for text in specs for one in _machines(text, of_cluster)], read_fabric({}), nvls=True)
+
+
+def _machines(text: str, more_keys: Sequence[str] = ()) -> list[Machine]:
     word = text.partition(":")[0]
     if word in PRESETS:
-        options = read_options(text[len(word) + 1 :], ["nodes", "gpus", "link", "latency"])
+        options = read_options(text[len(word) + 1 :], ["nodes", "gpus", "link", "latency", *more_keys])
         machine = preset_machine(word, *_sizes(options))
     elif word in MACHINE_FILES:
-        word, path, options = split_imported(text, ["nodes"])
+        word, path, options = split_imported(text, ["nodes", *more_keys])
         machine = nccl_parts(MACHINE_FILES[word].read(path, options))
     else:
         raise FormatError(f"no machine '{word}'; {nearest(word, [*PRESETS, *MACHINE_FILES])}")

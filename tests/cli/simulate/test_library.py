@@ -85,6 +85,21 @@ def test_a_calibrated_topology_takes_the_times_of_its_calibration(tmp_path: Path
     assert "calibration=none.yaml: no such file" in done.stderr
 
 
+def test_switches_of_a_file_compute_as_those_of_its_machines(tmp_path: Path) -> None:
+    """The lower bound is that of NVSwitches that add, however the machines are named."""
+    xml, kept = saved("dgx-h100", tmp_path / "m.xml"), saved(TWO, tmp_path / "kept.yaml")
+    spec, machines = tmp_path / "spec.yaml", tmp_path / "machines.yaml"
+    spec.write_text(f"spec: {TWO}\n")
+    machines.write_text("machines: [dgx-h100, dgx-h100]\n")
+    for files, named in (([xml], f"nccl:{xml}"), ([kept, spec, machines], TWO)):
+        for path in files:
+            of_file, of_name = (out("all_reduce", "-t", each, "-s", "64MiB").split("\n") for each in (path, named))
+            assert of_file[4].startswith("  bound ") and of_file[4] == of_name[4]
+            assert ", NVSwitches compute" in of_file[0]
+    spec.write_text(f"spec: '{TWO},nvls=0'\n")
+    assert "compute" not in out("all_reduce", "-t", spec, "-s", "64MiB").split("\n")[0]
+
+
 def test_nvls_0_turns_nvls_off_in_the_model() -> None:
     assert "takes NVLSTree" in out("all_reduce", "-t", TWO, "-s", "64MiB")
     assert "takes NVLS" not in out("all_reduce", "-t", f"{TWO},nvls=0", "-s", "64MiB")

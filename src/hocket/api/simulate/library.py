@@ -17,7 +17,7 @@ from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Prediction
 from hocket.simulator.algorithm_choice import LIBRARY
 from hocket.topology import Topology
-from hocket.topology.spec import is_graph
+from hocket.topology.spec import is_graph, with_nvswitches
 
 with late_imports(__name__):
     from hocket.nccl import NcclModel
@@ -156,8 +156,10 @@ def _why_none(spec: str) -> str:
 def _computing(question: Question, spec: str) -> Topology:
     """The topology whose NVSwitches compute where they can and the spec does not say whether they do."""
     hosts = _hosts(spec)
-    if hosts is None or hosts.nvls is not None or os.path.isfile(spec):
+    if hosts is None or hosts.nvls is not None:
         return question.topology(spec)
+    if os.path.isfile(spec):
+        return with_nvswitches(question.topology(spec))
     try:
         return question.topology(f"{spec}{',' if ':' in spec else ':'}{_NVLS}")
     except TopologyError:  # it has none that can
