@@ -46,9 +46,9 @@ from hocket.calibration import (
     predictor,
     read_measurements,
 )
-from hocket.nccl.fitted import NCCL_NAMES
 from hocket.calibration.simulated import simulated_us
 from hocket.nccl import PROTOCOLS, Constants, read_settings
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.topology import Topology, load
 from hocket.topology.machines.loading import load_machine
 

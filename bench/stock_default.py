@@ -23,8 +23,8 @@ from hocket.base.collectives import MESSAGE, SENDRECV
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
 from hocket.calibration import MeasuredCurve, curves_of, read_measurements
-from hocket.calibration.measurement import NCCL_NAMES
 from hocket.nccl import NcclModel
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["MACHINES", "Answered", "answered"]

@@ -99,9 +99,7 @@ def save_parameters(
         )
         for each in calibration.levels
     ]
-    content = msgspec.to_builtins(
-        FittedParameters(FORMAT, VERSION, curves, levels, section_of(nccl) if nccl else None)
-    )
+    content = msgspec.to_builtins(FittedParameters(FORMAT, VERSION, curves, levels, section_of(nccl) if nccl else None))
     with atomic_write(path) as file:
         file.write(comment)
         yaml.safe_dump(content, file, sort_keys=False, width=120)

@@ -6,8 +6,8 @@ import numpy as np
 
 from hocket.base.errors import FormatError
 from hocket.calibration.measurement import Measurement
-from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.choice import FORCING
+from hocket.nccl.fitted import NCCL_NAMES
 
 __all__ = ["refuse_mixed"]
 

@@ -154,5 +154,3 @@ def columns_at(model: NcclModel, kind: str, name: Name, sizes: NDArray[np.int64]
 def messages_of(kind: str, ranks: int, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bytes of one message of a call."""
     return sizes if kind == MESSAGE else np.maximum(sizes // ranks, 1)
-
-

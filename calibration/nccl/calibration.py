@@ -20,7 +20,7 @@ from hocket.calibration.nccl.curve import fit_structure, has_structure
 from hocket.calibration.nccl.releases import Releases
 from hocket.calibration.validation import Predict, freely
 from hocket.nccl.fitted import FREE, NcclCalibration, NcclCurveFit
-from hocket.nccl.releases import RELEASES, Release
+from hocket.nccl.releases import RELEASES
 
 __all__ = ["calibrate_nccl", "predictor"]
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from hocket.calibration.measurement import BenchmarkRun
-from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.choice import NcclChoice
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.log import Logged, read_setting, read_tuning
 
 __all__ = ["NcclLines"]

@@ -8,8 +8,8 @@ import msgspec
 from hocket.base.collectives import bus_factor
 from hocket.base.errors import FormatError
 from hocket.calibration.measurement import Assumed, BenchmarkRun, Measurement, kind_named
-from hocket.nccl.fitted import NCCL_NAMES
 from hocket.calibration.readers.printed import Printed, PrintedRow, check_row
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.releases import version_of_code
 
 __all__ = ["read_nccl_tests_json"]

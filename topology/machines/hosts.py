@@ -93,7 +93,9 @@ def _of_spec(spec: str, nodes: int | None, domain: int | None) -> Hosts:
     if word not in MACHINE_FILES:
         _refuse(spec)
     word, path, options = split_imported(spec.strip(), CLUSTER_KEYS)
-    found = Hosts(spec, path, MACHINE_FILES[word].read(path, options), nvls=_nvls(options), calibration=options.get("calibration"))
+    found = Hosts(
+        spec, path, MACHINE_FILES[word].read(path, options), nvls=_nvls(options), calibration=options.get("calibration")
+    )
     said = read_number("nodes", options["nodes"]) if "nodes" in options else None
     return _counted(found, said, nodes, domain or 1)
 
@@ -110,9 +112,7 @@ def _of_file(path: str, nodes: int | None, domain: int | None) -> Hosts:
         if (other.name, other.machine) != (first.name, first.machine):
             raise TopologyError(f"{path}: machines of several kinds, {first.spec} and {other.spec}")
     beside = os.path.join(os.path.dirname(path), calibration) if calibration else first.calibration
-    found = replace(
-        first, spec=path, nodes=first.nodes + sum(other.nodes for other in others), calibration=beside
-    )
+    found = replace(first, spec=path, nodes=first.nodes + sum(other.nodes for other in others), calibration=beside)
     return found if len(named) == 1 else _counted(found, found.nodes // found.domain, nodes, found.domain)
 
 
@@ -137,7 +137,9 @@ def _of_preset(spec: str, record: MachineRecord, nodes: int | None, domain: int 
         raise TopologyError(f"{spec}: its hosts have {of_host} GPUs each: gpus=1 to {of_host}, or a multiple of it")
     machine = nccl_preset(record.name)
     machine = machine if gpus >= of_host else _with_first(machine, gpus)
-    found = Hosts(spec, record.name, machine, record=record, nvls=_nvls(options), calibration=options.get("calibration"))
+    found = Hosts(
+        spec, record.name, machine, record=record, nvls=_nvls(options), calibration=options.get("calibration")
+    )
     said = read_number("nodes", options["nodes"]) if "nodes" in options else None
     joined = max(1, gpus // of_host)
     if domain is not None and said is not None and said * joined % domain == 0:
