@@ -140,7 +140,9 @@ class CheckedRoutes(Result):
         for name, load in self._loads():
             balance = self._balance(load)
             to = "to all others" if name == "all_to_all" else f"to rank + {further}"
-            yield f"{name:<12} {format_bandwidth(round(balance['bandwidth']))} a rank {to} fill the busiest link"
+            spread = ", if spread evenly over its paths" if self.routing.policy.chooses else ""
+            bandwidth = format_bandwidth(round(balance["bandwidth"]))
+            yield f"{name:<12} {bandwidth} a rank {to} fill the busiest link{spread}"
             for kind, at in balance["classes"].items():
                 used = f"{at['least']:.1%} to {at['most']:.1%} busy, mean {at['mean']:.1%}"
                 label = f"dimension {kind}" if kind.isdecimal() else kind
