@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_topologies import topologies
 
-from hocket.topology import ROUTINGS, Paths, Routes, Topology, load, routing_of
+from hocket.topology import ROUTINGS, WHOLE_SHARE, Paths, Routes, Topology, load, routing_of
 from hocket.topology.routing_tables import has_loop, num_arrived, routing_tables
 
 COST = "bandwidth=50GB/s,latency=500ns"
@@ -65,6 +65,48 @@ def test_a_fat_tree_that_sprays_is_balanced_and_one_route_a_pair_is_not() -> Non
     # 8 ranks of a leaf share one spine of 50 GB/s; 56 of 64 links idle
     assert "shift        6.25 GB/s a rank to rank + 16 fill" in single.stdout
     assert "spine      64 links, 56 idle" in single.stdout
+
+
+@pytest.mark.parametrize("routing", ["spray", "adaptive", "d_mod_k"])
+def test_a_degraded_link_stays_in_use(routing: str) -> None:
+    # Switches count hops. One of 8 spines' links has 99 %, and limits what is spread evenly: 0.99 * 50 GB/s.
+    found = hocket(f"fat_tree:8x4,spines=8,{COST}", "--degrade", "link:32-38=0.99", "--routing", routing)
+    assert "shift        49.5 GB/s a rank to rank + 16 fill" in found.stdout
+    assert ("if spread evenly over its paths" in found.stdout) == (routing == "adaptive")
+
+
+def test_dimension_order_keeps_degraded_links() -> None:
+    # Half of link 0 - 1 is left: what goes around the ring of rank 0 takes it all the same.
+    found = hocket(f"torus:4x4,{COST}", "--degrade", "link:0-1=0.5", "--routing", "dimension_order")
+    assert found.returncode == 0
+    assert "240, all arrive, no loops" in found.stdout
+
+
+@pytest.mark.parametrize("routing", ["spray", "parallel"])
+def test_unequal_parallel_links_share_by_bandwidth(routing: str) -> None:
+    # 25 and 50 GB/s side by side: 1/3 and 2/3, 75 GB/s together.
+    links = [(0, 2, 1000, 25 * 10**9), (0, 2, 1000, 50 * 10**9), (2, 1, 1000, 75 * 10**9), (1, 0, 1000, 10**9)]
+    pair = Topology.from_links("pair", 2, links, num_switches=1, link_class=["nic", "nic", "switch", "back"])
+    paths = routing_of(pair, routing).paths(pair, np.array([[0, 1]], np.int32))
+    assert paths.links.tolist() == [0, 2, 1, 2]
+    assert (paths.shares / WHOLE_SHARE).tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert paths.shares.sum() == WHOLE_SHARE
+
+
+def test_d_mod_k_counts_the_ranks_of_a_leaf() -> None:
+    # 16 machines of 8 rails; a leaf has one rail of 8 machines, so that ranks behind it are equal modulo 8. Counted
+    # leaf by leaf they take all 8 spines: a shift by half of all ranks fills every link, and none twice.
+    machines, rails, leaves, spines, links = 16, 8, 16, 8, []
+    ranks = machines * rails
+    for rank in range(ranks):
+        leaf = ranks + rank % rails * 2 + rank // rails // 8
+        links += [(rank, leaf, 500_000, 50 * 10**9), (leaf, rank, 500_000, 50 * 10**9)]
+    for leaf in range(ranks, ranks + leaves):
+        for spine in range(ranks + leaves, ranks + leaves + spines):
+            links += [(leaf, spine, 500_000, 50 * 10**9), (spine, leaf, 500_000, 50 * 10**9)]
+    rail_fabric = Topology.from_links("rails", ranks, links, num_switches=leaves + spines)
+    found = routing_tables(rail_fabric, routing_of(rail_fabric, "d_mod_k"))
+    assert found.shift.max() == found.shift.min() == pytest.approx(1)
 
 
 def test_tables_of_ranks_are_printed_and_written(tmp_path: Path) -> None:

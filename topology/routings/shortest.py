@@ -16,7 +16,7 @@ ROUTINGS = (
     ),
     RoutingPolicy(
         name="parallel",
-        summary="the same route, divided evenly among the parallel links of each hop, as bonded links do",
+        summary="the same route, divided by bandwidth among the parallel links of each hop, as bonded links do",
         example="hocket simulate all_reduce -s 64MiB -t machine.yaml --routing parallel",
         engine=EngineRouting.PARALLEL,
         spreads=True,

@@ -20,6 +20,42 @@ uint64_t mixed(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 31;
 }
 
+/// What links cost when those of a class count as its best: a switch does not know what is left of a link, so one that
+/// is degraded, or slower than its like, is one more that it may take. Other classes stay apart: nothing goes over a
+/// slow network because that has fewer hops. Links between ranks cost what they cost, for libraries see what they have
+/// (two bricks of NVLink or one); unless dimensions say the order.
+std::vector<Picoseconds> nominal_costs(const Graph& graph, std::vector<Picoseconds> cost, Routing routing,
+                                       std::span<const int32_t> link_class) {
+  std::vector<Picoseconds> best(cost.empty() ? 0 : std::ranges::max(link_class) + 1, kNever);
+  const auto counts = [&](size_t id) {
+    const Link& link = graph.links()[id];
+    return routing == Routing::kDimension || graph.is_switch(link.src) || graph.is_switch(link.dst);
+  };
+  for (size_t id = 0; id < cost.size(); id++) {
+    if (counts(id)) best[link_class[id]] = std::min(best[link_class[id]], cost[id]);
+  }
+  for (size_t id = 0; id < cost.size(); id++) {
+    if (counts(id)) cost[id] = best[link_class[id]];
+  }
+  return cost;
+}
+
+/// Of each rank its number when the ranks behind a leaf switch are counted one after the other, leaf by leaf: what
+/// spreads the destinations of a leaf over all of its switches above, however ranks are numbered.
+std::vector<int32_t> end_ports(const Graph& graph) {
+  std::vector<int32_t> leaf(graph.num_ranks(), -1), order(graph.num_ranks()), number(graph.num_ranks());
+  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) {
+    for (const int32_t id : graph.in_links(rank)) {
+      const int32_t from = graph.links()[id].src;
+      if (graph.is_switch(from) && (leaf[rank] < 0 || from < leaf[rank])) leaf[rank] = from;
+    }
+  }
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](int32_t rank) { return leaf[rank]; });
+  for (int32_t at = 0; at < graph.num_ranks(); at++) number[order[at]] = at;
+  return number;
+}
+
 /// Finds the paths of one pair after the other over the tables of its destination.
 class Walker {
  public:
@@ -28,6 +64,7 @@ class Walker {
         routing_(routing),
         seed_(seed),
         link_class_(link_class),
+        end_port_(routing == Routing::kModulo ? end_ports(graph) : std::vector<int32_t>{}),
         amount_(graph.num_nodes(), 0),
         carried_(graph.links().size(), 0) {}
 
@@ -41,10 +78,10 @@ class Walker {
     Found found;
     if (routing_ == Routing::kSpray || routing_ == Routing::kParallel) {
       spread(next, src, dst);
-      peel(next, src, dst, found);
+      peel(src, dst, found);
       return found;
     }
-    auto quotient = static_cast<uint64_t>(dst);
+    auto quotient = static_cast<uint64_t>(dst < std::ssize(end_port_) ? end_port_[dst] : dst);
     for (int32_t node = src; node != dst; node = graph_.links()[found.links.back()].dst) {
       found.links.push_back(chosen(next.of(node), node, src, dst, flow, quotient));
     }
@@ -77,8 +114,8 @@ class Walker {
     }
   }
 
-  /// What each link carries when every node splits what it gets evenly: from the farthest node on, as all that comes
-  /// to a node comes from farther ones. What does not divide goes to the lowest links.
+  /// What each link carries when every node splits what it gets: from the farthest node on, as all that comes to a node
+  /// comes from farther ones.
   void spread(const NextLinks& next, int32_t src, int32_t dst) {
     std::priority_queue<std::pair<Picoseconds, int32_t>> farthest;
     amount_[src] = kWholeShare;
@@ -88,32 +125,54 @@ class Walker {
       farthest.pop();
       const int64_t amount = std::exchange(amount_[node], 0);
       if (node == dst) continue;
-      split_.clear();
-      for (const int32_t id : next.of(node)) {
-        if (routing_ == Routing::kSpray || graph_.links()[id].dst == graph_.links()[next.lowest[node]].dst) {
-          split_.push_back(id);
-        }
-      }
-      const int64_t links = std::ssize(split_);
-      for (int64_t at = 0; at < links; at++) {
-        const int64_t part = amount / links + (at < amount % links);
-        const int32_t after = graph_.links()[split_[at]].dst;
-        if (part == 0) continue;
-        carried_[split_[at]] = part;
+      split(next, node, amount);
+      for (const int32_t id : split_) {
+        const int32_t after = graph_.links()[id].dst;
+        if (carried_[id] == 0) continue;
         if (amount_[after] == 0) farthest.emplace(next.distance[after], after);
-        amount_[after] += part;
+        amount_[after] += carried_[id];
       }
     }
   }
 
+  /// Divides what a node sends evenly among its links, and what parallel ones then have by their bandwidths.
+  void split(const NextLinks& next, int32_t node, int64_t amount) {
+    const auto to = [&](int32_t id) { return graph_.links()[id].dst; };
+    split_.clear();
+    if (routing_ == Routing::kSpray) {
+      split_.assign(next.of(node).begin(), next.of(node).end());
+      std::ranges::stable_sort(split_, {}, to);
+    } else {
+      const int32_t lowest = next.lowest[node];
+      for (const int32_t id : graph_.out_links(node)) {
+        if (to(id) == to(lowest) && link_class_[id] == link_class_[lowest]) split_.push_back(id);
+      }
+    }
+    const int64_t links = std::ssize(split_);
+    for (int64_t begin = 0, end = 0; begin < links; begin = end) {
+      __int128 bandwidth = 0, before = 0;
+      for (; end < links && to(split_[end]) == to(split_[begin]); end++) bandwidth += bandwidth_of(split_[end]);
+      // Differences of rounded sums: whatever is rounded, parts add up to all.
+      const int64_t together = amount * end / links - amount * begin / links;
+      for (int64_t at = begin; at < end; at++) {
+        const __int128 up_to = before + bandwidth_of(split_[at]);
+        carried_[split_[at]] =
+            static_cast<int64_t>(together * up_to / bandwidth) - static_cast<int64_t>(together * before / bandwidth);
+        before = up_to;
+      }
+    }
+  }
+
+  Bandwidth bandwidth_of(int32_t id) const { return graph_.links()[id].bandwidth; }
+
   /// Takes path after path, over the lowest links that still carry something, until nothing is left: each path empties
   /// a link, so they are no more than links.
-  void peel(const NextLinks& next, int32_t src, int32_t dst, Found& found) {
+  void peel(int32_t src, int32_t dst, Found& found) {
     for (int64_t left = kWholeShare; left > 0;) {
       const size_t begin = found.links.size();
       int64_t share = left;
       for (int32_t node = src; node != dst; node = graph_.links()[found.links.back()].dst) {
-        const std::span<const int32_t> links = next.of(node);
+        const std::span<const int32_t> links = graph_.out_links(node);
         found.links.push_back(*std::ranges::find_if(links, [&](int32_t id) { return carried_[id] > 0; }));
         share = std::min(share, carried_[found.links.back()]);
       }
@@ -128,8 +187,9 @@ class Walker {
   const Routing routing_;
   const uint64_t seed_;
   const std::span<const int32_t> link_class_;
-  std::vector<int64_t> amount_;   // of each node: what comes to it and has not been split
-  std::vector<int64_t> carried_;  // of each link: what no path has taken
+  const std::vector<int32_t> end_port_;  // of each rank, where destinations choose
+  std::vector<int64_t> amount_;          // of each node: what comes to it and has not been split
+  std::vector<int64_t> carried_;         // of each link: what no path has taken
   std::vector<int32_t> split_;
 };
 
@@ -197,7 +257,10 @@ Paths find_paths(const Graph& graph, std::span<const int32_t> src, std::span<con
   check_size(flow.size(), src.size(), "the flows");
   check_size(link_class.size(), graph.links().size(), "the classes of links");
   for (size_t pair = 0; pair < src.size(); pair++) require_nodes(graph, src[pair], dst[pair]);
-  const std::vector<Picoseconds> cost = link_costs(graph, reference_bytes);
+  // What takes one route, or the links beside it, takes the cheapest; the others choose among links of a kind.
+  const bool one_route = routing == Routing::kShortest || routing == Routing::kParallel;
+  std::vector<Picoseconds> cost = link_costs(graph, reference_bytes);
+  if (!one_route) cost = nominal_costs(graph, std::move(cost), routing, link_class);
   const std::vector<size_t> order = by_destination(dst);
   std::vector<Walker::Found> found(src.size());
   Walker walker(graph, routing, seed, link_class);

@@ -39,18 +39,20 @@ struct Paths {
   void check(int64_t num_links) const;
 };
 
-/// What a node does with several links on cheapest routes to a destination.
+/// What a node does with several links on cheapest routes to a destination. Links of a class at switches count as its
+/// best, but for `kShortest` and `kParallel`.
 enum class Routing : uint8_t {
   kShortest,   // the lowest
-  kParallel,   // the lowest and those beside it, evenly
+  kParallel,   // the lowest and those of its class beside it, by their bandwidths
   kEcmp,       // one for each flow, by a hash of the seed, the node, the pair and the flow's number
-  kSpray,      // all, evenly
-  kModulo,     // the (destination modulo their number)-th; behind it the quotient counts
+  kSpray,      // all, evenly; parallel ones then by their bandwidths
+  kModulo,     // the (destination modulo their number)-th; behind it the quotient counts; destinations are
+               // numbered leaf switch by leaf switch
   kDimension,  // of those of the lowest class the lowest
 };
 
-/// The paths of each pair of nodes (source, destination), cheapest as `Router` counts; `flow[k]` tells flows of equal
-/// pairs apart, `link_class` is that of each link. Where a node splits evenly into links, paths of a pair are as few as
+/// The paths of each pair of nodes (source, destination), cheapest as `Routing` says; `flow[k]` tells flows of equal
+/// pairs apart, `link_class` is that of each link. Where a node splits into links, paths of a pair are as few as
 /// carry what these links then carry. Throws as Router::routes.
 Paths find_paths(const Graph& graph, std::span<const int32_t> src, std::span<const int32_t> dst,
                  std::span<const int64_t> flow, Routing routing, uint64_t seed, std::span<const int32_t> link_class,
