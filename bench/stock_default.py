@@ -65,14 +65,19 @@ class Answered:
     @property
     def errors(self) -> NDArray[np.float64]:
         """Of each measurement."""
-        return self.time_us[np.searchsorted(self.sizes, self.curve.size_bytes)] / self.curve.time_us - 1
+        return self.time_us[np.searchsorted(self.sizes, self._asked.size_bytes)] / self._asked.time_us - 1
+
+    @property
+    def _asked(self) -> MeasuredCurve:
+        """The measurements of the sizes that were asked about."""
+        return self.curve.at(np.isin(self.curve.size_bytes, self.sizes))
 
     def worst(self, *, small: bool) -> str:
         """`median / worst at size` in %, of measurements up to SMALL or above."""
-        of = (self.curve.size_bytes <= SMALL) == small
+        of = (self._asked.size_bytes <= SMALL) == small
         if not of.any():
             return "-"
-        errors, sizes = self.errors[of], self.curve.size_bytes[of]
+        errors, sizes = self.errors[of], self._asked.size_bytes[of]
         at = int(np.argmax(np.abs(errors)))
         return f"{np.median(np.abs(errors)):.1%} / {errors[at]:+.1%} at {format_bytes(int(sizes[at]))}"
 

@@ -50,9 +50,9 @@ class AlgorithmChooser:
 
     `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto`, one of NCCL's
     (`hocket.simulator.stock`, of whose machines `nccl` is the model), or `library`, which `library` says; kinds it
-    lacks take DEFAULT_ALGORITHMS. A call that a native algorithm does begins `launch_ps` after its ranks have come to
-    it. Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was
-    made for another kind or topology.
+    lacks take DEFAULT_ALGORITHMS. A call that takes `auto` begins `launch_ps` after its ranks have come to it.
+    Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was made for another kind or
+    topology.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class AlgorithmChooser:
         if name != AUTO:
             return [self._native(name, call, note)]
         place = Place(self._topology, call.members)
-        return auto_candidates(call.collective, place, lambda name: self._native(name, call))
+        return auto_candidates(call.collective, place, lambda name: self._launched(name, call))
 
     def _of_library(self, call: CollectiveCall) -> CollectivePlan | SpelledOut:
         assert self._library is not None  # the constructor saw it
@@ -118,11 +118,11 @@ class AlgorithmChooser:
         messages = self._native(MESSAGES_AS.get(call.kind, DEFAULT_ALGORITHMS[call.kind]), call, _note_of(found))
         return replace(messages, launch_ps=self._library.launch_ps(call))
 
-    def _native(self, name: str, call: CollectiveCall, note: str | None = None) -> CollectivePlan:
-        plan = self._plan(name, call, note)
+    def _launched(self, name: str, call: CollectiveCall) -> CollectivePlan:
+        plan = self._native(name, call)
         return replace(plan, launch_ps=self._launch_ps) if self._launch_ps and len(call.group) > 1 else plan
 
-    def _plan(self, name: str, call: CollectiveCall, note: str | None) -> CollectivePlan:
+    def _native(self, name: str, call: CollectiveCall, note: str | None = None) -> CollectivePlan:
         collective = call.collective
         if collective.num_ranks * collective.chunks_per_rank > _FEW:
             return CollectivePlan(pattern(name, collective, self._topology, call.members), name, note)

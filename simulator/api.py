@@ -70,7 +70,7 @@ def simulate_collective(
     NCCL's model says. `library`: what the machine's stock library runs, in the time of its model, or `by_chunks` on the
     links (up to MOST_MESSAGES_ASKED), and messages for what it has no kernels for. `nccl` is NCCL on the topology's
     machines; None: those that the topology's name says. What disturbs the call can be said of NCCL's
-    programs. `launch_ps`: how long a call by another algorithm takes to begin.
+    programs. `launch_ps`: how long a call by `auto` takes to begin.
 
     Raises ScheduleError when the algorithm is unknown or cannot do the collective, FormatError where NCCL is asked for
     and its machines are not known, and SimulationError for a fidelity that the topology cannot have, and for a
@@ -247,12 +247,13 @@ def simulate_traces(
     native algorithm that is fastest on its own under the model, or what stock NCCL does, as in `simulate_collective`.
     As a string: for all kinds (NCCL's: for those that it has programs for). What takes `library` is simulated chunk by
     chunk where that is up to MOST_MESSAGES messages in all (`by_chunks`: up to MOST_MESSAGES_ASKED), else in the times
-    of its model. What no library serves begins `launch_ps` after its ranks have come to it. `chunks_per_rank` cuts the
-    collectives of native algorithms. Every computation takes `compute_scale` times its recorded duration: what if the
-    processors were faster? While a rank communicates it computes `fidelity.overlap_slowdown` times as long. What has no
-    recorded duration takes what `accelerator` (operations and bytes) and `remote_memory` (memory nodes) say; with
-    `reprices` also computations that have one, where their work is known. `machine` is what the topology's GPUs are: it
-    prices where there is no `accelerator`, and a note says where times are of another.
+    of its model. Without a library, messages and what takes `auto` begin `launch_ps` after they are called.
+    `chunks_per_rank` cuts the collectives of native algorithms. Every computation takes `compute_scale` times its
+    recorded duration: what if the processors were faster? While a rank communicates it computes
+    `fidelity.overlap_slowdown` times as long. What has no recorded duration takes what `accelerator` (operations
+    and bytes) and `remote_memory` (memory nodes) say; with `reprices` also computations that have one, where their
+    work is known. `machine` is what the topology's GPUs are: it prices where there is no `accelerator`, and a note
+    says where times are of another.
     Raises TraceError when the traces are inconsistent, DeadlockError when they never end, TopologyError when the
     topology has too few ranks, ScheduleError for an algorithm that cannot do what is asked, and SimulationError for a
     fidelity that the topology cannot have, and a placement that is none.

@@ -25,7 +25,7 @@ class SimulatedCurve:
     """A topology and an algorithm. `columns`, a row a size, ascending: `size_bytes`, `time_ps`, `bound_ps` (int64),
     `algbw`, `busbw` (bytes/s), `ratio`, `regime` (latency or bandwidth) and `used_algorithm`. `floor_ps` is the time
     without any bytes; `knee_bytes` the size at which the time is twice that (None: not between the sizes); `fit`
-    Hockney's alpha and beta (None: one size)."""
+    Hockney's alpha and beta (None: one size); `assumed` of how its sizes were simulated, beside the machine."""
 
     topology: str
     algorithm: str
@@ -33,6 +33,7 @@ class SimulatedCurve:
     floor_ps: int
     knee_bytes: float | None
     fit: AlphaBeta | None
+    assumed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         sizes = len(self.columns["size_bytes"])
@@ -72,6 +73,7 @@ def curve_of_predictions(
         floor,
         knee_bytes(ascending, time.tolist(), floor),
         alpha_beta(ascending, time.tolist()) if len(ascending) > 1 else None,
+        tuple(dict.fromkeys(sentence for prediction in found for sentence in prediction.assumed[1:])),
     )
 
 

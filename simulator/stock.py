@@ -30,14 +30,14 @@ with late_imports(__name__):
 
 __all__ = ["MOST_MESSAGES", "MOST_MESSAGES_ASKED", "LibraryCalls", "Programs", "nccl_programs"]
 
-MOST_MESSAGES, MOST_MESSAGES_ASKED = 2**20, 2**25
+MOST_MESSAGES, MOST_MESSAGES_ASKED = 2**20, 2**22
 """Jobs whose collectives of the library make more take the times of its model: they would take seconds and GiB. The
-second where links are asked about: more the engine does not hold."""
+second where links are asked about: some minutes and 3 GiB at most."""
 
 #: What calls (on ranks of the topology) follow, by the name of the algorithm; a text says why there is none.
 Programs = Mapping[str, Callable[[CollectiveCall], SpelledOut | str]]
 
-_PIECES = 64  # that bounds take a buffer to be cut into: a library pipelines, in more pieces than this
+_PIECES = 64  # that bounds take a buffer to be cut into, as libraries pipeline
 _BARRIER_BYTES = 4  # PyTorch's barrier is an all_reduce of one float
 _SMALL_MESSAGE = 16 << 10  # NCCL_P2P_LL_THRESHOLD: up to here messages go by LL
 _NVLINK, _PCI, _NETWORK = range(3)

@@ -17,8 +17,8 @@ def test_every_public_curve_is_answered_as_nccl_s_model_says(shared: Path) -> No
     for name, each in found:
         if each.model_us is not None:
             assert each.as_model == len(each.sizes), (name, each.spec)
-        else:  # messages: a launch and a step at least, as measured within a factor of ten
-            assert (each.time_us > 5).all()
+        else:  # messages: as measured within a factor of ten
+            assert (each.errors > -0.9).all() and (each.errors < 9).all()
     asked = {each.curve.kind for _, each in found if each.model_us is None}
     assert asked == {"all_to_all", "message"}
     small = [each for name, each in found if name == "h100_16gpu_2node_ib_allreduce"]

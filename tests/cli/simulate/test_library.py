@@ -1,6 +1,7 @@
 """What `hocket simulate` runs where nothing is said of algorithms: the machine's stock library."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -182,10 +183,27 @@ def test_an_oversubscribed_fabric_is_felt() -> None:
     assert "NOT PHYSICAL" not in text
 
 
-def test_links_that_are_asked_about_are_felt_by_large_collectives_too() -> None:
-    # 1,310,720 messages: more than a plain call is simulated by.
-    text = out("all_reduce", "-t", "dgx-h100:nodes=64", "-s", "64MiB", "--model", "congestion")
-    assert "chunk by chunk on the links: about 1,310,720 messages, up to 33,554,432" in text
+def test_links_of_a_file_are_felt_as_those_of_its_spec(tmp_path: Path) -> None:
+    spec, path = f"{TWO},fabric=fat_tree,leaf=1,oversubscription=8", tmp_path / "cluster.yaml"
+    path.write_text(f"spec: {spec}\n")
+    times = [re.search(r"time  .*", out("all_reduce", "-t", each, "-s", "64MiB"))[0] for each in (spec, path)]
+    assert times[0] == times[1] == "time                   1.375 ms"
+
+
+def test_a_default_that_is_said_again_changes_nothing() -> None:
+    plain, again = (out("all_reduce", "-t", spec, "-s", "64KiB") for spec in (TWO, f"{TWO},latency=700ns"))
+    assert plain.splitlines()[3] == again.splitlines()[3]
+
+
+def test_links_that_are_asked_about_are_felt_by_large_jobs_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hocket.simulator.api.MOST_MESSAGES", 1000)
+    job = tmp_path / "job"
+    made = in_process.hocket("generate", "collective", "all_reduce", "-t", TWO, "--size", "64MiB", "-o", job)
+    assert made.returncode == 0, made.stderr
+    assert "more than 1,000" in out(job, "-t", TWO)
+    asked = out(job, "-t", TWO, "--degrade", "npu:3=0.1")
+    assert "chunk by chunk on the links: about" in asked
+    assert "up to 4,194,304" in asked
 
 
 def test_a_library_that_is_not_modelled_launches_too(tmp_path: Path) -> None:

@@ -71,11 +71,16 @@ def test_others_names_are_understood(name: str, kind: str, tmp_path: Path) -> No
 def test_a_file_of_that_name_is_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "alltoall").mkdir()
-    assert "--size is for a collective" in hocket("alltoall", "-t", SWITCH, "-s", "1MiB").stderr
+    done = hocket("alltoall", "-t", SWITCH, "-s", "1MiB")
+    assert done.returncode == 2
+    assert "--size is for a collective" in done.stderr
 
 
-@pytest.mark.parametrize("option", [["--algorithm", "ring"], ["--chunks", "2"], ["--placement", "round_robin"]])
+@pytest.mark.parametrize(
+    "option",
+    [["--algorithm", "ring"], ["--chunks", "2"], ["--placement", "round_robin"], ["--nccl-set", "NCCL_ALGO=RING"]],
+)
 def test_options_of_collectives_and_jobs_are_refused(option: list[str]) -> None:
-    done = hocket("sendrecv", "-t", SWITCH, "-s", "1MiB", *option)
+    done = hocket("sendrecv", "-t", SWITCH, "-s", "1MiB", "--library", "none", *option)
     assert done.returncode == 2, done.stdout
     assert option[0] in done.stderr

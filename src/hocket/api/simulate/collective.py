@@ -8,12 +8,14 @@ from hocket.api.simulate.library import (
     StockMachine,
     asks_for_library,
     asks_of_links,
+    assumed_of_curves,
     is_of_library,
     stock_machine,
 )
 from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
+from hocket.base.collectives import kind_called
 from hocket.base.errors import HocketError, RequestError, SimulationError
 from hocket.base.late_imports import late_imports
 from hocket.nccl.words import NCCL, is_nccl
@@ -37,7 +39,7 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
         raise RequestError(f"--size is missing: {request.what} of how many bytes? such as --size 64MiB")
     if request.root and not Kind(request.what).rooted:
         raise RequestError(f"--root {request.root}: {request.what} has no root: drop it")
-    names = [name.removeprefix(f"{request.what}=") for name in request.algorithm]
+    names = [_of_kind(request.what, name) for name in request.algorithm]
     runs = asks_for_library(request, names, covers_all=True)
     machines = {spec: stock_machine(question, spec, runs=runs, native=_NATIVE) for spec in request.topology}
     contenders = [
@@ -51,7 +53,13 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     if request.outputs.timeline or request.outputs.tables:
         raise RequestError("--timeline and --tables are for one size and algorithm; several have --csv")
     curves = _curves(question, contenders, sizes)
-    return CurvesResult(request, request.what, curves, [machine.assumed for machine in machines.values()])
+    return CurvesResult(request, request.what, curves, assumed_of_curves(machines, curves))
+
+
+def _of_kind(kind: str, text: str) -> str:
+    """The algorithm of `KIND=NAME`, whatever others call the kind, or of `NAME`."""
+    named, _, name = text.partition("=")
+    return name if kind_called(named) == kind else text
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class _Contender:
             fidelity=replace(question.fidelity, latencies=True) if latencies else question.fidelity,
             nccl=self.machine.nccl if ours else None,
             disturbance=question.disturbance,
-            by_chunks=asks_of_links(request, self.spec),
+            by_chunks=asks_of_links(request, self.machine, self.spec),
             launch_ps=self.machine.launch_ps if self.name == AUTO else 0,
         )
         return self.machine.said(found) if ours or not self.machine.nccl else found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.request import Simulation
@@ -16,25 +17,31 @@ from hocket.base.units import format_time
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Prediction
 from hocket.simulator.algorithm_choice import LIBRARY
-from hocket.topology import Topology
+from hocket.topology import Topology, load
 from hocket.topology.spec import is_graph, with_nvswitches
 
 with late_imports(__name__):
     from hocket.nccl import NcclModel
     from hocket.nccl.libraries import LIBRARIES, library_of
     from hocket.nccl.programs.spec import model_of
+    from hocket.simulator.curves import SimulatedCurve
     from hocket.topology.machines.hosts import Hosts, hosts_of
 
-__all__ = ["CollectiveLibrary", "StockMachine", "asks_for_library", "asks_of_links", "is_of_library", "stock_machine"]
+__all__ = [
+    "CollectiveLibrary",
+    "StockMachine",
+    "asks_for_library",
+    "asks_of_links",
+    "assumed_of_curves",
+    "is_of_library",
+    "stock_machine",
+]
 
 _NVLS = "nvls=1"
-_CHANGES_LINKS = re.compile("[:,](link|latency|oversubscription)=")
+_OF_LINKS = re.compile("[:,](link|latency|oversubscription)=[^,]*")
 _LAUNCH_PS = 6_600_000
 """What launches a library's kernel that is not modelled: as NCCL's least (its rings by LL: docs/nccl-model.md)."""
-_ALPHA_BETA = (
-    "native algorithms by latency and bandwidth, the fastest on its links (auto), each after the launch of a kernel as"
-    f" of NCCL's, {format_time(_LAUNCH_PS)}"
-)
+_AUTO = "native algorithms by latency and bandwidth, the fastest on its links (auto)"
 
 
 class CollectiveLibrary(StrEnum):
@@ -93,15 +100,34 @@ def asks_for_library(request: Simulation, names: Iterable[str], *, covers_all: b
     return runs
 
 
-def asks_of_links(request: Simulation, spec: str) -> bool:
-    """Whether it asks what the links do, or the spec says of links what NCCL's model does not know, so that the
-    library's programs are run on them."""
+def asks_of_links(request: Simulation, machine: StockMachine, spec: str) -> bool:
+    """Whether it asks what the links do, or they are not those of the machines by name, of which alone NCCL's model
+    knows, so that the library's programs are run on them."""
     asked = {"model", "switching", "queueing", "degrade", "routing"} & request.set_fields().keys()
-    return bool(asked) or _CHANGES_LINKS.search(spec) is not None
+    return bool(asked) or (machine.nccl is not None and _has_own_links(machine.topology, spec))
 
 
-def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> StockMachine:
-    """The topology that `spec` names, with its library where it `runs`; `native` says what runs where there is none.
+def _has_own_links(topology: Topology, spec: str) -> bool:
+    """Whether the links are others than those of the machines that it is made of: by the spec's keys, or in a file
+    that was changed, but for what a calibration has fitted."""
+    if len(topology.cluster) != 1 or _calibration(spec):
+        return False
+    bare = _OF_LINKS.sub("", topology.cluster[0])
+    bare = bare if ":" in bare else bare.replace(",", ":", 1)
+    own = _loaded(bare)
+    return (
+        own.routing != topology.routing or own.fingerprint != replace(topology, in_network=own.in_network).fingerprint
+    )
+
+
+@lru_cache(maxsize=16)
+def _loaded(spec: str) -> Topology:
+    return load(spec)
+
+
+def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alpha_beta: str = _AUTO) -> StockMachine:
+    """The topology that `spec` names, with its library where it `runs`; `native` says what runs where there is none,
+    `alpha_beta` what stands in for one that is not modelled.
 
     Raises FormatError or TopologyError where the library is insisted on and not known there.
     """
@@ -115,7 +141,8 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> 
     plain = question.topology(spec)
     if not insists and (why := _why_none(spec)):
         stands_in = _hosts(spec) is not None
-        sentence = f"no library ({why}): {_ALPHA_BETA if stands_in else native}"
+        launched = f"{alpha_beta}, each after the launch of a kernel as of NCCL's, {format_time(_LAUNCH_PS)}"
+        sentence = f"no library ({why}): {launched if stands_in else native}"
         return StockMachine(plain, None, (sentence,), _LAUNCH_PS if stands_in else 0)
     try:
         nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set)
@@ -126,6 +153,16 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str) -> 
     topology = _computing(question, spec)
     by = _calibration(spec) if own is None else None
     return StockMachine(topology, nccl, (_described(nccl, topology) + (f", calibrated by {by}" if by else ""),))
+
+
+def assumed_of_curves(machines: Mapping[str, StockMachine], curves: Sequence[SimulatedCurve]) -> list[str]:
+    """What is assumed of each machine and of its curves, naming the machine where there are several."""
+    found = []
+    for spec, machine in machines.items():
+        of_curves = (sentence for curve in curves if curve.topology == spec for sentence in curve.assumed)
+        label = f"{spec}: " if len(machines) > 1 else ""
+        found += [label + sentence for sentence in dict.fromkeys((*machine.assumed, *of_curves))]
+    return found
 
 
 def _hosts(spec: str) -> Hosts | None:

@@ -23,7 +23,7 @@ from hocket.api.simulate.options import (
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.result import CurvesResult, SimulationResult
-from hocket.base.collectives import MESSAGE, SENDRECV, kind_called
+from hocket.base.collectives import SENDRECV, kind_called
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
@@ -84,7 +84,7 @@ def _called_as_here(request: Simulation) -> Simulation:
     what = request.what
     if what in (*NAMED_KINDS, SENDRECV) or not _NAME.fullmatch(what) or _is_there(what):
         return request
-    kind = SENDRECV if (called := kind_called(what)) == MESSAGE else called
+    kind = SENDRECV if re.match("send_?recv", what.lower()) else kind_called(what)
     return structs.replace(request, what=kind) if kind in (*NAMED_KINDS, SENDRECV) else request
 
 
@@ -104,7 +104,7 @@ def _question(request: Simulation, progress: Progress) -> Question:
 def _performer(request: Simulation) -> Callable[[Question], SimulationResult | CurvesResult]:
     """What simulates the sort of thing that is asked for; refuses options of other sorts."""
     what = request.what
-    is_sendrecv = what == SENDRECV and not os.path.exists(what)
+    is_sendrecv = what == SENDRECV and not _is_there(what)
     is_collective = what in NAMED_KINDS and not os.path.exists(what)
     is_program = what.endswith(PROGRAMS)
     of_traces = {"accelerator", "remote_memory", "placement", "compute_scale", "overlap_slowdown"}
@@ -188,7 +188,7 @@ def _traces(question: Question) -> SimulationResult:
             remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
             reprices=job.reprice,
             machine=computes,
-            by_chunks=asks_of_links(request, spec),
+            by_chunks=asks_of_links(request, machine, spec),
             launch_ps=machine.launch_ps,
             fidelity=question.fidelity,
         )

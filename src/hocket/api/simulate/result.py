@@ -110,12 +110,12 @@ class CurvesResult(Result):
         request: Simulation,
         kind: str,
         curves: Sequence[SimulatedCurve],
-        assumed: Sequence[tuple[str, ...]] = (),
+        assumed: Sequence[str] = (),
     ) -> None:
         self.request: Simulation = request
         self.kind = kind
         self.curves = tuple(curves)
-        self.assumed = tuple(dict.fromkeys(sentence for of_machine in assumed for sentence in of_machine))
+        self.assumed = tuple(assumed)
         self._written: list[str] = []
 
     def headline(self) -> str:

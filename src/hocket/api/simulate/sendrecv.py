@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hocket.api.simulate.library import CollectiveLibrary, StockMachine, stock_machine
+from hocket.api.simulate.library import StockMachine, asks_for_library, assumed_of_curves, stock_machine
 from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
@@ -29,8 +29,11 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     request = question.request
     if request.size is None:
         raise RequestError("--size is missing: how many bytes does each rank send? such as --size 64MiB")
-    sizes, runs = sizes_of(request.size), request.library != CollectiveLibrary.NONE
-    machines = {spec: stock_machine(question, spec, runs=runs, native=_NATIVE) for spec in request.topology}
+    sizes, runs = sizes_of(request.size), asks_for_library(request, [], covers_all=True)
+    machines = {
+        spec: stock_machine(question, spec, runs=runs, native=_NATIVE, alpha_beta="its messages")
+        for spec in request.topology
+    }
     if len(sizes) == 1:
         return SimulationResult(request, [_predict(question, each, sizes[0]) for each in machines.values()])
     if request.outputs.timeline or request.outputs.tables:
@@ -42,8 +45,8 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
 
         return curve_of_predictions(spec, "messages", sizes, predicted, floor_at_zero=True)
 
-    assumed = [machine.assumed for machine in machines.values()]
-    return CurvesResult(request, SENDRECV, [curve_of(spec) for spec in request.topology], assumed)
+    curves = [curve_of(spec) for spec in request.topology]
+    return CurvesResult(request, SENDRECV, curves, assumed_of_curves(machines, curves))
 
 
 def _predict(question: Question, machine: StockMachine, size: int) -> Prediction:

@@ -7,6 +7,7 @@ from hocket.api.simulate.perform import perform
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.result import SimulationResult
 from hocket.base.errors import HocketError, RequestError
+from hocket.base.units import parse_bytes
 from hocket.simulator.analysis import bandwidths
 
 __all__ = ["Answer", "answer"]
@@ -43,7 +44,10 @@ def _simulate(row: Simulation) -> Answer:
     found = result.prediction
     ranks, time, bound = found.topology.num_ranks, found.time_ps, found.bound_ps
     said = {"assumed": "; ".join(found.assumed), "notes": "; ".join([*found.warnings, *found.notes])}
-    if row.size is None or len(found.collectives) != 1:
+    if found.collectives and (row.size is None or len(found.collectives) != 1):
         return Answer(ranks, time, bound, "", 0.0, **said)
+    if not found.collectives:  # messages: what each of their bytes takes
+        size = parse_bytes(row.size) if row.size else 0
+        return Answer(ranks, time, bound, "messages" if size else "", size * 1e12 / max(time, 1), **said)
     _, busbw = bandwidths(found)
     return Answer(ranks, time, bound, found.collectives[0].algorithm, float(busbw[0]), **said)

@@ -19,6 +19,7 @@ KEYS = tuple(
     for field in Simulation.fields()
     if field.path[0] not in ("outputs", "astra") and field.name not in ("late", "traffic")
 )
+_ANSWERS = 2  # a number more whenever rows are answered otherwise: kept answers are then asked again
 #: Columns that every sweep has, by the field that they tell, and what a row has that does not say.
 _ALWAYS = {
     "topology": ("topology", ""),
@@ -65,7 +66,7 @@ def keys_of(rows: Iterable[Simulation]) -> list[str]:
 def _key_of(row: Simulation, digest: Callable[[str], str]) -> str:
     values = (each for value in row.set_fields().values() for each in (value if isinstance(value, tuple) else (value,)))
     files = [digest(each) for each in values if isinstance(each, str)]
-    return hashlib.sha256(repr((__version__, row.to_json(), files)).encode()).hexdigest()[:32]
+    return hashlib.sha256(repr((__version__, _ANSWERS, row.to_json(), files)).encode()).hexdigest()[:32]
 
 
 def row_columns(rows: Sequence[Simulation]) -> Mapping[str, list[Any]]:
