@@ -26,6 +26,7 @@ from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import CollectiveCall, NodeKind, Workload, single_call
 from hocket.simulator.workload_bound import WorkloadBound
 from hocket.topology import FabricRouting, Topology, routing_of
+from hocket.topology.routing_tables import one_path_notes
 
 __all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
 
@@ -97,7 +98,7 @@ def simulate(
         link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
         folded=outcome.folded,
-        notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology)),
+        notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology, fidelity)),
     )
 
 
@@ -274,11 +275,15 @@ def _fastest(
     return best
 
 
-def _notes(placed: Workload, followed: Sequence[CollectivePlan | SpelledOut], topology: Topology) -> list[str]:
-    """What is to be said of the plans that were followed, once each, and of what crosses the topology's ports."""
+def _notes(
+    placed: Workload, followed: Sequence[CollectivePlan | SpelledOut], topology: Topology, fidelity: Fidelity
+) -> list[str]:
+    """What is to be said of the plans that were followed, once each, of what crosses the topology's ports, and of a
+    routing that was asked for."""
     spelled_out = [choice.workload for choice in followed if not isinstance(choice, CollectivePlan)]
     crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
-    return [*dict.fromkeys(choice.note for choice in followed if choice.note), *port_notes(crossings, topology)]
+    idle = one_path_notes(topology) if fidelity.routing is not None else ()
+    return [*dict.fromkeys(choice.note for choice in followed if choice.note), *port_notes(crossings, topology), *idle]
 
 
 def _latency(choice: object, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int | None:

@@ -12,6 +12,7 @@ from hocket.topology.measures import (
     rank_ingress_bandwidth,
 )
 from hocket.topology.model import Dimension, Topology
+from hocket.topology.routing_tables import has_several_paths, has_single_spines
 
 __all__ = ["Facts", "LinkKind", "describe"]
 
@@ -32,7 +33,8 @@ class LinkKind:
 class Facts:
     """Sizes and limits of a topology; pairs are (least, most) over the ranks, bandwidths in bytes/s.
 
-    `in_network` counts the switches that compute.
+    `in_network` counts the switches that compute. `routing` is the topology's own; `several_paths` says whether pairs
+    have a choice for it, `single_spines` that a fabric's spine is one node, so that they have none.
 
     `diameter_ps` is the largest sum of latencies on a best route between two ranks, over the `diameter_sources` ranks
     that were looked at (all of them, evenly spread ones when the topology is large). `cut` is the tightest set of ranks
@@ -47,6 +49,9 @@ class Facts:
     machines: int
     dimensions: tuple[Dimension, ...]
     links: tuple[LinkKind, ...]
+    routing: str
+    several_paths: bool
+    single_spines: bool
     out_degree: tuple[int, int]
     ingress: tuple[int, int]
     egress: tuple[int, int]
@@ -80,6 +85,9 @@ def describe(topology: Topology) -> Facts:
             LinkKind(count, topology.classes[link_class], latency, bandwidth)
             for count, (link_class, latency, bandwidth) in zip(counts.tolist(), kinds.T.tolist(), strict=True)
         ),
+        routing=topology.routing,
+        several_paths=has_several_paths(topology),
+        single_spines=has_single_spines(topology),
         out_degree=(int(degree.min()), int(degree.max())),
         ingress=(int(ingress.min()), int(ingress.max())),
         egress=(int(egress.min()), int(egress.max())),

@@ -2,16 +2,29 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import Infeasible
 from hocket.topology.model import Topology
 from hocket.topology.paths import WHOLE_SHARE, Paths
 from hocket.topology.routings.policy import FabricRouting
+from hocket.topology.routings.spray import ROUTINGS as SPRAY
 
-__all__ = ["RoutingTables", "has_loop", "num_arrived", "routing_tables"]
+__all__ = [
+    "RoutingTables",
+    "has_loop",
+    "has_several_paths",
+    "has_single_spines",
+    "num_arrived",
+    "one_path_notes",
+    "routing_tables",
+]
 
+_MOST_PAIRS = 1 << 16  # a tenth of a second or two
+_PAIRS_AT_ONCE = 1 << 13
 _MOST_CELLS = 4_000_000  # of destinations x links at a time: memory stays below some hundred MB
 
 
@@ -71,6 +84,43 @@ def routing_tables(topology: Topology, routing: FabricRouting) -> RoutingTables:
     part = np.concatenate(parts)[order]
     counts = (pairs, arrived, looping, most_paths, most_links)
     return RoutingTables(nodes[order], destination[order], taken[order], part, *counts, load, _shift(topology, routing))
+
+
+@lru_cache(maxsize=16)
+def has_several_paths(topology: Topology) -> bool:
+    """Whether routings have a choice: some pair of ranks has several shortest paths. Of more than 256 ranks not all
+    destinations are looked at, but evenly spread ones."""
+    ranks = topology.num_ranks
+    count = min(ranks, max(1, _MOST_PAIRS // ranks))
+    # one further than evenly, so that not all are the same rank of their machines
+    destinations = np.arange(count) * (ranks // count + (count < ranks)) % ranks
+    pairs = np.column_stack([np.tile(np.arange(ranks), count), np.repeat(destinations, ranks)]).astype(np.int32)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    spray = FabricRouting(SPRAY[0])
+    try:
+        return any(
+            not spray.paths(topology, pairs[begin : begin + _PAIRS_AT_ONCE]).has_one_each
+            for begin in range(0, len(pairs), _PAIRS_AT_ONCE)
+        )
+    except Infeasible:  # of ranks that nothing joins nothing can be said
+        return True
+
+
+def has_single_spines(topology: Topology) -> bool:
+    """Whether the machines' fabric has switches above the leaves, and no choice among them."""
+    fabric = np.isin(topology.link_class, [at for at, name in enumerate(topology.classes) if name == "fabric"])
+    inner = np.arange(topology.num_nodes) < topology.num_ranks
+    inner[topology.src[~fabric]] = inner[topology.dst[~fabric]] = True
+    above = fabric & ~inner[topology.src] & ~inner[topology.dst]
+    return bool(above.any()) and not has_several_paths(topology)
+
+
+def one_path_notes(topology: Topology) -> tuple[str, ...]:
+    """What to say to who asks for a routing where none has a choice."""
+    if has_several_paths(topology):
+        return ()
+    remedy = "; give the fabric spines=N" * has_single_spines(topology)
+    return (f"routing: every pair has one path on this topology: --routing changes nothing{remedy}",)
 
 
 def num_arrived(topology: Topology, pairs: NDArray[np.int32], paths: Paths) -> int:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from random_topologies import topologies
 
 from hocket.topology import ROUTINGS, WHOLE_SHARE, Paths, Routes, Topology, load, routing_of
-from hocket.topology.routing_tables import has_loop, num_arrived, routing_tables
+from hocket.topology.routing_tables import (
+    has_loop,
+    has_several_paths,
+    has_single_spines,
+    num_arrived,
+    one_path_notes,
+    routing_tables,
+)
 
 COST = "bandwidth=50GB/s,latency=500ns"
 hocket = partial(in_process.hocket, "topology", "routes")
@@ -135,3 +142,21 @@ def test_tables_of_ranks_are_printed_and_written(tmp_path: Path) -> None:
 def test_a_routing_that_is_none_is_one_clear_error(words: list[str], why: str) -> None:
     done = hocket(*words)
     assert done.returncode in (2, 3) and why in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "several", "single_spines"),
+    [
+        ("dgx-h100:nodes=8,fabric=fat_tree,leaf=2", False, True),
+        ("dgx-h100:nodes=8,fabric=fat_tree,leaf=2,spines=4", True, False),
+        ("dgx-h100:nodes=2,fabric=switch", False, False),
+        ("switch:4,bandwidth=50GB/s,latency=500ns", False, False),
+        ("ring:4,bandwidth=50GB/s,latency=500ns", True, False),  # both ways to the rank across
+        ("ring:5,bandwidth=50GB/s,latency=500ns", False, False),
+    ],
+)
+def test_where_routings_have_a_choice(spec: str, several: bool, single_spines: bool) -> None:
+    topology = load(spec)
+    assert (has_several_paths(topology), has_single_spines(topology)) == (several, single_spines)
+    assert len(one_path_notes(topology)) == (not several)
+    assert ("spines=N" in "".join(one_path_notes(topology))) == single_spines

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hocket.base.errors import TopologyError
-from hocket.topology.machines.fabric import Fabric, Port
-from hocket.topology.model import Topology
+from hocket.topology.machines.fabric import Fabric, FabricPlan, Port
+from hocket.topology.model import DEFAULT_ROUTING, Topology
 
 __all__ = ["FABRIC_PS", "MOST_MACHINES", "Link", "Machine", "MachinePort", "cluster"]
 
+#: Fabrics for accelerators that have a choice send packet after packet another way (docs/topology.md names whose).
+FABRIC_ROUTING = "spray"
 FABRIC_PS = 150_000  # NIC - switch and switch - switch: one switch and its cable; an assumption (docs/topology.md)
 MOST_MACHINES = 4096
 
@@ -47,7 +49,8 @@ def cluster(
 
     Nodes: ranks machine by machine; the machines' switches tier by tier; those of the fabric. Links: those inside,
     machine by machine; then port by port; then the fabric's. With `nvls` the NVSwitches compute, with `sharp` the
-    fabric's switches. Raises TopologyError, naming the machine, for what it lacks.
+    fabric's switches. Where leaves have several spines to choose from, the fabric sprays.
+    Raises TopologyError, naming the machine, for what it lacks.
     """
     if not 1 <= len(machines) <= MOST_MACHINES or sum(machine.gpus for machine in machines) < 2:
         raise TopologyError(f"{name}: expected 1 to {MOST_MACHINES} machines, and 2 GPUs or more in all")
@@ -63,10 +66,11 @@ def cluster(
     numbers = _numbers(machines)
     links = [_moved(link, at) for at, machine in zip(numbers, machines, strict=True) for link in machine.links]
     first = 1 + max(max(at) for at in numbers)
-    last = first
+    last, routing = first, DEFAULT_ROUTING
     if len(machines) > 1:
-        fabric_links, last = _fabric_links(machines, fabric, numbers, first)
+        plan, fabric_links = _fabric_links(machines, fabric, numbers, first)
         links += fabric_links
+        last, routing = first + plan.switches, FABRIC_ROUTING if plan.has_choice else DEFAULT_ROUTING
     return Topology.from_links(
         name,
         sum(machine.gpus for machine in machines),
@@ -77,6 +81,7 @@ def cluster(
         notes=tuple(dict.fromkeys(note for machine in machines for note in machine.notes)),
         in_network=[at[machine.nvswitch] for at, machine in zip(numbers, machines, strict=True) if nvls]
         + [*range(first, last if sharp else first)],
+        routing=routing,
     )
 
 
@@ -97,8 +102,8 @@ def _numbers(machines: Sequence[Machine]) -> list[list[int]]:
 
 def _fabric_links(
     machines: Sequence[Machine], fabric: Fabric, numbers: list[list[int]], first: int
-) -> tuple[list[Link], int]:
-    """The links to and in the fabric, whose switches are the nodes from `first` on, and the node after them."""
+) -> tuple[FabricPlan, list[Link]]:
+    """The fabric, and the links to and in it; its switches are the nodes from `first` on."""
     joined = [
         (at, port, Port(of, rail, port.bandwidth))
         for of, (at, machine) in enumerate(zip(numbers, machines, strict=True))
@@ -114,7 +119,7 @@ def _fabric_links(
         links += _both(at[inside.node], first + leaf, inside.bandwidth)
     for lower, upper, bandwidth in plan.trunks:
         links += _both(first + lower, first + upper, bandwidth)
-    return links, first + plan.switches
+    return plan, links
 
 
 def _moved(link: Link, at: list[int]) -> Link:

@@ -1,8 +1,8 @@
 """How the NICs of many machines are joined: rails, fat trees, one switch.
 
-A fabric is planned over ports alone: which switch each goes to, and how the switches go on to others. The switches of
-a tier that any of them may use alike, as the spines of a non-blocking network do, are one node whose links carry all
-that they do together: routes are spread over them ideally.
+A fabric is planned over ports alone: which switch each goes to, and how the switches go on to others. The spines that
+leaves may use alike are one node whose links carry all that they do together, so that routes are spread over them
+ideally; where their number is said they are that many switches, and the routing spreads.
 """
 
 import re
@@ -13,10 +13,11 @@ from fractions import Fraction
 
 from hocket.base.errors import FormatError, TopologyError
 from hocket.base.strict_yaml import nearest
+from hocket.base.units import exact_bandwidth
 
 __all__ = ["FABRIC_KEYS", "Fabric", "FabricKind", "FabricPlan", "Port", "read_fabric"]
 
-FABRIC_KEYS = ("fabric", "leaf", "pod", "oversubscription", "rails")
+FABRIC_KEYS = ("fabric", "leaf", "pod", "spines", "oversubscription", "rails")
 
 
 class FabricKind(str, Enum):
@@ -46,23 +47,31 @@ class FabricPlan:
     leaf: tuple[int, ...]
     trunks: tuple[tuple[int, int, int], ...]
 
+    @property
+    def has_choice(self) -> bool:
+        """Whether a switch goes up to several."""
+        return len({lower for lower, _, _ in self.trunks}) < len(self.trunks)
+
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
     """`leaf` machines share a leaf switch (0: all; a fat tree needs it), `pod` machines have a spine of their own, and
-    these meet in a core (0: one spine). `oversubscription`: what comes into the switches of a tier from below, over
-    what goes up: of the leaves, then of the pods' spines. `rails`: that of each NIC of a machine, in their order, -1 of
-    those that are not on this fabric; without it each has its own."""
+    these meet in a core (0: one spine). `spines`: how many switches a spine is, with an equal part of its bandwidth
+    each; those of one number in all pods meet in a core of their own (0: one node stands for all). `oversubscription`:
+    what comes into the switches of a tier from below, over what goes up: of the leaves, then of the pods' spines.
+    `rails`: that of each NIC of a machine, in their order, -1 of those that are not on this fabric; without it each has
+    its own."""
 
     kind: FabricKind = FabricKind.RAIL
     leaf: int = 0
     pod: int = 0
+    spines: int = 0
     oversubscription: tuple[Fraction, ...] = ()
     rails: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         tiered = self.kind in (FabricKind.RAIL, FabricKind.FAT_TREE)
-        unused = [key for key in ("leaf", "pod", "oversubscription") if getattr(self, key)]
+        unused = [key for key in ("leaf", "pod", "spines", "oversubscription") if getattr(self, key)]
         if unused and not tiered:
             raise TopologyError(f"fabric={self.kind.value} has one tier: drop {', '.join(unused)}")
         if self.kind == FabricKind.FAT_TREE and not self.leaf:
@@ -100,23 +109,40 @@ class Fabric:
         if self.kind in (FabricKind.RAIL_ONLY, FabricKind.SWITCH) or len(number) == 1:  # a spine would join nothing
             return FabricPlan(len(number), leaves, ())
         pods = {leaf: block * size // self.pod if self.pod else 0 for (_, block), leaf in number.items()}
-        spines = len(set(pods.values()))
+        num_pods, spines = len(set(pods.values())), max(1, self.spines)
         up = self._up(below, 0)
-        trunks = [(leaf, len(number) + pods[leaf], up[leaf]) for leaf in range(len(number))]
-        if spines > 1:
-            into = [sum(up[leaf] for leaf in pods if pods[leaf] == pod) for pod in range(spines)]
-            core = len(number) + spines
-            trunks += [(len(number) + pod, core, width) for pod, width in enumerate(self._up(into, 1))]
-        return FabricPlan(len(number) + spines + (spines > 1), leaves, tuple(trunks))
+        trunks = [
+            (leaf, len(number) + pods[leaf] * spines + spine, self._part(up[leaf]))
+            for leaf in range(len(number))
+            for spine in range(spines)
+        ]
+        if num_pods > 1:
+            into = [sum(up[leaf] for leaf in pods if pods[leaf] == pod) for pod in range(num_pods)]
+            core = len(number) + num_pods * spines
+            trunks += [
+                (len(number) + pod * spines + spine, core + spine, self._part(width))
+                for pod, width in enumerate(self._up(into, 1))
+                for spine in range(spines)
+            ]
+        return FabricPlan(len(number) + (num_pods + (num_pods > 1)) * spines, leaves, tuple(trunks))
 
     def _up(self, below: Sequence[int], tier: int) -> list[int]:
         ratio = self.oversubscription[tier] if tier < len(self.oversubscription) else Fraction(1)
         return [int(width / ratio) for width in below]
 
+    def _part(self, width: int) -> int:
+        """What goes to each spine of what goes up. Raises TopologyError where that is no whole number of bytes/s."""
+        if width % max(1, self.spines):
+            raise TopologyError(
+                f"spines={self.spines}: {exact_bandwidth(width)} that go up are not {self.spines} times whole bytes/s:"
+                " take another number of spines"
+            )
+        return width // max(1, self.spines)
+
     def __str__(self) -> str:
         """As a spec says it; nothing for the fabric that is meant without a word."""
         parts = [f"fabric={self.kind.value}"] if self.kind != FabricKind.RAIL else []
-        parts += [f"{key}={value}" for key, value in (("leaf", self.leaf), ("pod", self.pod)) if value]
+        parts += [f"{key}={value}" for key in ("leaf", "pod", "spines") if (value := getattr(self, key))]
         if self.oversubscription:
             parts.append("oversubscription=" + "/".join(_ratio(ratio) for ratio in self.oversubscription))
         if self.rails:
@@ -138,6 +164,7 @@ def read_fabric(options: Mapping[str, str]) -> Fabric:
         FabricKind(kind),
         _count("leaf", options["leaf"]) if "leaf" in options else 0,
         _count("pod", options["pod"]) if "pod" in options else 0,
+        _count("spines", options["spines"]) if "spines" in options else 0,
         tuple(_read_ratio(text) for text in _split(options, "oversubscription")),
         tuple(-1 if text == "-" else _count("rails", text, 0) for text in _split(options, "rails")),
     )

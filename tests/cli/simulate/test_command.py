@@ -153,3 +153,11 @@ def test_links_that_carried_nothing_are_not_among_the_busiest() -> None:
     assert done.returncode == 0, done.stderr
     links = [line.split(" (")[0].strip() for line in done.stdout.splitlines() if "messages" in line]
     assert sorted(links) == ["rank 0 -> rank 1", "rank 1 -> rank 2"]
+
+
+def test_a_routing_without_a_choice_is_said() -> None:
+    arguments = ("all_to_all", "-s", "1MiB", "--library", "none", "-t")
+    one, note = "dgx-h100:nodes=4,fabric=fat_tree,leaf=2", "--routing changes nothing; give the fabric spines=N"
+    assert note in hocket(*arguments, one, "--routing", "ecmp").stdout
+    assert note not in hocket(*arguments, one).stdout
+    assert note not in hocket(*arguments, f"{one},spines=4", "--routing", "ecmp").stdout

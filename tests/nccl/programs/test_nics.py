@@ -6,7 +6,7 @@ import pytest
 from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.schedule import Kernel
-from hocket.simulator import Prediction, simulate_kernel, simulate_program
+from hocket.simulator import Fidelity, Prediction, simulate_kernel, simulate_program
 from hocket.topology import Ports, Topology, load, routing_of
 from hocket.topology.machines.loading import load_machine
 from hocket.topology.machines.nccl_topology import from_nccl
@@ -22,8 +22,9 @@ def ring(machine: str, nodes: int, *settings: str) -> NcclProgram:
     return found
 
 
-def simulated(found: NcclProgram, topology: Topology) -> Prediction:
-    return simulate_program(found.program, topology, 64 * MIB, passes=found.passes)
+def simulated(found: NcclProgram, topology: Topology, routing: str | None = None) -> Prediction:
+    fidelity = Fidelity(routing=routing)
+    return simulate_program(found.program, topology, 64 * MIB, passes=found.passes, fidelity=fidelity)
 
 
 def bytes_of_ports(prediction: Prediction, topology: Topology) -> tuple[list[int], list[int]]:
@@ -81,3 +82,12 @@ def test_topologies_with_other_nics_say_so() -> None:
     other = load("dgx-h100:nodes=2,rails=0/1/2/3/-/-/-/-")
     assert any(note in each for each in simulated(found, other).notes)
     assert not any(note in each for each in simulated(found, load("dgx-h100:nodes=2")).notes)
+
+
+def test_several_spines_are_sprayed_like_one() -> None:
+    """A spine of 800 GB/s, or 16 of 50: each of 16 NICs of a leaf sends 50."""
+    tree = "dgx-h100:nodes=4,fabric=fat_tree,leaf=2"
+    found, several = ring("dgx-h100", 4), load(f"{tree},spines=16")
+    one = simulated(found, load(tree)).time_ps
+    assert simulated(found, several).time_ps == pytest.approx(one, rel=0.01)
+    assert simulated(found, several, "shortest").time_ps > 4 * one  # eight NICs of a machine over one link of 50 GB/s

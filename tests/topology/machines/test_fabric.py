@@ -12,6 +12,7 @@ from hocket.base.errors import HocketError
 from hocket.topology import Topology, load
 from hocket.topology.formats.nccl.write import topology_text
 from hocket.topology.machines.fabric import Fabric, FabricKind, Port, read_fabric
+from hocket.topology.machines.hosts import hosts_of
 from hocket.topology.machines.nccl_presets import nccl_preset
 
 GB = 10**9
@@ -39,6 +40,11 @@ def fabric_links(topology: Topology) -> dict[float, int]:
         ("fabric=fat_tree,leaf=2,oversubscription=4", 5, {50.0: 128, 200.0: 8}),
         ("fabric=fat_tree,leaf=2,pod=4", 4 + 2 + 1, {50.0: 128, 800.0: 8, 1600.0: 4}),
         ("fabric=switch", 1, {50.0: 128}),
+        # the 800 GB/s of each of 4 leaves to 16 spines, the 400 of 8 to 4
+        ("fabric=fat_tree,leaf=2,spines=16", 4 + 16, {50.0: 128 + 2 * 4 * 16}),
+        ("spines=4", 8 + 4, {50.0: 128, 100.0: 2 * 8 * 4}),
+        # 4 spines in each of two pods, and spine k of both under core k, with a quarter of 1,600 GB/s
+        ("fabric=fat_tree,leaf=2,pod=4,spines=4", 4 + 8 + 4, {50.0: 128, 200.0: 2 * 4 * 4, 400.0: 2 * 8}),
         # two NICs a rail, of the last four none: 2 leaves of 16 NICs
         ("rails=0/0/1/1/-/-/-/-", 3, {50.0: 64, 800.0: 4}),
     ],
@@ -66,6 +72,9 @@ def test_fabrics(keys: str, switches: int, links: dict[float, int], tmp_path: Pa
         ("oversubscription=2/2", "oversubscription has 2 values: expected one for the leaves"),
         ("rails=0/1", "rails has 2 values for the 8 NICs of a machine"),
         ("rails=-/-/-/-/-/-/-/-", "no NIC of any machine is on the fabric"),
+        ("fabric=rail_only,spines=2", "fabric=rail_only has one tier: drop spines"),
+        ("spines=0", "spines=0: expected a whole number, 1 or more"),
+        ("spines=3", "spines=3: 100GB/s that go up are not 3 times whole bytes/s: take another number of spines"),
         ("leaf=0", "leaf=0: expected a whole number, 1 or more"),
         ("rails=a/b", "rails=a: expected a whole number"),
     ],
@@ -78,15 +87,16 @@ def test_what_no_fabric_is(keys: str, message: str) -> None:
 @settings(max_examples=60)
 @given(
     st.sampled_from(FabricKind), st.integers(0, 4), st.integers(0, 3), st.integers(1, 5), st.integers(1, 9),
-    st.integers(1, 4),
+    st.integers(1, 4), st.integers(0, 3),
 )  # fmt: skip
 def test_what_comes_in_goes_up_over_the_ratio(
-    kind: FabricKind, leaf: int, pods: int, ratio: int, machines: int, rails: int
+    kind: FabricKind, leaf: int, pods: int, ratio: int, machines: int, rails: int, spines: int
 ) -> None:
     tiered = kind in (FabricKind.RAIL, FabricKind.FAT_TREE)
     leaf = max(1, leaf) if kind == FabricKind.FAT_TREE else leaf * tiered
     pod = leaf * pods if tiered else 0
-    fabric = Fabric(kind, leaf, pod, (Fraction(ratio),) if tiered else ())
+    spines *= tiered
+    fabric = Fabric(kind, leaf, pod, spines, (Fraction(ratio),) if tiered else ())
     ports = [Port(machine, rail, 60 * GB) for machine in range(machines) for rail in range(rails)]
     plan = fabric.plan(ports)
     into = [0] * plan.switches
@@ -96,14 +106,31 @@ def test_what_comes_in_goes_up_over_the_ratio(
     assert leaves == 1 + max(plan.leaf)
     if tiered:
         for lower, upper, width in plan.trunks:
-            assert width * (ratio if lower < leaves else 1) == into[lower]
+            # of a leaf the part of each spine; a spine goes up to one core
+            assert width * (ratio * max(1, spines) if lower < leaves else 1) == into[lower]
             into[upper] += width
-    # everything that is joined has one root
+    # everything that is joined has one root, or the spines of one number
     roots = set(range(plan.switches)) - {lower for lower, _, _ in plan.trunks}
-    assert len(roots) == (rails if kind == FabricKind.RAIL_ONLY else 1)
+    one_tier = 1 if kind == FabricKind.SWITCH or leaves == 1 else rails
+    assert len(roots) == (max(1, spines) if plan.trunks else one_tier)
+    assert plan.has_choice == (spines > 1 and bool(plan.trunks))
 
 
-@given(st.dictionaries(st.sampled_from(["fabric", "leaf", "pod", "oversubscription", "rails"]),
+def test_fabrics_of_several_spines_spray(tmp_path: Path) -> None:
+    assert load("dgx-h100:nodes=8,fabric=fat_tree,leaf=2,spines=16").routing == "spray"
+    for no_choice in ("nodes=8,fabric=fat_tree,leaf=2", "nodes=8,spines=1", "nodes=2,fabric=fat_tree,leaf=2,spines=2",
+                      "nodes=1,spines=2"):  # fmt: skip
+        assert load(f"dgx-h100:{no_choice}").routing == "shortest"
+    (tmp_path / "mixed.yaml").write_text("machines: ['dgx-h100:nodes=2', 'dgx-b200:nodes=2']\nfabric: spines=2\n")
+    assert load(str(tmp_path / "mixed.yaml")).routing == "spray"
+
+
+def test_nccl_sees_the_same_machines_whatever_the_spines() -> None:
+    one, several = (hosts_of(f"dgx-h100:nodes=4{keys}") for keys in ("", ",spines=4"))
+    assert (one.machine, one.nodes, one.domain) == (several.machine, several.nodes, several.domain)
+
+
+@given(st.dictionaries(st.sampled_from(["fabric", "leaf", "pod", "spines", "oversubscription", "rails"]),
                        st.text(alphabet="0123456789/+-.:railfttswhcdoyun_e ", max_size=12)))  # fmt: skip
 def test_any_text_is_a_fabric_or_refused(options: dict[str, str]) -> None:
     try:

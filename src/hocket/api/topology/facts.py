@@ -90,12 +90,20 @@ def _rows(facts: Facts) -> Iterator[tuple[str, str]]:
     for kind in facts.links:
         each = f"{format_bandwidth(kind.bandwidth)}, {format_time(kind.latency_ps)}, class {kind.link_class}"
         yield "links", f"{kind.count} x {each}"
+    yield "routing", _routing(facts)
     yield "links out of a rank", _span(facts.out_degree, str)
     yield "into a rank", _span(facts.ingress, format_bandwidth)
     yield "out of a rank", _span(facts.egress, format_bandwidth)
     yield "latency diameter", _diameter(facts)
     yield "tightest cut", f"{facts.cut.ranks} ranks send {format_bandwidth(facts.cut.bandwidth)} in all to the rest"
     yield "all-gather at most", f"{format_bandwidth(facts.all_gather_bandwidth)} of output a rank"
+
+
+def _routing(facts: Facts) -> str:
+    if facts.several_paths:
+        return f"{facts.routing}; some pairs have several paths"
+    ideal = " (a spine is one node for all of its tier, spread ideally; spines=N makes it N)" * facts.single_spines
+    return f"every pair has one path{ideal}"
 
 
 def _diameter(facts: Facts) -> str:

@@ -22,7 +22,7 @@ from hocket.base.text import cell, printable_lines
 from hocket.base.units import format_bandwidth
 from hocket.topology import FabricRouting, Topology, node_name, read_routing, routing_of
 from hocket.topology.naming import spans
-from hocket.topology.routing_tables import RoutingTables, routing_tables
+from hocket.topology.routing_tables import RoutingTables, one_path_notes, routing_tables
 
 __all__ = ["CheckedRoutes", "routes"]
 
@@ -131,7 +131,8 @@ class CheckedRoutes(Result):
         found, topology = self.found, self.topology
         yield f"{'topology':<12} {topology.name}"
         yield f"{'routing':<12} {self.routing.name}: {self.routing.policy.summary}"
-        yield from notes_of(topology.notes)
+        asked = self.request.routing is not None
+        yield from notes_of((*topology.notes, *(one_path_notes(topology) if asked else ())))
         loops = f"loops on the way to rank {spans(found.looping)}" if found.looping else "no loops"
         yield f"{'pairs':<12} {found.pairs}, {'all' if found.arrived == found.pairs else found.arrived} arrive, {loops}"
         paths = f"up to {found.most_paths} a pair" if found.most_paths > 1 else "one a pair"
