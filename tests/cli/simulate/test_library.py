@@ -128,7 +128,7 @@ def test_networks_without_a_modelled_library_say_so() -> None:
     assert out("all_reduce", "-t", "mi300x", "-s", "1MiB").startswith("assumed: no library (RCCL, not modelled): ")
 
 
-@pytest.mark.parametrize("option", [["--degrade", "npu:3=0.5"], ["--model", "flow"]])
+@pytest.mark.parametrize("option", [["--degrade", "npu:3=0.5"], ["--model", "flow"], ["--routing", "ecmp"]])
 def test_what_is_asked_of_links_runs_chunk_by_chunk(option: list[str]) -> None:
     text = out("all_reduce", "-t", TWO, "-s", "16MiB", *option)
     assert "chunk by chunk on the links: about" in text and "NCCL NVLSTree/Simple" in text
