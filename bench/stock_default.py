@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import hocket
+from hocket.api.simulate.request import Simulation
 from hocket.base.collectives import MESSAGE, SENDRECV
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
@@ -90,7 +90,7 @@ def answered(folder: Path, step: int = 1) -> Iterator[tuple[str, Answered]]:
             spec = machine if curve.nodes == 1 or whole else f"{machine}:nodes={curve.nodes}"
             what = SENDRECV if curve.kind == MESSAGE else curve.kind
             sizes = np.asarray(curve.sizes, np.int64)[::step]
-            time_us = np.array([hocket.simulate(what, spec, int(size)).time_ps for size in sizes]) / 1e6
+            time_us = np.array([Simulation.of(what, spec, int(size)).perform().time_ps for size in sizes]) / 1e6
             yield name, Answered(curve, spec, sizes, time_us, _model_us(curve.kind, spec, sizes))
 
 
