@@ -51,7 +51,8 @@ def simulate_schedule(
     """
     call = CollectiveCall.of(schedule.collective, schedule.ranks.tolist())
     workload = single_call(call, schedule.topology.num_ranks)
-    return simulate(workload, schedule.topology, fidelity, lambda _: [CollectivePlan(schedule, schedule.generator)])
+    found = simulate(workload, schedule.topology, fidelity, lambda _: [CollectivePlan(schedule, schedule.generator)])
+    return replace(found, routing=None)  # of its bound too
 
 
 def simulate_collective(

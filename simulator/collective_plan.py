@@ -45,6 +45,11 @@ class CollectivePlan:
         return self.source.collective if self.sized is None else self.sized
 
     @property
+    def names_routes(self) -> bool:
+        """Whether the routes are the source's own."""
+        return isinstance(self.source, Schedule)
+
+    @property
     def relays(self) -> bool:
         """Whether ranks outside the group take part."""
         return isinstance(self.source, Schedule) and self.source.relays

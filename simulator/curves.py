@@ -25,7 +25,8 @@ class SimulatedCurve:
     """A topology and an algorithm. `columns`, a row a size, ascending: `size_bytes`, `time_ps`, `bound_ps` (int64),
     `algbw`, `busbw` (bytes/s), `ratio`, `regime` (latency or bandwidth) and `used_algorithm`. `floor_ps` is the time
     without any bytes; `knee_bytes` the size at which the time is twice that (None: not between the sizes); `fit`
-    Hockney's alpha and beta (None: one size); `assumed` of how its sizes were simulated, beside the machine."""
+    Hockney's alpha and beta (None: one size). `assumed` of how its sizes were simulated, beside the machine; `routing`
+    says which paths messages took, where they had a choice."""
 
     topology: str
     algorithm: str
@@ -34,6 +35,7 @@ class SimulatedCurve:
     knee_bytes: float | None
     fit: AlphaBeta | None
     assumed: tuple[str, ...] = ()
+    routing: str = ""
 
     def __repr__(self) -> str:
         sizes = len(self.columns["size_bytes"])
@@ -74,6 +76,7 @@ def curve_of_predictions(
         knee_bytes(ascending, time.tolist(), floor),
         alpha_beta(ascending, time.tolist()) if len(ascending) > 1 else None,
         tuple(dict.fromkeys(sentence for prediction in found for sentence in prediction.assumed[1:])),
+        found[0].routing_words,
     )
 
 
@@ -89,11 +92,12 @@ def _algorithm(prediction: Prediction) -> str:
 
 
 def curves_table(found: Sequence[SimulatedCurve]) -> Columns:
-    """All curves as one table, a row a size: `topology`, `algorithm` and the columns of `SimulatedCurve`."""
+    """All curves as one table, a row a size: `topology`, `algorithm`, `routing` and the columns of `SimulatedCurve`."""
     lengths = [len(curve.columns["size_bytes"]) for curve in found]
     table: Columns = {
         "topology": np.repeat([curve.topology for curve in found], lengths),
         "algorithm": np.repeat([curve.algorithm for curve in found], lengths),
+        "routing": np.repeat([curve.routing.removeprefix("routing ") for curve in found], lengths),
     }
     return table | {name: np.concatenate([curve.columns[name] for curve in found]) for name in found[0].columns}
 
@@ -108,6 +112,7 @@ def curves_json(collective: str, found: Sequence[SimulatedCurve]) -> dict[str, A
             {
                 "topology": curve.topology,
                 "algorithm": curve.algorithm,
+                "routing": curve.routing,
                 "floor_ps": curve.floor_ps,
                 "knee_bytes": curve.knee_bytes,
                 "fit": curve.fit

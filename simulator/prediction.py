@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from hocket.base.units import format_time
 from hocket.simulator.workload import Workload
-from hocket.topology import Topology
+from hocket.topology import DEFAULT_ROUTING, Topology
+from hocket.topology.routing_tables import has_several_paths
 
 __all__ = ["CollectiveTime", "LinkUse", "Occupancy", "Prediction"]
 
@@ -84,15 +85,16 @@ class Prediction:
     `link_messages`. Per node of the workload: `node_start_ps`, `node_finish_ps`; `node_cause` (int32), the node whose
     start its finish goes back to without a wait: itself, but for a part in a collective that waited for another
     member, and for a receive that waited for its send. `time_ps` is when all is done and `bound_ps` what bounds it from
-    below. `occupancy` and `link_use` are there when they were asked for. `events` counts message-hops and computations.
-    `folded` is how many ranks each rank that was simulated stands for: 1, unless all ranks do alike. `assumed` says, in
-    sentences, what the prediction takes for granted of the machine and its software.
+    below. `routing` is None where schedules name all routes. `occupancy` and `link_use` are there when they were asked
+    for. `events` counts message-hops and computations. `folded` is how many ranks each rank that was simulated stands
+    for: 1, unless all ranks do alike. `assumed` says, in sentences, what the prediction takes for granted of the
+    machine and its software.
     """
 
     model: str
     switching: str
     queueing: str
-    routing: str
+    routing: str | None
     topology: Topology
     workload: Workload
     time_ps: int
@@ -120,6 +122,14 @@ class Prediction:
 
     def __repr__(self) -> str:
         return f"<Prediction: {self.headline()}, model {self.model}>"
+
+    @cached_property
+    def routing_words(self) -> str:
+        """Which paths messages took; empty where none had a choice."""
+        if self.routing is None:
+            return "routes of the schedule"
+        is_chosen = self.routing != DEFAULT_ROUTING or has_several_paths(self.topology)
+        return f"routing {self.routing}" * is_chosen
 
     @property
     def exposed_ps(self) -> NDArray[np.int64]:

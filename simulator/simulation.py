@@ -77,7 +77,7 @@ def simulate(
         model=str(fidelity.model),
         switching=setting_name(fidelity.switching),
         queueing=setting_name(fidelity.queueing),
-        routing=routing.name,
+        routing=None if _name_all_routes(placed, followed or []) else routing.name,
         topology=topology,
         workload=workload,
         time_ps=int(finish.max(initial=0)) if followed is not None else workload_bound.bound_ps,
@@ -273,6 +273,12 @@ def _fastest(
         if (time := _time_alone(choice, call, topology, fidelity)) < least:
             best, least = choice, time
     return best
+
+
+def _name_all_routes(placed: Workload, followed: Sequence[CollectivePlan | SpelledOut]) -> bool:
+    """Whether there are schedules alone, which name their routes: no routing says which paths messages take."""
+    named = [isinstance(choice, CollectivePlan) and choice.names_routes for choice in followed]
+    return bool(named) and all(named) and not len(placed.message_src)
 
 
 def _notes(

@@ -23,7 +23,7 @@ __all__ = [
     "routing_tables",
 ]
 
-_MOST_PAIRS = 1 << 16  # a tenth of a second or two
+_MOST_PAIRS = 1 << 15  # a tenth of a second
 _PAIRS_AT_ONCE = 1 << 13
 _MOST_CELLS = 4_000_000  # of destinations x links at a time: memory stays below some hundred MB
 
@@ -88,7 +88,7 @@ def routing_tables(topology: Topology, routing: FabricRouting) -> RoutingTables:
 
 @lru_cache(maxsize=16)
 def has_several_paths(topology: Topology) -> bool:
-    """Whether routings have a choice: some pair of ranks has several shortest paths. Of more than 256 ranks not all
+    """Whether routings have a choice: some pair of ranks has several shortest paths. Of more than 181 ranks not all
     destinations are looked at, but evenly spread ones."""
     ranks = topology.num_ranks
     count = min(ranks, max(1, _MOST_PAIRS // ranks))

@@ -56,6 +56,7 @@ class StoredPrediction(msgspec.Struct):
     groups: StoredGroups
     collectives: list[StoredCollective]
     links: StoredLinks
+    routing: str | None = None
     assumed: list[str] = []
     notes: list[str] = []
 

@@ -43,6 +43,7 @@ def prediction_page(prediction: Prediction) -> str:
         sections.append(Section("Notes", [Text(remark) for remark in remarks]))
     topology = prediction.topology
     subtitle = f"{topology.num_ranks} ranks, {topology.num_links} links; model {prediction.model}"
+    subtitle += f", {prediction.routing_words}" * bool(prediction.routing_words)
     return render(f"Prediction on {topology.name}", subtitle, sections)
 
 

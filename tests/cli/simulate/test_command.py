@@ -161,3 +161,35 @@ def test_a_routing_without_a_choice_is_said() -> None:
     assert note in hocket(*arguments, one, "--routing", "ecmp").stdout
     assert note not in hocket(*arguments, one).stdout
     assert note not in hocket(*arguments, f"{one},spines=4", "--routing", "ecmp").stdout
+
+
+FAT_TREE = "fat_tree:2x2,spines=2,bandwidth=50GB/s,latency=500ns"
+
+
+def test_what_people_read_says_the_routing(tmp_path: Path) -> None:
+    arguments = ("all_to_all", "-s", "1MiB", "--algorithm", "direct", "-t", FAT_TREE)
+    said = "model congestion, cut-through, routing spray"
+    page, first, second = (tmp_path / name for name in ("page.html", "first.json", "second.json"))
+    assert said in hocket(*arguments, "--json", first, "--report", page).stdout
+    assert "model congestion, routing spray" in page.read_text()
+    hocket(*arguments, "--routing", "ecmp", "--json", second)
+    heads = in_process.hocket("compare", first, second).stdout.splitlines()[:2]
+    assert [head.rpartition(", ")[2] for head in heads] == ["routing spray", "routing ecmp"]
+    rows = hocket(*arguments, "-t", "switch:4,bandwidth=50GB/s,latency=500ns").stdout.splitlines()
+    assert [row.split()[-1] for row in rows[:3]] == ["routing", "spray", "shortest"]
+    curves = hocket(*arguments, "-s", "1MiB..2MiB:2", "--csv", tmp_path / "curves.csv").stdout
+    assert curves.startswith(f"all_to_all on {FAT_TREE}, direct, routing spray\n")
+    assert (tmp_path / "curves.csv").read_text().splitlines()[1].split(",")[4:6] == ["direct", "spray"]
+    # two ranks behind a switch have one path: nothing to say
+    assert "routing" not in hocket(*arguments[:-1], "switch:2,bandwidth=50GB/s,latency=500ns").stdout
+
+
+def test_routes_of_a_schedule_are_its_own(tmp_path: Path) -> None:
+    save(build("direct", Collective(Kind.ALL_TO_ALL, 4, 1 << 20), load(FAT_TREE)), tmp_path / "direct.schedule")
+    done = hocket(tmp_path / "direct.schedule", "--routing", "ecmp")
+    assert done.returncode == 2 and "routes are the schedule's own: drop --routing" in done.stderr
+    for what in ([tmp_path / "direct.schedule"],
+                 ["all_to_all", "-s", "1MiB", "-t", FAT_TREE, "--algorithm", tmp_path / "direct.schedule"]):  # fmt: skip
+        done = hocket(*what, "--json", tmp_path / "found.json")
+        assert "routes of the schedule" in done.stdout
+        assert json.loads((tmp_path / "found.json").read_text())["routing"] is None

@@ -18,6 +18,7 @@ from hocket.base.units import format_time
 from hocket.simulator.analysis import Change, read_prediction
 from hocket.simulator.analysis import compare as compare_predictions
 from hocket.simulator.analysis.stored import StoredPrediction
+from hocket.topology import DEFAULT_ROUTING
 
 __all__ = ["ComparisonResult", "perform"]
 
@@ -78,7 +79,8 @@ class ComparisonResult(Result):
 
     def _lines(self) -> Iterator[str]:
         for path, prediction in ((self.request.first, self.first), (self.request.second, self.second)):
-            yield f"{path}: {prediction.topology.name}, model {prediction.model}"
+            routing = f", routing {prediction.routing}" * (prediction.routing not in (None, DEFAULT_ROUTING))
+            yield f"{path}: {prediction.topology.name}, model {prediction.model}{routing}"
             yield from (f"  assumed: {each}" for each in prediction.assumed)
             yield from (f"  note: {each}" for each in prediction.notes)
         found = self.comparison

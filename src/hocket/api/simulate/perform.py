@@ -145,6 +145,8 @@ def _schedule(question: Question, schedule: AnySchedule | None = None) -> Simula
         raise RequestError(
             "a schedule has topology and size and is an algorithm: drop --topology, --degrade, --algorithm, --size"
         )
+    if request.fidelity.routing is not None:
+        raise RequestError(f"--routing {request.fidelity.routing}: routes are the schedule's own: drop --routing")
     request.take_only(_ANY, f"{request.what} is a schedule, with root, chunks and ranks of its own")
     expanded = load_schedule(request.what) if schedule is None else schedule.expand()
     require_classes(question.fidelity, expanded.topology)

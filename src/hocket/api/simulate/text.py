@@ -30,7 +30,7 @@ def prediction_lines(prediction: Prediction) -> Iterator[str]:
     """Time, bound, exposed communication, collectives and the busiest links of one prediction."""
     topology = prediction.topology
     yield from assumed_lines(prediction.assumed)
-    yield f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_model(prediction)}"
+    yield f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_routed(prediction)}"
     slowest = int(prediction.finish_ps.argmax())
     rows = [
         ("time", format_time(prediction.time_ps)),
@@ -115,13 +115,16 @@ def comparison_lines(predictions: Sequence[Prediction]) -> Iterator[str]:
     for prediction in predictions:
         yield from assumed_lines(prediction.assumed, f" of {prediction.topology.name}")
     width = max(len(prediction.topology.name) for prediction in predictions)
-    yield f"{'topology':<{width}}  {'time':>10}  {'bound':>10}  {'ratio':>6}  {'exposed':>10}  vs first"
+    routed = any(prediction.routing_words for prediction in predictions)
+    columns = "vs first" + "  routing" * routed
+    yield f"{'topology':<{width}}  {'time':>10}  {'bound':>10}  {'ratio':>6}  {'exposed':>10}  {columns}"
     for prediction in predictions:
         exposed = int(prediction.exposed_ps[prediction.finish_ps.argmax()])
         yield (
             f"{prediction.topology.name:<{width}}  {format_time(prediction.time_ps):>10}"
             f"  {format_time(prediction.bound_ps):>10}  {prediction.ratio:6.3f}  {format_time(exposed):>10}"
-            f"  {prediction.time_ps / max(predictions[0].time_ps, 1):.3f}x"
+            f"  {f'{prediction.time_ps / max(predictions[0].time_ps, 1):.3f}x':<8}"
+            f"  {(prediction.routing or 'of the schedule') if routed else ''}".rstrip()
         )
     yield f"{_model(predictions[0])}; exposed communication is that of the last rank to finish"
     for prediction in predictions:
@@ -131,6 +134,11 @@ def comparison_lines(predictions: Sequence[Prediction]) -> Iterator[str]:
 def _model(prediction: Prediction) -> str:
     words = [f"model {prediction.model}", prediction.switching.replace("_", "-")]
     return ", ".join(words + [prediction.queueing] * (prediction.queueing != "fifo"))
+
+
+def _routed(prediction: Prediction) -> str:
+    """The model, and the routing where messages had a choice of paths."""
+    return ", ".join(filter(None, [_model(prediction), prediction.routing_words]))
 
 
 def _notes(prediction: Prediction) -> Iterator[str]:
@@ -146,7 +154,8 @@ def curve_lines(kind: str, curves: Sequence[SimulatedCurve]) -> Iterator[str]:
 
 
 def _curve(kind: str, curve: SimulatedCurve) -> Iterator[str]:
-    yield f"{kind} on {curve.topology}, {curve.algorithm}"
+    routing = f", {curve.routing}" * bool(curve.routing)
+    yield f"{kind} on {curve.topology}, {curve.algorithm}{routing}"
     yield f"{'size':>10} {'time':>10} {'algbw':>12} {'busbw':>12} {'bound':>10} {'ratio':>7}  {'regime':<9}  algorithm"
     rows = curve.columns
     for at in range(len(rows["size_bytes"])):
