@@ -18,6 +18,7 @@ from hocket.topology import FabricRouting, Paths, Routes, Topology, read_routing
 __all__ = ["Pattern"]
 
 _MAX_TRANSFERS = 2**31 - 1
+_SPREADING = ("spray", "adaptive")  # routings of topologies
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,15 @@ class Pattern:
         src = self.symmetry.act(self.symmetry.home(self.dst), self.src)
         return routes(self.topology.graph, np.column_stack([src, np.zeros_like(src)]))
 
+    @property
+    def routes_of_schedule(self) -> Routes:
+        """As `routes`; where the topology's nodes spread what they send, balanced ones: a transfer has one route, and
+        the lowest of each pair would leave all other links idle."""
+        if self.topology.routing not in _SPREADING:
+            return self.routes
+        balanced = self.paths(read_routing("d_mod_k"))
+        return Routes(balanced.link_offset, balanced.links)
+
     def paths(self, routing: FabricRouting) -> Paths:
         """As `routes`, by a routing: images of the `paths_home` where the topology and the routing have the
         symmetry."""
@@ -177,15 +187,15 @@ class Pattern:
             raise ScheduleError(
                 f"{self.generator}: {self.collective.describe()} takes {self.num_transfers} transfers (limit 2^31)"
             )
-        order = self.symmetry.order
+        order, routes = self.symmetry.order, self.routes_of_schedule
         image = np.arange(order)
         chunk = self.symmetry.act_on_chunks(self.collective, image, self.chunk[:, None])
         step = np.repeat(self.step, order)
         return Schedule(
             collective=self.collective,
             topology=self.topology,
-            route_offset=self.routes.offset,
-            route_links=self.routes.links,
+            route_offset=routes.offset,
+            route_links=routes.links,
             chunk=chunk.astype(np.int32).ravel(),
             route=(self.connection[:, None] * order + image).astype(np.int32).ravel(),
             reduce=np.repeat(self.reduce, order),

@@ -188,8 +188,8 @@ def test_routes_of_a_schedule_are_its_own(tmp_path: Path) -> None:
     save(build("direct", Collective(Kind.ALL_TO_ALL, 4, 1 << 20), load(FAT_TREE)), tmp_path / "direct.schedule")
     done = hocket(tmp_path / "direct.schedule", "--routing", "ecmp")
     assert done.returncode == 2 and "routes are the schedule's own: drop --routing" in done.stderr
-    for what in ([tmp_path / "direct.schedule"],
-                 ["all_to_all", "-s", "1MiB", "-t", FAT_TREE, "--algorithm", tmp_path / "direct.schedule"]):  # fmt: skip
-        done = hocket(*what, "--json", tmp_path / "found.json")
+    asked = ("all_to_all", "-s", "1MiB", "-t", FAT_TREE, "--algorithm")
+    for before in ((), asked):
+        done = hocket(*before, tmp_path / "direct.schedule", "--json", tmp_path / "found.json")
         assert "routes of the schedule" in done.stdout
         assert json.loads((tmp_path / "found.json").read_text())["routing"] is None
