@@ -1,12 +1,23 @@
 """The main job as a user does it: `hocket demo`, then every file it leaves, looked at with other tools."""
 
+import html
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from hocket.api.demo.contest import Contest
+from hocket.api.demo.machine import Entry, Machine, PricedProgram
+from hocket.base.units import format_time
+from hocket.schedule import Collective, Kind, Program
+from hocket.topology import load
+
+PROGRAM = Program("none", Kind.ALL_REDUCE, 6, 1, "Simple", True, False, 0, 0, ())
 
 
 def hocket(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -30,11 +41,56 @@ def check_demo(folder: Path, printed: str) -> None:
     after = json.loads((folder / "after.json").read_text())
     assert len(before) == 3
     assert not any(prediction["below_bound"] for prediction in [*before.values(), after])
-    # The new all_reduce is for the slowest machine, and it pays there.
+    # The new all_reduce is for the slowest machine; on the links alone the job is sooner done with it.
     assert after["time_ps"] < max(prediction["time_ps"] for prediction in before.values())
     executed = json.loads((folder / "run.json").read_text())
     assert executed["wrong"] == 0
+    assert executed["transport"] == "shm"
     assert [row["size_bytes"] for row in executed["rows"]] == [2**16, 2**18, 2**20, 2**22]
+    check_contests(folder, printed)
+
+
+def check_contests(folder: Path, printed: str) -> None:
+    """All four are named, in the summary and the report, with times that commands say, and the verdicts follow."""
+    report = html.unescape((folder / "report.html").read_text())
+    job, part, whole = json.loads((folder / "contests.json").read_text())
+    assert [part["wins"], whole["wins"]] == [True, False]
+    for contest in (job, part, whole):
+        program, native = contest["synthesized_program"], contest["native_program"]
+        assert contest["bound"]["time_ps"] <= contest["synthesized"]["time_ps"]
+        rivals = [contest[name]["time_ps"] for name in ("stock", "stock_model", "native_program")]
+        assert contest["wins"] == (program["time_ps"] < min(rivals))
+        verdict = "wins, " if contest["wins"] else "does not win here: "
+        title = f"on {contest['topology']}: synthesis {verdict}"
+        for text in (printed, report):
+            assert title in text
+            for name in ("stock", "stock_model", "native", "synthesized", "bound"):
+                assert f"{contest[name]['name']}: {format_time(contest[name]['time_ps'])}" in text, name
+            for each in (program, native):
+                assert re.search(f"{each['name']}(, . copies)?: {format_time(each['time_ps'])}", text)
+    assert printed.count("synthesis wins") == sum(contest["wins"] for contest in (job, part, whole)) + (
+        "synthesis wins." in printed
+    )
+    for contest in (part, whole):
+        check_by_command(folder, contest)
+
+
+def check_by_command(folder: Path, contest: dict[str, Any]) -> None:
+    """The stock library's and the native algorithm's times, asked for one by one."""
+
+    def taken(algorithm: str, chunks: str = "1") -> int:
+        what = ["simulate", "all_reduce", "-t", contest["topology"], "-s", str(contest["size_bytes"])]
+        options = ["--algorithm", algorithm, "--chunks", chunks, "--json", "asked.json"]
+        done = hocket(*what, *options, cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return int(json.loads((folder / "asked.json").read_text())["time_ps"])
+
+    assert taken("nccl") == contest["stock"]["time_ps"]
+    assert taken("nccl-model") == contest["stock_model"]["time_ps"]
+    chunks = re.search(r" of (\d+) chunks", contest["native"]["name"])
+    assert taken("auto", chunks[1] if chunks else "1") == contest["native"]["time_ps"] <= taken("auto")
+    # what wins with costs wins over the best native on the links alone as well, although that pays none
+    assert contest["wins"] <= (contest["synthesized_program"]["time_ps"] < contest["native"]["time_ps"])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +114,43 @@ def test_demo_with_recorded_traces_runs_on_mpi(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "recorded in examples/traces" in done.stdout
     check_demo(tmp_path / "out", done.stdout)
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["transport"] == "mpi"
+    over_mpi = json.loads((tmp_path / "out" / "run-mpi.json").read_text())
+    assert over_mpi["transport"] == "mpi"
+    assert over_mpi["wrong"] == 0
+    assert all(row["reference"] for row in over_mpi["rows"])
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "transport shm" in report
+    assert "MPI's own busbw" in html.unescape(report)
+
+
+def test_verdicts_follow_from_the_times_both_ways() -> None:
+    program = PricedProgram("trees", 100, PROGRAM, 4)
+    ring = Entry("NCCL Ring/Simple", 200)
+    contest = Contest(
+        path=Path("ar.schedule"),
+        machine=Machine(load("dgx-1:gpus=6")),
+        collective=Collective(Kind.ALL_REDUCE, 6, 96, 1),
+        stock=ring,
+        stock_model=Entry("NCCL's model Ring/Simple", 210),
+        native=Entry("direct", 150),
+        native_program=PricedProgram("direct", 160, PROGRAM, 1),
+        synthesized=Entry("trees", 90),
+        synthesized_program=program,
+        bound=Entry("cut", 80),
+    )
+    assert contest.wins
+    assert contest.verdict == (
+        "wins, 1.60 times as fast as the next: 100 ps against 160 ps of direct and 200 ps of NCCL Ring/Simple"
+    )
+    # As quick as a rival is no win, and neither is less than NCCL where a native program takes less.
+    for changed in (
+        replace(contest, stock=replace(ring, time_ps=100)),
+        replace(contest, stock_model=replace(ring, time_ps=99)),
+        replace(contest, native_program=PricedProgram("direct", 100, PROGRAM, 1)),
+    ):
+        assert not changed.wins
+        assert changed.verdict.startswith("does not win here: 100 ps against ")
+    assert replace(contest, native_program=None).wins  # whom nothing fits is no rival
 
 
 @pytest.mark.torch
@@ -69,13 +161,14 @@ def test_report_opens_in_a_browser(torch_demo: Path, browser: Any) -> None:
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto((torch_demo / "report.html").as_uri())
     figures = page.locator("figure").count()
-    assert figures == 4
+    assert figures == 5
     page.wait_for_function(f"document.querySelectorAll('figure .main-svg').length >= {figures}")
     assert problems == []
     assert page.locator("h2").all_inner_texts() == [
         "In numbers",
         "Collected",
         "Predicted",
+        "Contest",
         "Synthesized",
         "Executed",
         "Next",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.api.demo.chain import Chain, run_chain
+from hocket.api.demo.machine import PRICING
 from hocket.api.demo.page import next_commands, report_page
 from hocket.api.demo.request import Demo
 from hocket.api.progress import Progress
 from hocket.api.provenance import write_page
 from hocket.api.result import Result
 from hocket.base.errors import HocketError
-from hocket.base.units import format_bytes, format_time
+from hocket.base.units import format_time
 
 __all__ = ["DemoResult", "perform"]
 
@@ -39,19 +41,26 @@ class DemoResult(Result):
     chain: Chain
 
     def headline(self) -> str:
-        before, after = self.chain.before, self.chain.after
-        return (
-            f"The run on {self.chain.slowest}: {format_time(before['time_ps'])} predicted, "
-            f"{format_time(after['time_ps'])} with the new all_reduce (bound {format_time(after['bound_ps'])})."
+        """What the job gains, or that it does not."""
+        chain = self.chain
+        stock, costly = format_time(chain.before["time_ps"]), format_time(chain.after_with_costs_ps)
+        alone, bound = format_time(chain.after["time_ps"]), format_time(chain.after["bound_ps"])
+        times = (
+            f"The job on {chain.slowest} takes {costly} with the synthesized all_reduce and {stock} with NCCL's"
+            f" (on the links alone {alone}, bound {bound})"
         )
+        if chain.job_wins and chain.job.wins:
+            return f"{times}: synthesis wins."
+        rival = f": {chain.job.rivals[0].name} does the all_reduce sooner" if not chain.job.wins else ""
+        return f"{times}; synthesis does not win here{rival}."
 
     def summary(self) -> str:
-        chain, synthesis, out = self.chain, self.chain.synthesis, self.request.output
+        chain, out = self.chain, self.request.output
+        contests = "\n\n".join(contest.text() for contest in chain.contests)
         return (
-            f"\n{self.headline()}\n"
-            f"The new all_reduce of {format_bytes(chain.size_bytes)}: {format_time(synthesis['time_ps'])}, "
-            f"{synthesis['ratio']:.3f} times its bound; run on real processes with {chain.executed['wrong']} wrong"
-            f" values.\n\nIn {out}/: report.html (open it), traces/, predictions/, ar.schedule, ar.xml,"
+            f"\n{contests}\n\n{textwrap.fill(PRICING, 110)}\n\n{self.headline()}\n"
+            f"The synthesized all_reduce was run on real processes with {chain.executed['wrong']} wrong values.\n\n"
+            f"In {out}/: report.html (open it), traces/, predictions/, contests.json, ar.schedule, ar.xml, part.xml,"
             f" timeline.json.gz (ui.perfetto.dev), log.txt\nTry next, in {out}/:\n  "
             + next_commands(chain).replace("\n", "\n  ")
         )
