@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hocket.api.demo.contest import Contest
-from hocket.api.demo.machine import Entry, Machine, PricedProgram
+from hocket.api.demo.machine import ContestTime, ContestMachine, PricedProgram
 from hocket.base.units import format_time
 from hocket.schedule import Collective, Kind, Program
 from hocket.topology import load
@@ -125,18 +125,18 @@ def test_demo_with_recorded_traces_runs_on_mpi(tmp_path: Path) -> None:
 
 def test_verdicts_follow_from_the_times_both_ways() -> None:
     program = PricedProgram("trees", 100, PROGRAM, 4)
-    ring = Entry("NCCL Ring/Simple", 200)
+    ring = ContestTime("NCCL Ring/Simple", 200)
     contest = Contest(
         path=Path("ar.schedule"),
-        machine=Machine(load("dgx-1:gpus=6")),
+        machine=ContestMachine(load("dgx-1:gpus=6")),
         collective=Collective(Kind.ALL_REDUCE, 6, 96, 1),
         stock=ring,
-        stock_model=Entry("NCCL's model Ring/Simple", 210),
-        native=Entry("direct", 150),
+        stock_model=ContestTime("NCCL's model Ring/Simple", 210),
+        native=ContestTime("direct", 150),
         native_program=PricedProgram("direct", 160, PROGRAM, 1),
-        synthesized=Entry("trees", 90),
+        synthesized=ContestTime("trees", 90),
         synthesized_program=program,
-        bound=Entry("cut", 80),
+        bound=ContestTime("cut", 80),
     )
     assert contest.wins
     assert contest.verdict == (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hocket.api.demo.machine import Entry, Machine, PricedProgram
+from hocket.api.demo.machine import ContestTime, ContestMachine, PricedProgram
 from hocket.base.errors import ScheduleError
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes, format_time
@@ -29,15 +29,15 @@ class Contest:
     the synthesized schedule."""
 
     path: Path
-    machine: Machine
+    machine: ContestMachine
     collective: Collective
-    stock: Entry
-    stock_model: Entry
-    native: Entry
+    stock: ContestTime
+    stock_model: ContestTime
+    native: ContestTime
     native_program: PricedProgram | None
-    synthesized: Entry
+    synthesized: ContestTime
     synthesized_program: PricedProgram
-    bound: Entry
+    bound: ContestTime
 
     @property
     def num_copies(self) -> int:
@@ -45,7 +45,7 @@ class Contest:
         return self.synthesized_program.copies
 
     @property
-    def rivals(self) -> list[Entry]:
+    def rivals(self) -> list[ContestTime]:
         """What the synthesized program has to beat, the quickest first."""
         known = [self.stock, self.stock_model, *([self.native_program] if self.native_program else [])]
         return sorted(known, key=lambda rival: rival.time_ps)
@@ -65,7 +65,7 @@ class Contest:
         return f"wins, {self.rivals[0].time_ps / ours:.2f} times as fast as the next: {times}"
 
     @property
-    def _named_rivals(self) -> list[Entry]:
+    def _named_rivals(self) -> list[ContestTime]:
         """Those of a verdict: NCCL and the best native program; what NCCL expects where it is the least of all."""
         return [rival for rival in self.rivals if rival is not self.stock_model or rival is self.rivals[0]]
 
@@ -114,7 +114,7 @@ class Contest:
         return max(0, min(program, self.machine.stock(call).time_ps) - alone)
 
 
-def _said(entry: Entry | None) -> str:
+def _said(entry: ContestTime | None) -> str:
     if entry is None:
         return "no program fits"
     copies = f", {entry.copies} copies" if isinstance(entry, PricedProgram) and entry.copies > 1 else ""
@@ -125,9 +125,9 @@ def hold(path: Path) -> Contest:
     """The contest of the synthesized schedule in the file, for its own collective and topology. Raises ScheduleError
     where it makes no program."""
     schedule = load_expanded(path)
-    machine, cut = Machine(schedule.topology), schedule.collective
+    machine, cut = ContestMachine(schedule.topology), schedule.collective
     whole = Collective(Kind(cut.kind), cut.num_ranks, cut.size_bytes, 1)
-    synthesized = Entry(schedule.generator, simulate_schedule(schedule).time_ps)
+    synthesized = ContestTime(schedule.generator, simulate_schedule(schedule).time_ps)
     program = machine.quickest([(synthesized, schedule)], cut.size_bytes)
     if program is None:
         raise ScheduleError(f"{path}: makes no program of few enough thread blocks")
@@ -145,5 +145,5 @@ def hold(path: Path) -> Contest:
         native_program=machine.quickest(close, cut.size_bytes),
         synthesized=synthesized,
         synthesized_program=program,
-        bound=Entry(bound.reason, bound.time_ps),
+        bound=ContestTime(bound.reason, bound.time_ps),
     )

@@ -15,7 +15,7 @@ from hocket.simulator import simulate_collective, simulate_program, simulate_sch
 from hocket.topology import Topology
 from hocket.translator import Lowering, lower_best
 
-__all__ = ["PRICING", "Entry", "Machine", "PricedProgram"]
+__all__ = ["PRICING", "ContestTime", "ContestMachine", "PricedProgram"]
 
 _COPIES = (1, 2, 4, 8)
 _CHUNKS = (1, 2, 4)  # of a rank's part, by native algorithms
@@ -32,7 +32,7 @@ PRICING = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class ContestTime:
     """A time, and what takes it."""
 
     name: str
@@ -40,7 +40,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class PricedProgram(Entry):
+class PricedProgram(ContestTime):
     """What a program takes at the pace of NCCL's rings."""
 
     program: Program
@@ -48,7 +48,7 @@ class PricedProgram(Entry):
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class ContestMachine:
     """A topology that names NVIDIA's machines, and NCCL on it."""
 
     topology: Topology
@@ -62,27 +62,27 @@ class Machine:
         size = -(-size_bytes // program.chunks_per_loop) * program.chunks_per_loop
         return simulate_program(program, self.topology, size, passes=paced_as_rings(program, self.nccl, size)).time_ps
 
-    def stock(self, collective: Collective) -> Entry:
+    def stock(self, collective: Collective) -> ContestTime:
         """NCCL's choice, chunk by chunk; in the time of its model where that is no program here."""
         with suppress(ScheduleError):  # such as NVLS where no switch is said to compute
             return self.taken(collective, "nccl")
         return self.taken(collective, "nccl-model")
 
-    def taken(self, collective: Collective, algorithm: str) -> Entry:
+    def taken(self, collective: Collective, algorithm: str) -> ContestTime:
         """What `hocket simulate --algorithm` says."""
         prediction = simulate_collective(collective, self.topology, algorithm)
-        return Entry(prediction.collectives[0].algorithm, prediction.time_ps)
+        return ContestTime(prediction.collectives[0].algorithm, prediction.time_ps)
 
-    def natives(self, collective: Collective, chunks: int) -> list[tuple[Entry, Schedule]]:
+    def natives(self, collective: Collective, chunks: int) -> list[tuple[ContestTime, Schedule]]:
         """Every native algorithm on the links alone, its chunks as many as there are cuts; the quickest first."""
         found = []
         for each in sorted({*_CHUNKS, chunks}):
             for schedule in build_all(replace(collective, chunks_per_rank=each), self.topology):
                 name = f"{schedule.generator} of {each} chunks" if each > 1 else schedule.generator
-                found.append((Entry(name, simulate_schedule(schedule).time_ps), schedule))
+                found.append((ContestTime(name, simulate_schedule(schedule).time_ps), schedule))
         return sorted(found, key=lambda native: native[0].time_ps)
 
-    def quickest(self, schedules: Iterable[tuple[Entry, Schedule]], size_bytes: int) -> PricedProgram | None:
+    def quickest(self, schedules: Iterable[tuple[ContestTime, Schedule]], size_bytes: int) -> PricedProgram | None:
         """Of all programs of the schedules that fit, the one that takes least at NCCL's pace."""
         priced = [
             PricedProgram(entry.name, self.program_ps(program, size_bytes), program, copies)
