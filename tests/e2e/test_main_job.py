@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hocket.api.demo.contest import Contest
-from hocket.api.demo.machine import ContestTime, ContestMachine, PricedProgram
+from hocket.api.demo.machine import ContestMachine, ContestTime, PricedProgram
 from hocket.base.units import format_time
 from hocket.schedule import Collective, Kind, Program
 from hocket.topology import load

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hocket.api.demo.machine import ContestTime, ContestMachine, PricedProgram
+from hocket.api.demo.machine import ContestMachine, ContestTime, PricedProgram
 from hocket.base.errors import ScheduleError
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes, format_time

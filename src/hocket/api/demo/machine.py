@@ -15,7 +15,7 @@ from hocket.simulator import simulate_collective, simulate_program, simulate_sch
 from hocket.topology import Topology
 from hocket.translator import Lowering, lower_best
 
-__all__ = ["PRICING", "ContestTime", "ContestMachine", "PricedProgram"]
+__all__ = ["PRICING", "ContestMachine", "ContestTime", "PricedProgram"]
 
 _COPIES = (1, 2, 4, 8)
 _CHUNKS = (1, 2, 4)  # of a rank's part, by native algorithms
