@@ -105,9 +105,10 @@ def _model_us(kind: str, spec: str, sizes: NDArray[np.int64]) -> NDArray[np.floa
 def main() -> None:
     parser = command_line()
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    folder = parser.parse_args().folder
     print("| file | asked | sizes | as NCCL's model | median / worst up to 1 MiB | above |")
     print("|---|---|---:|---|---|---|")
-    for name, each in answered(parser.parse_args().folder):
+    for name, each in answered(folder):
         kind = SENDRECV if each.curve.kind == MESSAGE else each.curve.kind
         equal = "messages" if each.model_us is None else f"{each.as_model} of {len(each.sizes)}"
         cells = [name, f"`{kind} -t {each.spec}`", str(len(each.sizes)), equal]
