@@ -110,7 +110,8 @@ def asks_of_links(request: Simulation, machine: StockMachine, spec: str) -> bool
 def _has_own_links(topology: Topology, spec: str) -> bool:
     """Whether the links are others than those of the machines that it is made of: by the spec's keys, or in a file
     that was changed, but for what a calibration has fitted."""
-    if len(topology.cluster) != 1 or _calibration(spec):
+    by_name = not os.path.isfile(spec) and not _OF_LINKS.search(spec)
+    if by_name or len(topology.cluster) != 1 or _calibration(spec):
         return False
     bare = _OF_LINKS.sub("", topology.cluster[0])
     bare = bare if ":" in bare else bare.replace(",", ":", 1)
