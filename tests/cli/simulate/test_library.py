@@ -242,3 +242,11 @@ def test_two_machines_are_not_compared_without_a_word(tmp_path: Path) -> None:
     columns = answer_rows(rows)
     assert ["is priced as h100" in each for each in columns["notes"].tolist()] == [False, True]
     assert all(each.startswith("NCCL 2.30.7 on dgx-") for each in columns["assumed"].tolist())
+
+
+def test_a_calibration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "fitted.yaml"
+    path.write_text("format: hocket.calibration\nversion: 99\ncurves: []\nlevels: []\n")
+    done = hocket("all_reduce", "-t", f"{TWO},calibration={path}", "-s", "1MiB")
+    assert done.returncode == 3
+    assert f"{path}:1: expected format hocket.calibration, version 1 to 2" in done.stderr

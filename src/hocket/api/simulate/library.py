@@ -145,14 +145,14 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
         launched = f"{alpha_beta}, each after the launch of a kernel as of NCCL's, {format_time(_LAUNCH_PS)}"
         sentence = f"no library ({why}): {launched if stands_in else native}"
         return StockMachine(plain, None, (sentence,), _LAUNCH_PS if stands_in else 0)
+    by = _calibration(spec) if own is None else None
     try:
         nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set)
     except HocketError as error:
-        if insists:
+        if insists or by:
             raise
         return StockMachine(plain, None, (f"no library ({error}): {native}",))
     topology = _computing(question, spec)
-    by = _calibration(spec) if own is None else None
     return StockMachine(topology, nccl, (_described(nccl, topology) + (f", calibrated by {by}" if by else ""),))
 
 
