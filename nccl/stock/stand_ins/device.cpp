@@ -1,0 +1,141 @@
+#include "device.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+namespace hocket::stand_in {
+namespace {
+
+constexpr size_t kGranularity = size_t{2} << 20;
+std::mutex memory_lock;
+
+std::map<const char*, Allocation>& allocations() {
+  static auto* all = new std::map<const char*, Allocation>;  // outlives NCCL's own threads at exit
+  return *all;
+}
+
+struct Binding {
+  size_t offset;
+  char* memory;
+  size_t bytes;
+};
+struct MulticastRange {
+  size_t bytes;
+  uint64_t object;
+};
+std::map<uint64_t, std::vector<Binding>>& bindings() {
+  static auto* all = new std::map<uint64_t, std::vector<Binding>>;
+  return *all;
+}
+std::map<const char*, MulticastRange>& multicast_ranges() {
+  static auto* all = new std::map<const char*, MulticastRange>;
+  return *all;
+}
+
+const char* variable(const char* name, const char* otherwise) {
+  const char* value = getenv(name);
+  return value ? value : otherwise;
+}
+
+}  // namespace
+
+const std::vector<std::string>& bus_ids() {
+  static const auto* ids = [] {
+    auto* split = new std::vector<std::string>;
+    std::stringstream text(variable("HOCKET_GPUS", "0000:1b:00.0"));
+    for (std::string id; std::getline(text, id, ',');) split->push_back(id);
+    return split;
+  }();
+  return *ids;
+}
+
+int compute_capability() {
+  static const int value = atoi(variable("HOCKET_SM", "90"));
+  return value;
+}
+
+bool has_multicast() {
+  static const bool value = atoi(variable("HOCKET_MULTICAST", "1")) != 0;
+  return value;
+}
+
+int& current_device() {
+  static thread_local int device = 0;
+  return device;
+}
+
+void remember(void* start, size_t bytes, int device) {
+  std::lock_guard<std::mutex> held(memory_lock);
+  allocations()[static_cast<char*>(start)] = {static_cast<char*>(start), bytes, device};
+}
+
+void forget(void* start) {
+  std::lock_guard<std::mutex> held(memory_lock);
+  allocations().erase(static_cast<char*>(start));
+}
+
+void* allocate(size_t bytes) {
+  bytes = (bytes + kGranularity - 1) / kGranularity * kGranularity + (bytes ? 0 : kGranularity);
+  void* start =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+  remember(start, bytes, current_device());
+  return start;
+}
+
+bool release(void* start) {
+  Allocation found{};
+  {
+    std::lock_guard<std::mutex> held(memory_lock);
+    auto at = allocations().find(static_cast<char*>(start));
+    if (at == allocations().end()) return false;
+    found = at->second;
+    allocations().erase(at);
+  }
+  return munmap(found.start, found.bytes) == 0;
+}
+
+Allocation allocation_of(const void* address) {
+  std::lock_guard<std::mutex> held(memory_lock);
+  auto after = allocations().upper_bound(static_cast<const char*>(address));
+  if (after == allocations().begin()) return {};
+  const Allocation& found = std::prev(after)->second;
+  return static_cast<const char*>(address) < found.start + found.bytes ? found : Allocation{};
+}
+
+void bind_multicast(uint64_t object, size_t offset, char* memory, size_t bytes) {
+  std::lock_guard<std::mutex> held(memory_lock);
+  bindings()[object].push_back({offset, memory, bytes});
+}
+
+void map_multicast(void* start, size_t bytes, uint64_t object) {
+  std::lock_guard<std::mutex> held(memory_lock);
+  multicast_ranges()[static_cast<char*>(start)] = {bytes, object};
+}
+
+bool is_multicast(const void* address) {
+  std::lock_guard<std::mutex> held(memory_lock);
+  auto after = multicast_ranges().upper_bound(static_cast<const char*>(address));
+  if (after == multicast_ranges().begin()) return false;
+  auto found = std::prev(after);
+  return static_cast<const char*>(address) < found->first + found->second.bytes;
+}
+
+std::vector<char*> copies_of(const void* multicast) {
+  std::lock_guard<std::mutex> held(memory_lock);
+  auto after = multicast_ranges().upper_bound(static_cast<const char*>(multicast));
+  if (after == multicast_ranges().begin()) return {};
+  auto range = std::prev(after);
+  size_t offset = static_cast<const char*>(multicast) - range->first;
+  std::vector<char*> copies;
+  for (const Binding& bound : bindings()[range->second.object])
+    if (offset >= bound.offset && offset < bound.offset + bound.bytes)
+      copies.push_back(bound.memory + (offset - bound.offset));
+  return copies;
+}
+
+}  // namespace hocket::stand_in

@@ -1,0 +1,60 @@
+// What the stand-ins for CUDA and NVML agree on: the GPUs of this host, their memory, their streams.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hocket::stand_in {
+
+/** The GPUs of this host: HOCKET_GPUS names their PCI bus ids, HOCKET_SM their compute capability (90 is 9.0). */
+const std::vector<std::string>& bus_ids();
+int compute_capability();
+/** Whether GPUs reach each other's memory by multicast (NVSwitch's, for NVLS): HOCKET_MULTICAST is not 0. */
+bool has_multicast();
+
+int& current_device();
+
+/** Memory of the current device: pages come with their first use. Null when the address space is at its end. */
+void* allocate(size_t bytes);
+bool release(void* start);
+struct Allocation {
+  char* start;
+  size_t bytes;
+  int device;  // -1: of the host
+};
+/** The allocation that an address lies in; `bytes` 0 where it is nobody's. */
+Allocation allocation_of(const void* address);
+void remember(void* start, size_t bytes, int device);
+void forget(void* start);
+
+bool is_multicast(const void* address);
+/** Where the bytes behind a multicast address lie on each device. */
+std::vector<char*> copies_of(const void* multicast);
+void bind_multicast(uint64_t object, size_t offset, char* memory, size_t bytes);
+void map_multicast(void* start, size_t bytes, uint64_t object);
+
+/** Work of a stream: done in order, by a thread of its own. */
+void enqueue(void* stream, std::function<void()> work);
+void drain(void* stream);
+
+}  // namespace hocket::stand_in
+
+/** What a kernel is given: NCCL launches all of its kernels with one buffer of arguments. */
+struct HocketLaunch {
+  const void* symbol;
+  const void* arguments;
+  size_t argument_bytes;
+  unsigned blocks;
+  unsigned threads;
+};
+
+extern "C" {
+/** Who runs kernels: set by the library that knows them; without one a launch is counted and does nothing. */
+void hocketRunKernelsBy(void (*runner)(const HocketLaunch&));
+long hocketLaunches();
+/** Names, one a line, what NCCL asked the driver for that the stand-in lacks. */
+const char* hocketLacking();
+}

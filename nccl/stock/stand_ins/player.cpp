@@ -1,0 +1,459 @@
+// Plays a job on NCCL: `player JOB HOST`. JOB is lines that hocket writes (nccl/stock/job.py); HOST is which of its
+// hosts this process is. What came out goes to results.HOST.jsonl beside it; where nothing moves for longer than the
+// limit, it says where each rank stands and ends with 4.
+#include <cuda_runtime.h>
+#include <nccl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+long hocketLaunches();
+const char* hocketLacking();
+void hocketTellWaiting();
+}
+
+namespace {
+
+struct Call {
+  std::string kind, comm;
+  size_t bytes = 0;
+  std::string type, operation;
+  int root = 0;
+  bool in_place = false;
+};
+
+/** A line of the job: a group of calls, or something done to communicators. */
+struct Step {
+  std::string verb;  // calls, split, abort, destroy
+  std::vector<Call> calls;
+  std::string made, parent;
+  std::vector<int> colors;
+};
+
+struct Job {
+  std::vector<int> ranks_of_host;
+  int limit_s = 60;
+  bool checks = false;
+  size_t most_bytes = 0;
+  std::vector<Step> steps;
+};
+
+std::atomic<long> progress{0};
+std::atomic<long> now_at{0};
+int this_host = 0;
+
+[[noreturn]] void fail(const std::string& what) {
+  fprintf(stderr, "hocket: host %d: %s\n", this_host, what.c_str());
+  fflush(nullptr);
+  _Exit(1);
+}
+
+void check(ncclResult_t result, const char* what) {
+  if (result != ncclSuccess)
+    fail(std::string(what) + " gave " + ncclGetErrorString(result) + ": " + ncclGetLastError(nullptr));
+}
+
+Job read_job(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) fail("cannot read " + path);
+  Job job;
+  int left_in_group = 0;
+  for (std::string text; std::getline(file, text);) {
+    std::stringstream line(text);
+    std::string verb;
+    line >> verb;
+    if (verb == "hosts") {
+      for (int ranks; line >> ranks;) job.ranks_of_host.push_back(ranks);
+    } else if (verb == "limit_s") {
+      line >> job.limit_s;
+    } else if (verb == "check") {
+      line >> job.checks;
+    } else if (verb == "group") {
+      line >> left_in_group;
+      job.steps.push_back({"calls", {}, "", "", {}});
+    } else if (verb == "call") {
+      Call call;
+      line >> call.kind >> call.comm >> call.bytes >> call.type >> call.operation >> call.root >> call.in_place;
+      job.most_bytes = std::max(job.most_bytes, call.bytes);
+      if (left_in_group == 0) job.steps.push_back({"calls", {}, "", "", {}});
+      job.steps.back().calls.push_back(call);
+      left_in_group = std::max(0, left_in_group - 1);
+    } else if (verb == "split") {
+      Step step{verb, {}, "", "", {}};
+      line >> step.made >> step.parent;
+      for (int color; line >> color;) step.colors.push_back(color);
+      job.steps.push_back(step);
+    } else if (verb == "abort" || verb == "destroy") {
+      Step step{verb, {}, "", "", {}};
+      line >> step.made;
+      job.steps.push_back(step);
+    } else if (!verb.empty()) {
+      fail("line of the job not understood: " + text);
+    }
+  }
+  return job;
+}
+
+const std::map<std::string, ncclDataType_t> kTypes = {
+    {"int8", ncclInt8},       {"uint8", ncclUint8},     {"int32", ncclInt32},      {"uint32", ncclUint32},
+    {"int64", ncclInt64},     {"uint64", ncclUint64},   {"float16", ncclFloat16},  {"float32", ncclFloat32},
+    {"float64", ncclFloat64}, {"bfloat16", ncclBfloat16}};
+const std::map<std::string, ncclRedOp_t> kOperations = {
+    {"sum", ncclSum}, {"prod", ncclProd}, {"max", ncclMax}, {"min", ncclMin}, {"avg", ncclAvg}};
+
+size_t width(const std::string& type) {
+  return type.back() == '4' ? 8 : type.back() == '2' ? 4 : type.back() == '6' ? 2 : 1;
+}
+
+double read_element(const char* data, size_t i, const std::string& type) {
+  auto as = [&](auto number) {
+    memcpy(&number, data + i * sizeof number, sizeof number);
+    return static_cast<double>(number);
+  };
+  if (type == "int8") return as(int8_t{});
+  if (type == "uint8") return as(uint8_t{});
+  if (type == "int32") return as(int32_t{});
+  if (type == "uint32") return as(uint32_t{});
+  if (type == "int64") return as(int64_t{});
+  if (type == "uint64") return as(uint64_t{});
+  if (type == "float16") return as(_Float16{});
+  if (type == "float32") return as(float{});
+  if (type == "float64") return as(double{});
+  uint32_t wide = static_cast<uint32_t>(as(uint16_t{})) << 16;
+  float value;
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+void write_element(char* data, size_t i, const std::string& type, int value) {
+  auto as = [&](auto number) { memcpy(data + i * sizeof number, &number, sizeof number); };
+  if (type == "int8" || type == "uint8") return as(static_cast<int8_t>(value));
+  if (type == "int32" || type == "uint32") return as(static_cast<int32_t>(value));
+  if (type == "int64" || type == "uint64") return as(static_cast<int64_t>(value));
+  if (type == "float16") return as(static_cast<_Float16>(value));
+  if (type == "float32") return as(static_cast<float>(value));
+  if (type == "float64") return as(static_cast<double>(value));
+  auto single = static_cast<float>(value);
+  uint32_t bits;
+  memcpy(&bits, &single, sizeof bits);
+  as(static_cast<uint16_t>(bits >> 16));
+}
+
+/** What rank `rank` puts at place `i`: small, so that sums and products of all ranks are exact in every type. */
+int element(int rank, size_t i, bool product) {
+  auto mixed = static_cast<unsigned>(i * 2654435761U + static_cast<unsigned>(rank) * 40503U + 7U);
+  return product ? 1 + static_cast<int>((mixed >> 7) % 16 == 0) : static_cast<int>((mixed >> 9) % 5);
+}
+
+/** The communicators of one rank of this host. */
+struct Rank {
+  int global = 0, device = 0;
+  cudaStream_t stream = nullptr;
+  char *send = nullptr, *receive = nullptr;
+  struct Member {
+    ncclComm_t comm;
+    std::vector<int> members;  // global ranks, by rank in it
+    int rank;
+  };
+  std::map<std::string, Member> comms;
+};
+
+class Player {
+ public:
+  Player(Job job, int host, std::string folder) : job_(std::move(job)), host_(host), folder_(std::move(folder)) {
+    for (int h = 0; h < static_cast<int>(job_.ranks_of_host.size()); h++) {
+      if (h == host) first_ = total_;
+      total_ += job_.ranks_of_host[h];
+    }
+    ranks_.resize(job_.ranks_of_host[host]);
+  }
+
+  void play() {
+    connect();
+    allocate();
+    for (size_t i = 0; i < job_.steps.size(); i++) {
+      now_at = static_cast<long>(i);
+      do_step(job_.steps[i]);
+      progress++;
+      if (i % 16 == 15) printf("done %zu\n", i + 1);
+    }
+    synchronize();
+    for (Rank& rank : ranks_)
+      for (auto& [name, member] : rank.comms) {
+        if (!member.comm) continue;
+        cudaSetDevice(rank.device);
+        check(ncclCommDestroy(member.comm), "ncclCommDestroy");
+        progress++;
+      }
+    printf("launches %ld\n", hocketLaunches());
+    if (*hocketLacking()) {
+      std::stringstream names(hocketLacking());
+      for (std::string name; std::getline(names, name);) printf("lacking %s\n", name.c_str());
+    }
+  }
+
+ private:
+  void connect() {
+    ncclUniqueId id;
+    std::string path = folder_ + "/unique_id";
+    if (host_ == 0) {
+      check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+      std::ofstream(path + ".part", std::ios::binary).write(reinterpret_cast<char*>(&id), sizeof id);
+      rename((path + ".part").c_str(), path.c_str());
+    } else {
+      while (access(path.c_str(), F_OK) != 0) usleep(5000);
+      std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&id), sizeof id);
+    }
+    std::vector<int> all(total_);
+    for (int i = 0; i < total_; i++) all[i] = i;
+    check(ncclGroupStart(), "ncclGroupStart");
+    for (size_t i = 0; i < ranks_.size(); i++) {
+      ranks_[i].device = static_cast<int>(i);
+      ranks_[i].global = first_ + static_cast<int>(i);
+      ranks_[i].comms["world"] = {nullptr, all, ranks_[i].global};
+      cudaSetDevice(ranks_[i].device);
+      check(ncclCommInitRank(&ranks_[i].comms["world"].comm, total_, id, ranks_[i].global), "ncclCommInitRank");
+    }
+    check(ncclGroupEnd(), "initialising the communicator");
+    progress++;
+    printf("connected\n");
+  }
+
+  void allocate() {
+    for (Rank& rank : ranks_) {
+      cudaSetDevice(rank.device);
+      cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking);
+      size_t bytes = job_.most_bytes + 4096;
+      if (cudaMalloc(reinterpret_cast<void**>(&rank.send), bytes) != cudaSuccess ||
+          cudaMalloc(reinterpret_cast<void**>(&rank.receive), bytes) != cudaSuccess)
+        fail("no memory for buffers of " + std::to_string(bytes) + " bytes a rank");
+    }
+  }
+
+  void do_step(const Step& step) {
+    if (step.verb == "calls") return do_calls(step.calls);
+    synchronize();
+    if (step.verb == "split") return split(step);
+    for (Rank& rank : ranks_) {
+      auto found = rank.comms.find(step.made);
+      if (found == rank.comms.end() || !found->second.comm) continue;
+      cudaSetDevice(rank.device);
+      check(step.verb == "abort" ? ncclCommAbort(found->second.comm) : ncclCommDestroy(found->second.comm),
+            step.verb.c_str());
+      rank.comms.erase(found);
+      progress++;
+    }
+  }
+
+  void split(const Step& step) {
+    std::vector<ncclComm_t> made(ranks_.size(), nullptr);
+    check(ncclGroupStart(), "ncclGroupStart");
+    for (size_t i = 0; i < ranks_.size(); i++) {
+      auto found = ranks_[i].comms.find(step.parent);
+      if (found == ranks_[i].comms.end()) continue;
+      cudaSetDevice(ranks_[i].device);
+      int color = step.colors[ranks_[i].global];
+      check(ncclCommSplit(found->second.comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, ranks_[i].global, &made[i],
+                          nullptr),
+            "ncclCommSplit");
+    }
+    check(ncclGroupEnd(), "splitting a communicator");
+    for (size_t i = 0; i < ranks_.size(); i++) {
+      if (!made[i]) continue;
+      Rank::Member member{made[i], {}, 0};
+      for (int other : ranks_[i].comms[step.parent].members)
+        if (step.colors[other] == step.colors[ranks_[i].global]) {
+          if (other == ranks_[i].global) member.rank = static_cast<int>(member.members.size());
+          member.members.push_back(other);
+        }
+      ranks_[i].comms[step.made] = member;
+    }
+  }
+
+  void do_calls(const std::vector<Call>& calls) {
+    if (job_.checks) {
+      synchronize();
+      for (const Call& call : calls) fill(call);
+    }
+    check(ncclGroupStart(), "ncclGroupStart");
+    for (const Call& call : calls)
+      for (Rank& rank : ranks_) enqueue(call, rank);
+    check(ncclGroupEnd(), "enqueueing");
+    if (!job_.checks) return;
+    synchronize();
+    for (const Call& call : calls)
+      for (Rank& rank : ranks_) verify(call, rank);
+  }
+
+  static bool gathers(const Call& call) { return call.kind == "all_gather"; }
+
+  /** Where a call's input and output lie; in place, its input is a part of its output or the other way round. */
+  static std::pair<char*, char*> buffers(const Call& call, const Rank& rank, const Rank::Member& member) {
+    size_t part = call.bytes / member.members.size() / width(call.type) * width(call.type);
+    if (!call.in_place) return {rank.send, rank.receive};
+    if (gathers(call)) return {rank.receive + part * member.rank, rank.receive};
+    if (call.kind == "reduce_scatter") return {rank.send, rank.send + part * member.rank};
+    return {rank.receive, rank.receive};
+  }
+
+  void enqueue(const Call& call, Rank& rank) {
+    auto found = rank.comms.find(call.comm);
+    if (found == rank.comms.end()) return;
+    const Rank::Member& member = found->second;
+    cudaSetDevice(rank.device);
+    auto n = static_cast<int>(member.members.size());
+    size_t count = call.bytes / width(call.type), part = count / n;
+    auto [in, out] = buffers(call, rank, member);
+    ncclDataType_t type = kTypes.at(call.type);
+    ncclRedOp_t operation = kOperations.at(call.operation);
+    ncclComm_t comm = member.comm;
+    cudaStream_t stream = rank.stream;
+    const char* kind = call.kind.c_str();
+    if (call.kind == "all_reduce") {
+      check(ncclAllReduce(in, out, count, type, operation, comm, stream), kind);
+    } else if (call.kind == "all_gather") {
+      check(ncclAllGather(in, out, part, type, comm, stream), kind);
+    } else if (call.kind == "reduce_scatter") {
+      check(ncclReduceScatter(in, out, part, type, operation, comm, stream), kind);
+    } else if (call.kind == "broadcast") {
+      check(ncclBroadcast(in, out, count, type, call.root, comm, stream), kind);
+    } else if (call.kind == "reduce") {
+      check(ncclReduce(in, out, count, type, operation, call.root, comm, stream), kind);
+    } else if (call.kind == "sendrecv") {
+      check(ncclSend(in, count, type, (member.rank + 1) % n, comm, stream), kind);
+      check(ncclRecv(out, count, type, (member.rank + n - 1) % n, comm, stream), kind);
+    } else if (call.kind == "all_to_all") {
+      size_t bytes = part * width(call.type);
+      for (int peer = 0; peer < n; peer++) {
+        check(ncclSend(in + peer * bytes, part, type, peer, comm, stream), kind);
+        check(ncclRecv(out + peer * bytes, part, type, peer, comm, stream), kind);
+      }
+    } else {
+      fail("no such collective: " + call.kind);
+    }
+  }
+
+  void fill(const Call& call) {
+    for (Rank& rank : ranks_) {
+      auto found = rank.comms.find(call.comm);
+      if (found == rank.comms.end()) continue;
+      auto n = found->second.members.size();
+      size_t count = call.bytes / width(call.type);
+      if (gathers(call)) count = count / n;
+      memset(rank.receive, 0xee, call.bytes);
+      char* in = buffers(call, rank, found->second).first;
+      for (size_t i = 0; i < count; i++)
+        write_element(in, i, call.type, element(rank.global, i, call.operation == "prod"));
+    }
+  }
+
+  /** What rank `me` of the communicator must hold at place `i` of its output. */
+  static double expected(const Call& call, const Rank::Member& member, size_t i, size_t part) {
+    bool product = call.operation == "prod";
+    const auto& members = member.members;
+    auto n = static_cast<int>(members.size());
+    if (call.kind == "all_gather") return element(members[i / part], i % part, product);
+    if (call.kind == "all_to_all") return element(members[i / part], member.rank * part + i % part, product);
+    if (call.kind == "broadcast") return element(members[call.root], i, product);
+    if (call.kind == "sendrecv") return element(members[(member.rank + n - 1) % n], i, product);
+    if (call.kind == "reduce_scatter") i += member.rank * part;
+    double value = element(members[0], i, product);
+    for (int r = 1; r < n; r++) {
+      double other = element(members[r], i, product);
+      value = call.operation == "prod"  ? value * other
+              : call.operation == "max" ? std::max(value, other)
+              : call.operation == "min" ? std::min(value, other)
+                                        : value + other;
+    }
+    if (call.operation != "avg") return value;
+    value /= n;
+    return call.type.find("int") != std::string::npos ? std::trunc(value) : value;
+  }
+
+  void verify(const Call& call, Rank& rank) {
+    auto found = rank.comms.find(call.comm);
+    if (found == rank.comms.end()) return;
+    const Rank::Member& member = found->second;
+    size_t count = call.bytes / width(call.type), part = count / member.members.size();
+    if (call.kind == "reduce" && member.rank != call.root) return;
+    if (call.kind == "all_gather" || call.kind == "all_to_all") count = part * member.members.size();
+    if (call.kind == "reduce_scatter") count = part;
+    char* out = buffers(call, rank, member).second;
+    size_t wrong = 0, first = 0;
+    double tolerance = call.operation == "avg" ? (call.type == "bfloat16" ? 0.02 : call.type == "float16" ? 4e-3 : 1e-5) : 0;
+    for (size_t i = 0; i < count; i++) {
+      double want = expected(call, member, i, std::max<size_t>(part, 1)), got = read_element(out, i, call.type);
+      if (std::abs(want - got) <= tolerance * std::max(1.0, std::abs(want))) continue;
+      if (wrong++ == 0) first = i;
+    }
+    results_ << R"({"step":)" << now_at << R"(,"rank":)" << rank.global << R"(,"kind":")" << call.kind
+             << R"(","bytes":)" << call.bytes << R"(,"checked":)" << count << R"(,"wrong":)" << wrong;
+    if (wrong)
+      results_ << R"(,"first":)" << first << R"(,"got":)" << read_element(out, first, call.type) << R"(,"expected":)"
+               << expected(call, member, first, std::max<size_t>(part, 1));
+    results_ << "}" << std::endl;
+  }
+
+  void synchronize() {
+    for (Rank& rank : ranks_) {
+      cudaStreamSynchronize(rank.stream);
+      progress++;
+    }
+  }
+
+  Job job_;
+  int host_;
+  std::string folder_;
+  int first_ = 0, total_ = 0;
+  std::vector<Rank> ranks_;
+  std::ofstream results_{folder_ + "/results." + std::to_string(host_) + ".jsonl"};
+};
+
+void watch(int limit_s) {
+  long seen = -1;
+  auto since = std::chrono::steady_clock::now();
+  while (true) {
+    usleep(100000);
+    if (progress != seen) {
+      seen = progress;
+      since = std::chrono::steady_clock::now();
+    } else if (std::chrono::steady_clock::now() - since > std::chrono::seconds(limit_s)) {
+      fprintf(stderr, "hocket: host %d: nothing moved for %d s in step %ld of the job\n", this_host, limit_s,
+              now_at.load());
+      hocketTellWaiting();
+      fflush(nullptr);
+      _Exit(4);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) {
+    fprintf(stderr, "usage: player JOB HOST\n");
+    return 2;
+  }
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::string path = arguments[1];
+  this_host = atoi(arguments[2]);
+  Job job = read_job(path);
+  std::thread(watch, job.limit_s).detach();
+  size_t slash = path.rfind('/');
+  Player player(job, this_host, slash == std::string::npos ? "." : path.substr(0, slash));
+  player.play();
+  fflush(nullptr);
+  _Exit(0);  // NCCL's and the streams' threads end with the process
+}
