@@ -14,23 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hocket.base import processes
+from hocket.base.cache import REMEDY, cache_folder
 from hocket.base.errors import HocketError
 from hocket.base.files import atomic_path, growing_file, make_folder
 
-__all__ = ["build", "cache_folder", "find_built"]
+__all__ = ["build", "find_built"]
 
 _LAST_LINES = 15  # of a compiler's complaints, with its first line
-_REMEDY = "set HOCKET_CACHE to a folder of your own"
-
-
-def cache_folder() -> Path:
-    """Where built libraries are kept; not made yet. Raises HocketError where the user has no home."""
-    if chosen := os.environ.get("HOCKET_CACHE"):
-        return Path(chosen).absolute()
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "hocket").absolute()
-    except RuntimeError as error:
-        raise HocketError(f"no cache for compiled libraries: user {os.getuid()} has no home; {_REMEDY}") from error
 
 
 def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path:
@@ -72,7 +62,7 @@ def _is_built(library: Path) -> bool:
         if not library.is_file():
             return False
     except OSError as error:
-        raise HocketError(f"{library}: {error.strerror}; {_REMEDY}") from error
+        raise HocketError(f"{library}: {error.strerror}; {REMEDY}") from error
     _check_owner(library.parent)
     _check_owner(library)
     return True
@@ -83,11 +73,11 @@ def _check_owner(path: Path) -> None:
     try:
         status = path.stat()
     except OSError as error:
-        raise HocketError(f"{path}: {error.strerror}; {_REMEDY}") from error
+        raise HocketError(f"{path}: {error.strerror}; {REMEDY}") from error
     if status.st_uid not in (os.getuid(), 0):
-        raise HocketError(f"{path}: code of user {status.st_uid}, which is not loaded; {_REMEDY}")
+        raise HocketError(f"{path}: code of user {status.st_uid}, which is not loaded; {REMEDY}")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise HocketError(f"{path}: others may write there, so it is not loaded; chmod go-w, or {_REMEDY}")
+        raise HocketError(f"{path}: others may write there, so it is not loaded; chmod go-w, or {REMEDY}")
 
 
 def _library_path(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hocket.base.files import make_folder
 from hocket.base.scratch import scratch_folder
-from hocket.plugin.native_build import cache_folder
+from hocket.base.cache import cache_folder
 from hocket.plugin.serve.counts import Counts
 from hocket.runtime.engine.library import Library, read_library
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hocket.base.errors import HocketError
-from hocket.plugin.native_build import build, cache_folder, find_built
+from hocket.base.cache import cache_folder
+from hocket.plugin.native_build import build, find_built
 
 COMPILER = ["g++", "-shared", "-fPIC"]
 

@@ -2,6 +2,7 @@
 // processes of the host map the same pages.
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <type_traits>
 
 #include "device.hpp"
 
@@ -127,10 +129,11 @@ CUresult free_address(CUdeviceptr address, size_t bytes) {
   munmap(reinterpret_cast<void*>(address), bytes);
   return CUDA_SUCCESS;
 }
-uint64_t file_number(int file) {
-  off_t here = lseek(file, 0, SEEK_END);  // a multicast object is told by the length of its memory file
-  return static_cast<uint64_t>(here);
-}
+/** How memory is named between hosts that NVLink joins: whose open file it is. */
+struct FabricHandle {
+  pid_t process;
+  int file;
+};
 CUresult create(CUmemGenericAllocationHandle* made, size_t bytes, const CUmemAllocationProp*, unsigned long long) {
   int file = memfd_create("hocket", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -145,7 +148,7 @@ CUresult export_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllo
                        unsigned long long) {
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
     memset(out, 0, sizeof(CUmemFabricHandle));
-    memcpy(out, &handle, sizeof handle);
+    *static_cast<FabricHandle*>(out) = {getpid(), dup(handle_of(handle)->file)};
     return CUDA_SUCCESS;
   }
   *static_cast<int*>(out) = dup(handle_of(handle)->file);
@@ -153,17 +156,19 @@ CUresult export_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllo
 }
 // Multicast objects carry their number as the length of their file beyond 2^46 bytes: it is read where one is imported.
 constexpr uint64_t kMulticastMark = uint64_t{1} << 46;
-CUresult import_handle(CUmemGenericAllocationHandle* made, void* out, CUmemAllocationHandleType type) {
-  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-    memcpy(made, out, sizeof *made);
-    handle_of(*made)->users++;
-    return CUDA_SUCCESS;
-  }
-  int file = dup(static_cast<int>(reinterpret_cast<intptr_t>(out)));
-  uint64_t length = file_number(file);
+CUresult import_file(CUmemGenericAllocationHandle* made, int file) {
+  if (file < 0) return CUDA_ERROR_INVALID_VALUE;
+  auto length = static_cast<uint64_t>(lseek(file, 0, SEEK_END));
   *made = reinterpret_cast<CUmemGenericAllocationHandle>(
       new Handle{file, length, current_device(), length >= kMulticastMark ? length : 0, {1}});
   return CUDA_SUCCESS;
+}
+CUresult import_handle(CUmemGenericAllocationHandle* made, void* out, CUmemAllocationHandleType type) {
+  if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+    return import_file(made, dup(static_cast<int>(reinterpret_cast<intptr_t>(out))));
+  auto* named = static_cast<const FabricHandle*>(out);
+  std::string path = "/proc/" + std::to_string(named->process) + "/fd/" + std::to_string(named->file);
+  return import_file(made, open(path.c_str(), O_RDWR | O_CLOEXEC));
 }
 CUresult release_handle(CUmemGenericAllocationHandle handle) {
   Handle* held = handle_of(handle);
@@ -245,6 +250,49 @@ CUresult multicast_bind_address(CUmemGenericAllocationHandle object, size_t offs
   bind_multicast(handle_of(object)->multicast, offset, reinterpret_cast<char*>(memory), bytes);
   return CUDA_SUCCESS;
 }
+template <typename Word>
+CUresult write_value(CUstream stream, CUdeviceptr address, Word value, unsigned) {
+  enqueue(stream, [=] { __atomic_store_n(reinterpret_cast<Word*>(address), value, __ATOMIC_RELEASE); });
+  return CUDA_SUCCESS;
+}
+template <typename Word>
+CUresult wait_value(CUstream stream, CUdeviceptr address, Word value, unsigned how) {
+  enqueue(stream, [=] {
+    while (true) {
+      Word now = __atomic_load_n(reinterpret_cast<Word*>(address), __ATOMIC_ACQUIRE);
+      using Signed = std::make_signed_t<Word>;
+      bool enough = (how & 3) == CU_STREAM_WAIT_VALUE_EQ    ? now == value
+                    : (how & 3) == CU_STREAM_WAIT_VALUE_AND ? (now & value) != 0
+                    : (how & 3) == CU_STREAM_WAIT_VALUE_NOR ? static_cast<Word>(~(now | value)) != 0
+                                                            : static_cast<Signed>(now - value) >= 0;
+      if (enough) return;
+      usleep(20);
+    }
+  });
+  return CUDA_SUCCESS;
+}
+CUresult batch_memory_operations(CUstream stream, unsigned count, CUstreamBatchMemOpParams* operations, unsigned) {
+  for (unsigned i = 0; i < count; i++) {
+    const CUstreamBatchMemOpParams& one = operations[i];
+    switch (one.operation) {
+      case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        write_value<uint32_t>(stream, one.writeValue.address, one.writeValue.value, 0);
+        break;
+      case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        write_value<uint64_t>(stream, one.writeValue.address, one.writeValue.value64, 0);
+        break;
+      case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        wait_value<uint32_t>(stream, one.waitValue.address, one.waitValue.value, one.waitValue.flags);
+        break;
+      case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        wait_value<uint64_t>(stream, one.waitValue.address, one.waitValue.value64, one.waitValue.flags);
+        break;
+      default:
+        break;  // barriers and flushes: a stream's work is in order here
+    }
+  }
+  return CUDA_SUCCESS;
+}
 CUresult pointer_attribute(void* out, CUpointer_attribute, CUdeviceptr) {
   memset(out, 0, 4);
   return CUDA_SUCCESS;
@@ -292,6 +340,11 @@ const Known kKnown[] = {
     KNOWN("cuMemRetainAllocationHandle", retain),
     KNOWN("cuMemSetAccess", (nothing_to_do<CUdeviceptr, size_t, const CUmemAccessDesc*, size_t>)),
     KNOWN("cuPointerGetAttribute", pointer_attribute),
+    KNOWN("cuStreamWriteValue32", write_value<uint32_t>),
+    KNOWN("cuStreamWriteValue64", write_value<uint64_t>),
+    KNOWN("cuStreamWaitValue32", wait_value<uint32_t>),
+    KNOWN("cuStreamWaitValue64", wait_value<uint64_t>),
+    KNOWN("cuStreamBatchMemOp", batch_memory_operations),
     KNOWN("cuMulticastCreate", multicast_create),
     KNOWN("cuMulticastAddDevice", (nothing_to_do<CUmemGenericAllocationHandle, CUdevice>)),
     KNOWN("cuMulticastBindMem", multicast_bind_memory),

@@ -50,6 +50,7 @@ void wait_for(const SharedEvent& event, uint64_t target) {
 }
 
 std::atomic<long> launches{0};
+std::atomic<long> step{-1};
 std::atomic<uintptr_t> next_handle{64};
 void (*kernel_runner)(const HocketLaunch&) = nullptr;
 
@@ -60,6 +61,7 @@ void* fresh_handle() { return reinterpret_cast<void*>(next_handle += 64); }
 extern "C" __attribute__((visibility("default"))) void hocketRunKernelsBy(void (*runner)(const HocketLaunch&)) {
   kernel_runner = runner;
 }
+extern "C" __attribute__((visibility("default"))) void hocketStep(long now) { step = now; }
 extern "C" __attribute__((visibility("default"))) long hocketLaunches() { return launches; }
 
 /** Launches as the driver does: the arguments are copied now, the kernel runs when the stream comes to it. */
@@ -76,9 +78,10 @@ extern "C" __attribute__((visibility("hidden"))) void hocket_launch(const void* 
   auto copy = std::make_shared<std::vector<unsigned long long>>((bytes + 15) / 16 * 2 + 2);
   auto aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(copy->data()) + 15) / 16 * 16);
   memcpy(aligned, arguments, bytes);
+  long now = step;
   enqueue(stream, [=] {
     (void)copy;  // `aligned` lies in it
-    kernel_runner({symbol, aligned, bytes, blocks, threads});
+    kernel_runner({symbol, aligned, bytes, blocks, threads, now});
   });
 }
 

@@ -49,11 +49,13 @@ struct HocketLaunch {
   size_t argument_bytes;
   unsigned blocks;
   unsigned threads;
+  long step;  // of the job: what hocketStep said last before the launch
 };
 
 extern "C" {
 /** Who runs kernels: set by the library that knows them; without one a launch is counted and does nothing. */
 void hocketRunKernelsBy(void (*runner)(const HocketLaunch&));
+void hocketStep(long step);
 long hocketLaunches();
 /** Names, one a line, what NCCL asked the driver for that the stand-in lacks. */
 const char* hocketLacking();

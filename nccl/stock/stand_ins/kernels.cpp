@@ -244,8 +244,8 @@ void record_plan(std::vector<Block>& blocks, const HocketLaunch& launch, uint64_
       }
     });
   std::lock_guard<std::mutex> held(plans_lock);
-  fprintf(file, R"({"rank":%d,"ranks":%d,"channel_mask":%llu,"threads":%u,"works":[%s]})" "\n", blocks[0].comm()->rank,
-          blocks[0].comm()->nRanks, static_cast<unsigned long long>(channel_mask), launch.threads, works.c_str());
+  fprintf(file, R"({"step":%ld,"rank":%d,"ranks":%d,"channel_mask":%llu,"threads":%u,"works":[%s]})" "\n", launch.step,
+          blocks[0].comm()->rank, blocks[0].comm()->nRanks, static_cast<unsigned long long>(channel_mask), launch.threads, works.c_str());
 }
 
 bool is_ours(const void* symbol) {

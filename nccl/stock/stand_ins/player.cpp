@@ -19,6 +19,7 @@
 #include <vector>
 
 extern "C" {
+void hocketStep(long step);
 long hocketLaunches();
 const char* hocketLacking();
 void hocketTellWaiting();
@@ -185,6 +186,7 @@ class Player {
     allocate();
     for (size_t i = 0; i < job_.steps.size(); i++) {
       now_at = static_cast<long>(i);
+      hocketStep(now_at);
       do_step(job_.steps[i]);
       progress++;
       if (i % 16 == 15) printf("done %zu\n", i + 1);

@@ -1,0 +1,68 @@
+"""What NCCL is to do in a run: calls on communicators, as the player of `stand_ins/player.cpp` reads them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["KINDS", "StockCall", "StockJob", "sweep"]
+
+#: Collectives that the player knows; of the first five NCCL makes a choice.
+KINDS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "sendrecv")
+
+
+@dataclass(frozen=True)
+class StockCall:
+    """`size_bytes` as nccl-tests counts it: of all_gather, reduce_scatter and all_to_all the whole buffer."""
+
+    kind: str
+    size_bytes: int
+    type: str = "float32"
+    operation: str = "sum"
+    root: int = 0
+    in_place: bool = False
+    communicator: str = "world"
+
+    def line(self) -> str:
+        parts = (self.kind, self.communicator, self.size_bytes, self.type, self.operation, self.root)
+        return f"call {' '.join(map(str, parts))} {int(self.in_place)}"
+
+
+@dataclass(frozen=True)
+class StockJob:
+    """`hosts`: the ranks of each; `lines`: what they do, in order; `checks`: whether data are moved and checked;
+    `limit_s`: how long nothing may move before the run is ended."""
+
+    hosts: tuple[int, ...]
+    lines: tuple[str, ...]
+    checks: bool = False
+    limit_s: int = 120
+    calls: tuple[StockCall, ...] = field(default=())
+
+    def text(self) -> str:
+        head = [f"hosts {' '.join(map(str, self.hosts))}", f"limit_s {self.limit_s}", f"check {int(self.checks)}"]
+        return "\n".join([*head, *self.lines]) + "\n"
+
+
+def sweep(
+    hosts: Sequence[int],
+    kinds: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    type: str = "float32",
+    operation: str = "sum",
+    checks: bool = False,
+    limit_s: int = 120,
+) -> StockJob:
+    """Each of the collectives at each size that gives every rank a whole element at least."""
+    ranks = sum(hosts)
+    calls = tuple(_calls(kinds, sizes, ranks, type, operation))
+    return StockJob(tuple(hosts), tuple(call.line() for call in calls), checks, limit_s, calls)
+
+
+def _calls(kinds: Sequence[str], sizes: Sequence[int], ranks: int, type: str, operation: str) -> Iterator[StockCall]:
+    width = {"4": 8, "2": 4, "6": 2}.get(type[-1], 1)
+    for kind in kinds:
+        shared = kind in ("all_gather", "reduce_scatter", "all_to_all")
+        unit = width * (ranks if shared else 1)
+        for size in sizes:
+            if size >= unit:
+                yield StockCall(kind, size // unit * unit, type, operation)
