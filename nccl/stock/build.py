@@ -19,7 +19,7 @@ __all__ = ["StockBuild", "build", "build_folder"]
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 _FLAGS = ["-fPIC", "-std=c++17", "-w", "-pthread"]
-_NCCL = ["-fvisibility=hidden", "-DNCCL_OS_LINUX", "-DPROFAPI"]
+_NCCL = ["-fvisibility=hidden", "-DNCCL_OS_LINUX", "-DPROFAPI", "-DENABLE_TRACE"]
 _NO_GDAKI = ["-DNCCL_GIN_PROXY_ENABLE=1", "-DNCCL_GIN_GDAKI_ENABLE=0"]
 _KERNELS = re.compile(r"__global__ void (\w+)\((\w+) const\);")
 _UNDEFINED = re.compile(r"undefined reference to `([^']+)'")

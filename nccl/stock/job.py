@@ -2,11 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
-__all__ = ["KINDS", "StockCall", "StockJob", "sweep"]
+__all__ = ["KINDS", "Mode", "StockCall", "StockJob", "sweep"]
 
 #: Collectives that the player knows; of the first five NCCL makes a choice.
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "sendrecv")
+
+
+class Mode(Enum):
+    """How far NCCL goes with each call."""
+
+    CHOOSE = "choose"
+    ENQUEUE = "enqueue"
+    MOVE = "move"
+
 
 
 @dataclass(frozen=True)
@@ -28,17 +38,18 @@ class StockCall:
 
 @dataclass(frozen=True)
 class StockJob:
-    """`hosts`: the ranks of each; `lines`: what they do, in order; `checks`: whether data are moved and checked;
-    `limit_s`: how long nothing may move before the run is ended."""
+    """`hosts`: the ranks of each; `lines`: what they do, in order, `calls` among them; `mode`: whether NCCL only chooses
+    (what it launches needs a connection, so that all ranks call even then), enqueues kernels that move nothing, or moves
+    data that are checked; `limit_s`: how long nothing may move before the run is ended."""
 
     hosts: tuple[int, ...]
     lines: tuple[str, ...]
-    checks: bool = False
+    mode: Mode = Mode.CHOOSE
     limit_s: int = 120
     calls: tuple[StockCall, ...] = field(default=())
 
     def text(self) -> str:
-        head = [f"hosts {' '.join(map(str, self.hosts))}", f"limit_s {self.limit_s}", f"check {int(self.checks)}"]
+        head = [f"hosts {' '.join(map(str, self.hosts))}", f"limit_s {self.limit_s}", f"mode {self.mode.value}"]
         return "\n".join([*head, *self.lines]) + "\n"
 
 
@@ -49,13 +60,13 @@ def sweep(
     *,
     type: str = "float32",
     operation: str = "sum",
-    checks: bool = False,
+    mode: Mode = Mode.CHOOSE,
     limit_s: int = 120,
 ) -> StockJob:
     """Each of the collectives at each size that gives every rank a whole element at least."""
     ranks = sum(hosts)
     calls = tuple(_calls(kinds, sizes, ranks, type, operation))
-    return StockJob(tuple(hosts), tuple(call.line() for call in calls), checks, limit_s, calls)
+    return StockJob(tuple(hosts), tuple(call.line() for call in calls), mode, limit_s, calls)
 
 
 def _calls(kinds: Sequence[str], sizes: Sequence[int], ranks: int, type: str, operation: str) -> Iterator[StockCall]:

@@ -14,7 +14,7 @@ from hocket.base.errors import HocketError
 from hocket.base.processes import started
 from hocket.nccl.stock.build import StockBuild
 from hocket.nccl.stock.host_environment import host_environment
-from hocket.nccl.stock.job import StockJob
+from hocket.nccl.stock.job import Mode, StockJob
 from hocket.topology.formats.nccl.machine import NcclMachine
 
 __all__ = ["Check", "Plan", "StockRun", "run_stock"]
@@ -66,7 +66,9 @@ class StockRun:
     def checks(self) -> Iterator[Check]:
         for path in sorted(self.folder.glob("results.*.jsonl")):
             for line in path.read_text(encoding="utf-8").splitlines():
-                yield Check(**json.loads(line))
+                read = json.loads(line)
+                if "checked" in read:
+                    yield Check(**read)
 
     def plans(self) -> Iterator[Plan]:
         """In the order of the launches of each host."""
@@ -100,7 +102,7 @@ def run_stock(
         players = []
         for number, machine in enumerate(hosts):
             own = host_environment(machine, folder / f"topology.{number}.xml", multicast)
-            environment = _environment(build, folder, number, domain) | own | dict(variables or {})
+            environment = _environment(build, job, folder, number, domain) | own | dict(variables or {})
             out = running.enter_context(open(folder / f"player.{number}.txt", "w", encoding="utf-8"))
             command = [str(build.player), str(path), str(number)]
             players.append(running.enter_context(started(command, env=environment, stdout=out, stderr=out)))
@@ -111,8 +113,9 @@ def run_stock(
     return StockRun(folder, launches, tuple(line[1] for line in words if line[:1] == ["lacking"]))
 
 
-def _environment(build: StockBuild, folder: Path, number: int, domain: int) -> dict[str, str]:
+def _environment(build: StockBuild, job: StockJob, folder: Path, number: int, domain: int) -> dict[str, str]:
     """This process's without variables of NCCL's, with those that make NCCL see the stand-ins."""
+    traces = job.mode is Mode.CHOOSE  # what NCCL says of choices that it then drops
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "HOCKET_"))}
     return kept | {
         "LD_LIBRARY_PATH": str(build.folder),
@@ -120,10 +123,11 @@ def _environment(build: StockBuild, folder: Path, number: int, domain: int) -> d
         "NCCL_IGNORE_CPU_AFFINITY": "1",
         "NCCL_NET_PLUGIN": str(build.net_plugin),
         "NCCL_SOCKET_IFNAME": "lo",
-        "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": "INIT,ENV,GRAPH,TUNING",
+        "NCCL_DEBUG": "TRACE" if traces else "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,ENV,TUNING,COLL" if traces else "INIT,ENV,TUNING",
         "NCCL_DEBUG_FILE": str(folder / f"nccl.{number}.log"),
         "NCCL_RAS_ENABLE": "0",
+        "HOCKET_KERNELS": "move" if job.mode is Mode.MOVE else "count",
         "HOCKET_PLANS": str(folder / f"plans.{number}.jsonl"),
         "HOCKET_FABRIC": f"hocket-{number // domain}" if domain > 1 else "",
     }
@@ -162,5 +166,6 @@ def _fail(players: Sequence["Popen[Any]"], folder: Path, failed: int) -> None:
     code = players[failed].returncode
     ended = f"ended by signal {-code}" if code < 0 else f"ended with {code}"
     raise HocketError(
-        f"host {failed} {ended}; its log is {folder / f'nccl.{failed}.log'}:\n" + "\n".join(said[:40] or ["(nothing said)"])
+        f"host {failed} {ended}; its log is {folder / f'nccl.{failed}.log'}: "
+        + "; ".join(line.removeprefix("hocket: ") for line in said[:40] or ["it said nothing"])
     )

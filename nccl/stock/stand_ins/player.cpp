@@ -46,7 +46,7 @@ struct Step {
 struct Job {
   std::vector<int> ranks_of_host;
   int limit_s = 60;
-  bool checks = false;
+  std::string mode = "enqueue";  // choose: NCCL only says what it would take; move: data are checked
   size_t most_bytes = 0;
   std::vector<Step> steps;
 };
@@ -79,8 +79,8 @@ Job read_job(const std::string& path) {
       for (int ranks; line >> ranks;) job.ranks_of_host.push_back(ranks);
     } else if (verb == "limit_s") {
       line >> job.limit_s;
-    } else if (verb == "check") {
-      line >> job.checks;
+    } else if (verb == "mode") {
+      line >> job.mode;
     } else if (verb == "group") {
       line >> left_in_group;
       job.steps.push_back({"calls", {}, "", "", {}});
@@ -196,7 +196,11 @@ class Player {
       for (auto& [name, member] : rank.comms) {
         if (!member.comm) continue;
         cudaSetDevice(rank.device);
-        check(ncclCommDestroy(member.comm), "ncclCommDestroy");
+        // Where no data moved, NCCL's proxies still wait for some.
+        if (moves())
+          check(ncclCommDestroy(member.comm), "ncclCommDestroy");
+        else
+          check(ncclCommAbort(member.comm), "ncclCommAbort");
         progress++;
       }
     printf("launches %ld\n", hocketLaunches());
@@ -285,18 +289,28 @@ class Player {
   }
 
   void do_calls(const std::vector<Call>& calls) {
-    if (job_.checks) {
+    if (moves()) {
       synchronize();
       for (const Call& call : calls) fill(call);
     }
     check(ncclGroupStart(), "ncclGroupStart");
     for (const Call& call : calls)
       for (Rank& rank : ranks_) enqueue(call, rank);
+    if (job_.mode == "choose") return simulate();
     check(ncclGroupEnd(), "enqueueing");
-    if (!job_.checks) return;
+    if (!moves()) return;
     synchronize();
     for (const Call& call : calls)
       for (Rank& rank : ranks_) verify(call, rank);
+  }
+
+  bool moves() const { return job_.mode == "move"; }
+
+  /** NCCL prepares the group, says what it chose, and drops it. */
+  void simulate() {
+    ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+    check(ncclGroupSimulateEnd(&info), "simulating");
+    results_ << R"({"step":)" << now_at << R"(,"time_us":)" << info.estimatedTime << "}\n";
   }
 
   static bool gathers(const Call& call) { return call.kind == "all_gather"; }

@@ -74,6 +74,7 @@ _VERBS = (
     Verb("run", "run:ProgramRun", "Run a program on real processes, check every value."),
     Verb("nccl choose", "nccl:NcclChoiceRequest", "Say what stock NCCL chooses on a machine, and why."),
     Verb("nccl program", "nccl:NcclProgramWriting", "Write what NCCL does for a call as MSCCL XML."),
+    Verb("nccl run-stock", "nccl:NcclStockRun", "Run NCCL's own code on this machine's processors."),
     Verb("nccl log", "nccl:NcclLogReading", "Say what NCCL logged that it chose in a job."),
     Verb("nccl env", "nccl:NcclEnvironment", "Print the variables that load the plugins for NCCL."),
     Verb("nccl profile show", "nccl:NcclProfileReading", "Print the calls of a job as nccl-tests would."),

@@ -12,6 +12,7 @@ __all__ = [
     "NcclLogReading",
     "NcclProfileReading",
     "NcclProgramWriting",
+    "NcclStockRun",
     "TunerCheck",
     "TunerTableRequest",
 ]
@@ -109,6 +110,57 @@ class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
     ] = None
     nodes: _Nodes = None
     collective: Annotated[str | None, option("Of NCCL 2.20 to 2.22, which do not log it.", "-c")] = None
+
+
+class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
+    """Run stock NCCL itself without a GPU: its host code, built from its sources, over stand-ins for CUDA and NVML.
+
+    Hosts are processes, their GPUs and NICs those of --topology, the network this machine's loopback. NCCL finds its
+    channels, chooses, connects, enqueues; its log, launches and proxies' steps are its own. With --do choose it only
+    says what it takes for each size and the time that it expects; with enqueue kernels do nothing, with move they
+    carry NCCL's plans out and every element is checked. Choices are compared with the model of `hocket nccl choose`.
+    Building takes minutes the first time.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket nccl run-stock -t dgx-h100:nodes=2 --source nccl/ -o run/",
+        "hocket nccl run-stock -t dgx-h100 --source nccl/ --do move -c all_reduce --max 1MiB -o run/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.stock:perform"
+
+    topology: Annotated[str, option(_MACHINE, "-t", metavar="MACHINE", positional=True)]
+    source: Annotated[
+        str,
+        option("A checkout of NCCL, 2.27 or newer: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl.", metavar="DIR"),
+    ]
+    output: Annotated[str, written("Leave NCCL's logs, launches, profiles and results here: a new folder.", "-o", metavar="DIR")]
+    nodes: _Nodes = None
+    host: Annotated[
+        tuple[str, ...],
+        option("NCCL's topology XML of one host, in order, where hosts differ; -t is then the first's.", metavar="FILE"),
+    ] = ()
+    do: Annotated[str, option("How far NCCL goes.", choices="hocket.nccl.stock.job:Mode")] = "choose"
+    collective: Annotated[
+        tuple[str, ...],
+        option("all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, sendrecv; or all.", "-c"),
+    ] = ("all",)
+    least: Annotated[str, option("Smallest size; the next ones double.", "--min", metavar="SIZE")] = "8"
+    most: Annotated[str, option("Largest size; with --do move 1 MiB unless given.", "--max", metavar="SIZE")] = "16GiB"
+    type: Annotated[str, option("Of the elements: float32, bfloat16, int8, ...")] = "float32"
+    operation: Annotated[str, option("Of reductions: sum, prod, max, min, avg.", "--op")] = "sum"
+    settings: Annotated[
+        tuple[str, ...], option("A variable of NCCL's environment.", "--set", metavar="NAME=VALUE")
+    ] = ()
+    profile: Annotated[bool, option("Load Hocket's profiler, kernels' events too, into DIR/profile.")] = False
+    table: Annotated[str | None, option("Load Hocket's tuner with this table.", metavar="FILE")] = None
+    job: Annotated[
+        str | None,
+        option("Lines of calls, groups, splits, aborts in place of sizes: see the documentation.", metavar="FILE"),
+    ] = None
+    cuda: Annotated[
+        str | None, option("Where CUDA's headers are; else those of hocket[stock].", metavar="DIR")
+    ] = None
+    limit: Annotated[int, option("Seconds that nothing may move before the run is ended.", metavar="S", ge=1)] = 120
 
 
 class NcclProgramWriting(Request, frozen=True, kw_only=True, tag="nccl program"):

@@ -1,0 +1,219 @@
+"""Runs NCCL's own code on processors, and compares what it chose with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hocket.api.nccl.request import NcclStockRun
+from hocket.api.progress import Progress
+from hocket.api.result import Report
+from hocket.base.cache import cache_folder
+from hocket.base.errors import ExitCode, FormatError, RequestError
+from hocket.base.files import make_folder
+from hocket.base.reading import read_text
+from hocket.base.units import format_bytes, parse_sizes
+from hocket.nccl import Choices, NcclModel, read_settings
+from hocket.nccl.releases import release_of
+from hocket.nccl.settings import VARIABLES
+from hocket.nccl.stock.build import StockBuild, build
+from hocket.nccl.stock.choices import StockChoice, stock_choices
+from hocket.nccl.stock.cuda_headers import find_cuda_headers
+from hocket.nccl.stock.host_environment import ranks_of
+from hocket.nccl.stock.job import KINDS, Mode, StockJob, sweep
+from hocket.nccl.stock.run import StockRun, run_stock
+from hocket.nccl.stock.sources import read_sources
+from hocket.nccl.tuning.table import read_tuner_table
+from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
+from hocket.topology.formats.nccl.read import read_nccl_topology
+from hocket.topology.machines.hosts import Hosts, hosts_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hocket.topology.formats.nccl.machine import NcclMachine
+
+__all__ = ["StockResult", "perform"]
+
+_MOST_MOVED = "1MiB"
+
+
+@dataclass(eq=False, repr=False)
+class StockResult(Report):
+    """`choices` of NCCL itself, `modelled` beside them (None where the release or the hosts are not); `checked` and
+    `wrong` elements of `--do move`."""
+
+    choices: Sequence[StockChoice] = ()
+    modelled: Sequence[str | None] = ()
+    checked: int = 0
+    wrong: int = 0
+    run: StockRun | None = field(default=None)
+
+    def columns(self) -> Mapping[str, Mapping[str, NDArray[np.generic]]]:
+        rows = self.choices
+        table: dict[str, NDArray[np.generic]] = {
+            "collective": np.array([one.call.kind for one in rows]),
+            "size_bytes": np.array([one.call.size_bytes for one in rows], np.int64),
+            "algorithm": np.array([one.algorithm for one in rows]),
+            "protocol": np.array([one.protocol for one in rows]),
+            "channels": np.array([one.channels or 0 for one in rows], np.int64),
+            "expected_us": np.array([np.nan if one.time_us is None else one.time_us for one in rows]),
+            "modelled": np.array([name or "" for name in self.modelled]),
+        }
+        return {"choices": table}
+
+
+def perform(request: NcclStockRun, progress: Progress) -> StockResult:
+    """Builds NCCL where it is not built, runs the job, reads what it left."""
+    mode = Mode(request.do)
+    sources = read_sources(Path(request.source))
+    headers = find_cuda_headers(Path(request.cuda) if request.cuda else None)
+    hosts = hosts_of(request.topology, request.nodes)
+    machines = _machines(request, hosts)
+    job = _job(request, machines, mode)
+    variables = _variables(request, Path(request.output))
+    folder = _new_folder(Path(request.output))
+    progress.note(f"NCCL {sources.name}: building its host code under {cache_folder()}, unless it is there")
+    built = build(sources, headers, make_folder(cache_folder(), 0o700), _counted(progress))
+    run = run_stock(
+        *(built, job, machines, folder),
+        domain=hosts.domain,
+        multicast=hosts.nvls is not False,
+        variables=variables,
+        progress=lambda done, of: progress.count(done, of, "steps"),
+    )
+    return _result(request, hosts, machines, built, job, run)
+
+
+def _counted(progress: Progress) -> Any:
+    return lambda done, of, name: progress.count(done, of, f"compiled, {name}")
+
+
+def _new_folder(folder: Path) -> Path:
+    if folder.exists() and any(folder.iterdir()):
+        raise RequestError(f"--output {folder}: is not empty: name a new folder")
+    return make_folder(folder).absolute()
+
+
+def _machines(request: NcclStockRun, hosts: Hosts) -> list[NcclMachine]:
+    if not request.host:
+        return [hosts.machine] * hosts.nodes
+    if request.nodes not in (None, len(request.host)):
+        raise RequestError(f"--nodes {request.nodes} and {len(request.host)} of --host: keep one")
+    return [read_nccl_topology(path) for path in request.host]
+
+
+def _job(request: NcclStockRun, machines: Sequence[NcclMachine], mode: Mode) -> StockJob:
+    ranks = [ranks_of(machine) for machine in machines]
+    if request.job:
+        return StockJob(tuple(ranks), tuple(read_text(request.job).splitlines()), mode, request.limit)
+    kinds = [kind for kind in KINDS if "all" in request.collective or kind in request.collective]
+    if not kinds:
+        raise RequestError(f"--collective {request.collective[0]}: one of {', '.join(KINDS)}, all")
+    if mode is Mode.CHOOSE:
+        kinds = [kind for kind in kinds if kind not in ("all_to_all", "sendrecv")]  # of messages nothing is chosen
+    most = _MOST_MOVED if mode is Mode.MOVE and request.most == "16GiB" else request.most
+    sizes = parse_sizes(f"{request.least}..{most}")
+    return sweep(
+        *(ranks, kinds, sizes), type=request.type, operation=request.operation, mode=mode, limit_s=request.limit
+    )
+
+
+def _variables(request: NcclStockRun, folder: Path) -> dict[str, str]:
+    for setting in request.settings:
+        if "=" not in setting:
+            raise RequestError(f"--set {setting}: NAME=VALUE")
+    found = dict(setting.split("=", 1) for setting in request.settings)
+    if request.profile:
+        found |= {"NCCL_PROFILER_PLUGIN": str(nccl_profiler_path())}
+        found |= {"HOCKET_NCCL_PROFILE": str(folder.absolute() / "profile")}
+        found |= {"HOCKET_NCCL_EVENTS": "collective,p2p,proxy_operation,proxy_step,kernel_channel"}
+    if request.table:
+        read_tuner_table(request.table)
+        found |= {"NCCL_TUNER_PLUGIN": str(nccl_tuner_path())}
+        found |= {"HOCKET_NCCL_TUNER_TABLE": str(Path(request.table).absolute())}
+    return found
+
+
+def _result(
+    request: NcclStockRun,
+    hosts: Hosts,
+    machines: Sequence[NcclMachine],
+    built: StockBuild,
+    job: StockJob,
+    run: StockRun,
+) -> StockResult:
+    ranks = sum(job.hosts)
+    spec = ", ".join(request.host) or request.topology
+    lines = [f"NCCL {built.sources.name} itself on {spec}: {len(machines)} hosts, {ranks} ranks"]
+    lines += [f"  note: NCCL asked CUDA's driver for {name}, which the stand-in lacks" for name in run.lacking]
+    choices = stock_choices(run, job) if job.calls else []
+    model, why = _model(request, hosts, machines, built)
+    lines += [f"  note: not compared with the model: {why}"] if why else []
+    modelled = _modelled(model, choices)
+    lines += _spans(choices, modelled)
+    if model is not None:
+        same = sum(one.name == name for one, name in zip(choices, modelled, strict=True))
+        lines.append(f"{same} of {len(choices)} choices as modelled")
+    checks = list(run.checks())
+    checked, wrong = sum(one.checked for one in checks), sum(one.wrong for one in checks)
+    if job.mode is Mode.MOVE:
+        lines.append(f"{checked} elements of {len(checks)} buffers checked: {wrong or 'none'} wrong")
+        first = next((one for one in checks if one.wrong), None)
+        if first:
+            lines.append(
+                f"  first: rank {first.rank}, {first.kind} of {first.bytes} B (line {first.step}), element {first.first}"
+                f" is {first.got}, not {first.expected}"
+            )
+    elif job.mode is Mode.ENQUEUE:
+        lines.append(f"{run.launches} kernels launched")
+    lines.append(f"wrote {request.output}")
+    code = ExitCode.CHECK_FAILED if wrong else ExitCode.DONE
+    return StockResult(request, lines, code, choices, modelled, checked, wrong, run)
+
+
+def _model(
+    request: NcclStockRun, hosts: Hosts, machines: Sequence[NcclMachine], built: StockBuild
+) -> tuple[NcclModel | None, str]:
+    """What is to be compared, or why nothing is."""
+    if request.table:
+        return None, "a table chose"
+    if any(machine != machines[0] for machine in machines):
+        return None, "its hosts are different"
+    try:
+        release = release_of(built.sources.name)
+    except FormatError as error:
+        return None, str(error)
+    known = [setting for setting in request.settings if setting.split("=", 1)[0] in VARIABLES]
+    if hosts.nvls is False:
+        known.append("NCCL_NVLS_ENABLE=0")
+    return NcclModel(machines[0], len(machines), read_settings(known), release.constants, hosts.domain), ""
+
+
+def _modelled(model: NcclModel | None, choices: Sequence[StockChoice]) -> list[str | None]:
+    if model is None:
+        return [None] * len(choices)
+    found: list[str | None] = []
+    for collective, grouped in groupby(choices, key=lambda one: one.collective):
+        of: Choices = model.choose(collective, [one.call.size_bytes for one in grouped])
+        found += [of.name(at) for at in range(len(of.time_us))]
+    return found
+
+
+def _spans(choices: Sequence[StockChoice], modelled: Sequence[str | None]) -> Iterator[str]:
+    """A line for sizes that follow one another and are chosen alike."""
+    pairs = list(zip(choices, modelled, strict=True))
+    for (kind, name, theirs), grouped in groupby(pairs, key=lambda pair: (pair[0].call.kind, pair[0].name, pair[1])):
+        run = [one for one, _ in grouped]
+        span = f"{format_bytes(run[0].call.size_bytes)} .. {format_bytes(run[-1].call.size_bytes)}"
+        channels = [one.channels for one in run if one.channels]
+        on = f"{min(channels)}..{max(channels)} channels launched" if channels else ""
+        times = [one.time_us for one in run if one.time_us is not None]
+        expects = f"expects {times[0]:.2f} .. {times[-1]:.2f} us" if times else ""
+        beside = "" if theirs is None else "as modelled" if theirs == name else f"modelled: {theirs}"
+        yield f"{kind:<14} {span:<22} {name:<16} {on or expects:<34} {beside}".rstrip()
