@@ -1,4 +1,4 @@
-"""The folder where what was compiled for this user is kept: $HOCKET_CACHE, $XDG_CACHE_HOME/hocket or ~/.cache/hocket."""
+"""Where what was compiled for this user is kept: $HOCKET_CACHE, $XDG_CACHE_HOME/hocket or ~/.cache/hocket."""
 
 import os
 from pathlib import Path

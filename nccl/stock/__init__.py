@@ -1,1 +1,1 @@
-"""NCCL itself, run on this machine's processors: its host code built from its sources over stand-ins for CUDA and NVML."""
+"""NCCL itself, run on this machine's processors: its host code, built from its sources over stand-ins for CUDA."""

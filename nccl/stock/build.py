@@ -1,21 +1,23 @@
 """NCCL's host code compiled from its sources, unchanged, with its kernels and CUDA as stand-ins of ours."""
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.base.errors import HocketError
+from hocket.base.files import growing_file
 from hocket.base.processes import run
 from hocket.nccl.stock.cuda_headers import CudaHeaders
 from hocket.nccl.stock.sources import NcclSources
 
-__all__ = ["StockBuild", "build", "build_folder"]
+__all__ = ["StockBuild", "build"]
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 _FLAGS = ["-fPIC", "-std=c++17", "-w", "-pthread"]
@@ -45,53 +47,75 @@ class StockBuild:
         return self.folder / "libnccl-net-hocket.so"
 
 
-def build_folder(sources: NcclSources, headers: CudaHeaders, under: Path) -> Path:
-    """Named after the release and what is built of it: other sources or stand-ins are another folder."""
-    digest = hashlib.sha256(repr(headers.version).encode())
-    stood_in = sorted(STAND_INS.iterdir())
-    for path in [*(sources.src / file for file in sources.host_files), *stood_in, Path(__file__)]:
-        if path.is_file():
-            digest.update(path.name.encode() + path.read_bytes())
-    return under / f"nccl-{sources.name}-{digest.hexdigest()[:12]}"
-
-
 def build(sources: NcclSources, headers: CudaHeaders, under: Path, progress: Progress) -> StockBuild:
-    """Builds into a folder of its own under `under`, or finds it built. What an interrupted build compiled is kept.
+    """Builds into folders of its own under `under`, or finds it built. What NCCL's sources compiled to is kept apart
+    from what it is linked with, so that a change of the stand-ins, or an interruption, compiles none of it again.
     Raises HocketError with the compiler's words where NCCL's sources do not compile."""
-    folder = build_folder(sources, headers, under)
+    compiled = under / f"nccl-{sources.name}-{_digest(_nccl_parts(sources, headers))}"
+    folder = compiled / f"linked-{_digest(_own_parts())}"
     absent = folder / "absent.txt"
     if not absent.exists():
-        _Builder(sources, headers, folder, progress).all()
+        compiled.mkdir(parents=True, exist_ok=True)
+        with growing_file(compiled / "lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not absent.exists():
+                _Builder(sources, headers, compiled, folder, progress).all()
     return StockBuild(sources, folder, tuple(absent.read_text(encoding="utf-8").split()))
 
 
+def _nccl_parts(sources: NcclSources, headers: CudaHeaders) -> Iterator[bytes]:
+    yield repr((headers.version, _FLAGS, _NCCL, _NO_GDAKI)).encode()
+    for path in sorted(sources.src.rglob("*")):
+        if path.suffix in (".cc", ".h", ".cu", ".cuh", ".py", ".in") and path.is_file():
+            yield str(path.relative_to(sources.src)).encode() + path.read_bytes()
+
+
+def _own_parts() -> Iterator[bytes]:
+    for path in [*sorted(STAND_INS.iterdir()), Path(__file__)]:
+        if path.is_file():
+            yield path.name.encode() + path.read_bytes()
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()[:12]
+
+
 class _Builder:
-    def __init__(self, sources: NcclSources, headers: CudaHeaders, folder: Path, progress: Progress) -> None:
+    """Compiles NCCL into `compiled`, once, and links it with the stand-ins in `folder`."""
+
+    def __init__(
+        self, sources: NcclSources, headers: CudaHeaders, compiled: Path, folder: Path, progress: Progress
+    ) -> None:
         if shutil.which("g++") is None:
             raise HocketError("g++ is needed to build NCCL: apt-get install g++")
-        self._sources, self._folder, self._progress = sources, folder, progress
-        self._objects = folder / "objects"
+        self._sources, self._compiled, self._folder, self._progress = sources, compiled, folder, progress
+        self._objects = compiled / "objects"
         major, minor = headers.version
         self._flags = [*_FLAGS, f"-DCUDA_MAJOR={major}", f"-DCUDA_MINOR={minor}", *_NO_GDAKI]
         self._cuda = [f"-isystem{path}" for path in headers.folders]
         own = ["include", "include/plugin", "transport/net_ib/gdaki/doca-gpunetio/include"]
-        self._includes = [f"-I{folder / 'include'}", f"-I{sources.src}", *(f"-I{sources.src / path}" for path in own)]
+        self._includes = [f"-I{compiled / 'include'}", f"-I{sources.src}", *(f"-I{sources.src / path}" for path in own)]
 
     def all(self) -> None:
-        for part in (self._objects, self._folder / "include"):
+        for part in (self._objects, self._compiled / "include", self._folder):
             part.mkdir(parents=True, exist_ok=True)
         self._write_headers()
         tables = self._write_tables()
         files = [self._sources.src / file for file in self._sources.host_files]
-        compiled = self._compile([*files, *tables, STAND_INS / "kernels.cpp"])
+        compiled = self._compile([*files, *tables])
+        kernels = self._folder / "kernels.o"
+        self._compiler(["-O2", *_NCCL, *self._includes, "-c", str(STAND_INS / "kernels.cpp"), "-o", str(kernels)])
         self._link_cuda()
-        absent = self._link_nccl(compiled)
+        absent = self._link_nccl([*compiled, kernels])
         self._link_player()
         _replace(self._folder / "absent.txt", "\n".join(absent))
 
     def _write_headers(self) -> None:
         """What NCCL's Makefile makes of its templates."""
-        src, include = self._sources.src, self._folder / "include"
+        src, include = self._sources.src, self._compiled / "include"
         major, minor, patch = self._sources.version
         values = {"Major": major, "Minor": minor, "Patch": patch, "Suffix": self._sources.suffix}
         text = (src / "nccl.h.in").read_text(encoding="utf-8")
@@ -107,15 +131,15 @@ class _Builder:
             shutil.copy(src / "include" / "nccl_device.h", include)
 
     def _write_tables(self) -> list[Path]:
-        """The tables of kernels that NCCL's generators write for the host, and its kernels as functions that do nothing:
-        a launch is what the stand-in for CUDA makes of it."""
+        """The tables of kernels that NCCL's generators write for the host, and its kernels as functions that do
+        nothing: a launch is what the stand-in for CUDA makes of it."""
         lines = ['#include "device.h"']
         tables = []
         for name, script, table in (
             ("device", "device/generate.py", "host_table.cc"),
             ("symmetric", "device/symmetric/generate.py", "sym*.cc"),
         ):
-            out = self._folder / name
+            out = self._compiled / name
             out.mkdir(exist_ok=True)
             self._run([sys.executable, str(self._sources.src / script), str(out)], cwd=self._sources.src / "device")
             found = sorted(out.glob(table))
@@ -127,8 +151,8 @@ class _Builder:
                 header = "sym_kernels.h" if (self._sources.src / "include/sym_kernels.h").exists() else "symmetric.h"
                 lines.append(f'#include "{header}"')
             lines += [f"__global__ void {kernel}({arguments} const) {{}}" for kernel, arguments in kernels]
-        _replace(self._folder / "kernel_names.cc", "\n".join(lines) + "\n")
-        return [*tables, self._folder / "kernel_names.cc"]
+        _replace(self._compiled / "kernel_names.cc", "\n".join(lines) + "\n")
+        return [*tables, self._compiled / "kernel_names.cc"]
 
     def _compile(self, files: Sequence[Path]) -> list[Path]:
         """One object a file; those there are kept."""
@@ -139,9 +163,8 @@ class _Builder:
         def compile_one(pair: tuple[Path, Path]) -> str:
             file, made = pair
             part = made.with_suffix(".part")
-            # NCCL's own code as it is quickest built: it decides, which takes no time; ours moves the data.
-            quick = "-O2" if file.parent == STAND_INS else "-O0"
-            self._compiler([quick, *_NCCL, *self._includes, "-c", str(file), "-o", str(part)])
+            # Quickest built: it decides, which takes little time; what moves the data is ours.
+            self._compiler(["-O0", *_NCCL, *self._includes, "-c", str(file), "-o", str(part)])
             part.rename(made)
             return file.name
 
@@ -183,7 +206,7 @@ class _Builder:
 
     def _link_player(self) -> None:
         player = [str(STAND_INS / "player.cpp"), f"-L{self._folder}", "-lnccl", "-lhocket-cuda", "-Wl,-rpath,$ORIGIN"]
-        self._compiler([f"-I{self._folder / 'include'}", *player, "-O1", "-o", str(self._folder / "player")])
+        self._compiler([f"-I{self._compiled / 'include'}", *player, "-O1", "-o", str(self._folder / "player")])
         net = ["-shared", "-O1", str(STAND_INS / "net_plugin.cpp")]
         self._compiler([*net, "-o", str(self._folder / "libnccl-net-hocket.so")])
 

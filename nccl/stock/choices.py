@@ -67,4 +67,3 @@ def _launched(plans: Iterator[Plan], job: StockJob) -> Mapping[StockCall, int]:
         if plan.rank == 0:
             on.setdefault(plan.step, set()).update(plan.channels)
     return {call: len(on[step]) for step, call in enumerate(job.calls) if step in on}
-

@@ -28,7 +28,7 @@ _REMEDY = "pip install 'hocket[stock]', or --cuda DIR"
 
 
 def find_cuda_headers(given: Path | None = None) -> CudaHeaders:
-    """Those in `given`, else of the packages that `hocket[stock]` installs, else of /usr/local/cuda. Raises HocketError."""
+    """Those in `given`, else of the packages of `hocket[stock]`, else of /usr/local/cuda. Raises HocketError."""
     for folder in [given] if given else _usual():
         for inside in (folder, folder / "include"):
             if (inside / "cuda_runtime_api.h").exists():

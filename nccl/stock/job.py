@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+
+from hocket.base.enums import StrEnum
 
 __all__ = ["KINDS", "Mode", "StockCall", "StockJob", "sweep"]
 
@@ -10,13 +11,12 @@ __all__ = ["KINDS", "Mode", "StockCall", "StockJob", "sweep"]
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "sendrecv")
 
 
-class Mode(Enum):
+class Mode(StrEnum):
     """How far NCCL goes with each call."""
 
     CHOOSE = "choose"
     ENQUEUE = "enqueue"
     MOVE = "move"
-
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class StockCall:
 
 @dataclass(frozen=True)
 class StockJob:
-    """`hosts`: the ranks of each; `lines`: what they do, in order, `calls` among them; `mode`: whether NCCL only chooses
-    (what it launches needs a connection, so that all ranks call even then), enqueues kernels that move nothing, or moves
-    data that are checked; `limit_s`: how long nothing may move before the run is ended."""
+    """`hosts`: the ranks of each; `lines`: what they do, in order, `calls` among them; `mode`: whether NCCL only
+    chooses, enqueues kernels that move nothing, or moves data that are checked; `limit_s`: how long nothing may move
+    before the run is ended."""
 
     hosts: tuple[int, ...]
     lines: tuple[str, ...]

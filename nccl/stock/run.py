@@ -151,7 +151,9 @@ def _watch(players: Sequence["Popen[Any]"], folder: Path, steps: int, progress: 
 
 def _steps_done(path: Path) -> int:
     lines = path.read_text(encoding="utf-8").splitlines()
-    return next((int(line.split()[1]) for line in reversed(lines) if line.startswith("done ") and line[5:].isdigit()), 0)
+    return next(
+        (int(line.split()[1]) for line in reversed(lines) if line.startswith("done ") and line[5:].isdigit()), 0
+    )
 
 
 def _fail(players: Sequence["Popen[Any]"], folder: Path, failed: int) -> None:

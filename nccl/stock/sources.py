@@ -65,5 +65,7 @@ def read_sources(folder: Path) -> NcclSources:
             f"{folder} holds no sources of NCCL (makefiles/version.mk): give a checkout of a release's tag"
         ) from error
     if version[:2] < OLDEST:
-        raise FormatError(f"{folder} is NCCL {'.'.join(map(str, version))}: {'.'.join(map(str, OLDEST))} or newer is run")
+        raise FormatError(
+            f"{folder} is NCCL {'.'.join(map(str, version))}: {'.'.join(map(str, OLDEST))} or newer is run"
+        )
     return NcclSources(folder.resolve(), version, found.get("SUFFIX", ""))

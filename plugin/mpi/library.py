@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hocket.base import processes
-from hocket.base.errors import HocketError
 from hocket.base.cache import cache_folder
+from hocket.base.errors import HocketError
 from hocket.plugin.native_build import build, find_built
 
 __all__ = ["build_library", "find_mpicc"]

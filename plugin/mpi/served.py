@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hocket.base.cache import cache_folder
 from hocket.base.files import make_folder
 from hocket.base.scratch import scratch_folder
-from hocket.base.cache import cache_folder
 from hocket.plugin.serve.counts import Counts
 from hocket.runtime.engine.library import Library, read_library
 

@@ -34,9 +34,10 @@ from hocket.api.nccl.env import NcclVariables
 from hocket.api.nccl.profile import ProfiledCalls
 from hocket.api.nccl.request import (
     NcclChoiceRequest as NcclChoiceRequest, NcclEnvironment as NcclEnvironment, NcclLogReading as NcclLogReading,
-    NcclProfileReading as NcclProfileReading, NcclProgramWriting as NcclProgramWriting, TunerCheck as TunerCheck,
-    TunerTableRequest as TunerTableRequest,
+    NcclProfileReading as NcclProfileReading, NcclProgramWriting as NcclProgramWriting, NcclStockRun as NcclStockRun,
+    TunerCheck as TunerCheck, TunerTableRequest as TunerTableRequest,
 )
+from hocket.api.nccl.stock import StockResult
 from hocket.api.nccl.tuner.check import CheckedTable
 from hocket.api.nccl.tuner.make import MadeTable
 from hocket.api.provenance import request_in as request_in
@@ -332,6 +333,14 @@ def nccl_program(
     algorithm: _Text | None = None, root: _Integer = 0, to: _Text = 'executor', settings: _Texts = (),
 ) -> Report:
     """Write what NCCL (2.30.7) would do for a call as MSCCL XML, to be read, changed, verified, simulated and run."""
+
+def nccl_run_stock(
+    topology: _Text, *, source: _Text, output: _Text, nodes: _Integer | None = None, host: _Texts = (),
+    do: _Text = 'choose', collective: _Texts = ('all',), least: _Text = '8', most: _Text = '16GiB',
+    type: _Text = 'float32', operation: _Text = 'sum', settings: _Texts = (), profile: bool = False,
+    table: _Text | None = None, job: _Text | None = None, cuda: _Text | None = None, limit: _Integer = 120,
+) -> StockResult:
+    """Run stock NCCL itself without a GPU: its host code, built from its sources, over stand-ins for CUDA and NVML."""
 
 def nccl_log(
     path: _Text, *, topology: _Text | None = None, nodes: _Integer | None = None, collective: _Text | None = None,

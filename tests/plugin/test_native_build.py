@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hocket.base.errors import HocketError
 from hocket.base.cache import cache_folder
+from hocket.base.errors import HocketError
 from hocket.plugin.native_build import build, find_built
 
 COMPILER = ["g++", "-shared", "-fPIC"]

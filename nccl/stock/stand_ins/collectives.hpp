@@ -140,9 +140,8 @@ inline void nvls_all_reduce(Work work, bool tree) {
   });
   team.add([=] {
     Pipe pipe = work.pipe({NCCL_PROTO_SIMPLE}, up, {}, 1, 1);
-    each([&](int64_t done, int64_t now) {
-      pipe.gather(work.start + done, std::min(loop, work.size - done), now, now);
-    });
+    each(
+        [&](int64_t done, int64_t now) { pipe.gather(work.start + done, std::min(loop, work.size - done), now, now); });
   });
   if (nvls.headRank == -1) return;
   auto through = [=](std::vector<int> from, std::vector<int> to, bool ends) {

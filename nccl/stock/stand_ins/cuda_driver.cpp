@@ -1,5 +1,5 @@
-// A stand-in for CUDA's driver: what NCCL asks it for by name. Memory that can be shared is a memory file, so that other
-// processes of the host map the same pages.
+// A stand-in for CUDA's driver: what NCCL asks it for by name. Memory that can be shared is a memory file, so that
+// other processes of the host map the same pages.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <fcntl.h>
@@ -119,8 +119,7 @@ CUresult launch_ex(const CUlaunchConfig* config, CUfunction kernel, void**, void
 
 CUresult reserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr, unsigned long long) {
   if (alignment < kGranularity) alignment = kGranularity;
-  void* start =
-      mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* start = mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = (reinterpret_cast<CUdeviceptr>(start) + alignment - 1) / alignment * alignment;
   return CUDA_SUCCESS;
@@ -229,8 +228,7 @@ CUresult multicast_create(CUmemGenericAllocationHandle* made, const CUmulticastO
   int file = memfd_create("hocket-multicast", MFD_CLOEXEC);
   uint64_t number = kMulticastMark + (static_cast<uint64_t>(getpid()) << 20) + ++count;
   if (file < 0 || ftruncate(file, static_cast<off_t>(number)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = reinterpret_cast<CUmemGenericAllocationHandle>(
-      new Handle{file, wanted->size, current_device(), number, {1}});
+  *made = reinterpret_cast<CUmemGenericAllocationHandle>(new Handle{file, wanted->size, current_device(), number, {1}});
   return CUDA_SUCCESS;
 }
 CUresult multicast_granularity(size_t* bytes, const CUmulticastObjectProp*, CUmulticastGranularity_flags) {
@@ -307,8 +305,7 @@ struct Known {
   const char* name;
   void* function;
 };
-#define KNOWN(name, function) \
-  { name, reinterpret_cast<void*>(function) }
+#define KNOWN(name, function) {name, reinterpret_cast<void*>(function)}
 const Known kKnown[] = {
     KNOWN("cuGetErrorString", error_text),
     KNOWN("cuGetErrorName", error_text),

@@ -213,8 +213,8 @@ RUNTIME cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind
     return cudaSuccess;
   }
   (void)kind;
-  auto kept = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
-                                                  static_cast<const char*>(from) + bytes);
+  auto kept =
+      std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
   enqueue(stream, [=] { memcpy(to, kept->data(), kept->size()); });
   return cudaSuccess;
 }
@@ -229,8 +229,9 @@ RUNTIME cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) 
 RUNTIME cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   memset(attributes, 0, sizeof *attributes);
   Allocation found = allocation_of(address);
-  attributes->type = !found.bytes ? cudaMemoryTypeUnregistered
-                                  : found.device < 0 ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
+  attributes->type = !found.bytes       ? cudaMemoryTypeUnregistered
+                     : found.device < 0 ? cudaMemoryTypeHost
+                                        : cudaMemoryTypeDevice;
   if (!found.bytes) return cudaSuccess;
   attributes->device = found.device < 0 ? 0 : found.device;
   attributes->devicePointer = const_cast<void*>(address);

@@ -80,8 +80,7 @@ void forget(void* start) {
 
 void* allocate(size_t bytes) {
   bytes = (bytes + kGranularity - 1) / kGranularity * kGranularity + (bytes ? 0 : kGranularity);
-  void* start =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
   remember(start, bytes, current_device());
   return start;

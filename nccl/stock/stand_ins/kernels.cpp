@@ -156,9 +156,9 @@ void run_send(Fibers& fibers, Block& block, ncclDevWorkP2p work, bool sends) {
   bool low_latency = sends ? work.sendProtoLL : work.recvProtoLL;
   auto chunk = static_cast<size_t>(u32fp8Decode(sends ? work.sendChunkSize_u32fp8 : work.recvChunkSize_u32fp8));
   std::vector<int> none, one = {peer};
-  Pipe pipe(fibers, *block.device_channel(), block.comm()->buffSizes,
-            {low_latency ? NCCL_PROTO_LL : NCCL_PROTO_SIMPLE}, {ncclDevSum, ncclInt8, 0}, 1, sends ? none : one,
-            sends ? one : none, 1, 1, address, address, block.comm()->p2pChunkSize);
+  Pipe pipe(fibers, *block.device_channel(), block.comm()->buffSizes, {low_latency ? NCCL_PROTO_LL : NCCL_PROTO_SIMPLE},
+            {ncclDevSum, ncclInt8, 0}, 1, sends ? none : one, sends ? one : none, 1, 1, address, address,
+            block.comm()->p2pChunkSize);
   size_t done = 0;
   do {
     size_t now = std::min(chunk, to - from - done);
@@ -173,8 +173,18 @@ Work work_of(Fibers& fibers, Block& block, const Function& what, ncclDevWorkColl
   auto type = bytewise ? ncclInt8 : static_cast<ncclDataType_t>(what.type);
   Reduction reduction{static_cast<ncclDevRedOp_t>(what.operation), type, coll->redOpArg};
   if (coll->redOpArgIsPtr) memcpy(&reduction.argument, reinterpret_cast<void*>(coll->redOpArg), ncclTypeSize(type));
-  return {fibers,        *block.device_channel(), comm->buffSizes, comm->rank,    comm->nRanks, block.channel(), coll,
-          what.function, what.algorithm,          what.protocol,   reduction,     static_cast<size_t>(ncclTypeSize(type))};
+  return {fibers,
+          *block.device_channel(),
+          comm->buffSizes,
+          comm->rank,
+          comm->nRanks,
+          block.channel(),
+          coll,
+          what.function,
+          what.algorithm,
+          what.protocol,
+          reduction,
+          static_cast<size_t>(ncclTypeSize(type))};
 }
 
 /** The works of a batch in order; sends and receives all at once, as some wait for others. */
@@ -208,8 +218,7 @@ void write_collective(std::string& line, const Function& what, const ncclDevWork
            R"("registered":%s,"chunk_grains":[%llu,%llu,%llu]})",
            what.function, what.operation, what.type, what.algorithm, what.protocol, static_cast<int>(coll.channelLo),
            static_cast<int>(coll.channelHi), static_cast<int>(coll.nWarps),
-           coll.regUsed || coll.netRegUsed ? "true" : "false",
-           static_cast<unsigned long long>(coll.cbd.chunkGrainsLo),
+           coll.regUsed || coll.netRegUsed ? "true" : "false", static_cast<unsigned long long>(coll.cbd.chunkGrainsLo),
            static_cast<unsigned long long>(coll.cbd.chunkGrainsMid),
            static_cast<unsigned long long>(coll.cbd.chunkGrainsHi));
   line += text;
@@ -244,8 +253,11 @@ void record_plan(std::vector<Block>& blocks, const HocketLaunch& launch, uint64_
       }
     });
   std::lock_guard<std::mutex> held(plans_lock);
-  fprintf(file, R"({"step":%ld,"rank":%d,"ranks":%d,"channel_mask":%llu,"threads":%u,"works":[%s]})" "\n", launch.step,
-          blocks[0].comm()->rank, blocks[0].comm()->nRanks, static_cast<unsigned long long>(channel_mask), launch.threads, works.c_str());
+  fprintf(file,
+          R"({"step":%ld,"rank":%d,"ranks":%d,"channel_mask":%llu,"threads":%u,"works":[%s]})"
+          "\n",
+          launch.step, blocks[0].comm()->rank, blocks[0].comm()->nRanks, static_cast<unsigned long long>(channel_mask),
+          launch.threads, works.c_str());
 }
 
 bool is_ours(const void* symbol) {
@@ -299,7 +311,8 @@ extern "C" __attribute__((visibility("default"))) void hocketTellWaiting() {
         parts += std::string(parts.empty() ? "" : ", ") + waits.what + " rank " + std::to_string(waits.peer) +
                  " at step " + std::to_string(waits.step);
     });
-    fprintf(stderr, "hocket: rank %d runs a kernel that waits for %s\n", rank, parts.empty() ? "nothing" : parts.c_str());
+    fprintf(stderr, "hocket: rank %d runs a kernel that waits for %s\n", rank,
+            parts.empty() ? "nothing" : parts.c_str());
   }
 }
 

@@ -1,5 +1,5 @@
-// A network of NCCL's plugin interface, version 10, over this machine's loopback: as many NICs as the topology file has,
-// under their names, so that NCCL finds them where the file has them. HOCKET_NICS: name,Mb/s,latency_us;...
+// A network of NCCL's plugin interface, version 10, over this machine's loopback: as many NICs as the topology file
+// has, under their names, so that NCCL finds them where the file has them. HOCKET_NICS: name,Mb/s,latency_us;...
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -265,6 +265,6 @@ Result close_listen(void* listening) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const Interface ncclNetPlugin_v10 = {
-    "hocket",   init,         devices,         get_properties,  listen_at,        connect_to,       accept_one,
-    register_memory, register_dma, deregister, send_message,    receive_message,  flush,            test,
-    close_connection, close_connection, close_listen, nullptr, nullptr, nullptr};
+    "hocket",     init,       devices,      get_properties,  listen_at, connect_to, accept_one,       register_memory,
+    register_dma, deregister, send_message, receive_message, flush,     test,       close_connection, close_connection,
+    close_listen, nullptr,    nullptr,      nullptr};

@@ -1,5 +1,5 @@
-// A stand-in for NVML: the GPUs of this host, with NVLinks that are up. HOCKET_FABRIC names the NVLink domain of several
-// hosts that they belong to, where they do.
+// A stand-in for NVML: the GPUs of this host, with NVLinks that are up. HOCKET_FABRIC names the NVLink domain of
+// several hosts that they belong to, where they do.
 #include <strings.h>
 
 #include <cstdlib>
@@ -43,9 +43,7 @@ NVML nvmlDeviceGetHandleByIndex(unsigned index, void** device) {
   *device = handle(static_cast<int>(index));
   return kSuccess;
 }
-NVML nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  return nvmlDeviceGetHandleByIndex(index, device);
-}
+NVML nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) { return nvmlDeviceGetHandleByIndex(index, device); }
 NVML nvmlDeviceGetHandleByPciBusId(const char* id, void** device) {
   for (size_t i = 0; i < bus_ids().size(); i++) {
     const std::string& known = bus_ids()[i];

@@ -1,5 +1,5 @@
-// NCCL's parallel aggregated trees (PAT). Which step sends what to whom is NCCL's own schedule, from its header; here the
-// steps are done one after the other.
+// NCCL's parallel aggregated trees (PAT). Which step sends what to whom is NCCL's own schedule, from its header; here
+// the steps are done one after the other.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A rank's connections on one channel, driven as NCCL's kernels drive them: the same steps, slots, flags and credits, so
-// that its own proxy threads and other ranks' kernels see what they expect. Registered buffers are not used.
+// A rank's connections on one channel, driven as NCCL's kernels drive them: the same steps, slots, flags and credits,
+// so that its own proxy threads and other ranks' kernels see what they expect. Registered buffers are not used.
 #pragma once
 
 #include <algorithm>
@@ -94,8 +94,8 @@ class Pipe {
 
   enum Buffer { kNone, kInput, kOutput };
 
-  /** One chunk of `count` elements: what is received, and what lies at `source` if that is used, is reduced, goes to the
-   * place `target` if that is used, and is sent. Indices are of elements. */
+  /** One chunk of `count` elements: what is received, and what lies at `source` if that is used, is reduced, goes to
+   * the place `target` if that is used, and is sent. Indices are of elements. */
   void chunk(bool receives, bool sends, Buffer source, int64_t source_at, Buffer target, int64_t target_at,
              int64_t count, bool ends = false) {
     count = std::max<int64_t>(count, 0);
@@ -208,7 +208,8 @@ class Pipe {
     if (!fifo) return;
     size_t wire = bytes(size);
     if (cut_.protocol == NCCL_PROTO_LL)
-      wire = (lane.step & NCCL_LL_CLEAN_MASK) == NCCL_LL_CLEAN_MASK ? slot_bytes_ : lines(size) * sizeof(ncclLLFifoLine);
+      wire =
+          (lane.step & NCCL_LL_CLEAN_MASK) == NCCL_LL_CLEAN_MASK ? slot_bytes_ : lines(size) * sizeof(ncclLLFifoLine);
     if (cut_.protocol == NCCL_PROTO_LL128) wire = wire_lines(size) * kLineWords * 8;
     reinterpret_cast<volatile ncclConnFifo*>(fifo)[lane.step % NCCL_STEPS].size = wire;
   }

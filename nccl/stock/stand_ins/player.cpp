@@ -108,8 +108,8 @@ Job read_job(const std::string& path) {
 }
 
 const std::map<std::string, ncclDataType_t> kTypes = {
-    {"int8", ncclInt8},       {"uint8", ncclUint8},     {"int32", ncclInt32},      {"uint32", ncclUint32},
-    {"int64", ncclInt64},     {"uint64", ncclUint64},   {"float16", ncclFloat16},  {"float32", ncclFloat32},
+    {"int8", ncclInt8},       {"uint8", ncclUint8},      {"int32", ncclInt32},     {"uint32", ncclUint32},
+    {"int64", ncclInt64},     {"uint64", ncclUint64},    {"float16", ncclFloat16}, {"float32", ncclFloat32},
     {"float64", ncclFloat64}, {"bfloat16", ncclBfloat16}};
 const std::map<std::string, ncclRedOp_t> kOperations = {
     {"sum", ncclSum}, {"prod", ncclProd}, {"max", ncclMax}, {"min", ncclMin}, {"avg", ncclAvg}};
@@ -408,7 +408,10 @@ class Player {
     if (call.kind == "reduce_scatter") count = part;
     char* out = buffers(call, rank, member).second;
     size_t wrong = 0, first = 0;
-    double tolerance = call.operation == "avg" ? (call.type == "bfloat16" ? 0.02 : call.type == "float16" ? 4e-3 : 1e-5) : 0;
+    double tolerance = call.operation == "avg" ? (call.type == "bfloat16"  ? 0.02
+                                                  : call.type == "float16" ? 4e-3
+                                                                           : 1e-5)
+                                               : 0;
     for (size_t i = 0; i < count; i++) {
       double want = expected(call, member, i, std::max<size_t>(part, 1)), got = read_element(out, i, call.type);
       if (std::abs(want - got) <= tolerance * std::max(1.0, std::abs(want))) continue;

@@ -19,7 +19,8 @@ struct Work {
   Reduction reduction;
   size_t element_bytes;
 
-  // The part of this channel, in elements: where it starts, how much it is, in chunks of how much; of the whole `count`.
+  // The part of this channel, in elements: where it starts, how much it is, in chunks of how much; of the whole
+  // `count`.
   int64_t count = 0, start = 0, size = 0, chunk = 0;
 
   void cut() {

@@ -11,8 +11,8 @@ from hocket.api.collect.request import CollectedMerge, HookBuild
 from hocket.api.progress import Progress
 from hocket.api.request import Request
 from hocket.api.result import Report, Result
-from hocket.plugin.installed import check_torch
 from hocket.base.cache import cache_folder
+from hocket.plugin.installed import check_torch
 from hocket.recording.merge import merge as merge_streams
 from hocket.recording.summary import RecordingSummary
 from hocket.recording.tables import render

@@ -131,13 +131,19 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
     topology: Annotated[str, option(_MACHINE, "-t", metavar="MACHINE", positional=True)]
     source: Annotated[
         str,
-        option("A checkout of NCCL, 2.27 or newer: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl.", metavar="DIR"),
+        option(
+            "A checkout of NCCL, 2.27 or newer: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl.", metavar="DIR"
+        ),
     ]
-    output: Annotated[str, written("Leave NCCL's logs, launches, profiles and results here: a new folder.", "-o", metavar="DIR")]
+    output: Annotated[
+        str, written("Leave NCCL's logs, launches, profiles and results here: a new folder.", "-o", metavar="DIR")
+    ]
     nodes: _Nodes = None
     host: Annotated[
         tuple[str, ...],
-        option("NCCL's topology XML of one host, in order, where hosts differ; -t is then the first's.", metavar="FILE"),
+        option(
+            "NCCL's topology XML of one host, in order, where hosts differ; -t is then the first's.", metavar="FILE"
+        ),
     ] = ()
     do: Annotated[str, option("How far NCCL goes.", choices="hocket.nccl.stock.job:Mode")] = "choose"
     collective: Annotated[
@@ -157,9 +163,7 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
         str | None,
         option("Lines of calls, groups, splits, aborts in place of sizes: see the documentation.", metavar="FILE"),
     ] = None
-    cuda: Annotated[
-        str | None, option("Where CUDA's headers are; else those of hocket[stock].", metavar="DIR")
-    ] = None
+    cuda: Annotated[str | None, option("Where CUDA's headers are; else those of hocket[stock].", metavar="DIR")] = None
     limit: Annotated[int, option("Seconds that nothing may move before the run is ended.", metavar="S", ge=1)] = 120
 
 

@@ -167,8 +167,8 @@ def _result(
         first = next((one for one in checks if one.wrong), None)
         if first:
             lines.append(
-                f"  first: rank {first.rank}, {first.kind} of {first.bytes} B (line {first.step}), element {first.first}"
-                f" is {first.got}, not {first.expected}"
+                f"  first: rank {first.rank}, {first.kind} of {first.bytes} B (line {first.step}): element"
+                f" {first.first} is {first.got}, not {first.expected}"
             )
     elif job.mode is Mode.ENQUEUE:
         lines.append(f"{run.launches} kernels launched")
