@@ -26,7 +26,7 @@ from hocket.nccl.stock.choices import StockChoice, stock_choices
 from hocket.nccl.stock.cuda_headers import find_cuda_headers
 from hocket.nccl.stock.host_environment import ranks_of
 from hocket.nccl.stock.job import KINDS, Mode, StockJob, sweep
-from hocket.nccl.stock.run import StockRun, run_stock
+from hocket.nccl.stock.run import Check, StockRun, run_stock
 from hocket.nccl.stock.sources import read_sources
 from hocket.nccl.tuning.table import read_tuner_table
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
@@ -45,14 +45,29 @@ _MOST_MOVED = "1MiB"
 
 @dataclass(eq=False, repr=False)
 class StockResult(Report):
-    """`choices` of NCCL itself, `modelled` beside them (None where the release or the hosts are not); `checked` and
-    `wrong` elements of `--do move`."""
+    """`choices` of NCCL itself, beside them what the model says, `modelled` (`Ring/LL`) and `modelled_us` (empty where
+    the release or the hosts are not modelled); `checked` and `wrong` elements of `--do move`."""
 
     choices: Sequence[StockChoice] = ()
-    modelled: Sequence[str | None] = ()
+    modelled: Sequence[str] = ()
+    modelled_us: Sequence[float] = ()
     checked: int = 0
     wrong: int = 0
     run: StockRun | None = field(default=None)
+
+    @property
+    def agreeing(self) -> int | None:
+        """Choices that are the model's; None where there is none."""
+        if not self.modelled:
+            return None
+        return sum(one.name == name for one, name in zip(self.choices, self.modelled, strict=True))
+
+    @property
+    def times_off(self) -> float | None:
+        """The largest difference of NCCL's own expectation from the model's, as a share of it; None: not known."""
+        times = zip(self.choices, self.modelled_us, strict=bool(self.modelled_us))
+        off = [abs(one.time_us / theirs - 1) for one, theirs in times if one.time_us]
+        return max(off) if off else None
 
     def columns(self) -> Mapping[str, Mapping[str, NDArray[np.generic]]]:
         rows = self.choices
@@ -63,7 +78,7 @@ class StockResult(Report):
             "protocol": np.array([one.protocol for one in rows]),
             "channels": np.array([one.channels or 0 for one in rows], np.int64),
             "expected_us": np.array([np.nan if one.time_us is None else one.time_us for one in rows]),
-            "modelled": np.array([name or "" for name in self.modelled]),
+            "modelled": np.array(self.modelled or [""] * len(rows)),
         }
         return {"choices": table}
 
@@ -150,31 +165,38 @@ def _result(
 ) -> StockResult:
     ranks = sum(job.hosts)
     spec = ", ".join(request.host) or request.topology
-    lines = [f"NCCL {built.sources.name} itself on {spec}: {len(machines)} hosts, {ranks} ranks"]
+    lines = [
+        f"NCCL {built.sources.name} itself on {spec}: {len(machines)} host{'s' * (len(machines) > 1)}, {ranks} ranks"
+    ]
     lines += [f"  note: NCCL asked CUDA's driver for {name}, which the stand-in lacks" for name in run.lacking]
     choices = stock_choices(run, job) if job.calls else []
     model, why = _model(request, hosts, machines, built)
     lines += [f"  note: not compared with the model: {why}"] if why else []
-    modelled = _modelled(model, choices)
+    modelled, modelled_us = _modelled(model, choices)
+    result = StockResult(request, lines, ExitCode.DONE, choices, modelled, modelled_us, run=run)
     lines += _spans(choices, modelled)
     if model is not None:
-        same = sum(one.name == name for one, name in zip(choices, modelled, strict=True))
-        lines.append(f"{same} of {len(choices)} choices as modelled")
+        times = "" if result.times_off is None else f", times within {100 * result.times_off:.4f} %"
+        lines.append(f"{result.agreeing} of {len(choices)} choices as modelled{times}")
     checks = list(run.checks())
-    checked, wrong = sum(one.checked for one in checks), sum(one.wrong for one in checks)
+    result.checked, result.wrong = sum(one.checked for one in checks), sum(one.wrong for one in checks)
     if job.mode is Mode.MOVE:
-        lines.append(f"{checked} elements of {len(checks)} buffers checked: {wrong or 'none'} wrong")
-        first = next((one for one in checks if one.wrong), None)
-        if first:
-            lines.append(
-                f"  first: rank {first.rank}, {first.kind} of {first.bytes} B (line {first.step}): element"
-                f" {first.first} is {first.got}, not {first.expected}"
-            )
+        lines += _checked(result, checks)
     elif job.mode is Mode.ENQUEUE:
         lines.append(f"{run.launches} kernels launched")
     lines.append(f"wrote {request.output}")
-    code = ExitCode.CHECK_FAILED if wrong else ExitCode.DONE
-    return StockResult(request, lines, code, choices, modelled, checked, wrong, run)
+    result.exit_code = ExitCode.CHECK_FAILED if result.wrong else ExitCode.DONE
+    return result
+
+
+def _checked(result: StockResult, checks: Sequence[Check]) -> Iterator[str]:
+    yield f"{result.checked} elements of {len(checks)} buffers checked: {result.wrong or 'none'} wrong"
+    first = next((one for one in checks if one.wrong), None)
+    if first:
+        yield (
+            f"  first: rank {first.rank}, {first.kind} of {first.bytes} B (line {first.step}): element {first.first}"
+            f" is {first.got}, not {first.expected}"
+        )
 
 
 def _model(
@@ -195,19 +217,20 @@ def _model(
     return NcclModel(machines[0], len(machines), read_settings(known), release.constants, hosts.domain), ""
 
 
-def _modelled(model: NcclModel | None, choices: Sequence[StockChoice]) -> list[str | None]:
-    if model is None:
-        return [None] * len(choices)
-    found: list[str | None] = []
-    for collective, grouped in groupby(choices, key=lambda one: one.collective):
+def _modelled(model: NcclModel | None, choices: Sequence[StockChoice]) -> tuple[list[str], list[float]]:
+    names: list[str] = []
+    times: list[float] = []
+    for collective, grouped in groupby(choices if model else [], key=lambda one: one.collective):
+        assert model is not None
         of: Choices = model.choose(collective, [one.call.size_bytes for one in grouped])
-        found += [of.name(at) for at in range(len(of.time_us))]
-    return found
+        names += [of.name(at) for at in range(len(of.time_us))]
+        times += map(float, of.time_us)
+    return names, times
 
 
-def _spans(choices: Sequence[StockChoice], modelled: Sequence[str | None]) -> Iterator[str]:
+def _spans(choices: Sequence[StockChoice], modelled: Sequence[str]) -> Iterator[str]:
     """A line for sizes that follow one another and are chosen alike."""
-    pairs = list(zip(choices, modelled, strict=True))
+    pairs = list(zip(choices, modelled or [""] * len(choices), strict=True))
     for (kind, name, theirs), grouped in groupby(pairs, key=lambda pair: (pair[0].call.kind, pair[0].name, pair[1])):
         run = [one for one, _ in grouped]
         span = f"{format_bytes(run[0].call.size_bytes)} .. {format_bytes(run[-1].call.size_bytes)}"
@@ -215,5 +238,5 @@ def _spans(choices: Sequence[StockChoice], modelled: Sequence[str | None]) -> It
         on = f"{min(channels)}..{max(channels)} channels launched" if channels else ""
         times = [one.time_us for one in run if one.time_us is not None]
         expects = f"expects {times[0]:.2f} .. {times[-1]:.2f} us" if times else ""
-        beside = "" if theirs is None else "as modelled" if theirs == name else f"modelled: {theirs}"
+        beside = "as modelled" if theirs == name else f"modelled: {theirs}" if theirs else ""
         yield f"{kind:<14} {span:<22} {name:<16} {on or expects:<34} {beside}".rstrip()
