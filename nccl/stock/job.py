@@ -5,10 +5,25 @@ from dataclasses import dataclass, field
 
 from hocket.base.enums import StrEnum
 
-__all__ = ["KINDS", "Mode", "StockCall", "StockJob", "sweep"]
+__all__ = ["KINDS", "OPERATIONS", "TYPES", "Mode", "StockCall", "StockJob", "sweep"]
 
 #: Collectives that the player knows; of the first five NCCL makes a choice.
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "sendrecv")
+
+#: Bytes of an element.
+TYPES = {
+    "int8": 1,
+    "uint8": 1,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+}
+OPERATIONS = ("sum", "prod", "max", "min", "avg")
 
 
 class Mode(StrEnum):
@@ -70,10 +85,9 @@ def sweep(
 
 
 def _calls(kinds: Sequence[str], sizes: Sequence[int], ranks: int, type: str, operation: str) -> Iterator[StockCall]:
-    width = {"4": 8, "2": 4, "6": 2}.get(type[-1], 1)
     for kind in kinds:
         shared = kind in ("all_gather", "reduce_scatter", "all_to_all")
-        unit = width * (ranks if shared else 1)
+        unit = TYPES[type] * (ranks if shared else 1)
         for size in sizes:
             if size >= unit:
                 yield StockCall(kind, size // unit * unit, type, operation)

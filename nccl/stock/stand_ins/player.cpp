@@ -33,6 +33,7 @@ struct Call {
   std::string type, operation;
   int root = 0;
   bool in_place = false;
+  size_t offset = 0;  // into the ranks' buffers: calls of a group have parts of their own
 };
 
 /** A line of the job: a group of calls, or something done to communicators. */
@@ -87,9 +88,11 @@ Job read_job(const std::string& path) {
     } else if (verb == "call") {
       Call call;
       line >> call.kind >> call.comm >> call.bytes >> call.type >> call.operation >> call.root >> call.in_place;
-      job.most_bytes = std::max(job.most_bytes, call.bytes);
       if (left_in_group == 0) job.steps.push_back({"calls", {}, "", "", {}});
-      job.steps.back().calls.push_back(call);
+      auto& beside = job.steps.back().calls;
+      if (!beside.empty()) call.offset = (beside.back().offset + beside.back().bytes + 4095) / 4096 * 4096;
+      job.most_bytes = std::max(job.most_bytes, call.offset + call.bytes);
+      beside.push_back(call);
       left_in_group = std::max(0, left_in_group - 1);
     } else if (verb == "split") {
       Step step{verb, {}, "", "", {}};
@@ -318,10 +321,11 @@ class Player {
   /** Where a call's input and output lie; in place, its input is a part of its output or the other way round. */
   static std::pair<char*, char*> buffers(const Call& call, const Rank& rank, const Rank::Member& member) {
     size_t part = call.bytes / member.members.size() / width(call.type) * width(call.type);
-    if (!call.in_place) return {rank.send, rank.receive};
-    if (gathers(call)) return {rank.receive + part * member.rank, rank.receive};
-    if (call.kind == "reduce_scatter") return {rank.send, rank.send + part * member.rank};
-    return {rank.receive, rank.receive};
+    char *send = rank.send + call.offset, *receive = rank.receive + call.offset;
+    if (!call.in_place) return {send, receive};
+    if (gathers(call)) return {receive + part * member.rank, receive};
+    if (call.kind == "reduce_scatter") return {send, send + part * member.rank};
+    return {receive, receive};
   }
 
   void enqueue(const Call& call, Rank& rank) {
@@ -368,7 +372,7 @@ class Player {
       auto n = found->second.members.size();
       size_t count = call.bytes / width(call.type);
       if (gathers(call)) count = count / n;
-      memset(rank.receive, 0xee, call.bytes);
+      memset(rank.receive + call.offset, 0xee, call.bytes);
       char* in = buffers(call, rank, found->second).first;
       for (size_t i = 0; i < count; i++)
         write_element(in, i, call.type, element(rank.global, i, call.operation == "prod"));

@@ -152,8 +152,8 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
     ] = ("all",)
     least: Annotated[str, option("Smallest size; the next ones double.", "--min", metavar="SIZE")] = "8"
     most: Annotated[str, option("Largest size; with --do move 1 MiB unless given.", "--max", metavar="SIZE")] = "16GiB"
-    type: Annotated[str, option("Of the elements: float32, bfloat16, int8, ...")] = "float32"
-    operation: Annotated[str, option("Of reductions: sum, prod, max, min, avg.", "--op")] = "sum"
+    type: Annotated[str, option("Of the elements.", choices="hocket.nccl.stock.job:TYPES")] = "float32"
+    operation: Annotated[str, option("Of reductions.", "--op", choices="hocket.nccl.stock.job:OPERATIONS")] = "sum"
     settings: Annotated[
         tuple[str, ...], option("A variable of NCCL's environment.", "--set", metavar="NAME=VALUE")
     ] = ()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hocket.api.nccl.naming import sizes_between
 from hocket.api.nccl.request import NcclStockRun
 from hocket.api.progress import Progress
 from hocket.api.result import Report
@@ -17,7 +18,7 @@ from hocket.base.cache import cache_folder
 from hocket.base.errors import ExitCode, FormatError, RequestError
 from hocket.base.files import make_folder
 from hocket.base.reading import read_text
-from hocket.base.units import format_bytes, parse_sizes
+from hocket.base.units import format_bytes
 from hocket.nccl import Choices, NcclModel, read_settings
 from hocket.nccl.releases import release_of
 from hocket.nccl.settings import VARIABLES
@@ -133,7 +134,7 @@ def _job(request: NcclStockRun, machines: Sequence[NcclMachine], mode: Mode) -> 
     if mode is Mode.CHOOSE:
         kinds = [kind for kind in kinds if kind not in ("all_to_all", "sendrecv")]  # of messages nothing is chosen
     most = _MOST_MOVED if mode is Mode.MOVE and request.most == "16GiB" else request.most
-    sizes = parse_sizes(f"{request.least}..{most}")
+    sizes = sizes_between(request.least, most)
     return sweep(
         *(ranks, kinds, sizes), type=request.type, operation=request.operation, mode=mode, limit_s=request.limit
     )
@@ -175,7 +176,7 @@ def _result(
     modelled, modelled_us = _modelled(model, choices)
     result = StockResult(request, lines, ExitCode.DONE, choices, modelled, modelled_us, run=run)
     lines += _spans(choices, modelled)
-    if model is not None:
+    if model is not None and choices:
         times = "" if result.times_off is None else f", times within {100 * result.times_off:.4f} %"
         lines.append(f"{result.agreeing} of {len(choices)} choices as modelled{times}")
     checks = list(run.checks())
