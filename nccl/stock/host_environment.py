@@ -22,8 +22,9 @@ def host_environment(machine: NcclMachine, topology: Path, multicast: bool) -> d
     topology.write_text(text, encoding="utf-8")
     root = ElementTree.fromstring(text)
     gpus = [(pci.attrib["busid"], gpu) for pci in root.iter("pci") for gpu in pci.findall("gpu")]
-    taking_part = sorted((int(gpu.attrib["rank"]), bus_id, gpu) for bus_id, gpu in gpus if int(gpu.attrib["rank"]) >= 0)
-    capabilities = {gpu.attrib["sm"] for _, _, gpu in taking_part}
+    ranked = [(int(gpu.attrib.get("rank", "-1")), bus_id, gpu) for bus_id, gpu in gpus]
+    taking_part = sorted((rank, bus_id, gpu.attrib["sm"]) for rank, bus_id, gpu in ranked if rank >= 0)
+    capabilities = {sm for _, _, sm in taking_part}
     if len(capabilities) != 1:
         raise FormatError(f"{machine.source}: GPUs of sm {', '.join(sorted(capabilities))}: one kind a host can be run")
     nets = sorted((int(net.attrib.get("dev", "0")), net) for net in root.iter("net"))
