@@ -176,7 +176,7 @@ class _Builder:
 
     def _link_cuda(self) -> None:
         shared = ["-shared", "-O1", "-Wl,--no-undefined"]
-        cuda = [STAND_INS / f"{name}.cpp" for name in ("device", "streams", "cuda_runtime", "cuda_driver")]
+        cuda = [STAND_INS / f"{name}.cpp" for name in ("device", "multicast", "streams", "cuda_runtime", "cuda_driver")]
         self._compiler([*shared, *map(str, cuda), "-o", str(self._folder / "libhocket-cuda.so")])
         nvml = [str(STAND_INS / "nvml.cpp"), str(STAND_INS / "device.cpp")]
         self._compiler([*shared, "-fvisibility=hidden", *nvml, "-o", str(self._folder / "libnvidia-ml.so.1")])

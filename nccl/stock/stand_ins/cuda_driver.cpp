@@ -28,7 +28,7 @@ struct Handle {
   int file;
   size_t bytes;
   int device;
-  uint64_t multicast;  // 0 where it is none; the same in every process that imports it
+  bool multicast;
   std::atomic<int> users{1};
 };
 Handle* handle_of(CUmemGenericAllocationHandle handle) { return reinterpret_cast<Handle*>(handle); }
@@ -59,6 +59,9 @@ CUresult device_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
       *value = 1;
+      break;
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
+      *value = !fabric().empty();
       break;
     case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
       *value = has_multicast();
@@ -136,7 +139,7 @@ struct FabricHandle {
 CUresult create(CUmemGenericAllocationHandle* made, size_t bytes, const CUmemAllocationProp*, unsigned long long) {
   int file = memfd_create("hocket", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = reinterpret_cast<CUmemGenericAllocationHandle>(new Handle{file, bytes, current_device(), 0, {1}});
+  *made = reinterpret_cast<CUmemGenericAllocationHandle>(new Handle{file, bytes, current_device(), false, {1}});
   return CUDA_SUCCESS;
 }
 CUresult granularity(size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
@@ -153,13 +156,13 @@ CUresult export_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllo
   *static_cast<int*>(out) = dup(handle_of(handle)->file);
   return CUDA_SUCCESS;
 }
-// Multicast objects carry their number as the length of their file beyond 2^46 bytes: it is read where one is imported.
+// A multicast object's file is longer than any memory, by which a process that imports it knows it.
 constexpr uint64_t kMulticastMark = uint64_t{1} << 46;
 CUresult import_file(CUmemGenericAllocationHandle* made, int file) {
   if (file < 0) return CUDA_ERROR_INVALID_VALUE;
   auto length = static_cast<uint64_t>(lseek(file, 0, SEEK_END));
   *made = reinterpret_cast<CUmemGenericAllocationHandle>(
-      new Handle{file, length, current_device(), length >= kMulticastMark ? length : 0, {1}});
+      new Handle{file, length, current_device(), length >= kMulticastMark, {1}});
   return CUDA_SUCCESS;
 }
 CUresult import_handle(CUmemGenericAllocationHandle* made, void* out, CUmemAllocationHandleType type) {
@@ -182,7 +185,7 @@ CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAlloc
   char* start = reinterpret_cast<char*>(address);
   Handle* held = handle_of(handle);
   if (held->multicast) {
-    map_multicast(start, bytes, held->multicast);
+    map_multicast(start, bytes, held->file);
   } else {
     void* mapped = mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, held->file,
                         static_cast<off_t>(offset));
@@ -224,11 +227,9 @@ CUresult handle_properties(CUmemAllocationProp* properties, CUmemGenericAllocati
   return CUDA_SUCCESS;
 }
 CUresult multicast_create(CUmemGenericAllocationHandle* made, const CUmulticastObjectProp* wanted) {
-  static std::atomic<uint64_t> count{0};
   int file = memfd_create("hocket-multicast", MFD_CLOEXEC);
-  uint64_t number = kMulticastMark + (static_cast<uint64_t>(getpid()) << 20) + ++count;
-  if (file < 0 || ftruncate(file, static_cast<off_t>(number)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = reinterpret_cast<CUmemGenericAllocationHandle>(new Handle{file, wanted->size, current_device(), number, {1}});
+  if (file < 0 || ftruncate(file, static_cast<off_t>(kMulticastMark)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *made = reinterpret_cast<CUmemGenericAllocationHandle>(new Handle{file, wanted->size, current_device(), true, {1}});
   return CUDA_SUCCESS;
 }
 CUresult multicast_granularity(size_t* bytes, const CUmulticastObjectProp*, CUmulticastGranularity_flags) {
@@ -237,16 +238,18 @@ CUresult multicast_granularity(size_t* bytes, const CUmulticastObjectProp*, CUmu
 }
 CUresult multicast_bind_memory(CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle memory,
                                size_t memory_offset, size_t bytes, unsigned long long) {
-  void* view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, handle_of(memory)->file,
-                    static_cast<off_t>(memory_offset));
-  if (view == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  bind_multicast(handle_of(object)->multicast, offset, static_cast<char*>(view), bytes);
-  return CUDA_SUCCESS;
+  bool bound = bind_multicast(handle_of(object)->file, offset, handle_of(memory)->file, memory_offset, bytes);
+  return bound ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 CUresult multicast_bind_address(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr memory, size_t bytes,
                                 unsigned long long) {
-  bind_multicast(handle_of(object)->multicast, offset, reinterpret_cast<char*>(memory), bytes);
-  return CUDA_SUCCESS;
+  char* address = reinterpret_cast<char*>(memory);
+  CUmemGenericAllocationHandle behind;
+  if (retain(&behind, address) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
+  size_t within = static_cast<size_t>(address - allocation_of(address).start);
+  CUresult done = multicast_bind_memory(object, offset, behind, within, bytes, 0);
+  release_handle(behind);
+  return done;
 }
 template <typename Word>
 CUresult write_value(CUstream stream, CUdeviceptr address, Word value, unsigned) {

@@ -18,24 +18,6 @@ std::map<const char*, Allocation>& allocations() {
   return *all;
 }
 
-struct Binding {
-  size_t offset;
-  char* memory;
-  size_t bytes;
-};
-struct MulticastRange {
-  size_t bytes;
-  uint64_t object;
-};
-std::map<uint64_t, std::vector<Binding>>& bindings() {
-  static auto* all = new std::map<uint64_t, std::vector<Binding>>;
-  return *all;
-}
-std::map<const char*, MulticastRange>& multicast_ranges() {
-  static auto* all = new std::map<const char*, MulticastRange>;
-  return *all;
-}
-
 const char* variable(const char* name, const char* otherwise) {
   const char* value = getenv(name);
   return value ? value : otherwise;
@@ -61,6 +43,11 @@ int compute_capability() {
 bool has_multicast() {
   static const bool value = atoi(variable("HOCKET_MULTICAST", "1")) != 0;
   return value;
+}
+
+const std::string& fabric() {
+  static const auto* name = new std::string(variable("HOCKET_FABRIC", ""));
+  return *name;
 }
 
 int& current_device() {
@@ -104,37 +91,6 @@ Allocation allocation_of(const void* address) {
   if (after == allocations().begin()) return {};
   const Allocation& found = std::prev(after)->second;
   return static_cast<const char*>(address) < found.start + found.bytes ? found : Allocation{};
-}
-
-void bind_multicast(uint64_t object, size_t offset, char* memory, size_t bytes) {
-  std::lock_guard<std::mutex> held(memory_lock);
-  bindings()[object].push_back({offset, memory, bytes});
-}
-
-void map_multicast(void* start, size_t bytes, uint64_t object) {
-  std::lock_guard<std::mutex> held(memory_lock);
-  multicast_ranges()[static_cast<char*>(start)] = {bytes, object};
-}
-
-bool is_multicast(const void* address) {
-  std::lock_guard<std::mutex> held(memory_lock);
-  auto after = multicast_ranges().upper_bound(static_cast<const char*>(address));
-  if (after == multicast_ranges().begin()) return false;
-  auto found = std::prev(after);
-  return static_cast<const char*>(address) < found->first + found->second.bytes;
-}
-
-std::vector<char*> copies_of(const void* multicast) {
-  std::lock_guard<std::mutex> held(memory_lock);
-  auto after = multicast_ranges().upper_bound(static_cast<const char*>(multicast));
-  if (after == multicast_ranges().begin()) return {};
-  auto range = std::prev(after);
-  size_t offset = static_cast<const char*>(multicast) - range->first;
-  std::vector<char*> copies;
-  for (const Binding& bound : bindings()[range->second.object])
-    if (offset >= bound.offset && offset < bound.offset + bound.bytes)
-      copies.push_back(bound.memory + (offset - bound.offset));
-  return copies;
 }
 
 }  // namespace hocket::stand_in

@@ -30,11 +30,16 @@ Allocation allocation_of(const void* address);
 void remember(void* start, size_t bytes, int device);
 void forget(void* start);
 
+/** The name of the NVLink domain of several hosts that this one belongs to; empty where its NVLinks join no others. */
+const std::string& fabric();
+
+/** Multicast: memory that is written on every device at once. What is bound to an object is written in the object's own
+ * memory `file`, so that every process that has the object finds it. */
+bool bind_multicast(int file, size_t offset, int memory_file, size_t memory_offset, size_t bytes);
+void map_multicast(void* start, size_t bytes, int file);
 bool is_multicast(const void* address);
-/** Where the bytes behind a multicast address lie on each device. */
+/** Where the bytes behind a multicast address lie, a copy for each device. */
 std::vector<char*> copies_of(const void* multicast);
-void bind_multicast(uint64_t object, size_t offset, char* memory, size_t bytes);
-void map_multicast(void* start, size_t bytes, uint64_t object);
 
 /** Work of a stream: done in order, by a thread of its own. */
 void enqueue(void* stream, std::function<void()> work);

@@ -84,11 +84,11 @@ NVML nvmlDeviceGetP2PStatus(void*, void*, int, int* status) {
   return kSuccess;
 }
 NVML nvmlDeviceGetGpuFabricInfoV(void*, void* out) {
-  const char* domain = getenv("HOCKET_FABRIC");
-  if (!domain || !*domain) return kNotSupported;
+  const std::string& domain = hocket::stand_in::fabric();
+  if (domain.empty()) return kNotSupported;
   auto* info = static_cast<FabricInfo*>(out);
   memset(info->cluster, 0, sizeof info->cluster);
-  memcpy(info->cluster, domain, std::min(sizeof info->cluster, strlen(domain)));
+  memcpy(info->cluster, domain.data(), std::min(sizeof info->cluster, domain.size()));
   info->status = kSuccess;
   info->clique = 0;
   info->state = kFabricCompleted;

@@ -76,8 +76,9 @@ CUdeviceptr mapped(CUmemGenericAllocationHandle handle, size_t bytes) {
 
 void memory_is_shared_by_files_and_by_multicast() {
   constexpr size_t bytes = size_t{2} << 20;
-  auto* create = driver<CUresult(CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*, unsigned long long)>(
-      "cuMemCreate");
+  auto* create =
+      driver<CUresult(CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*, unsigned long long)>(
+          "cuMemCreate");
   auto* give = driver<CUresult(void*, CUmemGenericAllocationHandle, CUmemAllocationHandleType, unsigned long long)>(
       "cuMemExportToShareableHandle");
   auto* take = driver<CUresult(CUmemGenericAllocationHandle*, void*, CUmemAllocationHandleType)>(
@@ -141,7 +142,8 @@ int main() {
   streams_wait_for_values();
   void* lacking = nullptr;
   cudaGetDriverEntryPointByVersion("cuNoSuchThing", &lacking, 13000, 0, nullptr);
-  assert(strcmp(hocketLacking(), "cuNoSuchThing\n") == 0 && reinterpret_cast<CUresult (*)()>(lacking)() != CUDA_SUCCESS);
+  assert(strcmp(hocketLacking(), "cuNoSuchThing\n") == 0 &&
+         reinterpret_cast<CUresult (*)()>(lacking)() != CUDA_SUCCESS);
   puts("passed");
   fflush(stdout);
   _exit(0);  // streams' threads are never taken down

@@ -1,7 +1,7 @@
 // Plays NCCL's calls on the net plugin: messages in order, of every length, and one that is too long for its buffer.
-#include "net_plugin.cpp"
-
 #include <cassert>
+
+#include "net_plugin.cpp"
 
 int main() {
   const Interface& net = ncclNetPlugin_v10;

@@ -29,7 +29,7 @@ def test_the_net_plugin_carries_messages(tmp_path: Path) -> None:
 def test_the_stand_in_for_cuda_keeps_its_order(tmp_path: Path) -> None:
     program = tmp_path / "cuda"
     headers = [f"-isystem{folder}" for folder in find_cuda_headers().folders]
-    sources = [STAND_INS / f"{name}.cpp" for name in ("device", "streams", "cuda_runtime", "cuda_driver")]
+    sources = [STAND_INS / f"{name}.cpp" for name in ("device", "multicast", "streams", "cuda_runtime", "cuda_driver")]
     test = HERE / "cuda_driver_test.cpp"
     subprocess.run([*SANITIZED, "-w", *headers, f"-I{STAND_INS}", *sources, test, "-o", program], check=True)
     passes(program, {"HOCKET_GPUS": "0000:1b:00.0,0000:1c:00.0", "HOCKET_MULTICAST": "1"})
