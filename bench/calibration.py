@@ -133,7 +133,7 @@ def nccl_predictions(curve: MeasuredCurve, calibration: NcclCalibration, release
 
     def expected(constants: Constants) -> Errors:
         """Of what NCCL chooses without them."""
-        model = releases.with_constants(constants, curve.nodes)
+        model = releases.with_constants(calibration.release, constants, curve.nodes)
         ran = choices.algorithm * len(PROTOCOLS) + choices.protocol
         pairs = zip(curve.sizes.tolist(), ran.tolist(), strict=True)
         return errors_at_sizes(

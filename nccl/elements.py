@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import TopologyError
-from hocket.topology.formats.nccl.bandwidth import cpu_bandwidth, link_bandwidth
+from hocket.topology.formats.nccl.bandwidth import cpu_bandwidth, cpu_bandwidth_since_2_31, link_bandwidth
 from hocket.topology.formats.nccl.machine import Cpu, Dialect, Gpu, NcclMachine, Net, Nic, Pci
 
 __all__ = ["elements_of"]
@@ -15,14 +15,15 @@ _VENDORS = {"": 0, "GenuineIntel": 1, "AuthenticAMD": 2, "CentaurHauls": 3, "  S
 _VALUES = 9
 
 
-def elements_of(*hosts: NcclMachine) -> NDArray[np.int64]:
+def elements_of(*hosts: NcclMachine, release: int = 3007) -> NDArray[np.int64]:
     """Kind, parent and values (core/include/hocket/nccl/system.hpp) of each element, row by row in the files' order:
     of an NVLink domain NCCL puts the files of all hosts together.
 
-    GPUs without a rank take no part where others have one, as in a job that does not use them.
+    GPUs without a rank take no part where others have one, as in a job that does not use them. CPUs are as quick among
+    each other as the `release` takes them to be (3007: 2.30.7).
     Raises TopologyError for a machine that is not NCCL's.
     """
-    rows = _Rows()
+    rows = _Rows(release)
     for number, host in enumerate(hosts):
         if host.dialect != Dialect.NCCL:
             raise TopologyError(
@@ -34,7 +35,8 @@ def elements_of(*hosts: NcclMachine) -> NDArray[np.int64]:
 
 
 class _Rows:
-    def __init__(self) -> None:
+    def __init__(self, release: int) -> None:
+        self.release = release
         self.rows: list[list[int]] = []
         self.gpus: list[Gpu] = []
         self.host = 0
@@ -51,12 +53,15 @@ class _Rows:
         return len(self.rows) - 1
 
     def _cpu(self, cpu: Cpu) -> None:
-        at = self._add(_CPU, -1, cpu.numa, _ARCHES[cpu.arch], _VENDORS[cpu.vendor], cpu_bandwidth(cpu), self.host)
+        at = self._add(_CPU, -1, cpu.numa, _ARCHES[cpu.arch], _VENDORS[cpu.vendor], self._speed(cpu), self.host)
         for child in cpu.children:
             if isinstance(child, Pci):
                 self._pci(child, at)
             else:
                 self._nic(child, at)
+
+    def _speed(self, cpu: Cpu) -> int:
+        return cpu_bandwidth(cpu) if self.release < 3100 else cpu_bandwidth_since_2_31(cpu)
 
     def _pci(self, pci: Pci, parent: int) -> None:
         at = self._add(_PCI, parent, pci.bus_id, int(pci.kind), pci.device, pci.lane_speed, pci.width)

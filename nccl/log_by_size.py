@@ -8,6 +8,7 @@ from hocket.base.errors import FormatError
 from hocket.nccl.log import Logged, NcclLog, TableEntry
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import COLLECTIVES
+from hocket.nccl.releases import NEWEST, Release
 from hocket.nccl.settings import VARIABLES, Settings, read_settings
 
 __all__ = ["LoggedSize", "by_size", "differing_entries", "logged_ranks", "logged_settings"]
@@ -36,11 +37,12 @@ class LoggedSize:
         return self.chosen == (self.modelled,)
 
 
-def logged_settings(log: NcclLog) -> tuple[Settings, list[str]]:
-    """The variables of the log that the model depends on, and as assignments. Raises FormatError for bad values."""
+def logged_settings(log: NcclLog, release: Release = NEWEST) -> tuple[Settings, list[str]]:
+    """The variables of the log that the model depends on, as a release reads them, and as assignments. Raises
+    FormatError for bad values."""
     assignments = [f"{name}={value}" for name, value in log.settings.items() if name in VARIABLES]
     try:
-        return read_settings(assignments), assignments
+        return read_settings(assignments, release), assignments
     except FormatError as error:
         raise FormatError(f"{log.source}: {error}") from error
 

@@ -1,7 +1,7 @@
 """What stock NCCL chooses on a machine, or a cluster of such machines, and how long it thinks that takes.
 
-Our own implementation of NCCL 2.30.7's path computation, channel search and analytical model (docs/nccl-model.md names
-the source files); the engine does the work.
+Our own implementation of NCCL's path computation, channel search and analytical model, of 2.27 to 2.31
+(docs/nccl-model.md names the source files); the engine does the work.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
 from hocket.nccl.graph_file import graph_file_channels
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
+from hocket.nccl.releases import Release, release_of_code
 from hocket.topology.formats.nccl.graph import GraphId, NcclGraphs
 from hocket.topology.formats.nccl.machine import NcclMachine
 
@@ -98,8 +99,9 @@ class MeasuredTimes(Protocol):
 
 
 class NcclModel:
-    """The channels that NCCL finds on `nodes` machines, and its choices over them; with `constants`, as if a tuner
-    plugin had written them over NCCL's. `measured` changes no choice, but how long it takes.
+    """The channels that NCCL finds on `nodes` machines, and its choices over them, by the release that reads the
+    `settings`; with `constants`, as if a tuner plugin had written them over NCCL's. `measured` changes no choice, but
+    how long it takes.
 
     `domain` nodes at a time are one NVLink domain, as the 18 of a GB200 NVL72 are: NCCL takes it for one machine.
     `graphs` are channels that NCCL is given (`NCCL_GRAPH_FILE`); it finds those that they lack.
@@ -155,10 +157,10 @@ class NcclModel:
         self.machine = self.kinds[0][0]
         self.nodes = sum(len(hosts) * count for hosts, count in kinds)
         self.settings = settings
-        self.constants = constants or Constants.of_nccl()
+        self.constants = constants or self.release.constants
         self.kind_of = tuple(kind for kind, (_, count) in enumerate(kinds) for _ in range(count))
         try:
-            elements = [(elements_of(*hosts), count) for hosts, count in kinds]
+            elements = [(elements_of(*hosts, release=settings.release), count) for hosts, count in kinds]
             self._asked = elements, settings, fixed
             self._model = Model(elements, settings, self.constants.flat(), fixed)
         except HocketError as error:
@@ -198,6 +200,11 @@ class NcclModel:
         fitted = float(self.measured.times_us(self, collective, [size])[algorithm, protocol, 0])
         at = algorithm * len(PROTOCOLS) + protocol
         return fitted if np.isfinite(fitted) else self.timed.terms(collective, size)[at].time_us
+
+    @property
+    def release(self) -> Release:
+        """Which NCCL it is."""
+        return release_of_code(self.settings.release)
 
     @property
     def ranks(self) -> int:

@@ -1,4 +1,4 @@
-"""The variables of NCCL's environment that its choices depend on, read as NCCL 2.30 reads them."""
+"""The variables of NCCL's environment that its choices depend on, read as NCCL reads them."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -6,6 +6,7 @@ from hocket._core.nccl import Settings
 from hocket.base.errors import FormatError
 from hocket.base.strict_yaml import nearest
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PATH_TYPES, PROTOCOLS
+from hocket.nccl.releases import NEWEST, Release
 
 __all__ = ["VARIABLES", "Settings", "read_settings"]
 
@@ -122,9 +123,9 @@ VARIABLES: dict[str, Callable[[Settings, str], None]] = {
 }
 
 
-def read_settings(assignments: Iterable[str]) -> Settings:
-    """The settings of `NAME=VALUE`s. Raises FormatError for a name that the model does not depend on or NCCL does not
-    know, given twice, or with a value that NCCL would not take as it stands."""
+def read_settings(assignments: Iterable[str], release: Release = NEWEST) -> Settings:
+    """The settings of `NAME=VALUE`s, as a release reads them. Raises FormatError for a name that the model does not
+    depend on or NCCL does not know, given twice, or with a value that NCCL would not take as it stands."""
     values: dict[str, str] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
@@ -137,7 +138,7 @@ def read_settings(assignments: Iterable[str]) -> Settings:
         if name in values:
             raise FormatError(f"{name} is given twice: keep one")
         values[name] = value
-    settings = Settings()
+    settings = Settings().of(release.code)
     for name in VARIABLES:
         if name in values:
             try:

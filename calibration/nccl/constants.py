@@ -10,7 +10,7 @@ left as they are they would look the better for not having been measured, and NC
 would choose what never was, at a size of a measured curve, they are raised until it does not. All other constants stay.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +39,7 @@ _CAPS = {
 }
 
 _Floats = NDArray[np.float64]
+_Modelled = Callable[[Constants, int], NcclModel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +54,24 @@ class _Line:
 
 
 def constants_of(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -> Constants:
-    """Those of NCCL 2.30.7 but for what the fits of a release tell."""
+    """Those of a release but for what its fits tell."""
+
+    def modelled(constants: Constants, nodes: int) -> NcclModel:
+        return releases.with_constants(release, constants, nodes)
+
     lines: dict[Name, list[_Line]] = {}
     for name, line in _lines(fits, release, releases):
         lines.setdefault(name, []).append(line)
-    own = constants = Constants.of_nccl()
+    own = constants = release.constants
     caps: dict[str, dict[tuple[int, ...], list[float]]] = {}
     told = {name: [line for line in found if line.told] for name, found in lines.items()}
     for name, found in lines.items():
         if told[name]:
-            constants = _with_latencies(constants, name, told[name], releases)
+            constants = _with_latencies(constants, name, told[name], modelled)
         if name in _CAPS:
             of_field = caps.setdefault(_CAPS[name], {})
             for line in found:
-                place, value = _cap(constants, name, line, releases)
+                place, value = _cap(constants, name, line, modelled)
                 of_field.setdefault(place, []).append(value)
     constants = _scaled(own, constants, {name for name in lines if told[name]})
     for field, values in caps.items():
@@ -74,7 +79,7 @@ def constants_of(fits: Sequence[NcclCurveFit], release: Release, releases: Relea
         for place, several in values.items():
             table[place] = np.exp(np.log(several).mean())
         constants = replace(constants, **{field: table})
-    return _never_quicker(constants, fits, set(lines), releases)
+    return _never_quicker(constants, fits, set(lines), modelled)
 
 
 def _lines(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -> Iterator[tuple[Name, _Line]]:
@@ -103,7 +108,7 @@ def _term(model: NcclModel, collective: str, name: Name) -> tuple[float, float]:
     return term.latency_us, term.bandwidth
 
 
-def _with_latencies(constants: Constants, name: Name, lines: list[_Line], releases: Releases) -> Constants:
+def _with_latencies(constants: Constants, name: Name, lines: list[_Line], modelled: _Modelled) -> Constants:
     """The latencies are linear in the constants, so one step from NCCL's meets them."""
     algorithm, protocol = ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1])
     own = np.array([constants.base_latency[algorithm, protocol], *constants.step_latency[:, algorithm, protocol]])
@@ -114,7 +119,7 @@ def _with_latencies(constants: Constants, name: Name, lines: list[_Line], releas
         return replace(constants, base_latency=base, step_latency=step)
 
     def latencies(values: _Floats) -> _Floats:
-        models = {nodes: releases.with_constants(changed(values), nodes) for nodes in {line.nodes for line in lines}}
+        models = {nodes: modelled(changed(values), nodes) for nodes in {line.nodes for line in lines}}
         return np.array([_term(models[line.nodes], line.collective, name)[0] for line in lines])
 
     wanted = np.array([line.latency for line in lines])
@@ -143,7 +148,7 @@ def _scaled(own: Constants, constants: Constants, measured: set[Name]) -> Consta
 
 
 def _never_quicker(
-    constants: Constants, fits: Sequence[NcclCurveFit], measured: set[Name], releases: Releases
+    constants: Constants, fits: Sequence[NcclCurveFit], measured: set[Name], modelled: _Modelled
 ) -> Constants:
     """With latencies by which nothing that was never measured is quicker, anywhere on a curve, than all that the curve
     has."""
@@ -151,7 +156,7 @@ def _never_quicker(
     for fit in fits:
         if fit.kind not in NCCL_NAMES:
             continue
-        model = releases.with_constants(constants, fit.nodes)
+        model = modelled(constants, fit.nodes)
         size = min(segment.smallest for segment in fit.segments.values())
         while size <= max(segment.largest for segment in fit.segments.values()):
             terms = [term for term in model.terms(NCCL_NAMES[fit.kind], size) if not term.out]
@@ -167,13 +172,13 @@ def _never_quicker(
     return replace(constants, base_latency=constants.base_latency + np.where(of_nvls, 0, lacking), step_latency=step)
 
 
-def _cap(constants: Constants, name: Name, line: _Line, releases: Releases) -> tuple[tuple[int, ...], float]:
+def _cap(constants: Constants, name: Name, line: _Line, modelled: _Modelled) -> tuple[tuple[int, ...], float]:
     """The place in the field of _CAPS that limits the line's bandwidth, and the value that makes it the line's."""
     field = _CAPS[name]
     shape = getattr(constants, field).shape
 
     def bandwidth(table: _Floats) -> float:
-        model = releases.with_constants(replace(constants, **{field: table}), line.nodes)
+        model = modelled(replace(constants, **{field: table}), line.nodes)
         return _term(model, line.collective, name)[1]
 
     share = bandwidth(np.full(shape, _TINY)) / _TINY

@@ -14,11 +14,14 @@ from hocket.nccl.fitted import Structure
 from hocket.nccl.releases import RELEASES, Release, release_of
 from hocket.topology.formats.nccl.machine import NcclMachine
 
-__all__ = ["Releases", "measured_releases", "measured_settings"]
+__all__ = ["CANDIDATES", "Releases", "measured_releases", "measured_settings"]
+
+#: Those that curves are held against where it is not told which ran.
+CANDIDATES = (RELEASES["2.30"], RELEASES["2.28"])
 
 
 def measured_releases(measurements: Iterable[Measurement]) -> tuple[Release, ...]:
-    """The release that the outputs say; all that are known where they say none, or one that is not.
+    """The release that the outputs say; the candidates where they say none, or one that is not known.
 
     Raises FormatError, naming both places, where they say different versions.
     """
@@ -30,9 +33,9 @@ def measured_releases(measurements: Iterable[Measurement]) -> tuple[Release, ...
                 " depends on it: calibrate each alone"
             )
     try:
-        return (release_of(told[0][1]),) if told else tuple(RELEASES.values())
+        return (release_of(told[0][1]),) if told else CANDIDATES
     except FormatError:
-        return tuple(RELEASES.values())
+        return CANDIDATES
 
 
 def measured_settings(measurements: Iterable[Measurement], assignments: Iterable[str] = ()) -> list[str]:
@@ -62,7 +65,7 @@ class Releases:
         self,
         machine: NcclMachine,
         settings: Settings | None = None,
-        candidates: Sequence[Release] = tuple(RELEASES.values()),
+        candidates: Sequence[Release] = CANDIDATES,
         domain: int = 1,
     ) -> None:
         self.machine = machine
@@ -75,11 +78,15 @@ class Releases:
         """Raises TopologyError for machines that NCCL's model does not take."""
         key = release.name, nodes
         if key not in self._models:
-            self._models[key] = self.with_constants(release.constants, nodes)
+            self._models[key] = self._of(release, None, nodes)
         return self._models[key]
 
-    def with_constants(self, constants: Constants, nodes: int) -> NcclModel:
-        return NcclModel(self.machine, nodes, self.settings, constants, min(self.domain, nodes))
+    def with_constants(self, release: Release, constants: Constants, nodes: int) -> NcclModel:
+        return self._of(release, constants, nodes)
+
+    def _of(self, release: Release, constants: Constants | None, nodes: int) -> NcclModel:
+        settings = (self.settings or Settings()).of(release.code)
+        return NcclModel(self.machine, nodes, settings, constants, min(self.domain, nodes))
 
     def structure(self, release: Release, curve: MeasuredCurve, sizes: NDArray[np.int64] | None = None) -> Structure:
         """Of the sizes of a curve that `has_structure`, or of others. Raises TopologyError where the machine has other

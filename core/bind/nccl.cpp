@@ -83,8 +83,16 @@ void bind_nccl(nb::module_& m) {
   using nccl::Model, nccl::Settings;
   nb::class_<Settings> settings(m, "Settings");
   settings.def(nb::init<>());
+  settings.def(
+      "of",
+      [](Settings self, int32_t release) {
+        self.release = release;
+        return self;
+      },
+      "release"_a);
 // Python's names of settings are the members' names, so that neither list can be out of step with the other.
 #define HOCKET_SETTING(name) settings.def_rw(#name, &Settings::name)
+  HOCKET_SETTING(release);
   HOCKET_SETTING(cross_nic);
   HOCKET_SETTING(p2p_level);
   HOCKET_SETTING(net_gdr_level);

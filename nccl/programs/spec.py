@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hocket.base.collectives import nccl_name
 from hocket.base.errors import FormatError, ScheduleError, TopologyError
 from hocket.base.strict_yaml import nearest
-from hocket.nccl.constants import Constants
 from hocket.nccl.fitted_file import read_nccl_calibration
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs import KINDS, PROGRAMS, NcclCall, NcclProgram, nccl_call, program_of
+from hocket.nccl.releases import NEWEST, Release
 from hocket.nccl.settings import Settings, read_settings
 from hocket.nccl.words import MODEL, NCCL, is_nccl, is_nccl_model
 from hocket.schedule import Collective, Kernel
@@ -98,7 +98,13 @@ class NcclAlgorithm:
         return ModelledTime(f"NCCL's model {best.algorithm}/{best.protocol}", round(time_us * _PS))
 
 
-def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: Iterable[str] = ()) -> NcclModel:
+def model_of(
+    spec: str,
+    num_ranks: int,
+    machine: str | None = None,
+    settings: Iterable[str] = (),
+    release: Release = NEWEST,
+) -> NcclModel:
     """NCCL on the machines of a topology that was named by `spec`: a preset, `nccl:FILE,...`, `smi:FILE,...`, or
     anything that says nothing of machines, where `machine` names one.
 
@@ -115,17 +121,17 @@ def model_of(spec: str, num_ranks: int, machine: str | None = None, settings: It
         ) from error
     if machine is None and hosts.ranks != num_ranks:
         raise TopologyError(f"{spec} has {num_ranks} ranks, but its machines {hosts.ranks} GPUs")
-    return model_of_hosts(hosts.times(num_ranks), read_settings(settings_on(hosts, settings)))
+    return model_of_hosts(hosts.times(num_ranks), read_settings(settings_on(hosts, settings), release))
 
 
-def model_of_hosts(hosts: Hosts, settings: Settings | None = None, constants: Constants | None = None) -> NcclModel:
+def model_of_hosts(hosts: Hosts, settings: Settings | None = None) -> NcclModel:
     """NCCL on these hosts, of which NVLink domains are one machine to it, with the times of their calibration.
 
     Settings are `hosts`' own where none are given. Raises FormatError for a calibration that tells nothing of NCCL.
     """
     settings = settings or read_settings(settings_on(hosts))
     measured = read_nccl_calibration(hosts.calibration) if hosts.calibration else None
-    return NcclModel(hosts.machine, hosts.nodes, settings, constants, hosts.domain, measured=measured)
+    return NcclModel(hosts.machine, hosts.nodes, settings, domain=hosts.domain, measured=measured)
 
 
 def settings_on(hosts: Hosts, assignments: Iterable[str] = ()) -> list[str]:

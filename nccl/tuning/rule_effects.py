@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from hocket.nccl.constants import Constants
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import COLLECTIVES
+from hocket.nccl.releases import NEWEST, Release
+from hocket.nccl.settings import read_settings
 from hocket.nccl.tuning.check import choice_name
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
 from hocket.topology.machines.hosts import Hosts
@@ -41,13 +43,15 @@ def compare(
     domains: tuple[int, int, int] | None = None,
     pipe_operations: int = 1,
     registered: bool = False,
+    release: Release = NEWEST,
 ) -> list[RuleComparison]:
     """For the sizes that rules take, or at which constants change the choice; both times are by the table's constants.
     Raises TopologyError as NcclModel."""
-    without = NcclModel(hosts.machine, hosts.nodes, domain=hosts.domain)
+    settings = read_settings([], release)
+    without = NcclModel(hosts.machine, hosts.nodes, settings, domain=hosts.domain)
     nodes, ranks = hosts.nodes, without.ranks
-    constants = table.rewrite_constants(nodes, ranks, Constants.of_nccl().flat())
-    model = NcclModel(hosts.machine, nodes, constants=Constants.from_flat(constants), domain=hosts.domain)
+    constants = table.rewrite_constants(nodes, ranks, release.constants.flat())
+    model = NcclModel(hosts.machine, nodes, settings, Constants.from_flat(constants), domain=hosts.domain)
     rules, chooser = table.rules, CommunicatorRules(table, nodes, ranks, domains)
     found: list[RuleComparison] = []
     for collective in collectives:

@@ -212,9 +212,10 @@ void ChannelSearch::leave_to_net(int32_t gpu, int32_t step, Turns turns, Order o
 
 /// Whether a channel that came in by `start` may leave by `net` after `step` GPUs.
 /// Rails keep traffic of one NIC on one switch of the fabric; without names of rails the card and port stand for them.
-/// Networking planes never meet, whatever NCCL_CROSS_NIC says.
+/// Networking planes never meet, whatever NCCL_CROSS_NIC says. Before 2.30.7 neither had names.
 bool ChannelSearch::may_leave_by(const Node& start, const Node& net, int32_t step) const {
-  if (net.plane != -1 && start.plane != -1 && net.plane != start.plane) return false;
+  const bool has_names = settings_.release >= 3007;
+  if (has_names && net.plane != -1 && start.plane != -1 && net.plane != start.plane) return false;
   const bool same = &net == &start;
   if (graph_->pattern == kPlainTree && !same) return false;
   const int32_t channel = graph_->channels;
@@ -222,7 +223,7 @@ bool ChannelSearch::may_leave_by(const Node& start, const Node& net, int32_t ste
     // Every second channel is the one before turned around.
     if (channel % 2 == 1 && net.index != net_of(channel - 1, 0)) return false;
   } else if (graph_->cross_nic == 0) {
-    const bool rails = net.rail != -1 && start.rail != -1;
+    const bool rails = has_names && net.rail != -1 && start.rail != -1;
     if (rails ? net.rail != start.rail : net.asic != start.asic || net.port != start.port) return false;
   }
   return graph_->pattern != kBalancedTree || step == 0 || net.index == net_of(channel, 1);
@@ -450,7 +451,7 @@ std::vector<int32_t> ChannelSearch::list_nets(int32_t farthest, int32_t gpu) con
     if (std::ranges::find(chosen, net) == chosen.end()) chosen.push_back(net);
   };
   size_t most = system_.of[kNet].size();
-  if (settings_.net_devices == NetDevices::kAtMost) {
+  if (settings_.net_devices == NetDevices::kAtMost && settings_.release >= 2800) {
     most = std::min(most, static_cast<size_t>(settings_.most_net_devices * (end - begin)));
   }
   for (int32_t type = 0; type <= farthest; type++) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,20 @@ int32_t log2_of(int64_t number) { return std::bit_width(static_cast<uint64_t>(nu
 int32_t threads_of(int32_t wanted, int32_t least, int32_t most, int32_t usual) {
   if (wanted <= 0) return usual;
   return wanted % kWarp != 0 ? most : std::clamp(wanted, least, most);
+}
+
+// ncclTopoGetMinNetBw: of each GPU the NICs that it uses on its channels, which come round after some.
+float narrowest_net(const System& system, const Settings& settings) {
+  float least = std::numeric_limits<float>::max();
+  for (int32_t gpu = 0; gpu < system.count(kGpu) && system.inter; gpu++) {
+    const int32_t first = local_net(system, settings, gpu, 0);
+    for (int32_t channel = 0; channel < kMostChannels; channel++) {
+      const int32_t net = local_net(system, settings, gpu, channel);
+      if (channel > 0 && net == first) break;
+      least = std::min(least, system.path(kGpu, gpu, kNet, net).bandwidth);
+    }
+  }
+  return least;
 }
 
 }  // namespace
@@ -65,7 +80,9 @@ Model::Model(std::span<const MachineKind> kinds, const Settings& settings, const
 void Model::count_machines(std::span<const MachineKind> kinds, std::vector<std::vector<System>>& parts) {
   int32_t hosts = 0;
   for (const MachineKind& kind : kinds) hosts += kind.machines;
-  job_ = {0, 0, 0, INT32_MAX, 0, Arch::kX86, Vendor::kOther};
+  job_ = {};
+  job_.least_gpus = job_.least_sm = INT32_MAX;
+  job_.least_net = std::numeric_limits<float>::max();
   bool connected = true;
   for (const MachineKind& kind : kinds) {
     if (kind.machines < 1) throw TopologyError("a job has no machine of a kind");
@@ -100,6 +117,8 @@ Model::Found Model::find(std::vector<System>& parts, const Given& given) {
   Found found;
   for (System& part : parts) {
     job_.most_gpus = std::max(job_.most_gpus, part.count(kGpu));
+    job_.least_gpus = std::min(job_.least_gpus, part.count(kGpu));
+    job_.least_net = std::min(job_.least_net, narrowest_net(part, settings_));
     const Graphs graphs = search_all(part, given);
     tree_pattern_ = std::max(tree_pattern_, graphs[kTreeGraph].pattern);
     const bool is_first = &part == &parts.front();
@@ -137,7 +156,8 @@ Model::Graphs Model::search_all(System& system, const Given& given) const {
     graphs[kCollNetDirectGraph] = find(kCollNetDirectGraph, {.pattern = kCollNetPattern, .collnet = true});
   }
   graphs[kNvlsGraph].pattern = kNvlsPattern;
-  const bool multicasts = job_.least_sm >= 90 && system.count(kNvSwitch) > 0 && system.count(kGpu) > 1;
+  const int32_t most_without = settings_.release < 2807 ? 2 : 1;
+  const bool multicasts = job_.least_sm >= 90 && system.count(kNvSwitch) > 0 && system.count(kGpu) > most_without;
   if (settings_.nvls_enable != 0 && multicasts) graphs[kNvlsGraph] = find(kNvlsGraph, graphs[kNvlsGraph]);
   return graphs;
 }
@@ -188,10 +208,19 @@ void Model::count_channels() {
   channels = std::min({channels, settings_.max_channels, settings_.max_ctas});
   channels_ = std::max({channels, settings_.min_channels, settings_.min_ctas});
   if (nvls().channels == 0) return;
-  // NVLS_NCHANNELS_SM90, _SM100 and _SM100_NVL of src/transport/nvls.cc.
-  nvls_channels_ = job_.least_sm < 100 ? 16 : job_.machines > 1 ? 32 : 24;
-  if (settings_.nvls_channels > 0) nvls_channels_ = settings_.nvls_channels;
+  nvls_channels_ = settings_.nvls_channels > 0 ? settings_.nvls_channels : count_nvls_channels();
   nvls_channels_ = std::max(settings_.min_ctas, std::min(settings_.max_ctas, nvls_channels_));
+  // In 2.27 rings and trees took those of NVLS, too.
+  if (settings_.release < 2800) channels_ = std::max(channels_, nvls_channels_);
+}
+
+/// NVLS_NCHANNELS_SM90, _SM100 and _SM100_NVL of src/transport/nvls.cc; on several machines of Blackwell from 2.30 on
+/// by NICs and GPUs (`ncclNvlsTreeSm100Tuning`).
+int32_t Model::count_nvls_channels() const {
+  if (job_.least_sm < 100) return 16;
+  if (job_.machines == 1) return 24;
+  if (settings_.release < 3000 || job_.least_net < 48 || job_.machines == 2) return 32;
+  return job_.least_net >= 96 && job_.least_gpus > 8 ? 32 : 24;
 }
 
 const Graph& Model::graph_of(Algorithm algorithm) const {
@@ -219,9 +248,8 @@ float Model::time(Function function, Algorithm algorithm, Protocol protocol, int
   // -1 below 64 bytes.
   const int32_t size = log2_of(bytes >> 6);
   if (function == kAllReduce && size >= 0) {
-    const bool corrected = algorithm == kTree       ? size < 23
-                           : algorithm == kNvlsTree ? size < 24 && job_.least_sm >= 100 && job_.arch == Arch::kX86
-                                                    : false;
+    const bool of_nvls = settings_.release >= 2900 && job_.least_sm >= 100 && job_.arch == Arch::kX86;
+    const bool corrected = algorithm == kTree ? size < 23 : algorithm == kNvlsTree && of_nvls && size < 24;
     if (corrected) bandwidth *= kTreeCorrection[protocol][size];
     const bool plateau = algorithm == kRing && protocol == kSimple && job_.machines > 1;
     if (plateau && bytes / (static_cast<int64_t>(channels_) * job_.ranks) >= 64) {
@@ -234,7 +262,7 @@ float Model::time(Function function, Algorithm algorithm, Protocol protocol, int
   return latency * static_cast<float>(latencies) + static_cast<float>(bytes) / (1000 * bandwidth);
 }
 
-// NCCL keeps the first of equal times, algorithm by algorithm in its own order.
+// NCCL keeps the first of equal times, algorithm by algorithm in its own order; from 2.31 on the last.
 Choice Model::choose(Function function, int64_t bytes, int32_t operations) const {
   Choice best{kAlgorithms, kProtocols, 0, 0, 0};
   for (int32_t a = 0; a < kAlgorithms; a++) {
@@ -242,7 +270,9 @@ Choice Model::choose(Function function, int64_t bytes, int32_t operations) const
       const auto algorithm = static_cast<Algorithm>(a);
       const auto protocol = static_cast<Protocol>(p);
       const float us = time(function, algorithm, protocol, bytes, operations);
-      if (us >= 0 && (best.algorithm == kAlgorithms || us < best.time)) best = {algorithm, protocol, us, 0, 0};
+      const bool is_first = best.algorithm == kAlgorithms;
+      const bool wins = us < best.time || (us == best.time && settings_.release >= 3100);
+      if (us >= 0 && (is_first || wins)) best = {algorithm, protocol, us, 0, 0};
     }
   }
   if (best.algorithm == kAlgorithms) {
@@ -259,7 +289,7 @@ Launch Model::launch(Algorithm algorithm, Protocol protocol, int64_t bytes) cons
   int32_t threads = most_threads(algorithm, protocol);
   int32_t channels = channels_;
   if (algorithm == kNvls || algorithm == kNvlsTree) {
-    const bool over_net = algorithm == kNvls && job_.machines > 1;
+    const bool over_net = algorithm == kNvls && job_.machines > 1 && settings_.release >= 2800;
     channels = over_net ? std::min(channels_, nvls_channels_) : nvls_channels_;
   } else if (algorithm == kCollNetDirect) {
     channels = collnet_direct_channels(bytes);
@@ -296,7 +326,7 @@ int32_t Model::most_threads(Algorithm algorithm, Protocol protocol) const {
   if (algorithm == kPat) return 0;  // counts none, so that it keeps all channels
   if (nvls || algorithm == kCollNetDirect || algorithm == kCollNetChain) return kMostThreads;
   if (protocol == kLl128) return threads_of(settings_.ll128_threads, kMostThreads / 4, kMostThreads, kMostThreads);
-  const bool slow = algorithm == kRing && protocol == kSimple &&
+  const bool slow = settings_.release < 3100 && algorithm == kRing && protocol == kSimple &&
                     ring().intra * static_cast<float>(ring().channels) <= 12;  // PCI Gen3
   return threads_of(settings_.threads, 2 * kWarp, kMostSimpleThreads, slow ? 256 : kMostSimpleThreads);
 }

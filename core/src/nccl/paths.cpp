@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "hocket/error.hpp"
@@ -6,6 +7,25 @@
 
 namespace hocket::nccl {
 namespace {
+
+/// A path that may take the place of another.
+struct Found {
+  size_t links;
+  float bandwidth;
+  PathType type;
+};
+
+/// By type, then bandwidth, then fewer links; of paths equal in all three the one found first stays, which is why the
+/// order of links (`Builder::connect`, `Builder::up_last`) matters. Before 2.30.7 only a wider path that is not longer
+/// was better, of whatever type.
+bool is_better(const Settings& settings, const Found& found, const Path& path) {
+  if (settings.release < 3007) {
+    return (path.bandwidth == 0 || path.links.size() >= found.links) && path.bandwidth < found.bandwidth;
+  }
+  if (found.type != path.type) return found.type < path.type;
+  if (found.bandwidth != path.bandwidth) return found.bandwidth > path.bandwidth;
+  return found.links < path.links.size();
+}
 
 /// Widest paths of the nearest type from every node to `base`, hop by hop outward (`ncclTopoSetPaths`).
 /// The paths run from every node to `base`, so the search goes from `base` outward against their direction: `path` is
@@ -49,13 +69,7 @@ void set_paths(System& system, const Settings& settings, NodeType type, int32_t 
         if (node.type == kDevice && path.type == kNvl && hop == kNvl && path.links.size() == relay_hops) hop = kNvb;
         const PathType reached = std::max(path.type, hop);
         const float bandwidth = std::min(path.bandwidth, link.bandwidth);
-        // By type, then bandwidth, then fewer links; of paths equal in all three the one found first stays, which is
-        // why the order of links (`Builder::connect`, `Builder::up_last`) matters.
-        const bool better = reached < far_path.type ||
-                            (reached == far_path.type &&
-                             (far_path.bandwidth < bandwidth ||
-                              (far_path.bandwidth == bandwidth && far_path.links.size() > path.links.size() + 1)));
-        if (!better) continue;
+        if (!is_better(settings, {path.links.size() + 1, bandwidth, reached}, far_path)) continue;
         const auto back = std::ranges::find_if(far.links, [&](int32_t other) {
           return system.links[other].to == number && system.links[other].type == link.type;
         });
@@ -108,9 +122,16 @@ class Paths {
     return system_.node(from, index).paths[to][other];
   }
 
-  // ncclGetLocalCpu: of the widest and nearest the one with the fewest links, of equal ones the first.
+  // ncclGetLocalCpu: of the widest and nearest (before 2.30.7: of all) the one with the fewest links, of equal ones the
+  // first.
   int32_t local_cpu(int32_t gpu) {
-    const std::vector<int32_t> cpus = nearest(system_, kGpu, gpu, kCpu);
+    std::vector<int32_t> cpus = nearest(system_, kGpu, gpu, kCpu);
+    if (settings_.release < 3007) {
+      cpus.clear();
+      for (int32_t cpu = 0; cpu < system_.count(kCpu); cpu++) {
+        if (!path(kGpu, gpu, kCpu, cpu).links.empty()) cpus.push_back(cpu);
+      }
+    }
     if (cpus.empty()) throw TopologyError("GPU " + std::to_string(gpu) + " reaches no CPU");
     return *std::ranges::min_element(cpus, {}, [&](int32_t cpu) { return path(kGpu, gpu, kCpu, cpu).links.size(); });
   }
@@ -160,11 +181,16 @@ class Paths {
   }
 
   /// NICs on the CPU that a GPU is packaged with count as near.
-  /// Only for the NICs nearest to the GPU; for the others PXN is preferred.
+  /// Only for the NICs nearest to the GPU, as for the others PXN is preferred; before 2.29 for all.
   void near_over_c2c() {
     for (int32_t gpu = 0; gpu < gpus(); gpu++) {
       const int32_t cpu = local_cpu(gpu);
-      for (const int32_t net : nearest(system_, kGpu, gpu, kNet)) {
+      std::vector<int32_t> nets = nearest(system_, kGpu, gpu, kNet);
+      if (settings_.release < 2900) {
+        nets.resize(static_cast<size_t>(system_.count(kNet)));
+        std::iota(nets.begin(), nets.end(), 0);
+      }
+      for (const int32_t net : nets) {
         if (merged(path(kGpu, gpu, kCpu, cpu).type, path(kNet, net, kCpu, cpu).type) != kP2c) continue;
         path(kGpu, gpu, kNet, net).type = std::min(kP2c, path(kGpu, gpu, kNet, net).type);
         path(kNet, net, kGpu, gpu).type = std::min(kP2c, path(kNet, net, kGpu, gpu).type);
@@ -189,11 +215,14 @@ class Paths {
     if (settings_.pxn_disable == 1) return;
     const int32_t relay = nearest_gpu(net);
     if (relay == gpu || relay == -1 || system_.node(kGpu, relay).host != system_.node(kGpu, gpu).host) return;
-    const PathType farthest = settings_.pxn_c2c != 0 ? kP2c : kPxb;
+    // 2.27 relays to NICs behind a C2C CPU only when asked to; before 2.30 also where the relay lacks GPUDirect RDMA.
+    const bool over_c2c = settings_.pxn_c2c == kUnset ? settings_.release >= 2800 : settings_.pxn_c2c != 0;
+    const PathType farthest = over_c2c ? kP2c : kPxb;
+    const bool may_send = settings_.release < 3000 || reads_by_rdma(relay, net, true);
     const Path& out = path(kGpu, relay, kNet, net);
     const Path& own = path(kGpu, gpu, kNet, net);
     // As the settings go, PXN is the type of the path whatever its parts are (`divert` by a GPU).
-    if (out.type <= farthest && reads_by_rdma(relay, net, true) && path(kGpu, relay, kGpu, gpu).type <= kNvl &&
+    if (out.type <= farthest && may_send && path(kGpu, relay, kGpu, gpu).type <= kNvl &&
         (out.bandwidth > own.bandwidth || own.type > kPxn)) {
       divert(kGpu, relay, kGpu, gpu, kNet, net);
     }
@@ -223,9 +252,12 @@ class Paths {
         if (!nvlink) return false;
       }
     }
-    PathType level = settings_.net_gdr_c2c != 0 ? kP2c : kPxb;
+    PathType level = settings_.net_gdr_c2c != 0 && settings_.release >= 2900 ? kP2c : kPxb;
     if (settings_.net_gdr_level != kUnset) level = static_cast<PathType>(settings_.net_gdr_level);
-    return path(kGpu, relay(system_, gpu, net), kNet, net).type <= level;
+    PathType distance = path(kGpu, relay(system_, gpu, net), kNet, net).type;
+    // Before 2.29 a NIC behind the CPU that a GPU is packaged with was as near as that CPU.
+    if (settings_.release < 2900 && settings_.net_gdr_c2c != 0 && distance == kP2c) distance = kC2c;
+    return distance <= level;
   }
 
   System& system_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "channels.hpp"
 
@@ -28,10 +29,17 @@ constexpr int64_t kStepsSameChannels = 1 << 8;
 constexpr int32_t kMostNvlsHeads = 32;
 constexpr int32_t kMostCollNetHeads = 8;
 
-std::span<const float> speeds_of(int32_t sm, bool inter) {
-  if (sm >= 100) return inter ? std::span<const float>(kInter100) : std::span<const float>(kIntra100);
-  if (sm >= 90) return inter ? std::span<const float>(kInter90) : std::span<const float>(kIntra90);
-  return inter ? std::span<const float>(kInter) : std::span<const float>(kIntra);
+std::vector<float> speeds_of(int32_t sm, bool inter, int32_t release) {
+  const auto all = [](std::span<const float> speeds) { return std::vector<float>(speeds.begin(), speeds.end()); };
+  if (sm < 90) return inter ? all(kInter) : all(kIntra);
+  if (sm < 100) return inter ? all(kInter90) : all(kIntra90);
+  std::vector<float> speeds = inter ? all(kInter100) : all(kIntra100);
+  // Those of Blackwell came one by one.
+  if (inter && release < 2706) std::erase(speeds, 96.f);
+  if (inter && release < 2907) std::erase(speeds, 80.f);
+  if (inter && release < 3000) std::erase(speeds, 86.f);
+  if (!inter && release < 2900) std::erase(speeds, 45.f);
+  return speeds;
 }
 
 struct Range {
@@ -101,7 +109,8 @@ class Relaxation {
     const bool may_cross =
         best_.pattern == kRingPattern || best_.pattern == kBalancedTree || best_.pattern == kSplitTree;
     cross_nic_ = system.count(kNet) > 1 && may_cross ? settings.cross_nic : 0;
-    speeds_ = speeds_of(sm_, system.inter);
+    release_ = settings.release;
+    speeds_ = speeds_of(sm_, system.inter, release_);
   }
 
   // Pass one looks for any solution at the highest speed; pass two, from that solution on, for the same number of
@@ -144,8 +153,8 @@ class Relaxation {
       nearest_inter_ = range.nearest;
       farthest_inter_ = farthest_intra_ = range.farthest;
     }
-    // Balanced trees on Ampere sometimes come back through the CPUs.
-    if (sm_ < 90) farthest_inter_ = kSys;
+    // Balanced trees on Ampere sometimes come back through the CPUs; from 2.29 on.
+    if (sm_ < 90 && release_ >= 2900) farthest_inter_ = kSys;
     best_.cross_nic = cross_nic_ == 1 ? 1 : 0;
     best_.type_intra = nearest_intra_;
     best_.type_inter = nearest_inter_;
@@ -287,7 +296,11 @@ class Relaxation {
     for (int32_t gpu = 0; gpu < system_.count(kGpu); gpu++) best_.gpus[gpu] = gpu;
     best_.intra = .1f;
     best_.type_intra = kSys;
-    if (system_.count(kNet) > 0) {
+    if (release_ < 2900) {
+      best_.nets.assign(2, 0);
+      best_.inter = .1f;
+      best_.type_inter = kSys;
+    } else if (system_.count(kNet) > 0) {
       best_.nets = {channels_.choose_nets(-1, 0)[0], channels_.choose_nets(-1, system_.count(kGpu) - 1)[0]};
       best_.inter = .1f;
       best_.type_inter = kSys;
@@ -304,7 +317,8 @@ class Relaxation {
   const Graph* given_;
   Graph attempt_;
   bool same_channels_ = true;
-  std::span<const float> speeds_;
+  int32_t release_ = 0;
+  std::vector<float> speeds_;
   size_t speed_ = 0;
   int32_t sm_ = 0;
   int32_t cross_nic_ = 0;

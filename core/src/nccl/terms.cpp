@@ -1,3 +1,5 @@
+#include "terms.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -8,7 +10,6 @@
 namespace hocket::nccl {
 namespace {
 
-bool gathers(Function function) { return function == kAllGather || function == kReduceScatter; }
 bool is_collnet(Algorithm algorithm) { return algorithm == kCollNetDirect || algorithm == kCollNetChain; }
 bool is_nvls(Algorithm algorithm) { return algorithm == kNvls || algorithm == kNvlsTree; }
 
@@ -23,18 +24,14 @@ bool does(Algorithm algorithm, Function function) {
 constexpr int32_t kMostCollNetGpus = 8;
 constexpr int32_t kMostNvlsGpus = 32;
 
-int generation(int32_t sm) { return sm >= 100 ? 3 : sm >= 90 ? 2 : sm >= 80 ? 1 : 0; }
-int scale(int32_t machines) { return std::min(machines, 3) - 1; }
-// nSteps of ncclTopoTuneModel: a ring goes round twice for an all_reduce.
-int32_t steps_of(Function function, int32_t ranks) {
-  return function == kAllReduce ? 2 * (ranks - 1) : gathers(function) ? ranks - 1 : ranks;
-}
-
 }  // namespace
 
 Term Model::make_term(Function function, Algorithm algorithm, Protocol protocol) const {
   const Out out = why_out(function, algorithm, protocol);
   if (out != Out::kAvailable) return {out, 0, 0};
+  if (settings_.release >= 3100) {
+    return {out, separate_latency(function, algorithm, protocol), separate_bandwidth(function, algorithm, protocol)};
+  }
   return {out, latency(function, algorithm, protocol), bus_bandwidth(function, algorithm, protocol)};
 }
 
@@ -45,17 +42,20 @@ Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) co
   if (!does(algorithm, function)) return Out::kNotForFunction;
   if (algorithm > kRing && protocol != kSimple) return Out::kNotForProtocol;
   if (is_collnet(algorithm) && !collnet_) return Out::kNeedsCollNet;
-  if (is_collnet(algorithm) && job_.most_gpus > kMostCollNetGpus) return Out::kTooManyGpus;
-  if (algorithm == kCollNetDirect && !nvswitch_) return Out::kNoNvSwitch;
-  if (algorithm == kCollNetChain && !chain_heads_) return Out::kOtherHeads;
+  const bool many_gpus = job_.most_gpus > kMostCollNetGpus;
+  if (is_collnet(algorithm) && many_gpus && (algorithm == kCollNetDirect || settings_.release >= 2800)) {
+    return Out::kTooManyGpus;
+  }
+  if (algorithm == kCollNetDirect && !nvswitch_ && settings_.release < 3100) return Out::kNoNvSwitch;
+  if (algorithm == kCollNetChain && !chain_heads_ && settings_.release >= 3007) return Out::kOtherHeads;
   if (algorithm == kNvlsTree && job_.machines == 1) return Out::kOneMachine;
-  if (is_nvls(algorithm) && nvls().channels < 2) return Out::kNoNvls;
+  if (is_nvls(algorithm) && nvls().channels < (settings_.release < 2800 ? 1 : 2)) return Out::kNoNvls;
   if (algorithm == kNvls && job_.machines > 1 && !collnet_) return Out::kNeedsCollNet;
   if (is_nvls(algorithm) && function != kAllReduce && job_.most_gpus > kMostNvlsGpus) return Out::kTooManyGpus;
-  if (gathers(function) && job_.machines > 1 && (algorithm == kNvls || algorithm == kCollNetDirect) &&
-      job_.most_gpus > collnet_heads_) {
-    return Out::kFewHeads;
-  }
+  // From 2.31 on also of CollNet's all_reduce.
+  const bool by_heads = gathers(function) ? algorithm == kNvls || algorithm == kCollNetDirect
+                                          : settings_.release >= 3100 && is_collnet(algorithm);
+  if (by_heads && job_.machines > 1 && job_.most_gpus > collnet_heads_) return Out::kFewHeads;
   if (algorithm == kPat) {
     const bool usual = settings_.pat_enable == 2;
     if (job_.least_sm < 60 || (usual ? job_.machines != job_.ranks : settings_.pat_enable == 0)) return Out::kPatOff;
@@ -63,7 +63,15 @@ Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) co
   if (settings_.algorithms[function][algorithm] == 0) return Out::kAlgorithmOff;
   const int32_t allowed = settings_.protocols[function][protocol];
   if (allowed == 0) return Out::kProtocolOff;
-  return protocol == kLl128 && allowed == 2 && !allows_ll128(graph_of(algorithm)) ? Out::kLl128Path : Out::kAvailable;
+  // 2.31 asks for LL128's paths where NCCL_ALGO or NCCL_PROTO restrict the collective, and only there.
+  const bool asks = settings_.release < 3100 ? allowed == 2 : is_restricted(function);
+  return protocol == kLl128 && asks && !allows_ll128(graph_of(algorithm)) ? Out::kLl128Path : Out::kAvailable;
+}
+
+bool Model::is_restricted(Function function) const {
+  const Settings usual;
+  return settings_.algorithms[function] != usual.algorithms[function] ||
+         settings_.protocols[function] != usual.protocols[function];
 }
 
 // LL128 relies on 128 bytes that are stored in one piece: inside a machine over NVLink alone; to the network NCCL
@@ -71,8 +79,8 @@ Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) co
 bool Model::allows_ll128(const Graph& graph) const {
   const bool hopper = job_.least_sm >= 90;
   const int32_t farthest = settings_.ll128_c2c != 0 && hopper ? kPxn : kPxb;
-  return graph.type_inter <= farthest && graph.type_intra <= kNvb && (hopper || job_.least_sm == job_.most_sm) &&
-         job_.least_sm >= 70;
+  const bool alike = job_.least_sm == job_.most_sm || (hopper && settings_.release >= 3000);
+  return graph.type_inter <= farthest && graph.type_intra <= kNvb && alike && job_.least_sm >= 70;
 }
 
 // The channels times the speed of each, times what the algorithm reaches of it (NCCL's refinements in its order), then
@@ -84,13 +92,7 @@ float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol prot
   const float per_machine = static_cast<float>(job_.ranks) / static_cast<float>(job_.machines);
   const auto channels = static_cast<float>(graph.channels);
   float bandwidth = job_.machines <= 2 || is_collnet(algorithm) ? graph.intra : graph.inter;
-  if (is_nvls(algorithm)) {
-    float intra = graph.intra * kNvlsEfficiency[gpu] * (channels - 1) / channels;
-    intra *= function == kAllReduce ? 2.0f : (per_machine - 1) / per_machine;
-    bandwidth = std::min(intra, graph.inter * (job_.machines <= 2 && algorithm == kNvlsTree ? 2 : 1));
-    if (algorithm == kNvlsTree)
-      bandwidth = std::min(bandwidth, static_cast<float>(constants_.most_nvls_tree[gpu][machines]));
-  }
+  if (is_nvls(algorithm)) bandwidth = nvls_bandwidth(function, algorithm);
   float bus = channels * bandwidth;
   const int ll_row = job_.machines == 1 ? gpu : job_.vendor == Vendor::kAmd ? 1 : 0;
   const double most_ll = constants_.most_ll[ll_row][machines];
@@ -116,13 +118,35 @@ float Model::bus_bandwidth(Function function, Algorithm algorithm, Protocol prot
     if (gpu >= 2) bus = static_cast<float>(bus * .85);
   }
   if (gathers(function) && algorithm != kRing) return bus;  // counts the collective's size already
+  if (is_nvls(algorithm) && settings_.release < 2800) return bus * static_cast<float>(5.0 / 6.0);
   const bool steps = algorithm == kRing || is_nvls(algorithm);
   return bus * static_cast<float>(steps ? 1.0 * job_.ranks / steps_of(function, job_.ranks) : .5);
 }
 
+// Of a channel; from 2.28 on less than all of NVLink's, but an all_reduce's two directions at once.
+float Model::nvls_bandwidth(Function function, Algorithm algorithm) const {
+  const Graph& graph = nvls();
+  const float per_machine = static_cast<float>(job_.ranks) / static_cast<float>(job_.machines);
+  if (settings_.release < 2800) {
+    if (algorithm == kNvlsTree) return std::min(graph.intra, job_.machines <= 2 ? graph.inter : graph.inter / 2);
+    if (function == kAllReduce) return std::min(graph.intra, graph.inter);
+    return std::min(graph.intra * (per_machine - 1) / per_machine, graph.inter * .9f);
+  }
+  const int gpu = generation(job_.least_sm);
+  const auto channels = static_cast<float>(graph.channels);
+  // 2.31 counts the GPUs of the smallest machine.
+  const float gpus = settings_.release < 3100 ? per_machine : static_cast<float>(job_.least_gpus);
+  float intra = graph.intra * kNvlsEfficiency[gpu] * (channels - 1) / channels;
+  intra *= function == kAllReduce ? 2.0f : (gpus - 1) / gpus;
+  const float least = std::min(intra, graph.inter * (job_.machines <= 2 && algorithm == kNvlsTree ? 2 : 1));
+  if (algorithm != kNvlsTree) return least;
+  return std::min(least, static_cast<float>(constants_.most_nvls_tree[gpu][scale(job_.machines)]));
+}
+
 float Model::step(int hardware, Algorithm algorithm, Protocol protocol) const {
-  // Of IBM's CPUs a tree over PCI is as quick as a ring.
-  const bool power = job_.arch == Arch::kPower && hardware == kPciHardware && algorithm == kTree && protocol == kSimple;
+  // Of IBM's CPUs a tree over PCI is as quick as a ring; up to 2.30.
+  const bool power = settings_.release < 3100 && job_.arch == Arch::kPower && hardware == kPciHardware &&
+                     algorithm == kTree && protocol == kSimple;
   return static_cast<float>(constants_.step_latency[hardware][power ? kRing : algorithm][protocol]);
 }
 
@@ -131,9 +155,12 @@ Steps Model::steps(Algorithm algorithm, Protocol protocol) const {
   const Graph& graph = graph_of(algorithm);
   float inside = step(graph.type_intra == kNvl ? kNvLinkHardware : kPciHardware, algorithm, protocol);
   // With one GPU a machine nothing hides a ring's network steps: NCCL takes a tree's latency for them.
-  float between = step(kNetHardware, job_.ranks == job_.machines ? kTree : algorithm, protocol) + graph.latency;
-  if (protocol == kSimple) between += graph.latency;  // flushing what was received
-  if (algorithm == kRing && job_.machines > 1) {      // posting to the network, also while the step goes inside
+  const bool is_separate = settings_.release >= 3100;  // each algorithm's own
+  const bool as_tree = job_.ranks == job_.machines && !is_separate;
+  float between = step(kNetHardware, as_tree ? kTree : algorithm, protocol) + graph.latency;
+  // Flushing what was received; from 2.31 on PAT counts it alone.
+  if (protocol == kSimple && (algorithm != kPat || !is_separate)) between += graph.latency;
+  if (algorithm == kRing && job_.machines > 1) {  // posting to the network, also while the step goes inside
     float overhead = job_.vendor == Vendor::kAmd && job_.arch == Arch::kX86 ? 2 : 1;
     if (settings_.net_overhead_ns != kUnset) overhead = static_cast<float>(settings_.net_overhead_ns * .001);
     if (protocol == kSimple) overhead *= 3;

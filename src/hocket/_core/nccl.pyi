@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 class Settings:
-    """NCCL's variables (core/include/hocket/nccl/settings.hpp); -2 where NCCL decides."""
+    """NCCL's variables (core/include/hocket/nccl/settings.hpp), -2 where NCCL decides; and its `release`, 3007 of
+    2.30.7."""
 
+    release: int
     cross_nic: int
     p2p_level: int
     net_gdr_level: int
@@ -36,6 +38,8 @@ class Settings:
     protocols: list[list[int]]
 
     def __init__(self) -> None: ...
+    def of(self, release: int) -> Settings:
+        """The same, read by another release."""
 
 class Graph(TypedDict):
     pattern: int

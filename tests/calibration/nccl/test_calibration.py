@@ -125,7 +125,7 @@ def test_constants_with_which_nccls_model_says_what_was_measured() -> None:
 
     def expected(constants: Constants) -> NDArray[np.float64]:
         """Of what NCCL chooses without these constants."""
-        model = MACHINE.with_constants(constants, 1)
+        model = MACHINE.with_constants(RELEASES["2.30"], constants, 1)
         ran = usual.algorithm * len(PROTOCOLS) + usual.protocol
         return np.array([model.terms("AllGather", int(size))[at].time_us for size, at in zip(SIZES, ran, strict=True)])
 
@@ -141,7 +141,7 @@ def test_nccl_chooses_nothing_that_was_never_measured_by_its_constants() -> None
     curve = made("all_reduce")
     slow = replace(curve, time_us=np.where(curve.sizes < 2 << 20, 3 * curve.time_us, curve.time_us))
     calibration = calibrate_nccl([fit_curve(slow)], MACHINE)
-    choices = MACHINE.with_constants(calibration.constants, 1).choose("AllReduce", SIZES)
+    choices = MACHINE.with_constants(calibration.release, calibration.constants, 1).choose("AllReduce", SIZES)
     assert {choices.name(at) for at in range(len(SIZES))} <= {"/".join(name) for name in calibration.fits[0].segments}
 
 
@@ -153,7 +153,7 @@ def test_constants_do_not_bring_what_is_told_of_large_sizes_to_small_ones(shared
     constants = calibrate_nccl([fit_curve(curve) for curve in curves], machine).constants
     small = SIZES[SIZES <= 64 << 20]
     both = (Constants.of_nccl(), constants)
-    usual, ours = (machine.with_constants(each, 2).choose("AllReduce", small) for each in both)
+    usual, ours = (machine.with_constants(RELEASES["2.30"], each, 2).choose("AllReduce", small) for each in both)
     assert [ours.name(at) for at in range(len(small))] == [usual.name(at) for at in range(len(small))]
 
 
@@ -172,7 +172,7 @@ def test_written_and_read_back(tmp_path: Path) -> None:
     for old, new, expected in (
         ("algorithm: Ring", "algorithm: Rung", "'Rung/LL': no algorithm"),
         ("  chunk: ", "  chunks: ", "expected some of expected, latency"),
-        ("release: '2.30'", "release: '2.31'", "the releases 2.30, 2.28"),
+        ("release: '2.30'", "release: '2.26'", "the releases 2.30, 2.29, 2.28, 2.27, 2.31"),
         ("base_latency:", "base_latency: [1]\n    base:", "base_latency: expected numbers"),
         ("nccl:", "nickel:", "unknown key 'nickel'"),
     ):

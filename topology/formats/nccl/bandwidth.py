@@ -2,7 +2,7 @@
 
 from hocket.topology.formats.nccl.machine import Cpu, Dialect, Gpu
 
-__all__ = ["cpu_bandwidth", "link_bandwidth"]
+__all__ = ["cpu_bandwidth", "cpu_bandwidth_since_2_31", "link_bandwidth"]
 
 # MB/s of one NVLink, by the compute capability from which it holds; 8.6 is the exception.
 _NVLINK = {100: 40_100, 90: 20_600, 70: 20_000, 60: 18_000, 0: 20_000}
@@ -13,6 +13,10 @@ _XGMI = {"90a": 36_000, "910": 36_000, "94": 48_000, "95": 48_000, "": 24_000}
 _CPU = {"arm64": 6_000, "ppc64": 32_000, "AuthenticAMD": 16_000, "CentaurHauls": 6_000, "  Shanghai  ": 6_000}
 _INTEL = {0xCF: 40_000, 0x8F: 22_000, 0x55: 10_000, 0: 6_000}
 _YONGFENG = 9_000  # Zhaoxin's family 7, model 0x5B
+# Since 2.31: AMD's Zen 3 and 4, and Zen 5, by CPUID's family or the number that older files have in its place; and
+# Intel's newest, whose models have lower numbers.
+_AMD = {25: 24_000, 0xAF: 24_000, 26: 32_000, 0xBF: 32_000}
+_NEWEST_INTEL = (0xAD, 0xAE, 0xAF)
 
 
 def link_bandwidth(dialect: Dialect, gpu: Gpu) -> int:
@@ -29,3 +33,12 @@ def cpu_bandwidth(cpu: Cpu) -> int:
     if cpu.vendor in ("CentaurHauls", "  Shanghai  ") and (cpu.family, cpu.model) == (7, 0x5B):
         return _YONGFENG
     return _CPU[cpu.vendor or cpu.arch]
+
+
+def cpu_bandwidth_since_2_31(cpu: Cpu) -> int:
+    """The same by NCCL 2.31."""
+    if cpu.vendor == "AuthenticAMD" and cpu.arch == "x86_64":
+        return _AMD.get(cpu.family, _CPU[cpu.vendor])
+    if cpu.vendor == "GenuineIntel" and cpu.family == 6 and cpu.model in _NEWEST_INTEL:
+        return _INTEL[0xCF]
+    return cpu_bandwidth(cpu)

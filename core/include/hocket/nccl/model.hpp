@@ -60,7 +60,9 @@ struct Choice {
 struct Job {
   int32_t machines;
   int32_t ranks;
-  int32_t most_gpus;  ///< of a machine
+  int32_t most_gpus;   ///< of a machine
+  int32_t least_gpus;  ///< of a machine
+  float least_net;     ///< GB/s of the narrowest path from a GPU to a NIC that it uses
   int32_t least_sm;
   int32_t most_sm;
   Arch arch;
@@ -74,7 +76,8 @@ struct MachineKind {
   int32_t machines = 1;
 };
 
-/// NCCL's analytical model (src/graph/tuning.cc of 2.30, `topoGetAlgoInfo` of src/enqueue.cc) on the channels found.
+/// NCCL's analytical model (src/graph/tuning.cc of 2.27 to 2.30, src/tuning of 2.31, `topoGetAlgoInfo` of
+/// src/enqueue.cc) on the channels found.
 class Model {
  public:
   /// Searches the channels of each kind of machine, but for those `given`, which are of all kinds. Throws TopologyError
@@ -126,13 +129,18 @@ class Model {
   void merge(Graphs& graphs, const Graphs& of_part) const;
   void count_heads();
   void count_channels();
+  int32_t count_nvls_channels() const;
   int32_t collnet_direct_channels(int64_t bytes) const;
   const Graph& graph_of(Algorithm algorithm) const;
   Term make_term(Function function, Algorithm algorithm, Protocol protocol) const;
   Out why_out(Function function, Algorithm algorithm, Protocol protocol) const;
   bool allows_ll128(const Graph& graph) const;
+  bool is_restricted(Function function) const;
   float bus_bandwidth(Function function, Algorithm algorithm, Protocol protocol) const;
+  float nvls_bandwidth(Function function, Algorithm algorithm) const;
   float latency(Function function, Algorithm algorithm, Protocol protocol) const;
+  float separate_bandwidth(Function function, Algorithm algorithm, Protocol protocol) const;
+  float separate_latency(Function function, Algorithm algorithm, Protocol protocol) const;
   float step(int hardware, Algorithm algorithm, Protocol protocol) const;
   int32_t most_threads(Algorithm algorithm, Protocol protocol) const;
   int64_t bytes_per_thread(Algorithm algorithm, Protocol protocol) const;

@@ -18,13 +18,15 @@ enum class NetDevices : int32_t { kShare, kAll, kAtMost };
 
 /// The variables of NCCL's environment that the model depends on, each as NCCL reads it; `kUnset` where NCCL decides.
 struct Settings {
+  /// Of NCCL 2.x that reads them, whose rules hold: of 2.30.7 it is 3007.
+  int32_t release = 3007;
   int32_t cross_nic = 2;           ///< NCCL_CROSS_NIC
   int32_t p2p_level = kUnset;      ///< NCCL_P2P_LEVEL, a PathType
   int32_t net_gdr_level = kUnset;  ///< NCCL_NET_GDR_LEVEL, a PathType
   int32_t net_gdr_read = kUnset;   ///< NCCL_NET_GDR_READ
   int32_t net_gdr_c2c = 1;         ///< NCCL_NET_GDR_C2C
   int32_t pxn_disable = 0;         ///< NCCL_PXN_DISABLE
-  int32_t pxn_c2c = 1;             ///< NCCL_PXN_C2C
+  int32_t pxn_c2c = kUnset;        ///< NCCL_PXN_C2C
   int32_t nvb_disable = 0;         ///< NCCL_NVB_DISABLE
   NetDevices net_devices = NetDevices::kShare;
   int32_t most_net_devices = 0;  ///< of `kAtMost`

@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 
 from hocket.api.nccl.calibrated import Calibrated, calibrated, described
-from hocket.api.nccl.naming import collectives_named, settings_named, sizes_between
+from hocket.api.nccl.naming import collectives_named, release_named, settings_named, sizes_between
 from hocket.api.nccl.request import NcclChoiceRequest
 from hocket.api.progress import Progress
 from hocket.api.result import Result
-from hocket.base.errors import FormatError, RequestError
+from hocket.base.errors import RequestError
 from hocket.base.files import atomic_write, require_place, write_file
 from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
 from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
 from hocket.nccl.programs.spec import settings_on
-from hocket.nccl.releases import Release, release_of
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
 from hocket.topology.machines.hosts import hosts_of
 
@@ -34,40 +33,29 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
     """The choices for every collective and size; files where they are asked for."""
     names = collectives_named(request.collective)
     sizes = sizes_between(request.least, request.most)
-    settings_named(request.settings)
-    release = _release(request.version)
+    release = release_named(request.version)
+    settings_named(request.settings, release)
     for output in (request.csv, request.graph_dump):
         if output is not None:
             require_place(output)
     if request.domain and request.nodes and request.nodes % request.domain:
         raise RequestError(f"--nvlink-domain {request.domain}: --nodes {request.nodes} is no multiple of it")
     hosts = hosts_of(request.topology, request.nodes, request.domain)
-    machine, settings = hosts.machine, settings_named(settings_on(hosts, request.settings))
+    machine, settings = hosts.machine, settings_named(settings_on(hosts, request.settings), release)
     calibration = request.calibration or hosts.calibration
     fits = read_nccl_calibration(calibration) if calibration else None
     graphs = read_nccl_graphs(request.graph) if request.graph else None
-    model = NcclModel(machine, hosts.nodes, settings, release.constants, hosts.domain, graphs)
+    model = NcclModel(machine, hosts.nodes, settings, domain=hosts.domain, graphs=graphs)
     found = [model.choose(name, sizes, request.operations) for name in names]
     before = None
     if request.settings or graphs:
-        without = NcclModel(machine, hosts.nodes, constants=release.constants, domain=hosts.domain)
+        without = NcclModel(machine, hosts.nodes, settings_named([], release), domain=hosts.domain)
         before = [without.choose(name, sizes, request.operations) for name in names]
     times = [calibrated(fits, model, choices) for choices in found] if fits else None
-    notes = [f"note: {note}" for note in machine.notes]
-    if release.name != "2.30":
-        notes.insert(
-            0, f"note: the constants are those of NCCL {release.name}, paths and channels as 2.30.7 finds them"
-        )
+    notes = [f"note: {note}" for note in (*release.notes(), *machine.notes)]
     result = NcclChoices(request, model, tuple(found), before, times, Path(machine.source).name, notes)
     result.write()
     return result
-
-
-def _release(version: str) -> Release:
-    try:
-        return release_of(version)
-    except FormatError as error:
-        raise RequestError(str(error)) from error
 
 
 @dataclass(frozen=True, eq=False, repr=False)

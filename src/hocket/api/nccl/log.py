@@ -15,7 +15,7 @@ from hocket.base.units import format_bytes
 from hocket.nccl import NcclLog, NcclModel, read_nccl_log
 from hocket.nccl.log_by_size import LoggedSize, by_size, differing_entries, logged_ranks, logged_settings
 from hocket.nccl.programs.spec import model_of_hosts
-from hocket.nccl.releases import RELEASES, Release, release_of
+from hocket.nccl.releases import NEWEST, Release, release_of
 from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["perform"]
@@ -27,12 +27,12 @@ def perform(request: NcclLogReading, progress: Progress) -> Report:
     if len(names) != 1:
         raise RequestError("--collective: one")
     found = read_nccl_log(Path(request.path))
-    settings, assignments = logged_settings(found)
     lines: list[str] = []
+    release = _release(found, lines) if request.topology else NEWEST
+    settings, assignments = logged_settings(found, release)
     model = None
     if request.topology:
-        release = _release(found, lines)
-        model = model_of_hosts(hosts_of(request.topology, request.nodes), settings, release.constants)
+        model = model_of_hosts(hosts_of(request.topology, request.nodes), settings)
     ranks = logged_ranks(found, model)
     sizes = by_size(found, ranks, model, names[0])
     where = f", {ranks} ranks" if ranks else ""
@@ -54,10 +54,12 @@ def perform(request: NcclLogReading, progress: Progress) -> Report:
 def _release(found: NcclLog, lines: list[str]) -> Release:
     """Of the log's version, where it is modelled; else that which is, and it is said."""
     try:
-        return release_of(found.version or "2.30")
+        release = release_of(found.version) if found.version else NEWEST
     except FormatError as error:
-        lines.append(f"note: {error}; compared with 2.30")
-        return RELEASES["2.30"]
+        lines.append(f"note: {error}; compared with {NEWEST.name}")
+        return NEWEST
+    lines += [f"note: {note}" for note in release.notes()]
+    return release
 
 
 def _sizes(sizes: list[LoggedSize]) -> Iterator[str]:

@@ -6,8 +6,9 @@ from hocket.base.errors import FormatError, RequestError
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_sizes
 from hocket.nccl import COLLECTIVES, Settings, read_settings
+from hocket.nccl.releases import NEWEST, Release, release_of
 
-__all__ = ["collectives_named", "settings_named", "sizes_between"]
+__all__ = ["collectives_named", "release_named", "settings_named", "sizes_between"]
 
 _SPELLED = ("broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "all")
 
@@ -24,10 +25,18 @@ def collectives_named(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def settings_named(assignments: Sequence[str]) -> Settings:
-    """The settings that NAME=VALUE make. Raises RequestError for others."""
+def release_named(version: str) -> Release:
+    """Raises RequestError for a version that is not modelled."""
     try:
-        return read_settings(assignments)
+        return release_of(version)
+    except FormatError as error:
+        raise RequestError(f"--nccl-version {version}: {error}") from error
+
+
+def settings_named(assignments: Sequence[str], release: Release = NEWEST) -> Settings:
+    """The settings that NAME=VALUE make of a release. Raises RequestError for others."""
+    try:
+        return read_settings(assignments, release)
     except FormatError as error:
         raise RequestError(str(error)) from error
 

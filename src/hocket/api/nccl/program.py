@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hocket.api.nccl.naming import collectives_named, settings_named
+from hocket.api.nccl.naming import collectives_named, release_named, settings_named
 from hocket.api.nccl.request import NcclProgramWriting
 from hocket.api.progress import Progress
 from hocket.api.reading import bytes_of, one_of
@@ -22,7 +22,8 @@ def perform(request: NcclProgramWriting, progress: Progress) -> Report:
     """Writes the program. Raises ScheduleError for algorithms that are kernels over switches."""
     (name,) = collectives_named([one_of("--collective", request.collective, map(str, KINDS.values()))])
     wanted = NcclAlgorithm.of("nccl" if request.algorithm is None else f"nccl:{request.algorithm}")
-    model = model_of_hosts(hosts_of(request.topology, request.nodes), settings_named(request.settings))
+    release = release_named(request.version)
+    model = model_of_hosts(hosts_of(request.topology, request.nodes), settings_named(request.settings, release))
     size_bytes = bytes_of("--size", request.size)
     found = wanted.program(model, Collective(KINDS[name], model.ranks, size_bytes, root=request.root))
     if isinstance(found, Kernel):

@@ -24,6 +24,9 @@ _Nodes = Annotated[int | None, option(_NODES, ge=1, le=65_536)]
 _Operations = Annotated[
     int, option("Like collectives that a group runs as one.", "--pipe-ops", metavar="N", ge=1, le=4096)
 ]
+_Version = Annotated[
+    str, option("Of NCCL: 2.27 to 2.31, or with a patch, 2.28.3.", "--nccl-version", metavar="VERSION")
+]
 _Table = Annotated[str | None, output("The table, CSV.", "-o")]
 
 
@@ -61,9 +64,7 @@ class NcclChoiceRequest(Request, frozen=True, kw_only=True, tag="nccl choose"):
         tuple[str, ...],
         option("A variable of NCCL's environment; prints what it changes.", "--set", metavar="NAME=VALUE"),
     ] = ()
-    version: Annotated[
-        str, option("Of NCCL: 2.30, or 2.28, by its constants.", "--nccl-version", metavar="VERSION")
-    ] = "2.30.7"
+    version: _Version = "2.30.7"
     graph: Annotated[
         str | None,
         option("Channels to take instead of searching, as NCCL_GRAPH_FILE gives them.", metavar="FILE"),
@@ -95,8 +96,8 @@ class NcclEnvironment(Request, frozen=True, kw_only=True, tag="nccl env"):
 class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
     """Print what NCCL chose in a job, as it logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING.
 
-    With --topology every size is compared with what the model says of NCCL 2.30.7, or of the log's own version where
-    that is modelled, under the variables that the log shows, and the table of latencies and bandwidths that NCCL
+    With --topology every size is compared with what the model says of the log's own version, or of 2.30.7 where that is
+    not modelled, under the variables that the log shows, and the table of latencies and bandwidths that NCCL
     printed with the model's.
     """
 
@@ -168,7 +169,7 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
 
 
 class NcclProgramWriting(Request, frozen=True, kw_only=True, tag="nccl program"):
-    """Write what NCCL (2.30.7) would do for a call as MSCCL XML, to be read, changed, verified, simulated and run.
+    """Write what NCCL would do for a call as MSCCL XML, to be read, changed, verified, simulated and run.
 
     The runtime cuts the buffer in its own way: in equal chunks, whatever NCCL gives the channels. NVLS and CollNet are
     kernels over switches, which XML cannot say.
@@ -197,6 +198,7 @@ class NcclProgramWriting(Request, frozen=True, kw_only=True, tag="nccl program")
     settings: Annotated[
         tuple[str, ...], option("A variable of NCCL's environment.", "--set", metavar="NAME=VALUE")
     ] = ()
+    version: _Version = "2.30.7"
 
 
 class NcclProfileReading(Request, frozen=True, kw_only=True, tag="nccl profile show"):
@@ -257,6 +259,7 @@ class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make
     settings: Annotated[
         tuple[str, ...], option("A variable that the table stands for.", "--set", metavar="NAME=VALUE")
     ] = ()
+    version: _Version = "2.30.7"
     calibration: Annotated[
         str | None,
         option("With --topology: the times that hocket calibrate --nccl fitted.", metavar="FILE"),
@@ -279,7 +282,7 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
 
     Exits with 1 where there are errors; warnings leave 0. With --nodes and --ranks, lists which rule applies to which
     sizes, provided that NCCL offers what it asks for; with --against, what the rules change on such nodes, and the
-    times that NCCL's model (2.30.7, with the table's constants) expects of both.
+    times that NCCL's model (with the table's constants) expects of both.
     """
 
     examples: ClassVar[tuple[str, ...]] = (
@@ -299,4 +302,5 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
         option("Compare with NCCL's own choice: its topology XML, or a preset, dgx-h100:nodes=2.", metavar="MACHINE"),
     ] = None
     pipe_operations: Annotated[int, option("Operations of a group (numPipeOps).", "--pipe-ops", ge=1)] = 1
+    version: _Version = "2.30.7"
     registered: Annotated[bool, option("With buffers that the user registered.")] = False

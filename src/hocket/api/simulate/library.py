@@ -22,8 +22,9 @@ from hocket.topology.spec import is_graph, with_nvswitches
 
 with late_imports(__name__):
     from hocket.nccl import NcclModel
-    from hocket.nccl.libraries import LIBRARIES, library_of
+    from hocket.nccl.libraries import library_of
     from hocket.nccl.programs.spec import model_of
+    from hocket.nccl.releases import NEWEST, release_of
     from hocket.simulator.curves import SimulatedCurve
     from hocket.topology.machines.hosts import Hosts, hosts_of
 
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 _NVLS = "nvls=1"
+_OF_NCCL = ("nccl_machine", "nccl_set", "nccl_version")
 _OF_LINKS = re.compile("[:,](link|latency|oversubscription)=[^,]*")
 _LAUNCH_PS = 6_600_000
 """What launches a library's kernel that is not modelled: as NCCL's least (its rings by LL: docs/nccl-model.md)."""
@@ -81,7 +83,7 @@ def asks_for_library(request: Simulation, names: Iterable[str], *, covers_all: b
     """
     names = [*names]
     ours = [name for name in names if is_of_library(name)]
-    options = [f"--nccl-{name[5:]}" for name in ("nccl_machine", "nccl_set") if name in request.set_fields()]
+    options = [f"--nccl-{name[5:]}" for name in _OF_NCCL if name in request.set_fields()]
     if request.library == CollectiveLibrary.NONE:
         if ours or options:
             raise RequestError(
@@ -138,6 +140,7 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
         return StockMachine(question.topology(spec), None, asked)
     own = request.nccl.nccl_machine
     insists = request.library is not None or own is not None or bool(request.nccl.nccl_set)
+    insists = insists or request.nccl.nccl_version != NEWEST.version
     insists = insists or any(is_of_library(name.rpartition("=")[2]) for name in request.algorithm)
     plain = question.topology(spec)
     if not insists and (why := _why_none(spec)):
@@ -147,7 +150,7 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
         return StockMachine(plain, None, (sentence,), _LAUNCH_PS if stands_in else 0)
     by = _calibration(spec) if own is None else None
     try:
-        nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set)
+        nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set, release_of(request.nccl.nccl_version))
     except HocketError as error:
         if insists or by:
             raise
@@ -211,4 +214,4 @@ def _described(nccl: NcclModel, topology: Topology) -> str:
     if nccl.domain > 1:
         machines = f"{nccl.nodes} trays of {nccl.machine.source}, {gpus} each"
     switches = ", NVSwitches compute" if topology.in_network else ""
-    return f"{LIBRARIES['nccl'].title} on {machines}{switches}"
+    return f"NCCL {nccl.release.version} on {machines}{switches}"

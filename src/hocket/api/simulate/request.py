@@ -53,6 +53,7 @@ class NcclOptions(Part, frozen=True, kw_only=True):
         option("One node as NCCL sees it (topology XML, preset), where --topology does not say."),
     ] = None
     nccl_set: Annotated[tuple[str, ...], option("A variable of NCCL's environment.", metavar="NAME=VALUE")] = ()
+    nccl_version: Annotated[str, option("Of NCCL: 2.27 to 2.31.", metavar="VERSION")] = "2.30.7"
 
 
 class Disturbances(Part, frozen=True, kw_only=True):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hocket.api.nccl.naming import release_named
 from hocket.api.nccl.request import TunerCheck
 from hocket.api.progress import Progress
 from hocket.api.result import Report
 from hocket.base.errors import ExitCode, RequestError
 from hocket.base.units import format_limit
 from hocket.nccl import COLLECTIVES
+from hocket.nccl.releases import Release
 from hocket.nccl.tuning.check import TableFinding, TableSeverity, check_table, choice_name
 from hocket.nccl.tuning.listing import Segment, segments
 from hocket.nccl.tuning.rule_effects import compare
@@ -51,7 +53,8 @@ def perform(request: TunerCheck, progress: Progress) -> CheckedTable:
     if nodes is not None and request.ranks is not None:
         lines += _listing(read, nodes, request.ranks, told, request.pipe_operations, request.registered)
     if hosts:
-        lines += _comparison(read, hosts, told, request.pipe_operations, request.registered)
+        release = release_named(request.version)
+        lines += _comparison(read, hosts, told, request.pipe_operations, request.registered, release)
     exit_code = ExitCode.CHECK_FAILED if errors else ExitCode.DONE
     return CheckedTable(request, lines, exit_code, findings)
 
@@ -86,9 +89,11 @@ def _comparison(
     domains: tuple[int, int, int] | None,
     pipe_operations: int,
     registered: bool,
+    release: Release,
 ) -> Iterator[str]:
+    yield from (f"note: {note}" for note in release.notes())
     yield f"against NCCL's own choice on {hosts.nodes} x {hosts.name}, powers of two from 8 B to 16 GiB:"
-    found = compare(table, hosts, COLLECTIVES, domains, pipe_operations, registered)
+    found = compare(table, hosts, COLLECTIVES, domains, pipe_operations, registered, release)
     if not found:
         yield "  no choice is another"
     for one in found:

@@ -48,7 +48,7 @@ def perform(request: TunerTableRequest, progress: Progress) -> MadeTable:
         return MadeTable(request, list(_constants(Path(request.constants), output)))
     if request.topology is not None and not (request.calibration or request.simulate):
         names, sizes = _asked(request)
-        models = models_of(request.topology, request.nodes, request.settings)
+        models = models_of(request.topology, request.nodes, request.settings, request.version)
         rules = [rule for model in models for rule in predicted_rules(model, names, sizes)]
         lines = list(_rules(rules))
         note = f"what NCCL 2.30.7 chooses on {_machine(request)}, by its model"
@@ -84,7 +84,7 @@ def _timed(request: TunerTableRequest, progress: Progress) -> tuple[list[Timing]
     if request.topology is None:
         return measured(request), "the quickest of what was measured"
     names, sizes = _asked(request)
-    models = models_of(request.topology, request.nodes, request.settings)
+    models = models_of(request.topology, request.nodes, request.settings, request.version)
     if request.calibration:
         note = f"the quickest by {Path(request.calibration).name} on {_machine(request)}"
         return calibrated(models, names, sizes, request.calibration), note

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from hocket.api.nccl.naming import settings_named
+from hocket.api.nccl.naming import release_named, settings_named
 from hocket.api.progress import Progress
 from hocket.base.errors import FormatError, ScheduleError
 from hocket.calibration import read_nccl_calibration
@@ -20,9 +20,9 @@ __all__ = ["calibrated", "models_of", "simulated"]
 _HOPELESS = 4  # a choice that NCCL expects to take so many times its own is not simulated
 
 
-def models_of(machine: str, nodes: Sequence[int], assignments: Sequence[str]) -> list[NcclModel]:
-    """NCCL on so many such nodes; as many as `machine` says where there are none."""
-    settings = settings_named(assignments)
+def models_of(machine: str, nodes: Sequence[int], assignments: Sequence[str], version: str) -> list[NcclModel]:
+    """NCCL of a version on so many such nodes; as many as `machine` says where there are none."""
+    settings = settings_named(assignments, release_named(version))
     counts: Sequence[int | None] = nodes or [None]
     return [model_of_hosts(hosts_of(machine, count), settings) for count in dict.fromkeys(counts)]
 
