@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket.api.nccl.calibrated import Calibrated, calibrated, described
 from hocket.api.nccl.naming import collectives_named, release_named, settings_named, sizes_between
@@ -22,6 +23,7 @@ from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
 from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
+from hocket.nccl.launches import launched_channels
 from hocket.nccl.programs.spec import settings_on
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
 from hocket.topology.machines.hosts import hosts_of
@@ -53,19 +55,23 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
         before = [without.choose(name, sizes, request.operations) for name in names]
     times = [calibrated(fits, model, choices) for choices in found] if fits else None
     notes = [f"note: {note}" for note in (*release.notes(), *machine.notes)]
-    result = NcclChoices(request, model, tuple(found), before, times, Path(machine.source).name, notes)
+    # How a group shares its channels depends on all of its calls.
+    launched = [launched_channels(model, choices) for choices in found] if request.operations == 1 else None
+    result = NcclChoices(request, model, tuple(found), launched, before, times, Path(machine.source).name, notes)
     result.write()
     return result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NcclChoices(Result):
-    """What NCCL chooses on a machine (`model`) for each collective; what it would `before` settings or given channels
-    changed it; the `times` that a calibration tells."""
+    """What NCCL chooses on a machine (`model`) for each collective, on how many channels it is `launched` (None: not
+    known of groups); what it would `before` settings or given channels changed it; the `times` that a calibration
+    tells."""
 
     request: NcclChoiceRequest
     model: NcclModel
     choices: tuple[Choices, ...]
+    launched: list[NDArray[np.int32]] | None
     before: list[Choices] | None
     times: list[Calibrated | None] | None
     machine: str
@@ -79,6 +85,7 @@ class NcclChoices(Result):
         return printable_lines(self._lines())
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
+        launched = {"launched": np.concatenate(self.launched)} if self.launched is not None else {}
         return {
             "choices": {
                 "collective": np.concatenate([np.full(len(each.bytes), each.collective) for each in self.choices]),
@@ -87,6 +94,7 @@ class NcclChoices(Result):
                 "protocol": np.concatenate([np.array(PROTOCOLS)[each.protocol] for each in self.choices]),
                 "time_us": np.concatenate([each.time_us for each in self.choices]),
                 "channels": np.concatenate([each.channels for each in self.choices]),
+                **launched,
             }
         }
 
@@ -102,7 +110,7 @@ class NcclChoices(Result):
         yield from self.notes
         yield from self._graphs()
         for at, choices in enumerate(self.choices):
-            yield from self._points(choices)
+            yield from self._points(at)
             if self.times is not None:
                 yield from described(choices, self.times[at])
             if self.before is not None:
@@ -129,10 +137,13 @@ class NcclChoices(Result):
         channels, of_nvls = model.channels
         yield f"  kernels run on up to {channels} channels" + f", of NVLS on {of_nvls}" * (of_nvls > 0)
 
-    def _points(self, choices: Choices) -> Iterator[str]:
+    def _points(self, number: int) -> Iterator[str]:
+        choices = self.choices[number]
         for first, end in pairwise([*choices.points(), len(choices.bytes)]):
             span = f"{format_bytes(int(choices.bytes[first]))} .. {format_bytes(int(choices.bytes[end - 1]))}"
             channels = f"{choices.channels[first]}..{choices.channels[end - 1]}"
+            if self.launched is not None and any(self.launched[number][first:end] != choices.channels[first:end]):
+                channels += f", launched {self.launched[number][first]}..{self.launched[number][end - 1]}"
             yield (
                 f"{choices.collective:<13} {span:<20} {choices.name(first):<16}"
                 f" {choices.time_us[first]:>9.2f} .. {choices.time_us[end - 1]:.2f} us, channels {channels}"
@@ -153,14 +164,15 @@ class NcclChoices(Result):
 
     def _rows(self) -> Iterator[list[object]]:
         more = ["calibrated_us", "best_algo", "best_proto", "best_us"] if self.times is not None else []
-        yield ["coll", "bytes", "algo", "proto", "time_us", "nchannels", *more]
+        yield ["coll", "bytes", "algo", "proto", "time_us", "nchannels", "launched", *more]
         for number, choices in enumerate(self.choices):
             times = self.times[number] if self.times is not None else None
             columns = (choices.bytes, choices.algorithm, choices.protocol, choices.time_us, choices.channels)
             rows = zip(*(column.tolist() for column in columns), strict=True)
             for at, (size, algorithm, protocol, time, channels) in enumerate(rows):
                 row = choices.collective, size, ALGORITHMS[algorithm], PROTOCOLS[protocol], f"{time:.2f}", channels
-                yield [*row, *(_measured(times, at) if more else ())]
+                launched = "" if self.launched is None else int(self.launched[number][at])
+                yield [*row, launched, *(_measured(times, at) if more else ())]
 
 
 def _changes(choices: Choices, before: Choices) -> Iterator[str]:
