@@ -65,7 +65,7 @@ def nccl_plugin(kind: str, core_sources: Sequence[str] = ()) -> SharedLibrary:
     """Shows only the symbols that NCCL looks for, and needs no library but libc and libstdc++. NCCL
     opens and closes it as communicators come and go, which must change nothing: it stays loaded."""
     exports = f"plugin/nccl/{kind}/exports.map"
-    linking = ["-Wl,--as-needed", "-static-libgcc", f"-Wl,--version-script={exports}", "-Wl,-z,nodelete"]
+    linking = ["-Wl,--as-needed", "-static-libgcc", f"-Wl,--version-script={exports}", "-Wl,-z,nodelete", "-ldl"]
     return SharedLibrary(
         f"hocket.plugin.nccl-{kind}-hocket",
         sources=[*paths(f"plugin/nccl/{kind}/*.cpp"), *core_sources],

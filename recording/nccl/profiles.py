@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hocket.base.errors import FormatError
+from hocket.chakra.importers.nccl.devices import ranks_of
 from hocket.chakra.importers.nccl.members import members_of, world_ranks
 from hocket.chakra.importers.nccl.profile import NcclProfile, profile_files, read_profile
 from hocket.recording.agreement import Mismatch
@@ -27,7 +28,7 @@ def read_nccl_profiles(
 
     Raises FormatError for files that cannot be read, and for those of several runs.
     """
-    profiles = [read_profile(file) for file in profile_files(path)]
+    profiles = [part for file in profile_files(path) for part in ranks_of(read_profile(file))]
     by_process = {recording.rank: _of_process(profiles, recording) for recording in recordings}
     if any(by_process.values()):
         found = {rank: own for rank, own in by_process.items() if own is not None}
@@ -45,17 +46,27 @@ def read_nccl_profiles(
 
 
 def _of_process(profiles: Sequence[NcclProfile], recording: Recording) -> NcclProfile | None:
-    """The one of the recording's process; hosts may give several the same number."""
+    """The one of the recording's process; hosts may give several the same number. Of a process with several GPUs it is
+    the one with the recording's rank in a communicator of the whole job."""
     found = [
         profile
         for profile in profiles
         if profile.process == recording.meta.pid and profile.rank in (None, recording.rank)
     ]
-    told = [profile for profile in found if profile.rank is not None]
+    told = [profile for profile in found if profile.rank is not None or _has_rank(profile, recording)]
+    if len({profile.path for profile in told or found}) == 1 < len(told or found):
+        raise FormatError(
+            f"{found[0].path}: none of the {len(found)} GPUs of this process is rank {recording.rank} of a communicator"
+            f" of all {recording.world} ranks: nothing tells which one the recording is of"
+        )
     if len(told or found) > 1:
         names = " and ".join(str(profile.path) for profile in (told or found)[:2])
         raise FormatError(f"{names} may both be of rank {recording.rank}: give the files of one run")
     return next(iter(told or found), None)
+
+
+def _has_rank(profile: NcclProfile, recording: Recording) -> bool:
+    return any(own.ranks == recording.world and own.rank == recording.rank for own in profile.communicators)
 
 
 def _problems(calls: dict[int, NcclCalls]) -> list[Mismatch]:

@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import streams
+from cuda_stand_in import build_cuda, load_cuda
 from kineto_profiles import kineto, of_nccl
 from nccl_player import Communicator, play_ranks
 
 from hocket.chakra import NodeType, Trace, read_traces
+from hocket.chakra.importers.nccl.profile import profile_files, read_profile
 from hocket.chakra.messages import read_messages
 from hocket.chakra.validate import validate
 from hocket.plugin.nccl.library import nccl_profiler_path
@@ -121,3 +123,31 @@ def test_a_device_without_the_others(tmp_path: Path) -> None:
     lacking = "rank 1 without a profile of a device, so that the traces have times of the hosts"
     assert lacking in [mismatch.message for mismatch in summary.mismatches]
     assert [int((trace.type == NodeType.COMM_COLL).sum()) for trace in read_traces(tmp_path).traces] == [2, 2]
+
+
+def test_a_process_with_more_gpus_has_the_one_with_its_rank(tmp_path: Path) -> None:
+    """PyTorch's two ranks use the first and the third of four GPUs, another library all of them."""
+    select_cuda = build_cuda(tmp_path)
+    library = nccl_profiler_path()
+
+    def play(rank: int) -> None:
+        select = load_cuda(select_cuda)
+        kept = []
+        for gpu in range(4):
+            select(gpu)
+            kept.append(Communicator(library, 4 * rank + gpu, 8, 0xB0))
+            kept[-1].collective("Broadcast", 8)
+            if gpu == 2 * rank:
+                kept.append(Communicator(library, rank, 2, 0xA0))
+                kept[-1].collective("AllReduce", 1000, "ncclFloat32")
+
+    play_ranks(tmp_path / "nccl", range(2), play)
+    pids = [read_profile(path).process for path in profile_files(tmp_path / "nccl")]
+    for rank, pid in enumerate(sorted(pids)):
+        call = streams.call(0, 20_500, **{"in": 4000, "out": 4000})
+        streams.write(tmp_path, rank, streams.meta(rank, pid=pid), streams.group([0, 1]), call, streams.END)
+    summary = merge(tmp_path, None, tmp_path / "nccl")
+    assert "no profile" not in str(summary.problems)
+    for rank in range(2):
+        _, *nodes = read_messages(tmp_path / f"trace.{rank}.et")
+        assert "RING" in [attribute.string_val for node in nodes for attribute in node.attr]

@@ -1,7 +1,7 @@
-"""Who is who in a job's NCCL profiles: which rank each process is, and which ranks a communicator joins.
+"""Who is who in a job's NCCL profiles: which rank each is of, and which ranks a communicator joins.
 
-NCCL tells a plugin a communicator's id, its size and the process's rank in it, never its other members: those are
-known from the other processes' files.
+NCCL tells a plugin a communicator's id, its size and the own rank in it, never its other members: those are known from
+the other ranks' profiles. Of a process with several GPUs each has a profile (`devices.ranks_of`).
 """
 
 from collections import defaultdict
@@ -17,10 +17,11 @@ Members = tuple[int | None, ...]
 
 
 def world_ranks(profiles: Sequence[NcclProfile]) -> tuple[list[int], int]:
-    """The rank of each process in the job, and how many ranks the job has as far as is known.
+    """The rank of each profile in the job, and how many ranks the job has as far as is known.
 
-    They are what the launcher said, else those of a communicator that all processes have. Raises FormatError where
-    neither tells them.
+    They are what the launcher said, else those of the largest communicator that all have, the first made of several;
+    where one process is the whole job and none has all its GPUs, their order. Raises FormatError where nothing tells
+    them.
     """
     seats: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for index, profile in enumerate(profiles):
@@ -31,20 +32,22 @@ def world_ranks(profiles: Sequence[NcclProfile]) -> tuple[list[int], int]:
     if None not in told and len(told) == len(profiles):
         ranks = [rank for profile in profiles if (rank := profile.rank) is not None]
         return ranks, max(largest, *(rank + 1 for rank in ranks))
-    for (size, _), seat in sorted(seats.items(), reverse=True):
+    for (size, _), seat in sorted(seats.items(), key=lambda of_id: -of_id[0][0]):
         if len(seat) == len(profiles) == len(set(seat.values())):
             return [seat[index] for index in range(len(profiles))], size
+    if len({profile.path for profile in profiles}) == 1 < len(profiles) >= largest:
+        return list(range(len(profiles))), len(profiles)
     raise FormatError(
-        f"{profiles[0].path}: nothing tells the ranks of these {len(profiles)} processes: no launcher gave each a rank"
-        " of its own, and no communicator has them all; give the files of one run"
+        f"{profiles[0].path}: nothing tells the ranks of these {len(profiles)} processes or GPUs: no launcher gave"
+        " each a rank of its own, and no communicator has them all; give the files of one run"
     )
 
 
 def members_of(profiles: Sequence[NcclProfile], ranks: Sequence[int], world: int) -> dict[int, Members]:
-    """The members of every communicator, by its id; `ranks` are the processes' in a job of `world`.
+    """The members of every communicator, by its id; `ranks` are the profiles' in a job of `world`.
 
     Where one rank's file is missing it is the one that a communicator lacks. Raises FormatError, naming the files, for
-    a process that is several ranks of one communicator, and for files of several runs.
+    files of several runs.
     """
     seats: dict[int, dict[int, int]] = defaultdict(dict)
     sizes: dict[int, int] = {}
@@ -52,8 +55,6 @@ def members_of(profiles: Sequence[NcclProfile], ranks: Sequence[int], world: int
     for profile, rank in zip(profiles, ranks, strict=True):
         for communicator in profile.communicators:
             name = f"communicator {communicator.id:#x}"
-            if rank in seats[communicator.id].values():
-                raise FormatError(f"{profile.path}: this process is several ranks of {name}: run one process a GPU")
             if communicator.rank in seats[communicator.id]:
                 other = sources[communicator.id, communicator.rank].path
                 raise FormatError(f"{profile.path}: rank {communicator.rank} of {name}, as {other}: of several runs?")

@@ -54,13 +54,15 @@ RECORD = np.dtype(
 
 @dataclass(frozen=True)
 class Communicator:
-    """One rank's side of a communicator; `id` is the same on all its ranks."""
+    """One rank's side of a communicator; `id` is the same on all its ranks. `device` is its GPU by the number that the
+    process has for it, None where CUDA did not tell."""
 
     id: int
     name: str
     rank: int
     ranks: int
     nodes: int
+    device: int | None
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,14 @@ def _communicators(path: Path, slots: npt.NDArray[np.void], opened: npt.NDArray[
     # A name runs on over the four fields of names.
     names = [row.tobytes()[96:160].split(b"\0")[0].decode(errors="replace") for row in rows]
     return tuple(
-        Communicator(int(row["sequence"]), name, int(row["peer"]), int(row["count"]), int(row["channels"]))
+        Communicator(
+            id=int(row["sequence"]),
+            name=name,
+            rank=int(row["peer"]),
+            ranks=int(row["count"]),
+            nodes=int(row["channels"]),
+            device=int(row["warps"]) - 1 if row["warps"] else None,
+        )
         for row, name in zip(rows, names, strict=True)
     )
 

@@ -4,6 +4,7 @@ They know sizes, roots, types, what NCCL chose, when calls were enqueued and, wh
 neither reductions nor waits.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hocket.chakra.importers.dtypes import checked_bytes, dtype_name
 from hocket.chakra.importers.lanes import build_lanes
 from hocket.chakra.importers.nccl.calls import KINDS, CallsDone, calls_done
 from hocket.chakra.importers.nccl.clocks import host_shifts
+from hocket.chakra.importers.nccl.devices import ranks_of
 from hocket.chakra.importers.nccl.members import Members, members_of, world_ranks
 from hocket.chakra.importers.nccl.profile import POINT_TO_POINT, NcclProfile, read_profile
 from hocket.chakra.importers.rank import IssuedCall, Notes, RankTrace
@@ -28,9 +30,9 @@ _OF_BYTES = ("all_gather", "broadcast")
 
 
 def read_nccl_profiles(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
-    """The ranks of a job, one file each. Raises FormatError, naming the file, for what is no profile, and where the
-    files do not tell the ranks."""
-    profiles = [read_profile(path) for path in paths]
+    """The ranks of a job, from one file a process. Raises FormatError, naming the file, for what is no profile, and
+    where the files do not tell the ranks."""
+    profiles = [part for path in paths for part in ranks_of(read_profile(path))]
     ranks, world = world_ranks(profiles)
     members = members_of(profiles, ranks, world)
     groups = _groups(members)
@@ -66,11 +68,15 @@ def _groups(members: Mapping[int, Members]) -> dict[str, tuple[int, ...]]:
 
 
 def _note_losses(profiles: Sequence[NcclProfile], ranks: Sequence[int], notes: Notes) -> None:
+    of_process: dict[Path, list[int]] = defaultdict(list)
     for profile, rank in zip(profiles, ranks, strict=True):
+        of_process[profile.path].append(rank)
+    for path, profile in {profile.path: profile for profile in profiles}.items():
+        name = f"rank{'s' * (len(of_process[path]) > 1)} {', '.join(map(str, sorted(of_process[path])))}"
         if lost := sum(profile.dropped.values()):
-            notes[f"rank {rank}: events that got no record; HOCKET_NCCL_RECORDS sets how many have room"] += lost
+            notes[f"{name}: events that got no record; HOCKET_NCCL_RECORDS sets how many have room"] += lost
         if profile.error:
-            notes[f"rank {rank}: its file ends early, for the disk was full"] += 1
+            notes[f"{name}: its file ends early, for the disk was full"] += 1
 
 
 def _calls(

@@ -65,7 +65,9 @@ struct Call {
 ///     copy batch                    operations                           bytes
 ///     copy sync                     ranks
 ///     net plugin         id
-///     communicator       id         ranks       nodes     rank                          its name, 64 bytes
+///     communicator       id         ranks       nodes     rank  GPU + 1                 its name, 64 bytes; GPU: its
+///                                                                                       number in the process, 0:
+///                                                                                       not told
 struct Record {
   uint32_t communicator;
   int32_t peer;

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <functional>
 
+#include "device.hpp"
+
 namespace hocket::nccl {
 namespace {
 
@@ -87,6 +89,7 @@ const Communicator* Recorder::open(uint64_t id, const char* name, int nodes, int
     record.peer = rank;
     record.call.count = static_cast<uint64_t>(ranks);
     record.call.channels = static_cast<uint32_t>(nodes);
+    record.warps = static_cast<uint32_t>(current_device() + 1);
     // The name may run on over the fields that follow the function.
     if (name != nullptr) std::memcpy(&record.call, name, strnlen(name, offsetof(Call, count) - 1));
     std::atomic_ref(record.call.kind).store(kCommunicator, std::memory_order_release);

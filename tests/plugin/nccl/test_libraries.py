@@ -28,7 +28,7 @@ def test_a_library_shows_four_symbols_and_needs_two_libraries(
     symbols = sorted(line.split()[-1] for line in tool("nm", "-D", "--defined-only").splitlines())
     assert symbols == [f"{symbol}{version}" for version in versions]
     needed = [line.split("[")[1].split("]")[0] for line in tool("readelf", "-d").splitlines() if "NEEDED" in line]
-    assert set(needed) <= {"libstdc++.so.6", "libc.so.6", "libm.so.6"}
+    assert set(needed) <= {"libstdc++.so.6", "libc.so.6", "libm.so.6", "libdl.so.2"}
 
 
 def pytorchs_nccl() -> Path:

@@ -62,7 +62,7 @@ def test_profiles_of_a_job_are_read_whole(job: Path) -> None:
     first, second = sorted(
         (read_profile(path) for path in profile_files(job)), key=lambda profile: profile.communicators[0].rank
     )
-    assert first.communicators == (Communicator(0xABC, "tensor parallel group of the job", 0, 4, 1),)
+    assert first.communicators == (Communicator(0xABC, "tensor parallel group of the job", 0, 4, 1, None),)
     calls = second.select(COLLECTIVE)
     assert calls["sequence"].tolist() == [0, 1]
     assert calls["function"].tolist() == [b"AllGather"] * 2
