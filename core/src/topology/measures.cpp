@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,44 +61,6 @@ std::optional<Cut> tighter_cut(const Graph& graph, int32_t sink, const Cut& best
   return Cut{ranks, saturated(bandwidth)};
 }
 
-/// The maximum flow into `ranks` from all others; `local` is scratch, -1 for every node before and after.
-Bandwidth ingress(const Graph& graph, std::span<const int32_t> ranks, std::vector<int32_t>& local) {
-  // Only the set, seen as one node, and the switches before it matter; all other ranks are one source.
-  constexpr int32_t kSet = 0, kSource = 1;
-  std::vector<int32_t> region(ranks.begin(), ranks.end());
-  for (const int32_t rank : ranks) local[rank] = kSet;
-  struct Arc {
-    int32_t src, dst;
-    Bandwidth bandwidth;
-  };
-  std::vector<Arc> arcs;
-  std::vector<MaxFlow::Capacity> from_source(2);  // by node: what the other ranks send it, as one arc
-  for (size_t at = 0; at < region.size(); at++) {
-    for (const int32_t id : graph.in_links(region[at])) {
-      const Link& link = graph.links()[id];
-      if (local[link.src] == kSet) continue;
-      if (graph.is_switch(link.src) && local[link.src] < 0) {
-        local[link.src] = static_cast<int32_t>(from_source.size());
-        from_source.push_back(0);
-        region.push_back(link.src);
-      }
-      if (graph.is_switch(link.src)) {
-        arcs.push_back({local[link.src], local[link.dst], link.bandwidth});
-      } else {
-        from_source[local[link.dst]] += link.bandwidth;
-      }
-    }
-  }
-  // Only what was touched is reset, so many small sets cost their size each and not the graph's.
-  for (const int32_t node : region) local[node] = -1;
-  MaxFlow network(static_cast<int32_t>(from_source.size()));
-  for (int32_t node = 0; node < static_cast<int32_t>(from_source.size()); node++) {
-    if (from_source[node] > 0) network.add_arc(kSource, node, from_source[node]);
-  }
-  for (const Arc& arc : arcs) network.add_arc(arc.src, arc.dst, arc.bandwidth);
-  return saturated(network.run(kSource, kSet));
-}
-
 }  // namespace
 
 void require_connected(const Graph& graph) {
@@ -111,33 +72,6 @@ void require_connected(const Graph& graph) {
   if (const int32_t rank = first_apart(graph, Direction::kFrom); rank >= 0) fail(0, rank);
   if (const int32_t rank = first_apart(graph, Direction::kTo); rank >= 0) fail(rank, 0);
 }
-
-std::vector<Bandwidth> part_ingress_bandwidth(const Graph& graph, std::span<const int32_t> part, int32_t parts) {
-  if (static_cast<int64_t>(part.size()) != graph.num_ranks()) {
-    throw TopologyError("a part is needed for each of " + std::to_string(graph.num_ranks()) + " ranks, " +
-                        std::to_string(part.size()) + " given");
-  }
-  std::vector<std::vector<int32_t>> members(parts);
-  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) {
-    if (part[rank] < -1 || part[rank] >= parts) {
-      throw TopologyError("part " + std::to_string(part[rank]) + " of rank " + std::to_string(rank) +
-                          " is none of the " + std::to_string(parts) + " parts");
-    }
-    if (part[rank] >= 0) members[part[rank]].push_back(rank);
-  }
-  std::vector<Bandwidth> result;
-  std::vector<int32_t> local(graph.num_nodes(), -1);
-  for (const std::vector<int32_t>& ranks : members) result.push_back(ingress(graph, ranks, local));
-  return result;
-}
-
-std::vector<Bandwidth> rank_ingress_bandwidth(const Graph& graph) {
-  std::vector<int32_t> part(graph.num_ranks());
-  std::iota(part.begin(), part.end(), 0);
-  return part_ingress_bandwidth(graph, part, graph.num_ranks());
-}
-
-std::vector<Bandwidth> rank_egress_bandwidth(const Graph& graph) { return rank_ingress_bandwidth(graph.reversed()); }
 
 // The bottleneck cut of ForestColl (max over sets S of ranks in S by bandwidth out of S), by Dinkelbach's method: each
 // tighter cut found becomes the ratio to beat, until none beats it. A cut has some rank outside, which is the sink;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "hocket/error.hpp"
+#include "hocket/topology/max_flow.hpp"
 
 namespace hocket::topology {
 namespace {
@@ -60,6 +62,35 @@ TEST(PartIngress, CountsOnlyWhatComesFromOutside) {
   const Graph graph(3, 4, {{0, 3, 0, kGB}, {2, 3, 0, 2 * kGB}, {3, 1, 0, 4 * kGB}, {0, 1, 0, kGB}, {2, 0, 0, kGB}});
   EXPECT_EQ(part_ingress_bandwidth(graph, std::vector<int32_t>{0, 0, -1}, 1), (std::vector<Bandwidth>{3 * kGB}));
   EXPECT_EQ(part_ingress_bandwidth(graph, std::vector<int32_t>{1, 1, 0}, 2), (std::vector<Bandwidth>{0, 3 * kGB}));
+}
+
+/// The same by one maximum flow through the whole graph: a source before all ranks outside, the part as the sink.
+Bandwidth ingress_of_all(const Graph& graph, const std::vector<int32_t>& part, int32_t wanted) {
+  const int32_t source = graph.num_nodes(), sink = source + 1;
+  MaxFlow network(sink + 1);
+  const auto end_of = [&](int32_t node) { return graph.is_switch(node) ? node : part[node] == wanted ? sink : source; };
+  for (const Link& link : graph.links()) network.add_arc(end_of(link.src), end_of(link.dst), link.bandwidth);
+  return static_cast<Bandwidth>(network.run(source, sink));
+}
+
+TEST(PartIngress, IsTheMaximumFlowOfRandomGraphs) {
+  std::mt19937 random(7);
+  const auto below = [&](int32_t bound) { return static_cast<int32_t>(random() % bound); };
+  const std::vector<Bandwidth> bandwidths{1, 2, 3, 7, 50, 1000, kGB, 3 * kGB, Bandwidth{1} << 50};
+  for (int round = 0; round < 2000; round++) {
+    const int32_t ranks = 2 + below(6), nodes = ranks + below(9);
+    std::vector<Link> links;
+    for (int32_t count = below(60); count > 0; count--) {
+      const int32_t src = below(nodes), dst = below(nodes);
+      if (src != dst) links.push_back({src, dst, 0, bandwidths[below(static_cast<int32_t>(bandwidths.size()))]});
+    }
+    const Graph graph(ranks, nodes, links);
+    std::vector<int32_t> part(ranks);
+    for (int32_t& one : part) one = below(4) - 1;
+    std::vector<Bandwidth> expected;
+    for (int32_t at = 0; at < 3; at++) expected.push_back(ingress_of_all(graph, part, at));
+    EXPECT_EQ(part_ingress_bandwidth(graph, part, 3), expected) << "round " << round;
+  }
 }
 
 TEST(AllGatherCut, FindsTheTrunk) {
