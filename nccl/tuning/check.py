@@ -1,64 +1,41 @@
 """What is wrong with a tuner table that can be read: rules that never take effect, that overlap, that leave gaps."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
-from itertools import pairwise
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
-from hocket.base.units import format_limit
-from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS, can_do
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, can_do
+from hocket.nccl.tuning.finding import ANY, TableFinding, TableSeverity, choice_name
+from hocket.nccl.tuning.rule_pairs import compare_rules, inside
 from hocket.nccl.tuning.table import TunerConstant, TunerRule, TunerTable, limits_channels
 
-__all__ = ["TableFinding", "TableSeverity", "check_table", "choice_name"]
+__all__ = ["check_table"]
 
-_ANY = -1
-_NO_LIMIT = 2**64 - 1
-_TREE, _RING, _COLLNET_DIRECT, _COLLNET_CHAIN, _NVLS, _NVLS_TREE, _PAT = range(len(ALGORITHMS))
-_LL, _LL128, _SIMPLE = range(len(PROTOCOLS))
-_CONDITIONS = (
-    "nodes",
-    "ranks",
-    "pipe_operations",
-    "registered",
-    "domains",
-    "least_domain_ranks",
-    "most_domain_ranks",
-)
-
-
-class TableSeverity(Enum):
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TableFinding:
-    """`line` of the table, and what to do about it."""
-
-    line: int
-    severity: TableSeverity
-    text: str
-
-
-def choice_name(algorithm: int, protocol: int) -> str:
-    """`Ring/LL128`; `any` where NCCL chooses."""
-    algorithm_name = "any" if algorithm == _ANY else ALGORITHMS[algorithm]
-    return f"{algorithm_name}/{'any' if protocol == _ANY else PROTOCOLS[protocol]}"
+_COLLNET_DIRECT, _COLLNET_CHAIN, _NVLS, _NVLS_TREE, _PAT = range(2, len(ALGORITHMS))
+# From here on a table is warned about.
+_MANY_RULES = 100_000
 
 
 def check_table(table: TunerTable) -> list[TableFinding]:
     """By line: errors for what never takes effect, warnings for what may not be meant. The lines that cannot be read
     are errors too."""
+    rules = table.rules  # a list made for each that asks
     findings = [TableFinding(line, TableSeverity.ERROR, text) for line, text in table.problems]
-    for at, rule in enumerate(table.rules):
+    findings += _many(rules)
+    for rule in rules:
         findings += [TableFinding(rule.line, TableSeverity.ERROR, text) for text in _never(rule)]
         findings += [TableFinding(rule.line, TableSeverity.WARNING, text) for text in _ignored(rule)]
-        earlier = table.rules[:at]
-        findings += _shadowed(rule, earlier) or _overlaps(rule, earlier)
-    findings += _gaps(table.rules)
-    for at, constant in enumerate(table.constants):
-        findings += _useless(constant, table.constants[:at])
+    findings += compare_rules(rules)
+    findings += _useless(table.constants)
     return sorted(findings, key=lambda finding: finding.line)
+
+
+def _many(rules: Sequence[TunerRule]) -> Iterator[TableFinding]:
+    if len(rules) >= _MANY_RULES:
+        text = (
+            f"{len(rules)} rules: every rank reads them before its first communicator, and a call tries those of its"
+            " communicator one by one; rules of ranges of sizes, nodes and ranks say the same in fewer"
+        )
+        yield TableFinding(rules[0].line, TableSeverity.WARNING, text)
 
 
 def _never(rule: TunerRule) -> Iterator[str]:
@@ -88,7 +65,7 @@ def _ignored(rule: TunerRule) -> Iterator[str]:
     if rule.algorithm == _PAT and rule.nodes[1] < rule.ranks[0]:
         yield "PAT needs one GPU a node, or NCCL_PAT_ENABLE=1"
     nodes = 1 if rule.nodes[1] == 1 else 2
-    if rule.channels and rule.algorithm != _ANY and not limits_channels(rule.algorithm, nodes):
+    if rule.channels and rule.algorithm != ANY and not limits_channels(rule.algorithm, nodes):
         yield (
             f"channels of {ALGORITHMS[rule.algorithm]} are left to NCCL"
             + " where there are several nodes" * (rule.algorithm == _NVLS)
@@ -96,106 +73,13 @@ def _ignored(rule: TunerRule) -> Iterator[str]:
         )
 
 
-def _inside(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return other[0] <= one[0] and one[1] <= other[1]
-
-
-def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] <= other[1] and other[0] <= one[1]
-
-
-def _covers(wide: TunerRule, narrow: TunerRule) -> bool:
-    """Whether all the conditions but sizes of the one hold where the other's do."""
-    return wide.function == narrow.function and all(
-        _inside(getattr(narrow, name), getattr(wide, name)) for name in _CONDITIONS
-    )
-
-
-def _takes_all(earlier: TunerRule, later: TunerRule) -> bool:
-    """Whether nothing that the later rule could have is left to it once the earlier one matches."""
-    always = earlier.algorithm in (_ANY, _RING) and earlier.protocol in (_ANY, _LL, _SIMPLE)
-    wider = earlier.algorithm in (_ANY, later.algorithm) and earlier.protocol in (_ANY, later.protocol)
-    return can_do(earlier.function, earlier.algorithm, earlier.protocol) and (always or wider)
-
-
-def _shadowed(rule: TunerRule, earlier: list[TunerRule]) -> list[TableFinding]:
-    """Whether earlier rules take every call from a rule, one alone or several together."""
-    covering = [one for one in earlier if _covers(one, rule)]
-    for one in covering:
-        if _inside(rule.bytes, one.bytes) and _inside(rule.bytes_per_rank, one.bytes_per_rank):
-            if _takes_all(one, rule):
-                return [
-                    TableFinding(rule.line, TableSeverity.ERROR, f"never reached: line {one.line} takes all its calls")
-                ]
-            name = choice_name(one.algorithm, one.protocol)
-            text = f"only reached where NCCL does not offer {name}: else line {one.line} takes all its calls"
-            return [TableFinding(rule.line, TableSeverity.WARNING, text)]
-    whole = (0, _NO_LIMIT)
-    taking = sorted(
-        (one for one in covering if _takes_all(one, rule) and one.bytes_per_rank == whole), key=lambda one: one.bytes
-    )
-    reached = rule.bytes[0]
-    lines: list[int] = []
-    for one in taking:
-        if one.bytes[0] <= reached <= one.bytes[1]:
-            reached, lines = one.bytes[1] + 1, [*lines, one.line]
-    if reached > rule.bytes[1]:
-        text = f"never reached: lines {', '.join(map(str, sorted(lines)))} together take all its calls"
-        return [TableFinding(rule.line, TableSeverity.ERROR, text)]
-    return []
-
-
-def _overlaps(rule: TunerRule, earlier: list[TunerRule]) -> list[TableFinding]:
-    """Sizes at one end of a rule that earlier rules take; a rule within a wider, later one is meant so."""
-    findings = []
-    for one in earlier:
-        if one.function != rule.function or not all(
-            _meet(getattr(one, name), getattr(rule, name)) for name in _CONDITIONS
-        ):
-            continue
-        for name, unit in (("bytes", "B"), ("bytes_per_rank", "B per rank")):
-            first, second = getattr(one, name), getattr(rule, name)
-            apart = not _meet(first, second)
-            if apart or _inside(first, second) or _inside(second, first):
-                if apart:
-                    break
-                continue
-            least, most = max(first[0], second[0]), min(first[1], second[1])
-            text = f"line {one.line} comes first for the sizes {least} to {most} {unit} that both match"
-            findings.append(TableFinding(rule.line, TableSeverity.WARNING, text))
-    return findings
-
-
-def _gaps(rules: list[TunerRule]) -> list[TableFinding]:
-    """Sizes between two rules of the same conditions that neither matches, nor any other rule of the collective."""
-    findings = []
-    groups: dict[tuple[object, ...], list[TunerRule]] = {}
-    for rule in rules:
-        key = rule.function, *(getattr(rule, name) for name in _CONDITIONS)
-        groups.setdefault(key, []).append(rule)
-    for group in groups.values():
-        others = [one for one in rules if _covers(one, group[0])]
-        for name, unit in (("bytes", ""), ("bytes_per_rank", " per rank")):
-            limited = [one for one in others if getattr(one, name) != (0, _NO_LIMIT)]
-            if len(limited) < len(others):
-                continue  # One takes whatever is between, or they do not all speak of the same sizes.
-            by_size = sorted(limited, key=lambda one: getattr(one, name)[0])
-            reached = getattr(by_size[0], name)[1]
-            for before, after in pairwise(by_size):
-                least, most = getattr(after, name)
-                if least > reached + 1 and (before in group or after in group):
-                    span = f"{format_limit(reached + 1)} to {format_limit(least - 1)}{unit}"
-                    text = (
-                        f"no rule for {span}: NCCL's own choice; if that is meant, say so by a rule with algorithm -1"
-                    )
-                    findings.append(TableFinding(after.line, TableSeverity.WARNING, text))
-                reached = max(reached, most)
-    return findings
-
-
-def _useless(constant: TunerConstant, earlier: list[TunerConstant]) -> list[TableFinding]:
-    for one in earlier:
-        if one.index == constant.index and _inside(constant.nodes, one.nodes) and _inside(constant.ranks, one.ranks):
-            text = f"never used: line {one.line} has the same constant for all its communicators"
-            return [TableFinding(constant.line, TableSeverity.ERROR, text)]
-    return []
+def _useless(constants: Sequence[TunerConstant]) -> Iterator[TableFinding]:
+    """Constants that an earlier row has for all their communicators."""
+    earlier: dict[int, list[TunerConstant]] = defaultdict(list)
+    for constant in constants:
+        for one in earlier[constant.index]:
+            if inside(constant.nodes, one.nodes) and inside(constant.ranks, one.ranks):
+                text = f"never used: line {one.line} has the same constant for all its communicators"
+                yield TableFinding(constant.line, TableSeverity.ERROR, text)
+                break
+        earlier[constant.index].append(constant)

@@ -8,11 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_process import hocket
 from numpy.typing import NDArray
+from plain_check import compared
 
-from hocket.nccl.names import ALGORITHMS, PROTOCOLS
-from hocket.nccl.tuning.check import TableSeverity, can_do, check_table
+from hocket.nccl.names import ALGORITHMS, PROTOCOLS, can_do
+from hocket.nccl.tuning.check import check_table
+from hocket.nccl.tuning.finding import TableSeverity
 from hocket.nccl.tuning.listing import segments
 from hocket.nccl.tuning.rule_effects import compare
+from hocket.nccl.tuning.rule_pairs import compare_rules
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
 from hocket.topology.machines.hosts import hosts_of
 
@@ -203,3 +206,25 @@ def test_rules_called_useless_are_never_chosen_and_the_listing_is_what_is_chosen
         (segment,) = [one for one in listing if one.least <= size and (one.most is None or size <= one.most)]
         assert line_for(size, set()) == (segment.rule.line if segment.rule else None)
         assert line_for(size, missing) not in useless
+
+
+@settings(max_examples=150)
+@given(rows=st.lists(ROWS, min_size=1, max_size=16))
+def test_what_is_found_of_pairs_is_what_comparing_all_of_them_finds(rows: list[str]) -> None:
+    rules = TunerTable((HEADER + "\n".join(rows)).encode()).rules
+    quick = sorted(compare_rules(rules), key=lambda finding: finding.line)
+    assert [(finding.line, finding.text) for finding in quick] == compared(rules)
+
+
+def test_only_lines_that_take_calls_are_named() -> None:
+    text = "allreduce,0,7,ring,ll,-1,-1,-1\nallreduce,8,15,ring,ll,-1,-1,-1\nallreduce,16,31,ring,ll,-1,-1,-1\n"
+    assert (
+        only(text + "allreduce,4,15,tree,ll,-1,-1,-1\n")[2] == "never reached: lines 1, 2 together take all its calls"
+    )
+
+
+def test_very_long_tables_are_warned_about() -> None:
+    rows = "".join(f"allreduce,{size},{size},ring,ll,-1,2,16\n" for size in range(100_000))
+    line, severity, text = only(rows)
+    assert (line, severity) == (1, "warning")
+    assert text.startswith("100000 rules: every rank reads them")

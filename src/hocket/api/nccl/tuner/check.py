@@ -13,7 +13,8 @@ from hocket.base.errors import ExitCode, RequestError
 from hocket.base.units import format_limit
 from hocket.nccl import COLLECTIVES
 from hocket.nccl.releases import Release
-from hocket.nccl.tuning.check import TableFinding, TableSeverity, check_table, choice_name
+from hocket.nccl.tuning.check import check_table
+from hocket.nccl.tuning.finding import TableFinding, TableSeverity, choice_name
 from hocket.nccl.tuning.listing import Segment, segments
 from hocket.nccl.tuning.rule_effects import compare
 from hocket.nccl.tuning.table import TunerTable, parse_tuner_table
