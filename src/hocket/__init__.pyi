@@ -324,8 +324,8 @@ def run(
 def nccl_choose(
     topology: _Text, *, nodes: _Integer | None = None, collective: _Texts = ('all',), least: _Text = '8',
     most: _Text = '16GiB', csv: _Text | None = None, graph_dump: _Text | None = None, why: bool = False,
-    calibration: _Text | None = None, settings: _Texts = (), version: _Text = '2.30.7', graph: _Text | None = None,
-    domain: _Integer | None = None, operations: _Integer = 1,
+    calibration: _Text | None = None, settings: _Texts = (), version: _Text = '2.30.7', buffers: _Text = 'plain',
+    policy: _Text = 'default', graph: _Text | None = None, domain: _Integer | None = None, operations: _Integer = 1,
 ) -> NcclChoices:
     """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects."""
 

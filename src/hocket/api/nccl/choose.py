@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.api.nccl.buffers import of_buffers, symmetric_lines, symmetric_row
 from hocket.api.nccl.calibrated import Calibrated, calibrated, described
 from hocket.api.nccl.naming import collectives_named, release_named, settings_named, sizes_between
 from hocket.api.nccl.request import NcclChoiceRequest
@@ -25,6 +26,7 @@ from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
 from hocket.nccl.launches import launched_channels
 from hocket.nccl.programs.spec import settings_on
+from hocket.nccl.symmetric import SymmetricCall
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
 from hocket.topology.machines.hosts import hosts_of
 
@@ -49,6 +51,7 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
     graphs = read_nccl_graphs(request.graph) if request.graph else None
     model = NcclModel(machine, hosts.nodes, settings, domain=hosts.domain, graphs=graphs)
     found = [model.choose(name, sizes, request.operations) for name in names]
+    found, symmetric = of_buffers(request, model, found)
     before = None
     if request.settings or graphs:
         without = NcclModel(machine, hosts.nodes, settings_named([], release), domain=hosts.domain)
@@ -57,7 +60,8 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
     notes = [f"note: {note}" for note in (*release.notes(), *machine.notes)]
     # How a group shares its channels depends on all of its calls.
     launched = [launched_channels(model, choices) for choices in found] if request.operations == 1 else None
-    result = NcclChoices(request, model, tuple(found), launched, before, times, Path(machine.source).name, notes)
+    name = Path(machine.source).name
+    result = NcclChoices(request, model, tuple(found), launched, symmetric, before, times, name, notes)
     result.write()
     return result
 
@@ -65,13 +69,14 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
 @dataclass(frozen=True, eq=False, repr=False)
 class NcclChoices(Result):
     """What NCCL chooses on a machine (`model`) for each collective, on how many channels it is `launched` (None: not
-    known of groups); what it would `before` settings or given channels changed it; the `times` that a calibration
-    tells."""
+    known of groups) and what runs in `symmetric` windows; what it would `before` settings or given channels changed
+    it; the `times` that a calibration tells."""
 
     request: NcclChoiceRequest
     model: NcclModel
     choices: tuple[Choices, ...]
     launched: list[NDArray[np.int32]] | None
+    symmetric: list[list[SymmetricCall]] | None
     before: list[Choices] | None
     times: list[Calibrated | None] | None
     machine: str
@@ -111,6 +116,8 @@ class NcclChoices(Result):
         yield from self._graphs()
         for at, choices in enumerate(self.choices):
             yield from self._points(at)
+            if self.symmetric is not None:
+                yield from symmetric_lines(self.symmetric[at])
             if self.times is not None:
                 yield from described(choices, self.times[at])
             if self.before is not None:
@@ -164,6 +171,7 @@ class NcclChoices(Result):
 
     def _rows(self) -> Iterator[list[object]]:
         more = ["calibrated_us", "best_algo", "best_proto", "best_us"] if self.times is not None else []
+        more = [*(["symmetric", "symmetric_us", "blocks"] if self.symmetric is not None else []), *more]
         yield ["coll", "bytes", "algo", "proto", "time_us", "nchannels", "launched", *more]
         for number, choices in enumerate(self.choices):
             times = self.times[number] if self.times is not None else None
@@ -172,7 +180,8 @@ class NcclChoices(Result):
             for at, (size, algorithm, protocol, time, channels) in enumerate(rows):
                 row = choices.collective, size, ALGORITHMS[algorithm], PROTOCOLS[protocol], f"{time:.2f}", channels
                 launched = "" if self.launched is None else int(self.launched[number][at])
-                yield [*row, launched, *(_measured(times, at) if more else ())]
+                own = symmetric_row(self.symmetric[number][at]) if self.symmetric is not None else ()
+                yield [*row, launched, *own, *(_measured(times, at) if self.times is not None else ())]
 
 
 def _changes(choices: Choices, before: Choices) -> Iterator[str]:

@@ -65,6 +65,13 @@ class NcclChoiceRequest(Request, frozen=True, kw_only=True, tag="nccl choose"):
         option("A variable of NCCL's environment; prints what it changes.", "--set", metavar="NAME=VALUE"),
     ] = ()
     version: _Version = "2.30.7"
+    buffers: Annotated[
+        str,
+        option("What the user made of the buffers: windows are symmetric.", choices="hocket.api.nccl.buffers:Buffers"),
+    ] = "plain"
+    policy: Annotated[str, option("NCCL_CTA_POLICY.", "--cta-policy", choices="hocket.api.nccl.buffers:CtaPolicy")] = (
+        "default"
+    )
     graph: Annotated[
         str | None,
         option("Channels to take instead of searching, as NCCL_GRAPH_FILE gives them.", metavar="FILE"),
