@@ -3,10 +3,11 @@
 Run: python -m hocket.bench.stock_default [FOLDER]     (CSVs of `hocket calibrate`, ../shared/data/nccl_tests)
 
 A row a curve: `hocket simulate KIND -t MACHINE --size SIZE`, with no other flag, at each measured size. `as NCCL's
-model` is how many of the times are what NCCL's own model says of its choice, to the picosecond; it says nothing of
-messages (alltoall, sendrecv), which take a launch, a step and what the links take. Errors are simulated / measured - 1
-in %, in and out of place: the median of their sizes and the largest, with its size, up to 1 MiB and above. Nothing is
-calibrated: `hocket calibrate` fits a machine to its measurements (docs/calibrate.md).
+model` is how many of the times are what NCCL's own model says of its choice, to the picosecond (over EFA with the
+latency that it takes, not the one that NCCL is told: docs/nccl-model.md); it says nothing of messages (alltoall,
+sendrecv), which take a launch, a step and what the links take. Errors are simulated / measured - 1 in %, in and out of
+place: the median of their sizes and the largest, with its size, up to 1 MiB and above. Nothing is calibrated:
+`hocket calibrate` fits a machine to its measurements (docs/calibrate.md).
 """
 
 from __future__ import annotations
@@ -99,7 +100,11 @@ def _model_us(kind: str, spec: str, sizes: NDArray[np.int64]) -> NDArray[np.floa
         return None
     hosts = hosts_of(spec)
     model = NcclModel(hosts.machine, hosts.nodes, domain=hosts.domain)
-    return np.asarray(model.choose(NCCL_NAMES[kind], sizes).time_us, np.float64)
+    name, times = NCCL_NAMES[kind], []
+    for size in sizes.tolist():
+        chosen = min((term for term in model.terms(name, size) if not term.out), key=lambda term: term.time_us)
+        times.append(model.takes_us(name, chosen, size))
+    return np.array(times)
 
 
 def main() -> None:

@@ -15,15 +15,16 @@ _VENDORS = {"": 0, "GenuineIntel": 1, "AuthenticAMD": 2, "CentaurHauls": 3, "  S
 _VALUES = 9
 
 
-def elements_of(*hosts: NcclMachine, release: int = 3007) -> NDArray[np.int64]:
+def elements_of(*hosts: NcclMachine, release: int = 3007, as_taken: bool = False) -> NDArray[np.int64]:
     """Kind, parent and values (core/include/hocket/nccl/system.hpp) of each element, row by row in the files' order:
     of an NVLink domain NCCL puts the files of all hosts together.
 
     GPUs without a rank take no part where others have one, as in a job that does not use them. CPUs are as quick among
-    each other as the `release` takes them to be (3007: 2.30.7).
+    each other as the `release` takes them to be (3007: 2.30.7). NICs have the latency that NCCL is told; `as_taken`:
+    the one that they have, where that is known.
     Raises TopologyError for a machine that is not NCCL's.
     """
-    rows = _Rows(release)
+    rows = _Rows(release, as_taken)
     for number, host in enumerate(hosts):
         if host.dialect != Dialect.NCCL:
             raise TopologyError(
@@ -35,8 +36,9 @@ def elements_of(*hosts: NcclMachine, release: int = 3007) -> NDArray[np.int64]:
 
 
 class _Rows:
-    def __init__(self, release: int) -> None:
+    def __init__(self, release: int, as_taken: bool) -> None:
         self.release = release
+        self.as_taken = as_taken
         self.rows: list[list[int]] = []
         self.gpus: list[Gpu] = []
         self.host = 0
@@ -90,5 +92,6 @@ class _Rows:
     def _net(self, net: Net) -> tuple[int, ...]:
         # Cards of different hosts are different cards.
         guid = net.guid if net.guid < 0 else (net.guid + (self.host << 40)) % 2**64
-        numbers = net.dev, net.speed, net.port, int(net.gdr), guid, net.rail, net.plane, net.latency_ps
+        latency_ps = net.takes_ps if self.as_taken and net.takes_ps >= 0 else net.latency_ps
+        numbers = net.dev, net.speed, net.port, int(net.gdr), guid, net.rail, net.plane, latency_ps
         return *numbers, int(net.collnet)

@@ -161,7 +161,7 @@ class NcclModel:
         self.kind_of = tuple(kind for kind, (_, count) in enumerate(kinds) for _ in range(count))
         try:
             elements = [(elements_of(*hosts, release=settings.release), count) for hosts, count in kinds]
-            self._asked = elements, settings, fixed
+            self._asked = kinds, settings, fixed
             self._model = Model(elements, settings, self.constants.flat(), fixed)
         except HocketError as error:
             text = str(error)
@@ -176,30 +176,45 @@ class NcclModel:
         """The same communicator with its machines in another order, and its ranks elsewhere on them."""
         found = copy(self)
         found.members, found.kind_of = tuple(members), tuple(kind_of)
-        for name in ("is_regular", "place_of", "timed"):
+        for name in ("is_regular", "place_of", "_timed", "_is_told"):
             found.__dict__.pop(name, None)
         return found
 
-    @cached_property
-    def timed(self) -> "NcclModel":
-        """The model whose times are nearest to what was measured: with the calibrated constants, where there are."""
-        if self.measured is None:
+    def timed_by(self, protocol: str) -> "NcclModel":
+        """The model whose times by a protocol are nearest to what was measured: with the calibrated constants, where
+        there are; else with what NICs take by LL and LL128 where NCCL is told another latency, by which it chooses."""
+        if self.measured is None and (protocol == "Simple" or not self._is_told):
             return self
+        return self._timed
+
+    @cached_property
+    def _timed(self) -> "NcclModel":
         found = copy(self)
-        found.constants = self.measured.constants
-        elements, settings, fixed = self._asked
+        kinds, settings, fixed = self._asked
+        if self.measured is not None:
+            found.constants = self.measured.constants
+        taken = self.measured is None
+        elements = [(elements_of(*hosts, release=settings.release, as_taken=taken), count) for hosts, count in kinds]
         found._model = Model(elements, settings, found.constants.flat(), fixed)
         return found
 
+    @cached_property
+    def _is_told(self) -> bool:
+        """Whether NCCL is told another latency of any NIC than it takes."""
+        nets = (net for hosts in self.kinds for host in hosts for net in host.nets())
+        return any(net.takes_ps not in (-1, net.latency_ps) for net in nets)
+
     def takes_us(self, collective: str, term: Term, size: int) -> float:
-        """How long a term of `terms` takes: as it was measured, as far as that tells; else as the calibrated constants
-        say; as NCCL expects where nothing was calibrated."""
-        if self.measured is None:
+        """How long a term of `terms` takes: as it was measured, as far as that tells; else as `timed_by` says."""
+        timed = self.timed_by(term.protocol)
+        if timed is self:
             return term.time_us
         algorithm, protocol = ALGORITHMS.index(term.algorithm), PROTOCOLS.index(term.protocol)
-        fitted = float(self.measured.times_us(self, collective, [size])[algorithm, protocol, 0])
-        at = algorithm * len(PROTOCOLS) + protocol
-        return fitted if np.isfinite(fitted) else self.timed.terms(collective, size)[at].time_us
+        if self.measured is not None:
+            fitted = float(self.measured.times_us(self, collective, [size])[algorithm, protocol, 0])
+            if np.isfinite(fitted):
+                return fitted
+        return timed.terms(collective, size)[algorithm * len(PROTOCOLS) + protocol].time_us
 
     @property
     def release(self) -> Release:

@@ -167,18 +167,18 @@ class LibraryCalls:
 
     @property
     def _launches_ps(self) -> list[list[int]]:
-        """Inside a machine and to another, by LL and Simple: NCCL's constants of a ring's launch and its step. Its
-        model knows no messages, but their kernels are of the same primitives."""
-        constants, ring = self.model.timed.constants, ALGORITHMS.index("Ring")
+        """Inside a machine and to another, by LL and Simple: NCCL's constants of a ring's launch and its step, with
+        what a NIC takes by itself. Its model knows no messages, but their kernels are of the same primitives."""
         over_nvlink = self.model.graphs["Ring"]["type_intra"] <= PATH_TYPES.index("NVL")
-        inside = _NVLINK if over_nvlink else _PCI
-        return [
-            [
-                round(1e6 * (constants.base_latency[ring, at] + constants.step_latency[hardware, ring, at]))
-                for at in (PROTOCOLS.index("LL"), PROTOCOLS.index("Simple"))
-            ]
-            for hardware in (inside, _NETWORK)
-        ]
+
+        def launch_ps(hardware: int, protocol: str) -> int:
+            timed, ring, at = self.model.timed_by(protocol), ALGORITHMS.index("Ring"), PROTOCOLS.index(protocol)
+            constants, nic = timed.constants, timed.graphs["Ring"]["latency"] if hardware == _NETWORK else 0.0
+            launch = constants.base_latency[ring, at] + constants.step_latency[hardware, ring, at]
+            return round(1e6 * float(launch + nic))
+
+        places = _NVLINK if over_nvlink else _PCI, _NETWORK
+        return [[launch_ps(hardware, protocol) for protocol in ("LL", "Simple")] for hardware in places]
 
 
 def _counted(call: CollectiveCall) -> CollectiveCall:

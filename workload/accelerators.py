@@ -17,6 +17,7 @@ from hocket.base.errors import FormatError
 from hocket.base.registry import Entry, Registry
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_bytes
+from hocket.workload.accelerator_figures import FIGURES, Figures
 
 __all__ = [
     "ACCELERATORS",
@@ -96,31 +97,19 @@ def _ceil_div(amount: int, rate: Fraction) -> int:
     return -(-amount * rate.denominator * _PICOSECONDS // rate.numerator)
 
 
-def _gpu(
-    name: str,
-    summary: str,
-    bf16: str,
-    fp8: str | None,
-    bandwidth: str,
-    memory: str,
-    efficiency: str | None,
-    devices: tuple[str, ...] = (),
-    source: str = "",
-) -> Accelerator:
-    peak = {Precision.BF16: parse_peak(bf16), Precision.FP16: parse_peak(bf16)}
-    if fp8:
-        peak[Precision.FP8] = parse_peak(fp8)
+def _of(figures: Figures) -> Accelerator:
+    rates = {Precision.BF16: figures.bf16, Precision.FP16: figures.fp16, Precision.FP8: figures.fp8}
     return Accelerator(
-        peak,
-        parse_bandwidth(bandwidth),
-        parse_bytes(memory),
-        DEFAULT_EFFICIENCY if efficiency is None else Fraction(efficiency),
-        devices=devices,
-        spec=name,
-        name=name,
-        summary=summary,
-        source=source or f"data sheet of {summary}",
-        example=f"{name},efficiency=0.7",
+        {precision: parse_peak(rate) for precision, rate in rates.items() if rate},
+        parse_bandwidth(figures.bandwidth),
+        parse_bytes(figures.memory),
+        Fraction(figures.efficiency) if figures.efficiency else DEFAULT_EFFICIENCY,
+        devices=figures.devices,
+        spec=figures.name,
+        name=figures.name,
+        summary=figures.summary,
+        source=figures.source or f"data sheet of {figures.summary}",
+        example=f"{figures.name},efficiency=0.7",
     )
 
 
@@ -142,72 +131,7 @@ def parse_efficiency(text: str) -> Fraction:
     return value
 
 
-# Dense rates (NVIDIA's sheets give those with sparsity, twice as much) and memory are the vendors' data sheets'. The
-# efficiency is the best that large BF16 matrix multiplications were measured to reach, in the table "Maximum Achievable
-# Matmul FLOPS" of S. Bekman, Machine Learning Engineering (github.com/stas00/ml-engineering, compute/accelerator);
-# H200 has H100's chip, both A100 the same, GB200 B200's. Of None nobody measured it. Nothing there measures memory, so
-# memory is at its peak.
-_BEKMAN = "S. Bekman, Machine Learning Engineering, compute/accelerator"
-_VOLTA = replace(
-    _gpu("v100", "NVIDIA V100 SXM2 32GB", "125TFLOP/s", None, "900GB/s", "32GB", None, ("V100",)),
-    peak={Precision.FP16: parse_peak("125TFLOP/s")},
-)
-ACCELERATORS = Registry(
-    "accelerator",
-    (
-        _VOLTA,
-        _gpu("a100", "NVIDIA A100 SXM 80GB", "312TFLOP/s", None, "2039GB/s", "80GB", "0.869", ("A100",)),
-        _gpu(
-            "a100-40gb",
-            "NVIDIA A100 SXM 40GB",
-            "312TFLOP/s",
-            None,
-            "1555GB/s",
-            "40GB",
-            "0.869",
-            ("A100-SXM4-40GB", "A100-PCIE-40GB"),
-        ),
-        _gpu("h100", "NVIDIA H100 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "3.35TB/s", "80GB", "0.803", ("H100",)),
-        _gpu("h200", "NVIDIA H200 SXM", "989.4TFLOP/s", "1978.9TFLOP/s", "4.8TB/s", "141GB", "0.803", ("H200",)),
-        _gpu("b200", "NVIDIA HGX B200", "2250TFLOP/s", "4500TFLOP/s", "7.7TB/s", "180GB", "0.776", ("B200",)),
-        _gpu(
-            "gb200",
-            "NVIDIA GB200, one GPU",
-            "2500TFLOP/s",
-            "5000TFLOP/s",
-            "8TB/s",
-            "186GB",
-            "0.776",
-            ("GB200",),
-            f"{_BEKMAN}; MLPerf's system descriptions: 186 GB",
-        ),
-        _gpu(
-            "b300",
-            "NVIDIA HGX B300",
-            "2250TFLOP/s",
-            "4500TFLOP/s",
-            "8TB/s",
-            "288GB",
-            None,
-            ("B300",),
-            _BEKMAN,
-        ),
-        _gpu(
-            "mi250",
-            "AMD Instinct MI250, one of its two GCDs",
-            "181TFLOP/s",
-            None,
-            "1.6TB/s",
-            "64GB",
-            None,
-            ("MI250",),
-            "data sheet of AMD Instinct MI250, halved: 362.1 TFLOP/s, 3.2 TB/s, 128 GB",
-        ),
-        _gpu(
-            "mi300x", "AMD Instinct MI300X", "1307.4TFLOP/s", "2614.9TFLOP/s", "5.3TB/s", "192GB", "0.511", ("MI300X",)
-        ),
-    ),
-)
+ACCELERATORS = Registry("accelerator", (_of(figures) for figures in FIGURES))
 
 
 def accelerator_of_device(device: str) -> Accelerator | None:

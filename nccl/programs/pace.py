@@ -18,7 +18,7 @@ _PAT_BLOCK, _PAT_OVERLAP = 2.8, 3.5
 def pace(request: NcclCall) -> Pace:
     """The latencies of src/graph/tuning.cc (2.30) for each step; the model's bandwidth, shared evenly by the channels
     on which NCCL would run a call of this size."""
-    base, inside, between = request.model.timed.steps_us(request.algorithm, request.protocol)
+    base, inside, between = request.model.timed_by(request.protocol).steps_us(request.algorithm, request.protocol)
     n = request.ranks
     if request.algorithm == "PAT":  # as the model has it: steps overlap, and every block takes its time
         base, between = base + _PAT_BLOCK * n, between / _PAT_OVERLAP

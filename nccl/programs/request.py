@@ -91,8 +91,7 @@ class NcclCall:
     @property
     def timed_bandwidth(self) -> float:
         """GB/s, as calibrated where that is known."""
-        own = replace(self, model=self.model.timed) if self.model.measured else self
-        return own.term.bandwidth
+        return replace(self, model=self.model.timed_by(self.protocol)).term.bandwidth
 
     @cached_property
     def machine(self) -> tuple[int, ...]:

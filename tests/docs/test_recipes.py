@@ -97,7 +97,7 @@ MACHINE = """        MachineRecord(
             "amd",
             4,
             200,
-            nvswitches=_H100,
+            nvswitches=(4, 5, 5, 4),
             name="lab-h100",
             summary="8 H100 of the laboratory",
             source="its own topology file",
@@ -138,7 +138,7 @@ def test_a_topology_builder_is_a_file_and_a_line(tmp_path: Path) -> None:
 
 def test_a_preset_is_a_record(tmp_path: Path) -> None:
     house = HouseCopy(tmp_path, changed=["topology"])
-    house.replace("topology/machines/records.py", '    "machine",\n    (\n', f'    "machine",\n    (\n{MACHINE}')
+    house.replace("topology/machines/vendor_machines.py", "VENDOR_MACHINES = (\n", f"VENDOR_MACHINES = (\n{MACHINE}")
     done = house.hocket("topology", "show", "lab-h100:nodes=2")
     assert (done.returncode, "16 in 2 machines" in done.stdout) == (0, True), done.stdout + done.stderr
     done = house.hocket("simulate", "all_reduce", "-t", "lab-h100:nodes=2", "-s", "1MiB")

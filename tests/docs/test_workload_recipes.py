@@ -6,7 +6,7 @@ from house_copies import HouseCopy
 
 from hocket.chakra import read_traces
 
-ACCELERATOR = '        _gpu("lab1", "the laboratory\'s", "100TFLOP/s", None, "1TB/s", "32GB", "0.5"),\n'
+ACCELERATOR = '    Figures("lab1", "the laboratory\'s", "100TFLOP/s", "100TFLOP/s", "", "1TB/s", "32GB", "0.5"),\n'
 CARD = """_TINY = ModelCard(
     name="tiny", summary="a test's",
     layers=4, hidden=512, heads=8, key_value_heads=8, head_dim=64, ffn=2048,
@@ -38,8 +38,7 @@ PRESETS = (NetworkPreset(perceptron, "79,400", name="perceptron", summary="digit
 
 def test_an_accelerator_and_a_model_are_an_entry_each(tmp_path: Path) -> None:
     house = HouseCopy(tmp_path / "house", changed=["workload"])
-    accelerators = '    "accelerator",\n    (\n'
-    house.replace("workload/accelerators.py", accelerators, accelerators + ACCELERATOR)
+    house.replace("workload/accelerator_figures.py", "FIGURES = (\n", f"FIGURES = (\n{ACCELERATOR}")
     house.replace("workload/llm/presets.py", 'MODELS = Registry(\n    "model",\n    (', CARD)
     traces = tmp_path / "traces"
     ask = ["generate", "llm", "tiny", "--accelerator", "lab1", "--global-batch", "8", "--dp", "2", "-o", str(traces)]

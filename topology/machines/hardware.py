@@ -24,6 +24,11 @@ class GpuKind:
     c2c: tuple[int, int] = (0, 0)
 
     @property
+    def link_class(self) -> str:
+        """What topologies call its links."""
+        return "xgmi" if self.gcn else "nvlink"
+
+    @property
     def nvls(self) -> bool:
         """Whether NVSwitches can reduce and multicast for it."""
         return not self.gcn and self.sm >= 90
@@ -53,8 +58,13 @@ GPUS = {
     "b200": GpuKind(100, 18, 50 * _GB, 240, device=0x2901),
     "gb200": GpuKind(100, 18, 50 * _GB, 240, device=0x2941, c2c=(5, 44_712)),
     "b300": GpuKind(103, 18, 50 * _GB, 480, device=0x3182),
+    "gb300": GpuKind(103, 18, 50 * _GB, 480, device=0x31C2, c2c=(5, 44_712)),
+    "rubin": GpuKind(107, 36, 50 * _GB, 480, c2c=(10, 44_712)),
     "mi250": GpuKind(104, 8, 50 * _GB, 120, _AMD, 0x740C, gcn="gfx90a"),
     "mi300x": GpuKind(304, 7, 64 * _GB, 240, _AMD, 0x74A1, gcn="gfx942"),
+    "mi325x": GpuKind(304, 7, 64 * _GB, 240, _AMD, 0x74A5, gcn="gfx942"),
+    "mi350x": GpuKind(256, 7, 76_800_000_000, 240, _AMD, 0x75A0, gcn="gfx950"),
+    "mi355x": GpuKind(256, 7, 76_800_000_000, 240, _AMD, 0x75A3, gcn="gfx950"),
 }
 
 CPUS = {
@@ -66,6 +76,7 @@ CPUS = {
     "emerald_rapids": CpuKind("x86_64", "GenuineIntel", 6, 0xCF),
     "granite_rapids": CpuKind("x86_64", "GenuineIntel", 6, 0xAD),
     "grace": CpuKind("arm64"),
+    "vera": CpuKind("arm64"),
     "power9": CpuKind("ppc64"),
 }
 

@@ -32,19 +32,22 @@ def gpu_device(address: int, lane_speed: int, kind: GpuKind, number: int, nvlink
     return Pci(0, address, PciClass.GPU, device, lane_speed, _WIDTH, (gpu,), None, (), ())
 
 
-def nic_device(address: int, lane_speed: int, number: int, name: str, speed: int) -> Pci:
-    """A NIC of one port of `speed` Mbit/s, with GPUDirect RDMA."""
+def nic_device(
+    address: int, lane_speed: int, number: int, name: str, speed: int, latency_ps: int = 0, takes_ps: int = -1
+) -> Pci:
+    """A NIC of one port of `speed` Mbit/s, with GPUDirect RDMA; latencies as of `Net`."""
     net = Net(
         line=0,
         name=name,
         dev=number,
         speed=speed,
         port=1,
-        latency_ps=0,
+        latency_ps=latency_ps,
         guid=_GUID + number,
         gdr=True,
         collnet=False,
         rail=-1,
         plane=-1,
+        takes_ps=takes_ps,
     )
     return Pci(0, address, PciClass.NIC, _NIC, lane_speed, _WIDTH, (), Nic(0, (net,)), (), ())

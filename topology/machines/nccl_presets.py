@@ -2,6 +2,7 @@
 
 from itertools import count
 
+from hocket.topology.formats.nccl.bandwidth import unknown_gpu
 from hocket.topology.formats.nccl.machine import Cpu, Dialect, LinkTarget, NcclMachine, NvLink, Pci
 from hocket.topology.machines.hardware import CPUS
 from hocket.topology.machines.nccl_parts import address_of, gpu_device, nic_device, pci_switch
@@ -9,11 +10,12 @@ from hocket.topology.machines.records import MACHINES, MachineRecord
 
 __all__ = ["nccl_preset"]
 
+_US = 10**6  # ps
 _Device = tuple[str, int]  # what, and which of them
 
 
 def nccl_preset(name: str) -> NcclMachine:
-    """One host of a machine of `machine_records.MACHINES`."""
+    """One host of a machine of `records.MACHINES`."""
     record = MACHINES[name]
     groups = record.switches or record.numa
     devices: list[list[_Device]] = [[] for _ in range(groups)]
@@ -33,13 +35,20 @@ def nccl_preset(name: str) -> NcclMachine:
             below = [_device(record, address, device) for device in devices[at]]
             children += [pci_switch(address["switch", at], record.lanes, below)] if record.switches else below
         cpus.append(Cpu(0, numa, kind.arch, kind.vendor, kind.family, kind.model, tuple(children)))
-    return NcclMachine(name, Dialect.RCCL if record.kind.gcn else Dialect.NCCL, tuple(cpus))
+    return NcclMachine(name, Dialect.RCCL if record.kind.gcn else Dialect.NCCL, tuple(cpus), _notes(record))
+
+
+def _notes(record: MachineRecord) -> tuple[str, ...]:
+    unknown = unknown_gpu(record.kind.sm, record.kind.gcn)
+    return (*record.notes, *([unknown] if unknown else []), *([record.latency.note] if record.latency else []))
 
 
 def _device(record: MachineRecord, address: dict[_Device, int], device: _Device) -> Pci:
     what, number = device
     if what == "nic":
-        return nic_device(address[device], record.lanes, number, f"{record.ports}{number}", record.nic * 1000)
+        told, takes = (record.latency.told_us * _US, record.latency.takes_us * _US) if record.latency else (0, -1)
+        name = f"{record.ports}{number}"
+        return nic_device(address[device], record.lanes, number, name, record.nic * 1000, told, takes)
     links = [NvLink(0, 0, LinkTarget.SWITCH, links) for links in record.nvswitches]
     links += [
         NvLink(0, address["gpu", sum(pair) - number], LinkTarget.GPU, links)

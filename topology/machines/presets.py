@@ -31,8 +31,8 @@ def preset(
 
     `link` bytes/s of one NVLink or xGMI link a direction (the data sheet's), `latency` picoseconds of GPU to GPU
     over it (700 ns). Every GPU reaches its nearest NIC directly. Nodes after the ranks: an NVSwitch a machine where
-    it has some, the NICs from two machines on, the fabric's switches. Classes of links: `nvlink`, `pcie` (GPU - NIC),
-    `fabric`.
+    it has some, the NICs from two machines on, the fabric's switches. Classes of links: `nvlink` (AMD's: `xgmi`),
+    `pcie` (GPU - NIC), `fabric`.
 
     Raises TopologyError when `nodes` or `gpus` is out of range, or the machines lack what is asked for.
     """
@@ -65,9 +65,10 @@ def preset_machine(
     first_nic = gpus + bool(record.nvswitches)
     links: list[Link] = []
     for gpu in range(gpus if record.nvswitches else 0):
-        links += _both(gpu, gpus, latency // 2, link * sum(record.nvswitches), "nvlink")
+        links += _both(gpu, gpus, latency // 2, link * sum(record.nvswitches), record.kind.link_class)
     for (one, other), count in record.pairs.items():
-        links += _both(one, other, latency, link * count, "nvlink") if max(one, other) < gpus else []
+        if max(one, other) < gpus:
+            links += _both(one, other, latency, link * count, record.kind.link_class)
     nics = record.nic_of(gpus - 1) + 1 if with_nics else 0
     return Machine(
         name,
@@ -76,6 +77,7 @@ def preset_machine(
         tuple(links),
         tuple(_port(record, nic, first_nic + nic, gpus) for nic in range(nics)),
         gpus if record.nvswitches and record.kind.nvls else -1,
+        record.notes,
     )
 
 

@@ -94,7 +94,7 @@ def _role(is_rank: bool, classes: set[str], neighbours: int) -> Role:
         return Role.GPU
     if classes == {"fabric"}:
         return Role.FABRIC
-    if classes <= {"nvlink", "nvswitch"}:
+    if classes <= {"nvlink", "xgmi", "nvswitch"}:
         return Role.NVSWITCH
     if classes & {"cpu", "c2c"}:
         return Role.CPU

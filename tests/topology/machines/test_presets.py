@@ -92,7 +92,12 @@ def test_numbers_of_some() -> None:
     assert widths("p4d:nodes=2") == {("nvlink", 300), ("pcie", 14.4), ("fabric", 12.5), ("fabric", 25)}
     assert load("ndv2:nodes=2").num_nodes == 16 + 2 + 1  # a NIC a machine, all on one leaf: no spine
     assert load("p4d:nodes=2").num_nodes == 16 + 2 + 2 * 4 + 4 + 1  # NVSwitches, NICs, leaves, the spine
-    assert widths("mi300x") == {("nvlink", 64)}
+    assert widths("mi300x") == {("xgmi", 64)}
+    assert widths("mi355x") == {("xgmi", 76.8)}
+    assert widths("gb300-nvl72:nodes=2") == {("nvlink", 900), ("pcie", 115.2), ("fabric", 100), ("fabric", 3600)}
+    assert widths("vera-rubin-nvl144") == {("nvlink", 1800)}
+    assert widths("a3-mega:nodes=2") == {("nvlink", 450), ("pcie", 57.6), ("fabric", 25), ("fabric", 50)}
+    assert widths("p6-b300:nodes=2") == {("nvlink", 900), ("pcie", 115.2), ("fabric", 100), ("fabric", 200)}
     assert load("mi300x").num_links == 8 * 7
     # the first six of the cube mesh keep the links among themselves: six pairs by one, three by two NVLinks
     assert load("dgx-1:gpus=6").num_ranks == 6
@@ -126,6 +131,40 @@ def test_what_a_preset_cannot_be(spec: str, message: str) -> None:
 def test_what_is_no_machine(text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         load_machine(text)
+
+
+def test_nccl_chooses_by_the_latency_that_it_is_told() -> None:
+    """AWS's plugin says 75 us on p5; without it NVLSTree would begin at 2 MiB."""
+    sizes = [2**exponent for exponent in range(20, 28)]
+
+    def first_nvls_tree(name: str) -> int:
+        choices = NcclModel(load_machine(name), 2).choose("AllReduce", sizes)
+        return next(size for at, size in enumerate(sizes) if choices.name(at) == "NVLSTree/Simple")
+
+    assert (first_nvls_tree("p5"), first_nvls_tree("dgx-h100")) == (64 << 20, 2 << 20)
+
+
+def test_times_over_efa_are_what_its_steps_take() -> None:
+    model = NcclModel(load_machine("p5"), 2)
+    terms = {f"{term.algorithm}/{term.protocol}": term for term in model.terms("AllReduce", 8)}
+    assert terms["Tree/LL"].time_us == pytest.approx(25.2 + 2 * 75, abs=0.01)  # as NCCL is told
+    assert model.takes_us("AllReduce", terms["Tree/LL"], 8) == pytest.approx(25.2 + 2 * 23, abs=0.01)
+    simple = terms["NVLSTree/Simple"]
+    assert model.takes_us("AllReduce", simple, 8) == simple.time_us
+    answer = hocket("simulate", "all_reduce", "-t", "p5:nodes=2", "-s", "8B")
+    assert "time                   71.2 us" in answer.stdout
+    assert "tells NCCL 75 us of latency, by which it chooses; a step by LL or LL128 takes 23 us" in answer.stdout
+
+
+def test_what_is_assumed_and_not_known_is_said() -> None:
+    chosen = hocket("nccl", "choose", "-t", "vera-rubin-nvl144", "-c", "all_reduce", "--min", "1GiB", "--max", "1GiB")
+    assert "note: vera-rubin-nvl144: 4 NICs a tray on PCI of Gen6 x16, sm 107" in chosen.stdout
+    sentence = "GPUs of sm 107: NCCL 2.30 has no constants of their own and counts with those of sm 100"
+    assert f"note: {sentence}" in chosen.stdout
+    answer = hocket("simulate", "all_reduce", "-t", "vera-rubin-nvl144", "-s", "1GiB")
+    assert f"assumed: {sentence}" in answer.stdout
+    assert "are assumed" in answer.stdout
+    assert load("dgx-h100").notes == ()
 
 
 def test_commands_take_machines_by_name(tmp_path: Path) -> None:

@@ -2,30 +2,43 @@
 
 from hocket.base.errors import TopologyError
 from hocket.topology.formats.nccl.attributes import bus_id_text
-from hocket.topology.formats.nccl.machine import LinkTarget, NcclMachine
+from hocket.topology.formats.nccl.machine import Dialect, LinkTarget, NcclMachine, PciClass
 
 __all__ = ["check_links", "require_once"]
 
 
-def require_once(machine: NcclMachine) -> None:
-    """Raises TopologyError where two elements have the same NUMA node, PCI address, device or rank."""
+def require_once(machine: NcclMachine) -> tuple[str, ...]:
+    """Sentences on what is there twice and RCCL takes for two: it makes a node of every PCI switch, of a NIC beside
+    them, and of every network device, whatever their address or number (`ncclTopoAddPci`, `ncclTopoAddNet`).
+
+    Raises TopologyError where two elements have the same NUMA node, PCI address, device or rank otherwise.
+    """
     seen: dict[tuple[str, object], int] = {}
+    notes: list[str] = []
 
-    def once(line: int, what: str, key: object) -> None:
+    def once(line: int, what: str, key: object, *, is_one_each: bool = False) -> None:
         first = seen.setdefault((what, key), line)
-        if first != line:
+        if first != line and not is_one_each:
             raise TopologyError(f"{machine.source}:{line}: {what} {key} is on line {first} already: each is there once")
+        if first != line:
+            notes.append(
+                f"{what} {key} of line {line} is on line {first} already: RCCL takes them for two, so here too"
+            )
 
+    lenient = machine.dialect == Dialect.RCCL
     for cpu in machine.cpus:
         once(cpu.line, "<cpu> numaid", cpu.numa)
     for _, above in machine.devices():
-        once(above[-1].line, "<pci> busid", bus_id_text(above[-1].bus_id))
+        pci = above[-1]
+        beside = pci.kind in (PciClass.SWITCH, PciClass.NIC) and not pci.gpus
+        once(pci.line, "<pci> busid", bus_id_text(pci.bus_id), is_one_each=lenient and beside)
     for _, gpu in machine.gpus():
         once(gpu.line, "<gpu> dev", gpu.dev)
         if gpu.rank >= 0:
             once(gpu.line, "<gpu> rank", gpu.rank)
     for net in machine.nets():
-        once(net.line, "<net> dev", net.dev)
+        once(net.line, "<net> dev", net.dev, is_one_each=lenient)
+    return tuple(notes)
 
 
 def check_links(machine: NcclMachine) -> None:

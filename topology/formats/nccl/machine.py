@@ -71,7 +71,8 @@ class Gpu:
 @dataclass(frozen=True, slots=True)
 class Net:
     """A port of a NIC: `speed` in Mbit/s (10,000 where the file has none, as NCCL takes it); `guid` of the card, `rail`
-    and `plane` are -1 where the file has none."""
+    and `plane` are -1 where the file has none. `latency_ps` is what NCCL is told and chooses by, `takes_ps` what a step
+    by LL or LL128 takes where that is known to be another (-1: it is not)."""
 
     line: int
     name: str
@@ -84,6 +85,7 @@ class Net:
     collnet: bool
     rail: int
     plane: int
+    takes_ps: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from hocket.base.errors import FormatError, TopologyError
 from hocket.base.reading import XML, read_text
 from hocket.base.tags import Element, read_element
 from hocket.topology.formats.nccl.attributes import Attributes, known_children
+from hocket.topology.formats.nccl.bandwidth import unknown_gpu
 from hocket.topology.formats.nccl.check import check_links, require_once
 from hocket.topology.formats.nccl.machine import (
     C2c,
@@ -91,7 +92,8 @@ class _Reader:
             )
         cpus = tuple(self.cpu(cpu) for cpu in self.children(system))
         machine = NcclMachine(self.source, Dialect(version), cpus)
-        require_once(machine)
+        for text in require_once(machine):
+            self.note(text)
         check_links(machine)
         without = sum(above[-1].kind == PciClass.GPU and not above[-1].gpus for _, above in machine.devices())
         if without:
@@ -99,7 +101,11 @@ class _Reader:
         linkless = [gpu for _, gpu in machine.gpus() if not gpu.nvlinks]
         if 0 < len(linkless) < len(list(machine.gpus())):
             lines = ", ".join(f"{gpu.dev} (line {gpu.line})" for gpu in linkless)
-            self.note(f"GPU {lines}: no NVLink, though others have some: reached over PCI; is one down, or left out?")
+            links = "xGMI" if self.dialect == Dialect.RCCL else "NVLink"
+            self.note(f"GPU {lines}: no {links}, though others have some: reached over PCI; is one down, or left out?")
+        for text in (unknown_gpu(gpu.sm, gpu.gcn) for _, gpu in machine.gpus()):
+            if text:
+                self.note(text)
         return NcclMachine(self.source, machine.dialect, cpus, tuple(self.notes))
 
     def note(self, text: str) -> None:

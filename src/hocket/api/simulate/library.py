@@ -68,7 +68,8 @@ class StockMachine:
         words = ["NCCL's model ", "NCCL "]
         chosen = [name.removeprefix(word) for name in names for word in words if name.startswith(word)]
         choice = f": it takes {chosen[0]}" if len(names) == 1 and chosen else ""
-        return replace(prediction, assumed=(*(each + choice for each in self.assumed), *prediction.assumed))
+        machine = [each + choice * (at == 0) for at, each in enumerate(self.assumed)]
+        return replace(prediction, assumed=(*machine, *prediction.assumed))
 
 
 def is_of_library(name: str) -> bool:
@@ -156,7 +157,9 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
             raise
         return StockMachine(plain, None, (f"no library ({error}): {native}",))
     topology = _computing(question, spec)
-    return StockMachine(topology, nccl, (_described(nccl, topology) + (f", calibrated by {by}" if by else ""),))
+    described = _described(nccl, topology) + (f", calibrated by {by}" if by else "")
+    notes = (note for note in nccl.machine.notes if note not in topology.notes)
+    return StockMachine(topology, nccl, (described, *notes))
 
 
 def assumed_of_curves(machines: Mapping[str, StockMachine], curves: Sequence[SimulatedCurve]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import hocket
 
 from hocket.base.errors import FormatError, HocketError, TopologyError
 from hocket.topology import load
@@ -92,6 +93,56 @@ def test_gpus_without_a_rank_take_no_part_where_others_have_one(tmp_path: Path) 
     assert load(write(tmp_path, re.sub(' rank="."', "", MACHINE))).num_ranks == 2
 
 
+@pytest.mark.parametrize("sm", [101, 107, 110, 120, 121, 150])
+def test_gpus_that_nccl_has_no_constants_for_are_said(tmp_path: Path, sm: int) -> None:
+    note = (
+        f"GPUs of sm {sm}: NCCL 2.30 has no constants of their own and counts with those of sm 100; nothing measured"
+        " tells whether they hold"
+    )
+    path = write(tmp_path, MACHINE.replace('sm="80"', f'sm="{sm}"'))
+    assert read_nccl_topology(path).notes == load(path).notes == (note,)
+    assert f"note: {note}\n" in hocket("nccl", "choose", "-t", path, "-c", "all_reduce").stdout
+    assert f"note: {note}\n" in hocket("simulate", "all_reduce", "-t", path, "-s", "1MiB").stdout
+
+
+@pytest.mark.parametrize("sm", [60, 70, 75, 80, 86, 89, 90, 100, 103])
+def test_gpus_that_nccl_knows_need_no_word(tmp_path: Path, sm: int) -> None:
+    assert read_nccl_topology(write(tmp_path, MACHINE.replace('sm="80"', f'sm="{sm}"'))).notes == ()
+
+
+AMD_MACHINE = MACHINE.replace('version="1"', 'version="2"').replace("nvlink", "xgmi").replace(
+    'sm="80"', 'sm="304" gcn="gfx942" arch="38911"'
+)  # fmt: skip
+
+
+def test_what_rccl_takes_for_two_is_two(tmp_path: Path) -> None:
+    """A switch with the address of another, as some of RCCL's own models have, and NICs of one number."""
+    switch = '<pci busid="0000:10:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">'
+    text = AMD_MACHINE.replace('      <pci busid="0000:12', f'      {switch}\n      <pci busid="0000:12')
+    text = text.replace('      <pci busid="0000:13', '      </pci>\n      <pci busid="0000:13')
+    twice = '<net name="mlx5_0" dev="0" speed="200000" port="1" guid="0xa0" maxconn="64" gdr="1"/>'
+    text = text.replace(twice, twice + "\n" + twice)
+    machine = read_nccl_topology(write(tmp_path, text))
+    assert machine.notes == (
+        "<pci> busid 0000:10:00.0 of line 8 is on line 4 already: RCCL takes them for two, so here too",
+        "<net> dev 0 of line 15 is on line 14 already: RCCL takes them for two, so here too",
+    )
+    topology = load(write(tmp_path, text))
+    assert topology.num_nodes - topology.num_ranks == 1 + 2 + 1  # CPU, both switches, the NIC
+    assert load(f"nccl:{tmp_path}/machine.xml,nodes=2").classes.count("fabric") == 1
+    with pytest.raises(TopologyError, match=r"<pci> busid 0000:10:00\.0 is on line 4 already"):
+        read_nccl_topology(write(tmp_path, re.sub("version=.2.", 'version="1"', text).replace("xgmi", "nvlink")))
+    with pytest.raises(TopologyError, match=r"<pci> busid 0000:11:00\.0 is on line 5 already"):
+        read_nccl_topology(write(tmp_path, AMD_MACHINE.replace('busid="0000:12', 'busid="0000:11')))
+
+
+def test_an_architecture_that_rccl_has_no_rate_for_is_said(tmp_path: Path) -> None:
+    notes = read_nccl_topology(write(tmp_path, AMD_MACHINE.replace("gfx942", "gfx1250"))).notes
+    assert notes == ("GPUs gfx1250: RCCL has no xGMI rate for them and counts 24 GB/s a link",)
+    assert read_nccl_topology(write(tmp_path, AMD_MACHINE)).notes == ()
+    assert widths(write(tmp_path, AMD_MACHINE)) == {("xgmi", 3 * 48), ("pci", 24), ("pci", 12)}
+
+
 def test_switches_linked_to_each_other_are_one_place(tmp_path: Path) -> None:
     second = '<pci busid="0000:20:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">'
     text = MACHINE.replace(
@@ -108,7 +159,7 @@ def test_public_machines(shared: Path) -> None:
     # 18 NVLinks x 20.6 (x 40.1 of B200); 16 lanes x 24 / 8; Intel Sapphire Rapids to its neighbour
     assert widths(f"{folder}/generated/dgx_h100.xml") == {("nvswitch", 370.8), ("pci", 48), ("cpu", 22)}
     assert ("nvswitch", 721.8) in widths(f"{folder}/generated/dgx_b200.xml")
-    assert ("nvlink", 48) in widths(f"{folder}/rccl/topo_8p_940.xml")  # xGMI of MI300X
+    assert ("xgmi", 48) in widths(f"{folder}/rccl/topo_8p_940.xml")  # of MI300X
     computing = load(f"nccl:{folder}/generated/dgx_h100.xml,nodes=3,nvls=1")
     assert len(computing.in_network) == 3
     fabric = load(f"nccl:{folder}/generated/dgx_h100.xml,nodes=3,nvls=1,sharp=1")
