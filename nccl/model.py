@@ -176,25 +176,31 @@ class NcclModel:
         """The same communicator with its machines in another order, and its ranks elsewhere on them."""
         found = copy(self)
         found.members, found.kind_of = tuple(members), tuple(kind_of)
-        for name in ("is_regular", "place_of", "_timed", "_is_told"):
+        for name in ("is_regular", "place_of", "_as_taken", "_as_told"):
             found.__dict__.pop(name, None)
         return found
 
     def timed_by(self, protocol: str) -> "NcclModel":
         """The model whose times by a protocol are nearest to what was measured: with the calibrated constants, where
-        there are; else with what NICs take by LL and LL128 where NCCL is told another latency, by which it chooses."""
-        if self.measured is None and (protocol == "Simple" or not self._is_told):
-            return self
-        return self._timed
+        there are, and with what NICs take by LL and LL128 where NCCL is told another latency, by which it chooses."""
+        if protocol != "Simple" and self._is_told:
+            return self._as_taken
+        return self if self.measured is None else self._as_told
 
     @cached_property
-    def _timed(self) -> "NcclModel":
+    def _as_taken(self) -> "NcclModel":
+        return self._calibrated(as_taken=True)
+
+    @cached_property
+    def _as_told(self) -> "NcclModel":
+        return self._calibrated(as_taken=False)
+
+    def _calibrated(self, *, as_taken: bool) -> "NcclModel":
         found = copy(self)
         kinds, settings, fixed = self._asked
         if self.measured is not None:
             found.constants = self.measured.constants
-        taken = self.measured is None
-        elements = [(elements_of(*hosts, release=settings.release, as_taken=taken), count) for hosts, count in kinds]
+        elements = [(elements_of(*hosts, release=settings.release, as_taken=as_taken), count) for hosts, count in kinds]
         found._model = Model(elements, settings, found.constants.flat(), fixed)
         return found
 

@@ -21,6 +21,8 @@ from hocket.topology.options import read_flag, read_number, read_options
 with late_imports(__name__):
     from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
     from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
+    from hocket.topology.machines.integrated import INTEGRATED_KEYS, integrated
+    from hocket.topology.machines.integrated_machines import INTEGRATED
     from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, split_imported
     from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
     from hocket.topology.machines.presets import PRESETS, preset, preset_machine
@@ -54,6 +56,7 @@ def from_spec(text: str) -> Topology:
     value or one for each `unwound_switch`: to how many ranks each of its ports is turned.
     `WORD:SIZES,...` with the words of `graphs.GRAPHS`, which are no products: they say what their values mean.
     `PRESET:nodes=N,gpus=G,link=B,latency=T,nvls=1,sharp=1` with the names of `presets.PRESETS`.
+    `NAME:shape=4x4x8,nodes=N,link=B,latency=T` with the names of `integrated_machines.INTEGRATED`.
     `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines as NCCL's topology file FILE says (`nccl_topology.from_nccl`).
     `smi:FILE,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s,nodes=N`: that are as `nvidia-smi topo -m` says in FILE.
     `calibration=FILE` of machines says what was measured of their library; links stay as they are.
@@ -71,11 +74,13 @@ def from_spec(text: str) -> Topology:
             return _graph(text)
         if word in PRESETS:
             return replace(_preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS)), cluster=(text,))
+        if word in INTEGRATED:
+            return _integrated(word, read_options(text[len(word) + 1 :], [*INTEGRATED_KEYS, *FABRIC_KEYS]))
         if word in MACHINE_FILES:
             return replace(_imported(text), cluster=(text,))
     except HocketError as error:
         raise placed(f"topology '{text}'", error) from error
-    known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *MACHINE_FILES])
+    known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *INTEGRATED, *MACHINE_FILES])
     raise UnknownTopology(f"topology '{text}': no file and no topology '{word}'; {known}")
 
 
@@ -93,6 +98,12 @@ def _preset(name: str, options: dict[str, str]) -> Topology:
         read_fabric(options),
         *(read_flag(key, options.get(key, "0")) for key in ("nvls", "sharp")),
     )
+
+
+def _integrated(name: str, options: dict[str, str]) -> Topology:
+    nodes = read_number("nodes", options.get("nodes", "1"))
+    _, link, latency = _sizes(options)
+    return integrated(INTEGRATED[name], options.get("shape"), nodes, link, latency, read_fabric(options))
 
 
 def _sizes(options: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:

@@ -22,6 +22,7 @@ with late_imports(__name__):
     from hocket.topology.formats.smi.matrix import is_smi_matrix
     from hocket.topology.machines.cluster import MOST_MACHINES
     from hocket.topology.machines.hardware import GPUS
+    from hocket.topology.machines.integrated_machines import INTEGRATED
     from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, load_machine, split_imported
     from hocket.topology.machines.nccl_presets import nccl_preset
     from hocket.topology.machines.records import MACHINES, MachineRecord
@@ -181,6 +182,9 @@ def _with_first(machine: NcclMachine, gpus: int) -> NcclMachine:
 
 
 def _refuse(spec: str) -> NoReturn:
+    word = re.split("[:,]", spec.strip(), maxsplit=1)[0]
+    if word in INTEGRATED:
+        raise NoMachines(f"'{spec}': {INTEGRATED[word].library} runs its collectives, which is not modelled")
     if re.search(r"\bbandwidth\s*=", spec):
         raise NoMachines(
             f"'{spec}': a graph alone, which does not say what its machines are: name some, such as dgx-h100:nodes=2,"

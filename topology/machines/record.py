@@ -59,7 +59,7 @@ class MachineRecord(Entry):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user of these numbers should know, in sentences."""
-        return (f"{self.name}: {self.assumed} are assumed",) if self.assumed else ()
+        return (f"{self.name}: assumed: {self.assumed}",) if self.assumed else ()
 
     @property
     def accelerator(self) -> str:

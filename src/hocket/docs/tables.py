@@ -112,7 +112,21 @@ def _machines() -> Rows:
         found = installation(one.name)
         assert found.accelerator and found.library, one.name
         accelerator, library = f"`{found.accelerator.name}`", found.library.title
-        yield f"`{one.name}`", one.summary, accelerator, nics, inside, f"`{one.cpu}`", library, one.source
+        source = one.source + (f"; assumed: {one.assumed}" if one.assumed else "")
+        yield f"`{one.name}`", one.summary, accelerator, nics, inside, f"`{one.cpu}`", library, source
+
+
+def _integrated() -> Rows:
+    from hocket.simulator.installation import installation
+    from hocket.topology.machines.integrated_machines import INTEGRATED
+
+    yield "spec", "what", "accelerator", "NIC of a chip", "library", "from"
+    for one in INTEGRATED.values():
+        accelerator = installation(one.name).accelerator
+        assert accelerator, one.name
+        source = one.source + (f"; assumed: {one.assumed}" if one.assumed else "")
+        nic, library = f"{one.nic // 125_000_000} Gbit/s", f"{one.library}, not modelled"
+        yield f"`{one.example}`", one.summary, f"`{accelerator.name}`", nic, library, source
 
 
 def _machine_files() -> Rows:
@@ -173,6 +187,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "shapes": _shapes,
     "graphs": _graphs,
     "machines": _machines,
+    "integrated machines": _integrated,
     "machine files": _machine_files,
     "NCCL's algorithms": _nccl_algorithms,
     "hardware": _hardware,

@@ -27,6 +27,7 @@ with late_imports(__name__):
     from hocket.nccl.releases import NEWEST, release_of
     from hocket.simulator.curves import SimulatedCurve
     from hocket.topology.machines.hosts import Hosts, hosts_of
+    from hocket.topology.machines.integrated_machines import INTEGRATED
 
 __all__ = [
     "CollectiveLibrary",
@@ -192,7 +193,8 @@ def _why_none(spec: str) -> str:
     """Why no library is known there; empty where one is."""
     hosts = _hosts(spec)
     if hosts is None:
-        return "the topology is of no single kind of machine"
+        own = INTEGRATED.get(re.split("[:,]", spec.strip(), maxsplit=1)[0])
+        return f"{own.library}, not modelled" if own else "the topology is of no single kind of machine"
     library = library_of(hosts)
     return "" if library.modelled else library.title
 
