@@ -28,8 +28,9 @@ def elements_of(*hosts: NcclMachine, release: int = 3007, as_taken: bool = False
     for number, host in enumerate(hosts):
         if host.dialect != Dialect.NCCL:
             raise TopologyError(
-                f"{host.source}: a machine of RCCL, whose search and model are others than NCCL's: they are not"
-                f" modelled. `hocket topology show {host.source}` draws it, `hocket simulate --topology` runs on it"
+                f"{host.source}: a machine of RCCL, not of NCCL: its programs, logs and tables for a tuner are not"
+                f" modelled. `hocket nccl choose -t {host.source}` tells RCCL's choices, `hocket simulate --topology`"
+                " runs on it"
             )
         rows.add_host(number, host)
     return np.array(rows.rows, np.int64).reshape(-1)

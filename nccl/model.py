@@ -18,7 +18,7 @@ from hocket.base.errors import HocketError, TopologyError
 from hocket.nccl.constants import Constants
 from hocket.nccl.elements import elements_of
 from hocket.nccl.graph_file import graph_file_channels
-from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, EVERY_ALGORITHM, PROTOCOLS
 from hocket.nccl.releases import Release, release_of_code
 from hocket.topology.formats.nccl.graph import GraphId, NcclGraphs
 from hocket.topology.formats.nccl.machine import NcclMachine
@@ -54,7 +54,7 @@ OUT = (
 class Choices:
     """What NCCL does for each of `bytes` (int64, NCCL's: of all_gather and reduce_scatter the whole buffer).
 
-    `algorithm` and `protocol` are indices into ALGORITHMS and PROTOCOLS, `time_us` (float32) the model's estimate,
+    `algorithm` and `protocol` are indices into EVERY_ALGORITHM and PROTOCOLS, `time_us` (float32) the model's estimate,
     `channels` those that the kernel runs on, `warps` those of a block.
     """
 
@@ -68,7 +68,7 @@ class Choices:
 
     def name(self, at: int) -> str:
         """`Ring/LL128`."""
-        return f"{ALGORITHMS[self.algorithm[at]]}/{PROTOCOLS[self.protocol[at]]}"
+        return f"{EVERY_ALGORITHM[self.algorithm[at]]}/{PROTOCOLS[self.protocol[at]]}"
 
     def points(self) -> list[int]:
         """Positions at which algorithm or protocol become another, the first included."""

@@ -4,10 +4,21 @@ from collections.abc import Sequence
 
 from hocket.base.errors import FormatError
 
-__all__ = ["ALGORITHMS", "COLLECTIVES", "PATH_TYPES", "PROTOCOLS", "algorithm_named", "can_do", "protocol_named"]
+__all__ = [
+    "ALGORITHMS",
+    "COLLECTIVES",
+    "EVERY_ALGORITHM",
+    "PATH_TYPES",
+    "PROTOCOLS",
+    "algorithm_named",
+    "can_do",
+    "protocol_named",
+]
 
 COLLECTIVES = ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce")
 ALGORITHMS = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
+EVERY_ALGORITHM = (*ALGORITHMS, "Direct")
+"""With what RCCL adds: AllGather as sends and receives."""
 PROTOCOLS = ("LL", "LL128", "Simple")
 PATH_TYPES = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS")
 

@@ -6,6 +6,7 @@ with late_imports(__name__):
     from hocket.simulator.algorithm_choice import DEFAULT_ALGORITHMS
     from hocket.simulator.api import (
         simulate_collective,
+        simulate_expected,
         simulate_kernel,
         simulate_program,
         simulate_schedule,
@@ -35,6 +36,7 @@ __all__ = [
     "parse_placement",
     "parse_remote_memory",
     "simulate_collective",
+    "simulate_expected",
     "simulate_kernel",
     "simulate_program",
     "simulate_schedule",

@@ -17,6 +17,7 @@ from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY,
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.disturbance import UNDISTURBED, Disturbance, disturbed
 from hocket.simulator.fidelity import STANDARD, Fidelity
+from hocket.simulator.fixed_time import PIECES, FixedTime
 from hocket.simulator.models import Model
 from hocket.simulator.placement import check_placement
 from hocket.simulator.prediction import CollectiveTime, Prediction
@@ -38,7 +39,14 @@ with late_imports(__name__):
     from hocket.simulator.traces import Hardware, workload_of
     from hocket.workload.accelerators import Accelerator
 
-__all__ = ["simulate_collective", "simulate_kernel", "simulate_program", "simulate_schedule", "simulate_traces"]
+__all__ = [
+    "simulate_collective",
+    "simulate_expected",
+    "simulate_kernel",
+    "simulate_program",
+    "simulate_schedule",
+    "simulate_traces",
+]
 
 
 def simulate_schedule(
@@ -98,6 +106,15 @@ def simulate_collective(
         return _by_library(workload, topology, fidelity, {collective.kind: LIBRARY}, nccl, most)
     planner = AlgorithmChooser(topology, {collective.kind: algorithm}, nccl, launch_ps=launch_ps)
     return simulate(workload, topology, fidelity, planner.candidates)
+
+
+def simulate_expected(
+    collective: Collective, topology: Topology, algorithm: str, time_ps: int, fidelity: Fidelity = STANDARD
+) -> Prediction:
+    """A collective that takes `time_ps` by `algorithm`, as a library's model says; with what links allow at best."""
+    found = FixedTime(algorithm, replace(collective, chunks_per_rank=PIECES), time_ps)
+    call = CollectiveCall.of(collective, range(collective.num_ranks))
+    return simulate(single_call(call, topology.num_ranks), topology, fidelity, lambda _: [found])
 
 
 def _by_library(

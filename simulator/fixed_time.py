@@ -11,7 +11,10 @@ from hocket.schedule import Collective
 from hocket.simulator.workload import CollectiveCall, NodeKind, Workload, single_call
 from hocket.topology import Crossing
 
-__all__ = ["FixedTime"]
+__all__ = ["PIECES", "FixedTime"]
+
+PIECES = 64
+"""That bounds take a buffer to be cut into, as libraries pipeline."""
 
 
 @dataclass(frozen=True, eq=False)

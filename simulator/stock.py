@@ -14,7 +14,7 @@ from hocket.base.errors import ScheduleError, TopologyError
 from hocket.base.late_imports import late_imports
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.schedule import Kind
-from hocket.simulator.fixed_time import FixedTime
+from hocket.simulator.fixed_time import PIECES, FixedTime
 from hocket.simulator.spelled_out import Programmed, SpelledOut, SwitchKernel
 from hocket.simulator.workload import CollectiveCall, Workload
 from hocket.topology import Topology
@@ -37,7 +37,6 @@ second where links are asked about: some minutes and 3 GiB at most."""
 #: What calls (on ranks of the topology) follow, by the name of the algorithm; a text says why there is none.
 Programs = Mapping[str, Callable[[CollectiveCall], SpelledOut | str]]
 
-_PIECES = 64  # that bounds take a buffer to be cut into, as libraries pipeline
 _BARRIER_BYTES = 4  # PyTorch's barrier is an all_reduce of one float
 _SMALL_MESSAGE = 16 << 10  # NCCL_P2P_LL_THRESHOLD: up to here messages go by LL
 _NVLINK, _PCI, _NETWORK = range(3)
@@ -67,7 +66,7 @@ def _timed(groups: GroupPrograms, call: CollectiveCall) -> FixedTime | str:
     expected = groups.expected(call.group, call.collective)
     if isinstance(expected, str):
         return expected
-    collective = replace(call.collective, chunks_per_rank=_PIECES)
+    collective = replace(call.collective, chunks_per_rank=PIECES)
     return FixedTime(expected.algorithm, collective, expected.time_ps)
 
 

@@ -72,7 +72,8 @@ def test_the_first_gpus_of_each_node(name: str, gpus: int) -> None:
         (["dgx-h100:node=2"], "unknown key 'node'"),
         (["dgx-h10"], "no such file, and no machine by that name; did you mean 'dgx-h100'?"),
         (["ring:8,bandwidth=50GB/s,latency=500ns"], "a graph alone, which does not say what its machines are"),
-        (["mi300x:nodes=2"], "a machine of RCCL"),
+        (["mi250"], "16 GPUs of gfx90a: RCCL's choices are modelled of 8 GPUs of gfx942 (MI300X, MI325X)"),
+        (["mi300x", "--set", "NCCL_ALGO=ring"], "--set is of NCCL, and mi300x runs RCCL 2.28.3"),
     ],
 )
 def test_what_is_refused(words: list[object], message: str) -> None:

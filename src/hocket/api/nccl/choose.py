@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hocket.api.nccl.buffers import of_buffers, symmetric_lines, symmetric_row
 from hocket.api.nccl.calibrated import Calibrated, calibrated, described
 from hocket.api.nccl.naming import collectives_named, release_named, settings_named, sizes_between
+from hocket.api.nccl.rccl import RcclChoices, of_rccl
 from hocket.api.nccl.request import NcclChoiceRequest
 from hocket.api.progress import Progress
 from hocket.api.result import Result
@@ -28,12 +29,13 @@ from hocket.nccl.launches import launched_channels
 from hocket.nccl.programs.spec import settings_on
 from hocket.nccl.symmetric import SymmetricCall
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
+from hocket.topology.formats.nccl.machine import Dialect
 from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["NcclChoices", "perform"]
 
 
-def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
+def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices | RcclChoices:
     """The choices for every collective and size; files where they are asked for."""
     names = collectives_named(request.collective)
     sizes = sizes_between(request.least, request.most)
@@ -45,6 +47,8 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices:
     if request.domain and request.nodes and request.nodes % request.domain:
         raise RequestError(f"--nvlink-domain {request.domain}: --nodes {request.nodes} is no multiple of it")
     hosts = hosts_of(request.topology, request.nodes, request.domain)
+    if hosts.machine.dialect == Dialect.RCCL:
+        return of_rccl(request, hosts, names, sizes)
     machine, settings = hosts.machine, settings_named(settings_on(hosts, request.settings), release)
     calibration = request.calibration or hosts.calibration
     fits = read_nccl_calibration(calibration) if calibration else None

@@ -14,6 +14,7 @@ from hocket.api.simulate.library import (
 )
 from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
+from hocket.api.simulate.rccl import RcclTime, rccl_time
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.collectives import kind_called
 from hocket.base.errors import HocketError, RequestError, SimulationError
@@ -21,7 +22,7 @@ from hocket.base.late_imports import late_imports
 from hocket.nccl.words import NCCL, is_nccl
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS
-from hocket.simulator import Prediction, simulate_collective
+from hocket.simulator import Prediction, simulate_collective, simulate_expected
 from hocket.simulator.algorithm_choice import AUTO, LIBRARY
 
 with late_imports(__name__):
@@ -75,8 +76,13 @@ class _Contender:
         question, request, ours = self.question, self.question.request, is_of_library(self.name)
         # Native algorithms are judged on the network as the spec has it.
         topology = self.machine.topology if ours else question.topology(self.spec)
+        collective = Collective(Kind(request.what), topology.num_ranks, size, request.chunks, request.root or 0)
+        told = self._told(collective)
+        if told is not None:
+            said = simulate_expected(collective, topology, told.algorithm, told.time_ps, question.fidelity)
+            return self.machine.said(said)
         found = simulate_collective(
-            Collective(Kind(request.what), topology.num_ranks, size, request.chunks, request.root or 0),
+            collective,
             topology,
             self._algorithm,
             fidelity=replace(question.fidelity, latencies=True) if latencies else question.fidelity,
@@ -86,6 +92,13 @@ class _Contender:
             launch_ps=self.machine.launch_ps if self.name == AUTO else 0,
         )
         return self.machine.said(found) if ours or not self.machine.nccl else found
+
+    def _told(self, collective: Collective) -> RcclTime | None:
+        """The time that RCCL's model says, where that is what is asked for."""
+        said, model = self.question.request.disturbances, self.machine.rccl
+        if model is None or said.late or said.traffic or asks_of_links(self.question.request, self.machine, self.spec):
+            return None
+        return rccl_time(model, collective.kind, collective.size_bytes)
 
     @property
     def _algorithm(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hocket.api.simulate.question import Question
+from hocket.api.simulate.rccl import rccl_of
 from hocket.api.simulate.request import Simulation
 from hocket.base.enums import StrEnum
 from hocket.base.errors import HocketError, RequestError, TopologyError
@@ -24,6 +25,7 @@ with late_imports(__name__):
     from hocket.nccl import NcclModel
     from hocket.nccl.libraries import library_of
     from hocket.nccl.programs.spec import model_of
+    from hocket.nccl.rccl import RcclModel
     from hocket.nccl.releases import NEWEST, release_of
     from hocket.simulator.curves import SimulatedCurve
     from hocket.topology.machines.hosts import Hosts, hosts_of
@@ -56,12 +58,13 @@ class CollectiveLibrary(StrEnum):
 
 @dataclass(frozen=True)
 class StockMachine:
-    """A topology with the library that runs there: NCCL, or none (None). `assumed` says so in sentences."""
+    """A topology with the library that runs there: NCCL, or none (None), or RCCL. `assumed` says so in sentences."""
 
     topology: Topology
     nccl: NcclModel | None
     assumed: tuple[str, ...]
     launch_ps: int = 0  # of what native algorithms do in place of a library that is not modelled
+    rccl: RcclModel | None = None  # whose times single collectives take, where its model has them
 
     def said(self, prediction: Prediction) -> Prediction:
         """The prediction, with what is assumed of the machine; of a single collective the library's choice too."""
@@ -108,7 +111,8 @@ def asks_of_links(request: Simulation, machine: StockMachine, spec: str) -> bool
     """Whether it asks what the links do, or they are not those of the machines by name, of which alone NCCL's model
     knows, so that the library's programs are run on them."""
     asked = {"model", "switching", "queueing", "degrade", "routing"} & request.set_fields().keys()
-    return bool(asked) or (machine.nccl is not None and _has_own_links(machine.topology, spec))
+    modelled = machine.nccl is not None or machine.rccl is not None
+    return bool(asked) or (modelled and _has_own_links(machine.topology, spec))
 
 
 def _has_own_links(topology: Topology, spec: str) -> bool:
@@ -145,11 +149,10 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
     insists = insists or request.nccl.nccl_version != NEWEST.version
     insists = insists or any(is_of_library(name.rpartition("=")[2]) for name in request.algorithm)
     plain = question.topology(spec)
-    if not insists and (why := _why_none(spec)):
-        stands_in = _hosts(spec) is not None
-        launched = f"{alpha_beta}, each after the launch of a kernel as of NCCL's, {format_time(_LAUNCH_PS)}"
-        sentence = f"no library ({why}): {launched if stands_in else native}"
-        return StockMachine(plain, None, (sentence,), _LAUNCH_PS if stands_in else 0)
+    if not insists and (hosts := _hosts(spec)) is None:
+        return StockMachine(plain, None, (f"no library ({_why_none(spec)}): {native}",))
+    if not insists and hosts is not None and library_of(hosts) is LIBRARIES["rccl"]:
+        return _of_rccl(plain, hosts, alpha_beta)
     by = _calibration(spec) if own is None else None
     try:
         nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set, release_of(request.nccl.nccl_version))
@@ -190,13 +193,20 @@ def _calibration(spec: str) -> str | None:
 
 
 def _why_none(spec: str) -> str:
-    """Why no library is known there; empty where one is."""
-    hosts = _hosts(spec)
-    if hosts is None:
-        own = INTEGRATED.get(re.split("[:,]", spec.strip(), maxsplit=1)[0])
-        return f"{own.library}, not modelled" if own else "the topology is of no single kind of machine"
-    library = library_of(hosts)
-    return "" if library.modelled else library.title
+    """Why no library is known where a spec names no machines that one is known of."""
+    own = INTEGRATED.get(re.split("[:,]", spec.strip(), maxsplit=1)[0])
+    return f"{own.library}, not modelled" if own else "the topology is of no single kind of machine"
+
+
+def _of_rccl(topology: Topology, hosts: Hosts, alpha_beta: str) -> StockMachine:
+    """AMD's machines: RCCL's times of single collectives where its model has them, else what stands in for it."""
+    title = LIBRARIES["rccl"].title
+    launched = f"{alpha_beta}, each after the launch of a kernel as of NCCL's, {format_time(_LAUNCH_PS)}"
+    model, why = rccl_of(hosts)
+    if model is None:
+        return StockMachine(topology, None, (f"no library ({title}: {why}): {launched}",), _LAUNCH_PS)
+    sentence = f"{title} on {hosts.machine.source} of {model.ranks} GPUs; what its model has no time of: {launched}"
+    return StockMachine(topology, None, (sentence,), _LAUNCH_PS, model)
 
 
 def _computing(question: Question, spec: str) -> Topology:
