@@ -23,7 +23,7 @@ from hocket.topology.spec import is_graph, with_nvswitches
 
 with late_imports(__name__):
     from hocket.nccl import NcclModel
-    from hocket.nccl.libraries import library_of
+    from hocket.nccl.libraries import LIBRARIES, library_of
     from hocket.nccl.programs.spec import model_of
     from hocket.nccl.rccl import RcclModel
     from hocket.nccl.releases import NEWEST, release_of
