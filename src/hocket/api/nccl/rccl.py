@@ -38,10 +38,10 @@ _OF_NCCL = {
 def of_rccl(request: NcclChoiceRequest, hosts: Hosts, names: Sequence[str], sizes: Sequence[int]) -> RcclChoices:
     """The choices for every collective and size; the file where it is asked for. Raises RequestError for options of
     NCCL's, TopologyError for machines whose channels are not known."""
-    given = [flag for name, flag in _OF_NCCL.items() if name in request.set_fields()]
-    if given:
+    flags = [flag for name, flag in _OF_NCCL.items() if name in request.set_fields()]
+    if flags:
         raise RequestError(
-            f"{given[0]} is of NCCL, and {hosts.spec} runs {LIBRARIES['rccl'].title}, of which it is not modelled: drop"
+            f"{flags[0]} is of NCCL, and {hosts.spec} runs {LIBRARIES['rccl'].title}, of which it is not modelled: drop"
             " it"
         )
     model = RcclModel(hosts.machine, hosts.nodes)
