@@ -104,7 +104,8 @@ def _lines(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -
 
 def _term(model: NcclModel, collective: str, name: Name) -> tuple[float, float]:
     """NCCL's latency (us, of steps over the network what they take) and bandwidth (GB/s)."""
-    term = model.timed_by(name[1]).terms(collective, 1)[ALGORITHMS.index(name[0]) * len(PROTOCOLS) + PROTOCOLS.index(name[1])]
+    at = ALGORITHMS.index(name[0]) * len(PROTOCOLS) + PROTOCOLS.index(name[1])
+    term = model.timed_by(name[1]).terms(collective, 1)[at]
     return term.latency_us, term.bandwidth
 
 

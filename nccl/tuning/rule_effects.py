@@ -11,7 +11,7 @@ from hocket.nccl.model import NcclModel
 from hocket.nccl.names import COLLECTIVES
 from hocket.nccl.releases import NEWEST, Release
 from hocket.nccl.settings import read_settings
-from hocket.nccl.tuning.check import choice_name
+from hocket.nccl.tuning.finding import choice_name
 from hocket.nccl.tuning.table import CommunicatorRules, TunerTable
 from hocket.topology.machines.hosts import Hosts
 

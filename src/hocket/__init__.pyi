@@ -34,9 +34,10 @@ from hocket.api.nccl.env import NcclVariables
 from hocket.api.nccl.profile import ProfiledCalls
 from hocket.api.nccl.request import (
     NcclChoiceRequest as NcclChoiceRequest, NcclEnvironment as NcclEnvironment, NcclLogReading as NcclLogReading,
-    NcclProfileReading as NcclProfileReading, NcclProgramWriting as NcclProgramWriting, TunerCheck as TunerCheck,
-    TunerTableRequest as TunerTableRequest,
+    NcclProfileReading as NcclProfileReading, NcclProgramWriting as NcclProgramWriting, NcclStockRun as NcclStockRun,
+    TunerCheck as TunerCheck, TunerTableRequest as TunerTableRequest,
 )
+from hocket.api.nccl.stock import StockResult
 from hocket.api.nccl.tuner.check import CheckedTable
 from hocket.api.nccl.tuner.make import MadeTable
 from hocket.api.provenance import request_in as request_in
@@ -260,13 +261,14 @@ def simulate(
     what: _Text, topology: _Texts = (), size: _Text | None = None, *, model: _Text | None = None,
     switching: _Texts = (), queueing: _Texts = (), routing: _Text | None = None, overlap_slowdown: _Text = '1',
     algorithm: _Texts = (), library: _Text | None = None, nccl_machine: _Text | None = None, nccl_set: _Texts = (),
-    degrade: _Texts = (), late: _Texts = (), traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None,
-    runtime: _Text = 'executor', compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
-    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False,
-    csv: _Text | None = None, report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None,
-    system: _Text | None = None, memory: _Text | None = None, num_queues_per_dim: _Integer = 1,
-    injection_scale: _Number = 1.0, rendezvous_protocol: bool = False,
+    nccl_version: _Text = '2.30.7', degrade: _Texts = (), late: _Texts = (), traffic: _Texts = (), chunks: _Integer = 1,
+    root: _Integer | None = None, runtime: _Text = 'executor', compute_scale: _Text = '1',
+    accelerator: _Text | None = None, reprice: bool = False, remote_memory: _Text | None = None,
+    placement: _Text | None = None, groups: _Text | None = None, json: _Text | None = None,
+    timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False, csv: _Text | None = None,
+    report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None, system: _Text | None = None,
+    memory: _Text | None = None, num_queues_per_dim: _Integer = 1, injection_scale: _Number = 1.0,
+    rendezvous_protocol: bool = False,
 ) -> _SimulationResultOrOther:
     """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
 
@@ -326,16 +328,25 @@ def run(
 def nccl_choose(
     topology: _Text, *, nodes: _Integer | None = None, collective: _Texts = ('all',), least: _Text = '8',
     most: _Text = '16GiB', csv: _Text | None = None, graph_dump: _Text | None = None, why: bool = False,
-    calibration: _Text | None = None, settings: _Texts = (), version: _Text = '2.30.7', graph: _Text | None = None,
-    domain: _Integer | None = None, operations: _Integer = 1,
+    calibration: _Text | None = None, settings: _Texts = (), version: _Text = '2.30.7', buffers: _Text = 'plain',
+    policy: _Text = 'default', graph: _Text | None = None, domain: _Integer | None = None, operations: _Integer = 1,
 ) -> _NcclChoicesOrOther:
     """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects."""
 
 def nccl_program(
     topology: _Text, size: _Text, *, output: _Text, nodes: _Integer | None = None, collective: _Text = 'all_reduce',
     algorithm: _Text | None = None, root: _Integer = 0, to: _Text = 'executor', settings: _Texts = (),
+    version: _Text = '2.30.7',
 ) -> Report:
-    """Write what NCCL (2.30.7) would do for a call as MSCCL XML, to be read, changed, verified, simulated and run."""
+    """Write what NCCL would do for a call as MSCCL XML, to be read, changed, verified, simulated and run."""
+
+def nccl_run_stock(
+    topology: _Text, *, source: _Text, output: _Text, nodes: _Integer | None = None, host: _Texts = (),
+    do: _Text = 'choose', collective: _Texts = ('all',), least: _Text = '8', most: _Text = '16GiB',
+    type: _Text = 'float32', operation: _Text = 'sum', settings: _Texts = (), profile: bool = False,
+    table: _Text | None = None, job: _Text | None = None, cuda: _Text | None = None, limit: _Integer = 120,
+) -> StockResult:
+    """Run stock NCCL itself without a GPU: its host code, built from its sources, over stand-ins for CUDA and NVML."""
 
 def nccl_log(
     path: _Text, *, topology: _Text | None = None, nodes: _Integer | None = None, collective: _Text | None = None,
@@ -351,14 +362,15 @@ def nccl_profile_show(path: _Text) -> ProfiledCalls:
 def nccl_tuner_make(
     files: _Texts = (), *, output: _Text | None = None, run: _Texts = (), baseline: _Texts = (), margin: _Number = 3.0,
     extrapolate: bool = False, collective: _Text | None = None, ranks: _Integer | None = None, partial: bool = False,
-    topology: _Text | None = None, nodes: _Integers = (), settings: _Texts = (), calibration: _Text | None = None,
-    simulate: _Text | None = None, constants: _Text | None = None, least: _Text = '8', most: _Text = '16GiB',
+    topology: _Text | None = None, nodes: _Integers = (), settings: _Texts = (), version: _Text = '2.30.7',
+    calibration: _Text | None = None, simulate: _Text | None = None, constants: _Text | None = None, least: _Text = '8',
+    most: _Text = '16GiB',
 ) -> MadeTable:
     """Write a table for the tuner plugin: the quickest of what was measured, or what the model chooses."""
 
 def nccl_tuner_check(
     table: _Text, *, nodes: _Integer | None = None, ranks: _Integer | None = None, domains: _Text | None = None,
-    against: _Text | None = None, pipe_operations: _Integer = 1, registered: bool = False,
+    against: _Text | None = None, pipe_operations: _Integer = 1, version: _Text = '2.30.7', registered: bool = False,
 ) -> CheckedTable:
     """Say what is wrong with a table for NCCL's tuner plugin: lines that cannot be read (the plugin then does nothing),
     rules that never take effect, that overlap, that leave gaps."""

@@ -26,7 +26,12 @@ _FILL = {
     Role.NIC: "#fce5cd",
     Role.FABRIC: "#e3dbf3",
 }
-_COLOURS = {"nvlink": "#3a8a3a", "xgmi": "#3a8a3a", "nvswitch": "#3a8a3a", "fabric": "#6a4fb3", "c2c": "#b8860b", "cpu": "#8a5a2b"}
+_COLOURS = {
+    **dict.fromkeys(("nvlink", "xgmi", "nvswitch"), "#3a8a3a"),
+    "fabric": "#6a4fb3",
+    "c2c": "#b8860b",
+    "cpu": "#8a5a2b",
+}
 _ROWS = (Role.NIC, Role.PCI, Role.GPU, Role.NVSWITCH)  # of a machine, from above
 
 Place = tuple[float, float]  # the middle of a box
