@@ -136,9 +136,8 @@ def nccl_predictions(curve: MeasuredCurve, calibration: NcclCalibration, release
         model = releases.with_constants(calibration.release, constants, curve.nodes)
         ran = choices.algorithm * len(PROTOCOLS) + choices.protocol
         pairs = zip(curve.sizes.tolist(), ran.tolist(), strict=True)
-        return errors_at_sizes(
-            curve, np.array([model.terms(choices.collective, at)[name].time_us for at, name in pairs])
-        )
+        terms = ((at, model.terms(choices.collective, at)[name]) for at, name in pairs)
+        return errors_at_sizes(curve, np.array([model.takes_us(choices.collective, term, at) for at, term in terms]))
 
     return [expected(Constants.of_nccl()), expected(calibration.constants), fitted, held.errors]
 

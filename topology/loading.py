@@ -16,6 +16,7 @@ from hocket.topology.spec import from_spec
 with late_imports(__name__):
     from hocket.base.strict_yaml import read_yaml
     from hocket.topology.formats.astra_sim import from_astra_sim
+    from hocket.topology.formats.infragraph import from_infragraph, is_infragraph
     from hocket.topology.formats.nccl.read import is_nccl_topology
     from hocket.topology.formats.smi.matrix import is_smi_matrix
     from hocket.topology.machines.loading import load_machine
@@ -29,7 +30,8 @@ def load(text: Path | str) -> Topology:
     """The topology in the file `text`, or that the spec or preset `text` names; every rank reaches every other.
 
     A file that is XML is read as NCCL's topology file, one with a matrix of GPUs as what `nvidia-smi topo -m` prints,
-    one that has one of ASTRA-sim's keys `topology` and `npus_count` as its network YAML, any other as ours.
+    one that has one of ASTRA-sim's keys `topology` and `npus_count` as its network YAML, one with `devices` and
+    `instances` as InfraGraph's, any other as ours.
     Raises FormatError or TopologyError naming file and line, or the spec, what was expected and the remedy.
     """
     text = name_of(text)
@@ -44,8 +46,12 @@ def load(text: Path | str) -> Topology:
         return topology
     document = read_yaml(content, text)
     try:
-        is_astra_sim = {"topology", "npus_count"} & document.content.keys()
-        topology = from_astra_sim(document) if is_astra_sim else from_file(document)
+        if is_infragraph(document.content):
+            topology = from_infragraph(document)
+        elif {"topology", "npus_count"} & document.content.keys():
+            topology = from_astra_sim(document)
+        else:
+            topology = from_file(document)
         require_connected(topology.graph)
     except HocketError as error:
         # what has a line names the file already

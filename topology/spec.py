@@ -9,6 +9,7 @@ from dataclasses import replace
 from inspect import signature
 from typing import TypeVar
 
+from hocket._core.topology import require_connected
 from hocket.base.errors import FormatError, HocketError, TopologyError, placed
 from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
@@ -19,6 +20,9 @@ from hocket.topology.model import Dimension, Topology
 from hocket.topology.options import read_flag, read_number, read_options
 
 with late_imports(__name__):
+    from hocket.base.reading import read_text
+    from hocket.base.strict_yaml import read_yaml
+    from hocket.topology.formats.infragraph import from_infragraph
     from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
     from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
     from hocket.topology.machines.integrated import INTEGRATED_KEYS, integrated
@@ -29,6 +33,8 @@ with late_imports(__name__):
 
 __all__ = ["UnknownTopology", "from_machines", "from_spec", "is_graph", "with_nvswitches"]
 
+#: The word of specs `infragraph:FILE,latency=500ns,...`.
+INFRAGRAPH = "infragraph"
 _GROUP = r"[a-z_]+:[0-9]{1,9}(?:x[0-9]{1,9})*"
 _UNITS: dict[str, tuple[Callable[[str], int], str]] = {
     "bandwidth": (parse_bandwidth, "bandwidth=50GB/s (1e9), bandwidth=50GiB/s (2^30) or bandwidth=400Gbit/s"),
@@ -59,6 +65,7 @@ def from_spec(text: str) -> Topology:
     `NAME:shape=4x4x8,nodes=N,link=B,latency=T` with the names of `integrated_machines.INTEGRATED`.
     `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines as NCCL's topology file FILE says (`nccl_topology.from_nccl`).
     `smi:FILE,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s,nodes=N`: that are as `nvidia-smi topo -m` says in FILE.
+    `infragraph:FILE,latency=T,bandwidth=B,NAME.bandwidth=B`: what the links of an InfraGraph file do not say.
     `calibration=FILE` of machines says what was measured of their library; links stay as they are.
     All of these take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
 
@@ -76,11 +83,13 @@ def from_spec(text: str) -> Topology:
             return replace(_preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS)), cluster=(text,))
         if word in INTEGRATED:
             return _integrated(word, read_options(text[len(word) + 1 :], [*INTEGRATED_KEYS, *FABRIC_KEYS]))
+        if word == INFRAGRAPH:
+            return _infragraph(text)
         if word in MACHINE_FILES:
             return replace(_imported(text), cluster=(text,))
     except HocketError as error:
         raise placed(f"topology '{text}'", error) from error
-    known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *INTEGRATED, *MACHINE_FILES])
+    known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *INTEGRATED, *MACHINE_FILES, INFRAGRAPH])
     raise UnknownTopology(f"topology '{text}': no file and no topology '{word}'; {known}")
 
 
@@ -104,6 +113,13 @@ def _integrated(name: str, options: dict[str, str]) -> Topology:
     nodes = read_number("nodes", options.get("nodes", "1"))
     _, link, latency = _sizes(options)
     return integrated(INTEGRATED[name], options.get("shape"), nodes, link, latency, read_fabric(options))
+
+
+def _infragraph(text: str) -> Topology:
+    path, _, options = text.partition(":")[2].partition(",")
+    topology = from_infragraph(read_yaml(read_text(path), path), options)
+    require_connected(topology.graph)
+    return topology
 
 
 def _sizes(options: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:

@@ -89,11 +89,11 @@ def _lines(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -
         model = releases.model(release, fit.nodes)
         for name, segment in fit.segments.items():
             sizes = np.unique(np.geomspace(segment.smallest, segment.largest, _POINTS).astype(np.int64))
-            columns = columns_at(model, fit.kind, name, sizes)
-            times, expected = segment.time_us(columns), columns[:, 0]
-            latency, bandwidth = _term(model, NCCL_NAMES[fit.kind], name)
+            times = segment.time_us(columns_at(model, fit.kind, name, sizes))
+            latency, bandwidth, _ = _term(model, NCCL_NAMES[fit.kind], name)
             if not bandwidth:  # it ran where the model says that it cannot
                 continue
+            expected = np.array([_term(model, NCCL_NAMES[fit.kind], name, size)[2] for size in sizes.tolist()])
             parts = np.stack([np.full(len(sizes), latency), expected - latency], axis=1) / times[:, None]
             slower, longer = np.linalg.lstsq(parts, np.ones(len(sizes)), rcond=None)[0]
             if slower <= 0 or longer <= 0:  # the sizes do not tell one of them: both change alike
@@ -102,11 +102,11 @@ def _lines(fits: Sequence[NcclCurveFit], release: Release, releases: Releases) -
             yield name, _Line(NCCL_NAMES[fit.kind], fit.nodes, latency * slower, bandwidth / longer, is_told)
 
 
-def _term(model: NcclModel, collective: str, name: Name) -> tuple[float, float]:
-    """NCCL's latency (us, of steps over the network what they take) and bandwidth (GB/s)."""
+def _term(model: NcclModel, collective: str, name: Name, size: int = 1) -> tuple[float, float, float]:
+    """NCCL's latency (us, of steps over the network what they take), bandwidth (GB/s) and time (us) of a size."""
     at = ALGORITHMS.index(name[0]) * len(PROTOCOLS) + PROTOCOLS.index(name[1])
-    term = model.timed_by(name[1]).terms(collective, 1)[at]
-    return term.latency_us, term.bandwidth
+    term = model.timed_by(name[1]).terms(collective, size)[at]
+    return term.latency_us, term.bandwidth, term.time_us
 
 
 def _with_latencies(constants: Constants, name: Name, lines: list[_Line], modelled: _Modelled) -> Constants:
@@ -160,12 +160,14 @@ def _never_quicker(
         model = modelled(constants, fit.nodes)
         size = min(segment.smallest for segment in fit.segments.values())
         while size <= max(segment.largest for segment in fit.segments.values()):
-            terms = [term for term in model.terms(NCCL_NAMES[fit.kind], size) if not term.out]
-            known = [term.time_us for term in terms if (term.algorithm, term.protocol) in fit.segments]
-            for term in terms if known else ():
-                if (term.algorithm, term.protocol) not in measured:
-                    at = ALGORITHMS.index(term.algorithm), PROTOCOLS.index(term.protocol)
-                    lacking[at] = max(lacking[at], _SLOWER * min(known) - term.time_us)
+            name = NCCL_NAMES[fit.kind]
+            terms = [term for term in model.terms(name, size) if not term.out]
+            times = {(term.algorithm, term.protocol): model.takes_us(name, term, size) for term in terms}
+            known = [time for ran, time in times.items() if ran in fit.segments]
+            for (algorithm, protocol), time in times.items() if known else ():
+                if (algorithm, protocol) not in measured:
+                    at = ALGORITHMS.index(algorithm), PROTOCOLS.index(protocol)
+                    lacking[at] = max(lacking[at], _SLOWER * min(known) - time)
             size *= 2
     of_nvls = np.arange(len(ALGORITHMS))[:, None] == ALGORITHMS.index("NVLS")  # which has no base
     step = constants.step_latency.copy()

@@ -16,10 +16,13 @@ from hocket.base.errors import ExitCode, HocketError
 from hocket.base.files import write_file
 from hocket.topology import Topology, UnknownTopology, load
 from hocket.topology import save as write
+from hocket.topology.formats.infragraph_write import infragraph_lost, infragraph_text
 from hocket.topology.formats.nccl.write import topology_text
 from hocket.topology.machines.loading import load_machine
 
 __all__ = ["check", "notes_of", "save"]
+
+_INFRAGRAPH = (".infragraph.yaml", ".infragraph.json")
 
 
 @dataclass(eq=False, repr=False)
@@ -62,9 +65,14 @@ def save(request: TopologySave, progress: Progress) -> SavedTopology:
     if output.endswith(".xml"):
         return _save_xml(request)
     topology = load_topology(request.topology, request.failures)
-    write(topology, Path(output), comment(request))
+    notes = topology.notes
+    if output.endswith(_INFRAGRAPH):
+        write_file(output, infragraph_text(topology, as_json=output.endswith(".json")))
+        notes = (*notes, *infragraph_lost(topology))
+    else:
+        write(topology, Path(output), comment(request))
     said = f"wrote {output}: {topology.num_ranks} ranks, {topology.num_links} links"
-    return SavedTopology(request, [*notes_of(topology.notes), said])
+    return SavedTopology(request, [*notes_of(notes), said])
 
 
 def _save_xml(request: TopologySave) -> SavedTopology:
