@@ -16,7 +16,7 @@ from hocket.topology.spec import from_spec
 with late_imports(__name__):
     from hocket.base.strict_yaml import read_yaml
     from hocket.topology.formats.astra_sim import from_astra_sim
-    from hocket.topology.formats.infragraph import from_infragraph, is_infragraph
+    from hocket.topology.formats.infragraph.read import from_infragraph, is_infragraph
     from hocket.topology.formats.nccl.read import is_nccl_topology
     from hocket.topology.formats.smi.matrix import is_smi_matrix
     from hocket.topology.machines.loading import load_machine

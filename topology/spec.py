@@ -22,7 +22,7 @@ from hocket.topology.options import read_flag, read_number, read_options
 with late_imports(__name__):
     from hocket.base.reading import read_text
     from hocket.base.strict_yaml import read_yaml
-    from hocket.topology.formats.infragraph import from_infragraph
+    from hocket.topology.formats.infragraph.read import from_infragraph
     from hocket.topology.machines.cluster import MOST_MACHINES, Machine, cluster
     from hocket.topology.machines.fabric import FABRIC_KEYS, read_fabric
     from hocket.topology.machines.integrated import INTEGRATED_KEYS, integrated

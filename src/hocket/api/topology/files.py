@@ -16,7 +16,7 @@ from hocket.base.errors import ExitCode, HocketError
 from hocket.base.files import write_file
 from hocket.topology import Topology, UnknownTopology, load
 from hocket.topology import save as write
-from hocket.topology.formats.infragraph_write import infragraph_lost, infragraph_text
+from hocket.topology.formats.infragraph.write import infragraph_lost, infragraph_text
 from hocket.topology.formats.nccl.write import topology_text
 from hocket.topology.machines.loading import load_machine
 

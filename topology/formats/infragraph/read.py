@@ -6,95 +6,21 @@ Its schema 3.1 as its own service expands it: components times `count`, slices a
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import product
-from typing import Annotated, Any, Literal
-
-import msgspec
+from typing import Any
 
 from hocket.base.errors import FormatError, TopologyError
 from hocket.base.strict_yaml import YamlDocument, nearest
-from hocket.base.units import parse_bandwidth, parse_time
+from hocket.topology.formats.infragraph.quantities import Quantities
+from hocket.topology.formats.infragraph.schema import MOST_NODES, Device, Edge, Endpoint, Infrastructure, Link, Response
 from hocket.topology.model import Topology
-from hocket.topology.options import read_options
 
 __all__ = ["from_infragraph", "is_infragraph"]
 
-_MOST_NODES, _MOST_EDGES = 2**20, 2**24
+_MOST_EDGES = 2**24
 _ELEMENT = re.compile(r"([^\[\].]+)(?:\[([0-9]{0,9})(?:(:)([0-9]{0,9})(?::([0-9]{0,9}))?)?\])?")
-_BANDWIDTHS = {"gigabits_per_second": 125_000_000, "gigabytes_per_second": 10**9}  # bytes/s; GT/s say no lanes
-_LATENCIES = {"ms": 10**9, "us": 10**6, "ns": 10**3}  # ps
 
-Name = Annotated[str, msgspec.Meta(min_length=1)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=_MOST_NODES)]
 Node = tuple[str, ...]  # ("server", "0", "xpu", "1")
-
-
-class _Part(msgspec.Struct, forbid_unknown_fields=True):
-    description: str | None = None
-
-
-class _Component(_Part, kw_only=True):
-    name: Name
-    count: Count
-    choice: Literal["custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch"]
-    custom: Any = None
-    device: Any = None
-    cpu: Any = None
-    xpu: Any = None
-    nic: Any = None
-    memory: Any = None
-    port: Any = None
-    switch: Any = None
-
-
-class _Physical(msgspec.Struct, forbid_unknown_fields=True):
-    bandwidth: dict[str, str | int | float] = {}
-    latency: dict[str, str | int | float] = {}
-
-
-class _Link(_Part, kw_only=True):
-    name: Name
-    physical: _Physical = msgspec.field(default_factory=_Physical)
-
-
-class _Endpoint(msgspec.Struct, forbid_unknown_fields=True):
-    component: Name
-    instance: str | None = None
-    device: str | None = None
-
-
-class _Edge(_Part, kw_only=True):
-    ep1: _Endpoint
-    ep2: _Endpoint
-    link: Name
-    scheme: Literal["one2one", "many2many", "ring"] = "one2one"
-
-
-class _Device(_Part, kw_only=True):
-    name: Name
-    components: list[_Component]
-    links: list[_Link] = []
-    edges: list[_Edge] = []
-
-
-class _Instance(_Part, kw_only=True):
-    name: Name
-    device: Name
-    count: Count
-
-
-class _Infrastructure(_Part, kw_only=True):
-    name: str = ""
-    devices: list[_Device]
-    instances: list[_Instance]
-    links: list[_Link] = []
-    edges: list[_Edge] = []
-
-
-class _Response(msgspec.Struct, forbid_unknown_fields=True):
-    infrastructure: _Infrastructure
-    annotations: Any = None
 
 
 def is_infragraph(content: Mapping[str, Any]) -> bool:
@@ -110,25 +36,24 @@ def from_infragraph(document: YamlDocument, options: str = "") -> Topology:
     those of a name. Raises FormatError or TopologyError naming file and line, what was expected and the remedy.
     """
     wrapped = "infrastructure" in document.content
-    read = document.convert(_Response).infrastructure if wrapped else document.convert(_Infrastructure)
-    return _Reader(document, read, "$.infrastructure" if wrapped else "$", options).topology()
+    read = document.convert(Response).infrastructure if wrapped else document.convert(Infrastructure)
+    links = (link for links in (*(device.links for device in read.devices), read.links) for link in links)
+    quantities = Quantities.read(document.source, options, links)
+    return _Reader(document, read, "$.infrastructure" if wrapped else "$", quantities).topology()
 
 
 @dataclass
 class _Reader:
     document: YamlDocument
-    read: _Infrastructure
+    read: Infrastructure
     root: str
-    options: str
+    quantities: Quantities
     edges: dict[tuple[Node, Node], tuple[str, str, int, int]] = field(default_factory=dict)
     nodes: dict[Node, str] = field(default_factory=dict)  # each with its kind
     notes: dict[str, None] = field(default_factory=dict)
 
     def topology(self) -> Topology:
         self.devices = {each.name: each for each in self.read.devices}
-        links = [each for part in (*self.read.devices, self.read) for each in part.links]
-        known = ("latency", "bandwidth", *(f"{link.name}.{of}" for link in links for of in ("latency", "bandwidth")))
-        self.given = read_options(self.options, known)
         for number, instance in enumerate(self.read.instances):
             where = f"{self.root}.instances[{number}]"
             self._device_of(instance.device, where)
@@ -147,7 +72,7 @@ class _Reader:
         if len(ranks) < 2:
             raise TopologyError(f"{self.document.where()}: {len(ranks)} components of choice xpu: expected 2 or more")
         number = {node: at for at, node in enumerate((*ranks, *others))}
-        machines = list(dict.fromkeys(node[:2] for node in ranks))
+        machines = {machine: at for at, machine in enumerate(dict.fromkeys(node[:2] for node in ranks))}
         both = [
             (number[one], number[other], latency, bandwidth, name)
             for (first, second), (_, name, latency, bandwidth) in self.edges.items()
@@ -160,7 +85,7 @@ class _Reader:
             len(ranks),
             [link[:4] for link in both],
             num_switches=len(others),
-            machine=[machines.index(node[:2]) for node in ranks],
+            machine=[machines[node[:2]] for node in ranks],
             link_class=[link[4] for link in both],
             notes=tuple(self.notes),
         )
@@ -176,8 +101,8 @@ class _Reader:
                 node = (*prefix, component.name, str(index))
                 if component.choice == "device":
                     self._add_device(node, component.name, at, (*above, name))
-                elif len(self.nodes) >= _MOST_NODES:
-                    raise TopologyError(f"{self.document.where(at)}: more than {_MOST_NODES} components")
+                elif len(self.nodes) >= MOST_NODES:
+                    raise TopologyError(f"{self.document.where(at)}: more than {MOST_NODES} components")
                 else:
                     self.nodes[node] = component.choice
         links = {link.name: link for link in device.links}
@@ -185,12 +110,12 @@ class _Reader:
             ends = [self._of_device(prefix, device, end, f"{at}.edges[{number}]") for end in (edge.ep1, edge.ep2)]
             self._join(edge, ends, links, f"{at}.edges[{number}]")
 
-    def _device_of(self, name: str, where: str) -> _Device:
+    def _device_of(self, name: str, where: str) -> Device:
         if name not in self.devices:
             raise FormatError(f"{self.document.where(where)}: no device '{name}'; {nearest(name, self.devices)}")
         return self.devices[name]
 
-    def _of_instance(self, end: _Endpoint, where: str) -> list[Node]:
+    def _of_instance(self, end: Endpoint, where: str) -> list[Node]:
         name, _, _ = (end.instance or "").partition("[")
         instance = next((each for each in self.read.instances if each.name == name), None)
         if instance is None:
@@ -200,7 +125,7 @@ class _Reader:
         device = self._device_of(instance.device, where)
         return [node for at in ats for node in self._of_device((name, str(at)), device, end, where)]
 
-    def _of_device(self, prefix: Node, device: _Device, end: _Endpoint, where: str) -> list[Node]:
+    def _of_device(self, prefix: Node, device: Device, end: Endpoint, where: str) -> list[Node]:
         """The components that an endpoint names: `xpu[0:2]`, of devices in the device `cx5[0].port[1]`."""
         found = [prefix]
         words = f"{end.device}.{end.component}" if end.device else end.component
@@ -230,7 +155,7 @@ class _Reader:
             raise TopologyError(f"{self.document.where(where)}: '{word}': there are {count}, numbered from 0")
         return range(start, stop, step)
 
-    def _join(self, edge: _Edge, ends: list[list[Node]], links: Mapping[str, _Link], where: str) -> None:
+    def _join(self, edge: Edge, ends: list[list[Node]], links: Mapping[str, Link], where: str) -> None:
         first, second = ends
         if edge.scheme == "ring":
             raise TopologyError(f"{self.document.where(where)}: scheme ring: expected one2one or many2many")
@@ -244,40 +169,16 @@ class _Reader:
             self.notes[f"{self.document.where(where)}: {rest}"] = None
         self._add_edges(product(first, second) if every else zip(first, second, strict=False), links[edge.link], where)
 
-    def _add_edges(self, pairs: Iterable[tuple[Node, Node]], link: _Link, where: str) -> None:
-        of = self.document.where(where), _class_of(link.name), *self._quantities(link, where)
+    def _add_edges(self, pairs: Iterable[tuple[Node, Node]], link: Link, where: str) -> None:
+        line = self.document.where(where)
+        of = line, _class_of(link.name), *self.quantities.of(link, line)
         for one, other in pairs:
             if one == other:
                 continue
             before = self.edges.get((other, one)) or self.edges.setdefault((one, other), of)
             if before[1:] != of[1:]:
                 names = f"{'.'.join(one)} and {'.'.join(other)}"
-                raise TopologyError(f"{of[0]}: {names} are joined otherwise on {before[0]}: keep one edge")
-
-    def _quantities(self, link: _Link, where: str) -> tuple[int, int]:
-        """Latency (ps) and bandwidth (bytes/s) of a link: its own, else what the options say."""
-        latency = self._quantity(link, "latency", link.physical.latency, _LATENCIES, where)
-        return latency, self._quantity(link, "bandwidth", link.physical.bandwidth, _BANDWIDTHS, where)
-
-    def _quantity(self, link: _Link, of: str, said: Mapping[str, Any], units: Mapping[str, int], where: str) -> int:
-        unit = next((key for key in said if key != "choice"), None)
-        if unit in units and said.get("choice", unit) == unit and not isinstance(said[unit], str):
-            value = Fraction(repr(said[unit])) if repr(said[unit]) not in ("nan", "inf", "-inf") else Fraction(-1)
-            found = int(value * units[unit])
-            if not (of == "bandwidth") <= found < 2**63:
-                raise FormatError(f"{self.document.where(where)}: link {link.name}: {of} {said[unit]} {unit} cannot be")
-            return found
-        text = self.given.get(f"{link.name}.{of}", self.given.get(of))
-        if text is None:
-            lacks = (
-                f"says its {of} in {unit}, which tell no bytes/s" if unit and not units.get(unit) else f"has no {of}"
-            )
-            example = "32GB/s" if of == "bandwidth" else "500ns"
-            raise FormatError(
-                f"{self.document.where(where)}: link {link.name} {lacks}: add it to the file, or say"
-                f" infragraph:{self.document.source},{link.name}.{of}={example} (or {of}={example} of all that lack it)"
-            )
-        return parse_bandwidth(text) if of == "bandwidth" else parse_time(text)
+                raise TopologyError(f"{line}: {names} are joined otherwise on {before[0]}: keep one edge")
 
 
 def _class_of(name: str) -> str:

@@ -6,7 +6,6 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-import numpy as np
 import yaml
 
 from hocket.base.errors import TopologyError
@@ -83,7 +82,7 @@ def _pairs(topology: Topology) -> Iterator[tuple[int, int, tuple[str, int, int]]
     """Both ends of every two links that are each other's way back; class, latency and bandwidth."""
     columns = topology.src, topology.dst, topology.latency_ps, topology.bandwidth, topology.link_class
     found: dict[tuple[int, int], tuple[str, int, int]] = {}
-    for src, dst, latency, bandwidth, kind in zip(*map(np.ndarray.tolist, columns), strict=True):
+    for src, dst, latency, bandwidth, kind in zip(*(column.tolist() for column in columns), strict=True):
         if (src, dst) in found:
             raise TopologyError(f"two links from node {src} to {dst}, and InfraGraph has one edge for two nodes")
         found[src, dst] = topology.classes[kind], latency, bandwidth

@@ -1,0 +1,1 @@
+"""InfraGraph's files, read and written."""
