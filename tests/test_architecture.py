@@ -51,6 +51,7 @@ INNER = {
     "nccl/tuning": {"topology"},
     "calibration/nccl": {"topology", "schedule", "nccl"},
     "calibration/readers": {"schedule", "nccl"},
+    "calibration/transfer": {"topology", "nccl", "calibration/readers"},
     "synthesizer/engines": {"topology", "schedule"},
     "translator/msccl": {"schedule"},
     "translator/msccl/rules": {"schedule"},

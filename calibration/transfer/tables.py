@@ -1,0 +1,91 @@
+"""The public tables that Hocket ships, each with its source (`tables.yaml`, and the CSV of its name in `tables/`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hocket.base.strict_yaml import read_yaml
+from hocket.calibration.curve import MeasuredCurve, curves_of
+from hocket.calibration.readers.csv_table import read_csv
+from hocket.calibration.transfer.features import Observed, observed, place_of
+from hocket.nccl import NcclModel, read_settings
+from hocket.nccl.fitted import NCCL_NAMES
+from hocket.topology.formats.nccl.machine import Net
+from hocket.topology.machines.hosts import hosts_of
+
+__all__ = ["PublicTable", "public_tables"]
+
+_FOLDER = Path(__file__).parent
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """`machine`: the preset that stands for it; `nic_gbits` of each network device, where they are others than the
+    preset's; `left_out`: why it tells nothing of other machines."""
+
+    name: str
+    machine: str
+    source: str
+    fabric: str | None = None
+    nic_gbits: int | None = None
+    nccl: str | None = None
+    variables: list[str] = []
+    left_out: str | None = None
+
+
+class _Index(msgspec.Struct, forbid_unknown_fields=True):
+    tables: list[_Entry]
+
+
+@dataclass(frozen=True, eq=False)
+class PublicTable:
+    """A table, whose `machine` is the preset that stands for it; `nccl`, the release where it is said."""
+
+    name: str
+    machine: str
+    source: str
+    nccl: str | None
+    left_out: str | None
+    entry: Any
+
+    def curves(self) -> tuple[MeasuredCurve, ...]:
+        """Those of collectives of which NCCL chooses the algorithm."""
+        path = _FOLDER / "tables" / f"{self.name}.csv"
+        curves = curves_of(read_csv(path.read_text("utf-8"), path.name))
+        return tuple(curve for curve in curves if curve.kind in NCCL_NAMES)
+
+    def observed(self) -> list[Observed]:
+        """Its curves beside NCCL's model of the machine."""
+        return [self._observed(curve) for curve in self.curves()]
+
+    def _observed(self, curve: MeasuredCurve) -> Observed:
+        hosts = hosts_of(self.machine)
+        hosts = hosts if hosts.ranks == curve.ranks else hosts.times(curve.ranks)
+        machine = _with_nics(hosts.machine, self.entry.nic_gbits) if self.entry.nic_gbits else hosts.machine
+        settings = read_settings(self.entry.variables)
+        model = NcclModel(machine, hosts.nodes, settings, domain=hosts.domain)
+        return observed(place_of(self.name, model, curve.kind, self.entry.fabric), model, curve)
+
+
+@lru_cache(maxsize=1)
+def public_tables() -> tuple[PublicTable, ...]:
+    """In the order of the index."""
+    text = (_FOLDER / "tables.yaml").read_text("utf-8")
+    index = read_yaml(text, "tables.yaml").convert(_Index)
+    return tuple(
+        PublicTable(each.name, each.machine, each.source, each.nccl, each.left_out, each) for each in index.tables
+    )
+
+
+def _with_nics(part: Any, gbits: int) -> Any:
+    """A machine, or a part of it, whose network devices have another speed."""
+    if isinstance(part, Net):
+        return replace(part, speed=gbits * 1000)
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return tuple(_with_nics(each, gbits) for each in part)
+    fields = {"NcclMachine": ("cpus",), "Cpu": ("children",), "Pci": ("nic", "pcis"), "Nic": ("nets",)}
+    names = fields.get(type(part).__name__, ())
+    return replace(part, **{name: _with_nics(getattr(part, name), gbits) for name in names}) if names else part
